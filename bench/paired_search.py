@@ -39,7 +39,9 @@ from bench.words import WORDS
 SIZES = (100, 1_000, 10_000, 60_000, 200_000)
 LOOKED_AT, PAIRS_MIN, PAIRS_MAX = 400_000, 8, 60
 NAME, DIMENSIONS = "multilingual-e5-small", 384
-PRINT = "import json; from app.store.memory.memories import statement as s; print(json.dumps([s(0, vectors=v) for v in (False, True)]))"
+PRINT = (
+    "import json; from app.store.memory.search_statement import BY_WORDS, SEARCH; print(json.dumps([BY_WORDS, SEARCH]))"
+)
 WIDTH = 140
 
 

@@ -47,6 +47,8 @@ UNASKED_BUDGET = 8_000
 QUICK_STEP = 5
 APPENDED_AT_ONCE = 200
 RRF = 60
+NEIGHBOURS_PART = 0.35
+LOST_BUDGET, LOST_DEPTH = 4_000, 100
 EMBEDDING_SECONDS_MAX = 1_800
 GOALS = (
     "Goals: LoCoMo without the adversarial questions R@10 74, adversarial 84; MADial Chinese 70; hybrid in no category "
@@ -70,14 +72,17 @@ async def _run(opened: Harness, *, quick: bool) -> list[Table]:
         runtime = Runtime(defaults(settings), database, counter, migrate.HEAD, embedder=embedder)
         found: list[Table] = []
         quiet: list[Quiet] = []
-        for some in (talks.shipped("en"), talks.shipped("zh"), *talks.public(replay.DATA)):
+        lost: list[tuple[str, ...]] = []
+        ours = (talks.shipped("en"), talks.shipped("zh"), talks.long("a"), talks.long("b"))
+        for some in (*ours, *talks.public(replay.DATA)):
             asked = some.questions[:: QUICK_STEP if quick else 1]
             for talk in some.talks:
                 await _load(runtime, talk)
             await _embedded(runtime)
             found += [*await _recalls(runtime, some, asked), await _windows(runtime, some, asked)]
+            lost.append((some.name, *await _lost(runtime, some, asked)))
             quiet += await _unasked(runtime, some)
-        return [*found, _quiet(quiet)]
+        return [*found, _losses(lost), _quiet(quiet)]
     finally:
         await database.close()
 
@@ -109,7 +114,7 @@ Way = Callable[[Question], Awaitable[Ranked]]
 
 async def _recalls(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -> list[Table]:
     baselines = _Baselines(runtime, {talk.id: talk for talk in some.talks})
-    ways: dict[str, Way] = {"BM25 alone": baselines.bm25}
+    ways: dict[str, Way] = {"BM25 alone": baselines.bm25, "BM25 and both neighbours": baselines.with_neighbours}
     if runtime.embedder is not None:
         ways |= {"vectors alone": baselines.vectors, "RRF of both": baselines.rrf}
     asked_at = {talk.id: talk.asked_at for talk in some.talks}
@@ -198,6 +203,15 @@ class _Baselines:
         self._documents: dict[str, list[dict[int, float]]] = {}
 
     async def bm25(self, question: Question) -> Ranked:
+        return _ranked(self._scores(question))
+
+    async def with_neighbours(self, question: Question) -> Ranked:
+        """A turn earns a part of the scores of the turns before and after it."""
+        scores = self._scores(question)
+        around = zip([0.0, *scores], scores, [*scores[1:], 0.0], strict=False)
+        return _ranked([own + NEIGHBOURS_PART * (before + after) for before, own, after in around])
+
+    def _scores(self, question: Question) -> list[float]:
         if question.talk not in self._documents:
             said = [f"{m['name']}: {m['content']}" if "name" in m else m["content"] for m in self._messages(question)]
             self._documents[question.talk] = [_vector(bm25.document(text)) for text in said]
@@ -208,8 +222,7 @@ class _Baselines:
             idf = log(1 + (len(documents) - df + 0.5) / (df + 0.5))
             for index, document in enumerate(documents):
                 scores[index] += idf * document.get(term, 0.0)
-        order = sorted(range(len(scores)), key=lambda i: -scores[i])
-        return [i + 1 for i in order[:DEPTH] if scores[i] > 0]
+        return scores
 
     def _messages(self, question: Question) -> Sequence[Mapping[str, Any]]:
         return self.talks[question.talk].messages
@@ -230,6 +243,11 @@ class _Baselines:
             for rank, seq in enumerate(ranked, 1):
                 scores[seq] += 1 / (RRF + rank)
         return sorted(scores, key=lambda seq: -scores[seq])
+
+
+def _ranked(scores: Sequence[float]) -> Ranked:
+    order = sorted(range(len(scores)), key=lambda i: -scores[i])
+    return [i + 1 for i in order[:DEPTH] if scores[i] > 0]
 
 
 def _vector(literal: str) -> dict[int, float]:
@@ -267,6 +285,48 @@ async def _windows(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -
         rows,
         [*notes, *([WINDOW_GOALS] if some.name == "LoCoMo" else [])],
     )
+
+
+async def _lost(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -> list[str]:
+    """Return for how many questions a window lacks evidence, and in what share of all which step lost it."""
+    talks_by_id = {talk.id: talk for talk in some.talks}
+    lost = dict.fromkeys(("packing", "ranking", "finding"), 0)
+    for question in asked:
+        talk = talks_by_id[question.talk]
+        texts = [message["content"] for message in talk.messages]
+        window = await _window(runtime, talk.id, LOST_BUDGET, question.text) or ""
+        if all(squeezed(texts[seq - 1]) in squeezed(window) for seq in question.evidence):
+            continue
+        request = SearchRequest(
+            question.text[:10_000], user_id=talk.id, limit=LOST_DEPTH, asked_at=talk.asked_at, relevance_min=0.0
+        )
+        hits = (await searching.search(runtime, DEFAULT_TENANT, request)).hits
+        ranked = [hit.hit.seq or 0 for hit in hits]
+        if question.evidence <= _filled(runtime, texts, ranked):
+            lost["packing"] += 1
+        else:
+            lost["ranking" if question.evidence <= set(ranked) else "finding"] += 1
+    return [f"{100 * count / len(asked):.1f}" for count in (sum(lost.values()), *lost.values())]
+
+
+def _filled(runtime: Runtime, texts: Sequence[str], ranked: Ranked) -> set[int]:
+    """Return what fits into a budget in the order of a search, with nothing around it."""
+    free, held = LOST_BUDGET * 9 // 10, set()
+    for seq in ranked:
+        tokens = runtime.count_short(texts[seq - 1])
+        if tokens <= free:
+            free -= tokens
+            held.add(seq)
+    return held
+
+
+def _losses(rows: Sequence[tuple[str, ...]]) -> Table:
+    about = (
+        f"Questions in percent whose evidence is not all in a window of {LOST_BUDGET:,} tokens. Packing: the same "
+        f"tokens, filled in the order of the search, would hold it. Ranking: it is among the first {LOST_DEPTH} found. "
+        "Finding: it is not."
+    )
+    return Table("Where the rest is lost", ("", "all", "packing", "ranking", "finding"), list(rows), [about])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from app.core.edge.deployment import embedding_slots
 from app.providers import Embedder, RefusedCaller, Vector
 from app.providers.e5 import files
 
@@ -28,10 +27,11 @@ _logger = logging.getLogger(__name__)
 MODEL = "multilingual-e5-small"
 DIMENSIONS = 384
 BATCH = 16
-"""Texts are embedded one by one, so a batch gains nothing; a small one lets another owner's come soon."""
+"""Texts are embedded one by one on each core, so a larger batch gains nothing and another owner's comes later."""
+THREADS_MAX = 4
 NEEDED = ("numpy", "onnxruntime")
 NICENESS = 10
-"""Niceness of the thread that embeds passages: callers that wait for an answer come first."""
+"""Niceness of the threads that embed passages, one on each core: callers that wait for an answer come first."""
 
 
 def load(*, threads: int = 1) -> Embedder | None:
@@ -74,14 +74,14 @@ class LocalEmbeddings:
         self._loading = threading.Lock()
         self._model: Model | None = None
         self._queries = ThreadPoolExecutor(1, "embed-query")
-        self._passages = ThreadPoolExecutor(embedding_slots(os.cpu_count() or 1), "embed-passages", _give_way)
+        self._passages = ThreadPoolExecutor(min(THREADS_MAX, os.cpu_count() or 1), "embed-passages", _give_way)
 
     async def prepare(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._passages, self._loaded)
 
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         loop = asyncio.get_running_loop()
-        return [await loop.run_in_executor(self._passages, self._passage, text) for text in texts]
+        return await asyncio.gather(*(loop.run_in_executor(self._passages, self._passage, text) for text in texts))
 
     async def embed_query(self, text: str) -> Vector:
         return await asyncio.get_running_loop().run_in_executor(self._queries, self._query, text)

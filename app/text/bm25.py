@@ -42,8 +42,8 @@ SPEAKER_TERMS_MAX, SPEAKER_CHARACTERS = 32, 1_000
 """Words of a query that can name a speaker, and characters that are read for them."""
 SAID_BY = "\0said by "
 """What sets a speaker's component apart from that of the same word in a text."""
-ASKS, TELLS = 1, 2
-"""The values of the component that says whether a text asks. Vectors of earlier builds have none."""
+QUESTION_TERMS = 20
+"""Terms up to which a text that asks does nothing else. A longer one also tells something."""
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
@@ -136,12 +136,13 @@ def document(text: str, speaker: str = "") -> str:
     """Return a text's vector as a sparsevec literal; of very many terms the most frequent.
 
     It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one
-    that says whether it asks.
+    that says how much of it asks.
     """
     counts: dict[int, int] = {}
     for run in _runs(text):
         for index in _run_components(run):
             counts[index] = counts.get(index, 0) + 1
+    asking = _asking(text, sum(counts.values()))
     for index in _STOPPED & counts.keys():
         del counts[index]
     length = sum(counts.values())
@@ -150,9 +151,15 @@ def document(text: str, speaker: str = "") -> str:
     weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(frequent.values())}
     values = {index: weights[times] for index, times in frequent.items()}
     values |= dict.fromkeys(speakers(speaker), "1")
-    values[_ASKING] = str(ASKS if asks(text) else TELLS)
+    if asking:
+        values[_ASKING] = f"{asking:.4g}"
     inside = ",".join([f"{index}:{values[index]}" for index in sorted(values)])
     return f"{{{inside}}}/{DIMENSIONS}"
+
+
+def _asking(text: str, terms: int) -> float:
+    """Return how much of a text asks: 1 for a bare question, less for a message that also tells, 0 for a statement."""
+    return min(1.0, (QUESTION_TERMS / terms) ** 2) if terms and asks(text) else 0.0
 
 
 def _run_components(run: str) -> Sequence[int]:
@@ -171,7 +178,7 @@ def _word_components(run: str) -> tuple[int, ...]:
 _STOPPED = frozenset(map(component, STOP_WORDS))
 _ASKING = component("\0asks")
 ASKING = f"{{{_ASKING}:1}}/{DIMENSIONS}"
-"""The vector whose inner product with a document is ASKS, TELLS or, if it is unknown, 0."""
+"""The vector whose inner product with a document says how much of it asks, from 0 to 1."""
 
 
 def query(text: str) -> list[int]:

@@ -12,6 +12,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 _TURN = re.compile(r"([ua])(?: \[([^]]+)])?: (.*)")
+_DAY = re.compile(r"== (\d{4}-\d\d-\d\d)")
+LONG = {"a": ("en-1", "en-2", "zh-1"), "b": ("en-3", "zh-2", "zh-3")}
+HALVES = {"a": "chosen on", "b": "held out"}
 ROLES = {"u": "user", "a": "assistant"}
 
 
@@ -55,19 +58,35 @@ class TalkSet:
 
 
 def shipped(language: str) -> TalkSet:
-    """One of the project's own conversations: turns, then questions."""
+    """One of the project's own conversations: a year of short turns, without times."""
+    talk, questions = _written(HERE / f"{language}.txt", f"own-{language}")
+    return TalkSet(f"own, {language}", (talk,), questions)
+
+
+def long(half: str) -> TalkSet:
+    """Three long chats of a user with an assistant: those that constants are chosen on (``a``), or held out (``b``)."""
+    written = [_written(HERE / "long" / f"{name}.txt", f"long-{name}") for name in LONG[half]]
+    asked = tuple(question for _, questions in written for question in questions)
+    return TalkSet(f"long chats, {HALVES[half]}", tuple(talk for talk, _ in written), asked)
+
+
+def _written(file: Path, name: str) -> tuple[Talk, tuple[Question, ...]]:
+    """Turns, then questions."""
     messages: list[dict[str, Any]] = []
     named: dict[str, int] = {}
     questions = []
-    for line in (HERE / f"{language}.txt").read_text("utf-8").splitlines():
+    day: dict[str, str] = {}
+    for line in file.read_text("utf-8").splitlines():
         if turn := _TURN.fullmatch(line):
-            messages.append({"role": ROLES[turn[1]], "content": turn[3]})
+            messages.append({"role": ROLES[turn[1]], "content": turn[3], **day})
             if turn[2]:
                 named[turn[2]] = len(messages)
+        elif dated := _DAY.fullmatch(line):
+            day = {"said_at": f"{dated[1]}T10:00:00+00:00"}
         elif line.startswith("?"):
             category, names, text = (part.strip() for part in line[1:].split("|"))
-            questions.append(Question(f"own-{language}", text, frozenset(named[n] for n in names.split()), category))
-    return TalkSet(f"own, {language}", (Talk(f"own-{language}", tuple(messages)),), tuple(questions))
+            questions.append(Question(name, text, frozenset(named[n] for n in names.split()), category))
+    return Talk(name, tuple(messages)), tuple(questions)
 
 
 def unasked() -> list[Unasked]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.search.fusion import KEPT, fused
+from app.core.search.fusion import KEPT, fused, in_turns
 from app.core.search.relevance import relevance
 
 
@@ -35,3 +35,12 @@ def test_an_expansion_never_pushes_out_what_the_query_finds(own: list[Result], m
     relevant = [result.key for result in fused([own]) if relevance(result.score) >= KEPT]
     assert [result.key for result in fused([own], more)][:limit][: len(relevant)] == relevant[:limit]
     assert {result.key for result in fused([own], more)} == {result.key for result in [*own, *more]}
+
+
+@given(st.lists(RESULTS, min_size=1, max_size=4))
+def test_questions_take_turns_and_each_memory_stands_at_its_best_place(lists: list[list[Result]]) -> None:
+    found = [one.key for one in in_turns(lists, lambda one: one.key)]
+    assert len(found) == len(set(found)) == len({one.key for results in lists for one in results})
+    for results in lists:
+        for place, one in enumerate(results):
+            assert found.index(one.key) < (place + 1) * len(lists)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.search.relevance import confidence, is_foreign, is_worth_it, may_answer, meaning, needed
+from app.core.search.relevance import NOTHING, confidence, is_foreign, is_worth_it, meaning, needed, recalled
 
 
 class Passage(NamedTuple):
@@ -48,11 +48,18 @@ def test_a_passage_of_another_conversation_must_be_clearly_better(score: float, 
     assert not is_worth_it(least / 4, least, is_elsewhere=True)
 
 
-@given(scores, st.integers(0, 2000), weights, st.integers(0, 200))
-def test_what_a_window_brings_in_a_search_shows_too(confident: float, memories: int, weight: float, terms: int) -> None:
+@given(scores, scores, st.integers(0, 2000), weights, st.integers(0, 200))
+def test_the_surer_an_answer_is_the_more_is_recalled(
+    confident: float, other: float, memories: int, weight: float, terms: int
+) -> None:
     least = needed(memories, weight, terms)
-    assert may_answer(max(confident, least), least, weight)
-    assert not may_answer(least - 2 * weight * weight, least, weight)
+    less, more = (recalled(one, least, weight) for one in sorted((confident, other)))
+    assert less.passages <= more.passages
+    assert less.passages != more.passages or less.tokens <= more.tokens
+    assert recalled(least - 2 * weight * weight, least, weight) == NOTHING
+    assert recalled(least - weight * weight / 2, least, weight).passages == 1
+    assert recalled(confident, least, weight, is_dated=True) != NOTHING
+    assert recalled(confidence([], 1, weight), least, weight, is_dated=True) == NOTHING
 
 
 @given(st.integers(1, 500), st.integers(1, 500))

@@ -87,7 +87,7 @@ async def test_vectors_agree_with_the_original_engine(local: Embedder, line: str
     known = json.loads(line)
     found = await (local.embed_query(known["text"]) if known["kind"] == "query" else only(local, known["text"]))
     assert is_unit(found)
-    assert cosine(found, [component / 10_000 for component in known["vector"]]) > 0.999
+    assert cosine(found, [component / 10_000 for component in known["vector"]]) > 0.99
 
 
 async def only(local: Embedder, text: str) -> Vector:

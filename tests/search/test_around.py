@@ -1,13 +1,10 @@
 """Where a message stands says what it is worth: after a question, or around better matches."""
 
-import anyio.to_thread
 import pytest
 
 from app.runtime import Runtime
-from app.text import bm25
 from app.text.questions import asks
 from tests.api.kit import assistant, turn, user
-from tests.search.conftest import Sql
 from tests.search.kit import drain, find, say
 
 pytestmark = pytest.mark.anyio
@@ -37,16 +34,16 @@ async def test_a_reply_is_found_by_the_question_before_it_and_not_by_a_statement
     assert found["The white one, at noon."] > found["The old paint had faded."] + 1
 
 
-@pytest.mark.parametrize("language", ASKED)
-async def test_vectors_of_earlier_builds_do_not_say_who_asks_so_both_replies_are_found(
-    made: Runtime, run_as_superuser: Sql, language: str
-) -> None:
-    query = await talked(made, language)
-    index = bm25.ASKING[1:].split(":", maxsplit=1)[0]
-    unsaid = f"UPDATE memories SET terms = regexp_replace(terms::text, '\\m{index}:[12]', '{index}:0')::sparsevec"
-    await anyio.to_thread.run_sync(run_as_superuser, unsaid)
-    found = await scores(made, query)
-    assert found["The old paint had faded."] > 1 < found["The white one, at noon."]
+async def test_a_long_message_that_tells_and_asks_comes_before_the_reply_that_repeats_its_words(made: Runtime) -> None:
+    told = (
+        "We painted the island ferry on Tuesday with the blue paint from Harlow, two coats by four men, and the mate "
+        "slipped and tore the ladder off its hooks, so it is out of service till Friday. How do I look after new paint?"
+    )
+    reply = "Keep what is on a ferry dry, and out of the sun for some weeks; paint likes shade. " * 2
+    await say(made, "c", [*turn(1, 3), user(told), assistant(reply), *turn(2, 3)])
+    await drain(made)
+    found = await scores(made, "ferry paint")
+    assert found[told] > max(score for text, score in found.items() if text != told)
 
 
 async def test_a_match_near_a_better_one_comes_before_a_lone_one(made: Runtime) -> None:

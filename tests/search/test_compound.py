@@ -1,4 +1,4 @@
-"""A compound query finds what answers each of its parts, in one statement."""
+"""A compound query finds what answers each of its parts, which take turns."""
 
 from datetime import UTC, datetime
 
@@ -29,6 +29,15 @@ async def test_two_questions_in_one_are_both_answered(made: Runtime, mode: str) 
     await talked(made)
     query = "Where is the automobile parked? Also, where did our physician move to?"
     assert set(texts(await find(made, query, mode, limit=2))) == {CAR, DOCTOR}  # type: ignore[arg-type]
+
+
+async def test_a_question_in_rare_words_leaves_room_for_the_other(made: Runtime) -> None:
+    await say(made, "c", [user(f"The automobile in Quarry Lane has dent number {n}.") for n in range(8)])
+    await talked(made)
+    query = "Where is the automobile with dents parked in Quarry Lane? And where is our physician now?"
+    found = texts(await find(made, query, limit=4))
+    assert DOCTOR in found[:2]
+    assert len(found) == 4
 
 
 async def test_small_talk_before_a_question_does_not_lead_away_from_it(made: Runtime) -> None:

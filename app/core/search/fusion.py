@@ -1,4 +1,4 @@
-"""Results of several queries as one list: of each memory its best score.
+"""Results of several queries as one list: of each memory its best score, or in turns.
 
 The queries of a request count alike. The words that an LLM added to one do not: what the queries themselves find with a
 relevance of ``KEPT`` or more comes first, so a bad expansion cannot push it out, and a good one fills what is left.
@@ -6,7 +6,8 @@ relevance of ``KEPT`` or more comes first, so a bad expansion cannot push it out
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from itertools import zip_longest
 from typing import Protocol, TypeVar
 
 from app.core.search.relevance import relevance
@@ -36,6 +37,22 @@ def fused(own: Sequence[Sequence[T]], expanded: Sequence[T] = ()) -> list[T]:
     for result in [*kept, *rest]:
         best.setdefault(result.key, result)
     return list(best.values())
+
+
+R = TypeVar("R")
+
+
+def in_turns(found: Sequence[Sequence[R]], key: Callable[[R], Hashable]) -> list[R]:
+    """Return what the questions of one query found, the best of each first; each memory once.
+
+    A question whose words are rare would otherwise fill the list with its own results.
+    """
+    first: dict[Hashable, R] = {}
+    for row in zip_longest(*found):
+        for one in row:
+            if one is not None:
+                first.setdefault(key(one), one)
+    return list(first.values())
 
 
 def _score(result: ScoredResult) -> float:

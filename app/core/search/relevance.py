@@ -15,18 +15,21 @@ for it, is replaced by what usually goes with the other part (measured on dialog
 every mode, and no memory is penalised for a missing vector.
 
 A turn of a dialogue earns a part of its neighbours' scores. An answer is found by its question, and the question does
-not need the answer; what was merely told before says nothing of it. Then a turn that matches by itself is drawn to the
+not need the answer; what was merely told before says nothing of it. Short questions only ask; the longer a message
+that asks, the more it tells, and counts as a statement to that extent, so that a long reply which repeats the words of
+a message does not outrank it. Then a turn that matches by itself is drawn to the
 best of the turns around: several matches in one place are no chance. What was said by a speaker whom the query names,
 or in days that it names, scores more; whatever else was said can still be found.
 
-Whether a query is answered at all is judged before anything enters a window. The best score alone cannot tell: among
-many memories one is always closest. The better sign is how much of the query's information the owner's memories
+How sure it is that a query is answered is judged before anything enters a window. The best score alone cannot tell:
+among many memories one is always closest. The better sign is how much of the query's information the owner's memories
 contain at all, in any message: "How many moons does Neptune have?" has words that nobody ever said there. So
 
     confidence = score of the best passage by itself + KNOWN * meaning * part of the query's information that is known
 
-and a query below ``needed`` brings in nothing (measured on queries that nothing answers: docs/retrieval.md). A search
-shows nothing either, unless its caller asks for whatever is closest; it needs a little less.
+and ``recalled`` says how much of what was found is worth its tokens: nothing, the best passage, or the more the surer.
+A search follows the same rule, but shows all that it found where a window shows any, because its caller asked for it,
+and whatever is closest if its least relevance is 0.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from math import exp, log
+from math import exp, inf, log
 from typing import Protocol
 
 from app.core.search.spans import Span
@@ -56,7 +59,9 @@ CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
 COVERAGE_PER_CLOSENESS = 0.05
 
 NEIGHBOUR = 0.35
-"""The part that a turn earns of the score of a question before it, and, unless it is a question, of what follows it."""
+"""The part that a turn earns of the score of the turn before, as far as that asks, and of the next, as far as it does
+not ask itself.
+"""
 NEXT_BUT_ONE = 0.1
 """The same of the turns beyond these: the last thing that the speaker said, and the next."""
 AROUND, AROUND_TURNS = 0.25, 12
@@ -87,6 +92,8 @@ KNOWN = 8.0
 """The weight of knowing all of a query's information, in English."""
 ANSWERED, MANY = 7.0, 100
 """The confidence from which a query counts as answered, with this many memories."""
+VERY_MANY = 200
+"""From so many memories on it rises with their logarithm, as the best of many chance matches does."""
 ANSWERED_FEW = 1.4
 """The same with hardly any memories: few of them are close by chance. In Chinese it is higher, by the square of the
 weight of closeness, because Chinese texts are closer together.
@@ -96,9 +103,9 @@ LONG_TERMS, LONG_PART = 25, 0.7
 the confidence it needs.
 """
 DOUBT = 1.0
-"""How much of the confidence may be missing when somebody searches, in English; in Chinese more, as above. An answer
-that a window leaves out can still be searched for; what a search leaves out is lost.
-"""
+"""How much of the confidence may be missing for the best passage alone, in English; in Chinese more, as above."""
+ANSWERED_TOKENS, DOUBLED = 1_500, 2.0
+"""Tokens that a query brings in which is just answered, and how often they double for each point of confidence more."""
 ELSEWHERE_PART = 0.55
 """The share of that confidence that a passage of another conversation must score. A passage of the same conversation
 needs a score over 0: more than chance.
@@ -146,7 +153,7 @@ def needed(memories: int, weight: float, terms: int) -> float:
     ``memories``: how many the owner has, or at least so many. ``weight``: see ``meaning``. ``terms``: of the query.
     """
     few = ANSWERED_FEW * weight * weight
-    confidence_needed = few + (ANSWERED - few) * min(1.0, memories / MANY)
+    confidence_needed = few + (ANSWERED - few) * min(1.0, memories / MANY) + log(max(1.0, memories / VERY_MANY))
     return confidence_needed * LONG_PART if terms >= LONG_TERMS else confidence_needed
 
 
@@ -162,9 +169,27 @@ def confidence(passages: Sequence[Scored], known_part: float, weight: float) -> 
     return max(one.own for one in passages) + KNOWN * weight * known_part
 
 
-def may_answer(confident: float, least: float, weight: float) -> bool:
-    """Return whether a search shows what it found. ``least``: the confidence that a window would need."""
-    return confident >= least - DOUBT * weight * weight
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """How much of what a query found is shown."""
+
+    tokens: float
+    passages: float = inf
+
+
+NOTHING = Recalled(0, 0)
+
+
+def recalled(confident: float, least: float, weight: float, *, is_dated: bool = False) -> Recalled:
+    """Return how much a window shows. ``least``: see ``needed``; ``is_dated``: the query names days, so it asks."""
+    margin = confident - least
+    if is_dated and confident > float("-inf"):
+        margin = max(0.0, margin)
+    if margin < -DOUBT * weight * weight:
+        return NOTHING
+    if margin < 0:
+        return Recalled(inf, 1)
+    return Recalled(ANSWERED_TOKENS * 2 ** min(DOUBLED * margin, 100.0))
 
 
 def is_foreign(weight: float, other: float) -> bool:

@@ -187,7 +187,34 @@ def _near_day(match: re.Match[str], now: date) -> Span | None:
     return spans.unit_at(now, "day", DAYS[match["near"]])
 
 
+def _range(match: re.Match[str], now: date) -> Span | None:
+    """Read the end as the beginning tells: 「2023年5月到7月」, 「5月3日至9日」."""
+    year, begins = _year_of(match, now), _number(match["month"])
+    ends = _number(match["last_month"]) if match["last_month"] else begins
+
+    def of(year: int) -> Span | None:
+        until = year + (ends < begins)
+        first = spans.day(year, begins, _number(match["day"]) if match["day"] else 1)
+        last = spans.day(until, ends, _number(match["last_day"])) if match["last_day"] else spans.month(until, ends)
+        return Span(first.first, last.end) if first and last and first.first < last.end else None
+
+    return of(year) if year is not None else spans.newest(now, of)
+
+
+def _nth_week(match: re.Match[str], now: date) -> Span | None:
+    year = _year_of(match, now)
+    whole = _month(match, now) if match["month"] else spans.year(year) if year else None
+    return spans.days(whole.first + timedelta(days=7 * _number(match["nth"]) - 7), 7) if whole else None
+
+
+_END_MONTH, _END_DAY = (one.replace("P<", "P<last_") for one in (_MONTH, _DAY))
+_TO = rf"(?:到|至|[-~—～])(?:{_END_MONTH}月份?)?(?:{_END_DAY}[日号])?(?<![到至~—～-])"
+_NTH = r"第(?P<nth>[一二三四五1-5])个?(?:周|星期|礼拜)(?![末一二三四五六日天])"
+
+
 RULES: tuple[Rule, ...] = (
+    _rule(rf"(?:{_YEAR}的?)?(?<!\d){_MONTH}月份?(?:{_DAY}[日号]?)?{_TO}", _range),
+    _rule(rf"(?:{_YEAR}的?)?(?:{_MONTH}月份?的?)?{_NTH}", _nth_week),
     _rule(r"(?<!\d)(?P<year>(?:19|20)\d\d)[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)", _numbers),
     _rule(rf"(?:{_YEAR}的?)?(?<!\d){_MONTH}月{_DAY}(?:[日号]|(?!\d|[个份]))", _date),
     _rule(rf"{_YEAR}的?(?:第)?(?P<quarter>[一二三四1-4])季度", _quarter),

@@ -55,6 +55,20 @@ _HOLIDAY = rf"(?P<holiday>{'|'.join(map(re.escape, HOLIDAYS))})"
 _IN = r"(?:in|since|until|till|during|of|by|before|after|around|from|back in|throughout|for|and|to|between) "
 
 
+def _unnamed(pattern: str) -> str:
+    return re.sub(r"\?P<\w+>", "?:", pattern)
+
+
+_NUMBER_OR_MONTH = (
+    rf"(?:the )?(?:{_DAY}(?: (?:of )?{_MONTH})?|{_MONTH}(?: (?:the )?{_DAY})?|(?:19|20)\d\d[-/.]\d\d?[-/.]\d\d?|"
+    rf"\d\d?[./]\d\d?[./](?:19|20)\d\d)(?:,? (?:of )?{_YEAR})?|{_YEAR}"
+)
+_END = _unnamed(_NUMBER_OR_MONTH)
+"""What a range begins or ends with."""
+_ORDINAL = rf"(?P<nth>{'|'.join([*QUARTERS, 'last'])})"
+_BARE = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)?")
+
+
 def _rule(pattern: str, make: Callable[[re.Match[str], date], Span | None]) -> Rule:
     return re.compile(rf"(?<![\w$€£])(?:{pattern})(?!\w|[.,]\d)"), make
 
@@ -185,9 +199,44 @@ def _ago(match: re.Match[str], now: date) -> Span | None:
     return spans.guarded(lambda: Span(now - (now - found.first) * 2, now)) if found and is_vague else found
 
 
+def _range(match: re.Match[str], now: date) -> Span | None:
+    """Read each end as the other one tells: "between 3 and 9 May", "from May to July 2023"."""
+    if _BARE.fullmatch(match["last"]):
+        first = _named(match["first"], now)
+        last = _named(match["last"], first.first, first) if first else None
+    else:
+        last = _named(match["last"], now)
+        first = _named(match["first"], last.first, last) if last else None
+    return Span(first.first, last.end) if first and last and first.first < last.end else None
+
+
+def _named(text: str, now: date, other: Span | None = None) -> Span | None:
+    """Return what one end of a range names; a number alone is a day of the month that the other end is in."""
+    if bare := _BARE.fullmatch(text):
+        return spans.day(other.first.year, other.first.month, int(bare[1])) if other else None
+    whole = ((pattern.fullmatch(said), make) for said in (text, f"in {text}") for pattern, make in RULES)
+    return next((make(match, now) for match, make in whole if match), None)
+
+
+def _nth(match: re.Match[str], now: date) -> Span | None:
+    """Return the first, second, third, fourth or last day or week of a month or a year."""
+    year = _year_of(match, now)
+    whole = _month(match, now) if match["month"] else spans.year(year) if year else None
+    if whole is None:
+        return None
+    length = timedelta(days=spans.UNIT_DAYS[UNITS[match["unit"]]])
+    is_last = match["nth"] == "last"
+    first = whole.end - length if is_last else whole.first + QUARTERS.index(match["nth"]) * length
+    return Span(first, first + length)
+
+
 RULES: tuple[Rule, ...] = (
+    _rule(rf"(?:from|between) (?P<first>{_END}) (?:to|and|until|till|through) (?P<last>{_END})", _range),
     _rule(r"(?P<year>(?:19|20)\d\d)[-/.](?P<m>\d{1,2})[-/.](?P<day>\d{1,2})", _numbers),
     _rule(r"(?P<year>(?:19|20)\d\d)-(?P<m>\d\d)", lambda m, _: spans.month(int(m["year"]), int(m["m"]))),
+    _rule(r"(?P<day>\d{1,2})\.(?P<m>\d{1,2})\.(?P<year>(?:19|20)\d\d)", _numbers),
+    _rule(rf"(?P<first>\d\d?) ?[-–] ?(?P<last>\d\d? {_unnamed(_MONTH)}(?:,? (?:19|20)\d\d)?)", _range),
+    _rule(rf"(?:the )?{_ORDINAL} (?P<unit>day|week) of (?:{_MONTH},?)?(?: ?(?:of )?{_YEAR})?", _nth),
     _rule(rf"(?:the )?{_DAY} (?:of )?{_MONTH},?(?: (?:of )?{_YEAR})?", _day_of_month),
     _rule(rf"{_MONTH} (?:the )?{_DAY},?(?: (?:of )?{_YEAR})?", _day_of_month),
     _rule(r"(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<year>\d{4}|\d\d)", _slashed),

@@ -19,9 +19,9 @@ CONTRIB = "com.microsoft"
 Shapes = Mapping[str, Sequence[int | str]]
 """Shapes by the name of a value; a variable size is a name."""
 
-FLOAT, UINT8 = 1, 2
+FLOAT, INT8 = 1, 3
 
-_TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): UINT8}
+_TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.int8): INT8}
 _FLOAT_ATTRIBUTE, _INT_ATTRIBUTE = 1, 2
 _VARINT, _BYTES, _FIXED32 = 0, 2, 5
 
@@ -34,7 +34,7 @@ class Graph:
         self._constants: list[bytes] = []
         """The messages in parts: they are large, and copied once, into the whole."""
 
-    def constant(self, name: str, value: NDArray[np.float32] | NDArray[np.uint8]) -> str:
+    def constant(self, name: str, value: NDArray[np.float32] | NDArray[np.int8]) -> str:
         dims = b"".join(_int(1, size) for size in value.shape)
         content = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
         opening = dims + _int(2, _TYPES[value.dtype]) + _text(8, name) + _opening(9, len(content))

@@ -1,8 +1,8 @@
 """The tail of a window: archives and pages that the call names, and memories that answer its query.
 
 Small talk is never searched for, and if the best result does not answer the query (``core/search/relevance.py``) the
-tail stays empty. Results take the free tokens, or as many of them as the request allows. Passages are in order of
-time, by day; a warning names what cannot be shown.
+tail stays empty. Results take the free tokens, or as many of them as the request allows.
+``core/window/packing.py`` packs them; a warning names what cannot be shown.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.model import Format, Language, Policy, RecallScope, TailItem, Window, WindowWarning
-from app.core.quote import archive_text, day_heading, passage_line
+from app.core.quote import archive_text
 from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.assemble import free_for_tail
+from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
-from app.services.memory.hits import SearchHit, by_day, worth_showing
+from app.services.memory.hits import SearchHit, worth_showing
 from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memory.memories import Hit
@@ -36,8 +38,6 @@ LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
 PASSAGES_MAX = 1_000
 """Passages that a query brings in, at most."""
-PASSAGE_TOKENS_MIN = 12
-"""A passage has hardly fewer: so many are looked for as could fit."""
 RESULT_PREFERENCE = 1.25
 """Factor for a tool result's score if the query wants a value: the agent's words about it often omit the value."""
 
@@ -103,8 +103,10 @@ async def gather(
     free -= sum(item.tokens for item in archives)
     if request.recall_max_tokens is not None:
         free = min(free, request.recall_max_tokens)
-    size = sum(len(hit.text) for hit in results.relevant)
-    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, results.relevant, free, language)
+    shown = results.relevant[: int(min(results.amount.passages, PASSAGES_MAX))]
+    free = int(min(free, results.amount.tokens))
+    size = sum(len(hit.text) for hit in shown)
+    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, shown, free, language)
     return [*archives, *pages, *relevant], (*of_archives, *warnings, *_degraded(query))
 
 
@@ -131,6 +133,8 @@ class _Found:
 
     loaded: list[tuple[UUID, Loaded | None]]
     relevant: list[SearchHit]
+    amount: Recalled = NOTHING
+    """How much of that is shown, at most."""
 
 
 def _in_view(window: Window) -> frozenset[int | str]:
@@ -156,22 +160,25 @@ async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
         loaded.append((uuid, await archiving.load(tx, scope, uuid, part)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
-    relevant = await _relevant(tx, search, search.query, most) if search.query and most else []
-    return _Found(loaded, relevant)
+    if not search.query or not most:
+        return _Found(loaded, [])
+    return _Found(loaded, *await _relevant(tx, search, search.query, most))
 
 
-async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> list[SearchHit]:
-    """Return the results that answer the query and are not in view, best first; none if nothing answers it."""
+async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[SearchHit], Recalled]:
+    """Return the results that answer the query and are not in view, best first, and how much of them is shown."""
     if not has_subject(query.text):
-        return []
+        return [], NOTHING
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
         tx, own.scope, query, most + len(search.in_view), sensitive=sensitive,
         conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
     least = relevance.needed(results.memories, query.weight, len(query.terms))
-    if relevance.confidence(results.hits, results.known, query.weight) < least:
-        return []
+    confident = relevance.confidence(results.hits, results.known, query.weight)
+    amount = relevance.recalled(confident, least, query.weight, is_dated=bool(query.named.times))
+    if amount == NOTHING:
+        return [], NOTHING
     good = [
         hit
         for hit in results.hits
@@ -181,7 +188,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> list
     found = await searching.with_texts(tx, good, sensitive=sensitive)
     size = sum(len(hit.text) for hit in found)
     hits = await run_in_thread_if_large(size, worth_showing, found, query.text)
-    return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits
+    return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits, amount
 
 
 def _worth(hit: SearchHit) -> float:
@@ -243,30 +250,10 @@ async def _archives(
 def _fitted(
     runtime: Runtime, conversation: Conversation, relevant: Sequence[SearchHit], free: int, language: Language
 ) -> list[TailItem]:
-    """Return the best passages that fit, by day and conversation, older before newer; each day has one heading, and
-    the newest of several is marked.
-    """
-    taken: list[tuple[SearchHit, str, int]] = []
-    dated: set[tuple[str | None, str]] = set()
-    for hit in relevant:
-        elsewhere = hit.elsewhere(conversation.id)
-        heading = day_heading(hit.day, elsewhere, language, is_newest=True)  # whichever it will be, it fits
-        more = 0 if (elsewhere, hit.day) in dated else runtime.tokens.count(heading) + 1
-        text = passage_line(hit.hit.page or 0, hit.role, hit.text)
-        tokens = runtime.tokens.count(text) + 1
-        if tokens + more > free:
-            continue
-        free -= tokens + more
-        dated.add((elsewhere, hit.day))
-        taken.append((hit, text, tokens))
-        if free < PASSAGE_TOKENS_MIN:
-            break
-    items: list[TailItem] = []
-    for day in by_day(taken, lambda one: one[0], conversation.id):
-        heading = day_heading(day.day, day.elsewhere, language, is_newest=day.is_newest)
-        more = runtime.tokens.count(heading) + 1
-        for hit, text, tokens in day.told:
-            shown = f"{heading}\n{text}" if more else text
-            items.append(TailItem(shown, tokens + more, hit.hit.archive_id))
-            more = 0
-    return items
+    found = [
+        FoundPassage(
+            hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.id), hit.hit.archive_id
+        )
+        for hit in relevant
+    ]
+    return pack(found, free, runtime.tokens.count, language)

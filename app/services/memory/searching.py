@@ -283,7 +283,7 @@ def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool
     """Return whether some of the results may answer a query. Those in another language are always taken to."""
     confident = relevances.confidence(results.hits, results.known, query.weight)
     least = relevances.needed(results.memories, query.weight, len(query.terms))
-    if relevances.may_answer(confident, least, query.weight):
+    if relevances.recalled(confident, least, query.weight) != relevances.NOTHING:
         return True
     weight = relevances.meaning(*script_counts("\n".join(one.text for one in found)))
     return relevances.is_foreign(query.weight, weight)

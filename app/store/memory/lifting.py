@@ -5,7 +5,7 @@ score).
 """
 
 from app.core.search.relevance import AROUND, AROUND_TURNS, DIALOGUE_MESSAGES_A_PAGE, NEIGHBOUR, NEXT_BUT_ONE, SPOKEN
-from app.text.bm25 import ASKING, ASKS, TELLS
+from app.text.bm25 import ASKING
 
 LOOKED_AT, LOOKED_AT_EACH = 300, 6
 """The best memories before neighbours count, and more for each requested one: a memory below all of these is not lifted
@@ -15,9 +15,9 @@ ARCHIVE_PASSAGES = 3
 """Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
 
-def _best(frame: str, condition: str = "") -> str:
-    """Return the best score of the turns in a frame, by the best passage of each; 0 if none is better."""
-    return f"coalesce(greatest(max(score) FILTER (WHERE talk{condition}) OVER {frame}, 0), 0)"
+def _best(frame: str, part: str = "score") -> str:
+    """Return the best score, or part of one, of the turns in a frame; 0 if none is better."""
+    return f"coalesce(greatest(max({part}) FILTER (WHERE talk) OVER {frame}, 0), 0)"
 
 
 def _frame(first: str, last: str) -> str:
@@ -28,8 +28,8 @@ def lifting() -> str:
     """Return the part of the search statement that makes ``every`` of ``scored``.
 
     A message scores as its best passage does, and is lifted by its neighbours where it is a turn of a dialogue;
-    everything else stands alone, of an archive its best passages. A turn that may be a question lifts the next and is
-    not lifted by it.
+    everything else stands alone, of an archive its best passages. As far as a turn asks, it lifts the next and is not
+    lifted by it.
     """
     return f"""best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, -(m.terms <#> '{ASKING}'::sparsevec) AS asking,
@@ -45,8 +45,7 @@ def lifting() -> str:
     FROM best WHERE type = 'episode'
 ), lifted AS (
   SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named + CASE WHEN talk
-           THEN {NEIGHBOUR} * ({_best("before", f" AND asking <> {TELLS}")}
-                               + CASE WHEN asking <> {ASKS} THEN {_best("after")} ELSE 0 END)
+           THEN {NEIGHBOUR} * ({_best("before", "asking * score")} + (1 - asking) * {_best("after")})
               + {NEXT_BUT_ONE} * ({_best("before_that")} + {_best("after_that")})
            ELSE 0 END AS score,
          row_number() OVER (PARTITION BY conversation_uid, seq ORDER BY score DESC, id) AS place

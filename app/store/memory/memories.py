@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import accumulate
 from typing import NamedTuple
 from uuid import UUID
 
+from app.core.search.fusion import in_turns
 from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
 from app.postgres.transactions import ReadTx
-from app.store.memory.search_statement import statement
+from app.store.memory.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
 
 __all__ = ["Hit", "Meaning", "find", "first_id", "relevance", "search"]
@@ -74,7 +76,7 @@ class Named:
 
 
 class QueryPart(NamedTuple):
-    """A query beside the first one."""
+    """A question of a compound query."""
 
     terms: Sequence[int]
     vector: str | None = None
@@ -96,7 +98,20 @@ class Scoring:
     """The terms whose known part is measured."""
     named: Named = Named()
     parts: Sequence[QueryPart] = ()
-    """Queries that are searched for as well: a passage scores as it does for the best of all."""
+    """Questions that are searched for instead of the whole, and take turns among the results."""
+
+    def each(self) -> list[Scoring]:
+        """Return a scoring for each part; of a query without parts, its own."""
+        return [
+            replace(
+                self,
+                terms=part.terms,
+                meaning=replace(self.meaning, vector=part.vector) if self.meaning and part.vector else None,
+                telling=[term for term in self.telling if term in part.terms],
+                parts=(),
+            )
+            for part in self.parts
+        ] or [self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +149,19 @@ async def search(
 
     Each message is represented by its best passage and each archive by its three best, unless ``every_passage`` is set.
     """
+    found = [await _search(tx, owner, one, where, limit=limit, every_passage=every_passage) for one in scoring.each()]
+    if len(found) == 1:
+        return found[0]
+    hits = in_turns([one.hits for one in found], lambda hit: hit.id)[:limit]
+    lowest = accumulate((hit.score for hit in hits), min)
+    told = [replace(hit, score=score) for hit, score in zip(hits, lowest, strict=True)]
+    total, known, count = (max(values) for values in zip(*(one[1:] for one in found), strict=True))
+    return Hits(told, int(total), known, int(count))
+
+
+async def _search(
+    tx: ReadTx, owner: UUID, scoring: Scoring, where: PassageFilter, *, limit: int, every_passage: bool
+) -> Hits:
     if not scoring.terms and scoring.meaning is None:
         return Hits([], 0)
     sql, arguments = search_statement(tx.tenant, owner, scoring, where, limit=limit, every_passage=every_passage)
@@ -161,9 +189,7 @@ def search_statement(
     ]  # fmt: skip
     if meaning is not None:
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
-    for part in scoring.parts:
-        arguments += [part.terms] if meaning is None else [part.terms, part.vector]
-    return statement(len(scoring.parts), vectors=meaning is not None), arguments
+    return BY_WORDS if meaning is None else SEARCH, arguments
 
 
 def _named(named: Named) -> list[object]:

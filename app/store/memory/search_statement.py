@@ -7,9 +7,6 @@ still be among the best, or count as found, is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-
 from app.core.search.relevance import (
     CHANCE,
     CLOSENESS_PER_COVERAGE,
@@ -25,14 +22,13 @@ from app.text.bm25 import DIMENSIONS
 RECENT = 1_000
 """The owner's newest memories, which tell how common words are, and what all vectors have in common."""
 
-# A query can have parts, which are scored beside it: names and parameters of the first have no suffix. A term's idf is
-# worked out over the owner's newest rows, for all of them at once.
+# A term's idf is worked out over the owner's newest rows.
 _TERMS = f"""
 WITH terms AS MATERIALIZED (
-  SELECT DISTINCT term, format('{{{{%s:1}}}}/{DIMENSIONS}', term)::sparsevec AS one
-    FROM unnest({{all_terms}}) AS t (term)
+  SELECT DISTINCT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one
+    FROM unnest($3::int[]) AS t (term)
 ), asked AS MATERIALIZED (
-  SELECT format('{{{{%s}}}}/{DIMENSIONS}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v
+  SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v
     FROM terms
 ), recent AS MATERIALIZED ( -- terms of those alone that have one of the query's: most have none of its others either
   SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
@@ -43,15 +39,16 @@ WITH terms AS MATERIALIZED (
     FROM (SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
             FROM terms t LEFT JOIN recent r ON r.terms IS NOT NULL AND (r.terms <#> t.one) < 0 GROUP BY t.term) d
 )"""
-_QUERY = f"""query{{k}} AS MATERIALIZED (
-  SELECT format('{{{{%s}}}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
+_QUERY = f"""query AS MATERIALIZED (
+  SELECT format('{{%s}}/{DIMENSIONS}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information,
          greatest({WORDS}, {CHANCE} * sum(idf) / sqrt(sum(idf * idf * part * (1 - part))))::float8 AS words
-    FROM idf WHERE term = ANY ({{terms}})
+    FROM idf WHERE term = ANY ($3::int[])
 )"""
+_COVERAGE = "-(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage"
 # The memories that have a word of the query, and those that are not to be found. All others score by closeness alone.
-_WORDED = """worded AS (
-  SELECT id, fits, {coverages}
+_WORDED = f"""worded AS (
+  SELECT id, fits, {_COVERAGE}
     FROM (SELECT id, terms,
                  ((expires_at IS NULL OR expires_at > now())
                   AND ($4::uuid IS NULL OR conversation_uid = $4)
@@ -64,7 +61,6 @@ _WORDED = """worded AS (
             FROM memories WHERE tenant_id = $1 AND owner = $2 OFFSET 0) m
    WHERE NOT fits OR (terms <#> (SELECT v FROM asked)) < 0 OFFSET 0
 )"""
-_COVERAGE = "-(terms <#> (SELECT v FROM query{k})) / (SELECT information FROM query{k}) AS coverage{k}"
 # The mean and spread of closeness are worked out over the owner's newest vectors. To read them three times costs less
 # than to keep them.
 _SAMPLE = f"""sample AS NOT MATERIALIZED (
@@ -77,24 +73,24 @@ _SAMPLE = f"""sample AS NOT MATERIALIZED (
 )"""
 # `least` is a closeness below which a memory without a word of the query is neither among the best nor counts as found:
 # enough of the newest vectors are as close, whatever words they have, even if all that are not to be found are of them.
-_CLOSENESS = f"""probe{{k}} AS MATERIALIZED (
-  SELECT n, CASE WHEN n = 0 THEN {{vector}}::text::halfvec
-                 ELSE ({{vector}}::text::vector
+_CLOSENESS = f"""probe AS MATERIALIZED (
+  SELECT n, CASE WHEN n = 0 THEN $23::text::halfvec
+                 ELSE ($23::text::vector
                        - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec END AS v,
          CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
-), near{{k}} AS MATERIALIZED (
-  SELECT p.level - (embedding <#> p.v) AS x FROM probe{{k}} p, sample
-), spread{{k}} AS MATERIALIZED (
+), near AS MATERIALIZED (
+  SELECT p.level - (embedding <#> p.v) AS x FROM probe p, sample
+), spread AS MATERIALIZED (
   SELECT p.v, p.level, (coalesce(s.total, 0) + {FEW} * $24::float8) / (p.n + {FEW}) AS mean,
          sqrt((p.n * coalesce(s.variance, 0) + {FEW} * $25::float8 * $25::float8) / (p.n + {FEW})) AS deviation
-    FROM probe{{k}} p, (SELECT sum(x) AS total, var_pop(x) AS variance FROM near{{k}}) s
-), closeness{{k}} AS MATERIALIZED (
+    FROM probe p, (SELECT sum(x) AS total, var_pop(x) AS variance FROM near) s
+), closeness AS MATERIALIZED (
   SELECT v, level, mean, deviation,
-         least(coalesce(((SELECT x FROM near{{k}} ORDER BY x DESC LIMIT 1
+         least(coalesce(((SELECT x FROM near ORDER BY x DESC LIMIT 1
                           OFFSET {LOOKED_AT} + {LOOKED_AT_EACH} * $7 - 1
                                  + (SELECT count(*) FROM worded WHERE NOT fits)) - mean) / deviation, '-Infinity'),
                $14 / ($12::float8 + {WORDS * COVERAGE_PER_CLOSENESS})) AS least
-    FROM spread{{k}}
+    FROM spread
 )"""
 # A full join: it is the only kind of join never executed as a look-up, or as a scan of all vectors, per row, as a
 # planner without statistics of an owner, expecting a row or two, would do. Conditions on its rows are in a CASE, so
@@ -102,19 +98,19 @@ _CLOSENESS = f"""probe{{k}} AS MATERIALIZED (
 _VECTORS = """FULL JOIN
          (SELECT memory_id, {closeness}
             FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $22 OFFSET 0) e ON e.memory_id = m.id"""
-_CLOSE = """((SELECT level FROM closeness{k}) - (embedding <#> (SELECT v FROM closeness{k}))
-            - (SELECT mean FROM closeness{k})) / (SELECT deviation FROM closeness{k}) AS closeness{k}"""
+_CLOSE = """((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
+            - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness"""
 _NO_VECTORS = "CROSS JOIN (SELECT NULL::uuid AS memory_id, {closeness}) e"
-_IS_CLOSE = "closeness{k} >= (SELECT least FROM closeness{k})"
-_SCORE = f"""CASE WHEN closeness{{k}} IS NULL
-              THEN (SELECT words FROM query{{k}}) * coverage{{k}}
-                   + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage{{k}}, {CLOSENESS_USUAL_MAX})
-              WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness{{k}}, 0) + $12 * closeness{{k}}
-              ELSE (SELECT words FROM query{{k}}) * coalesce(coverage{{k}}, 0) + $12 * closeness{{k}} END"""
-_SCORED = """scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, and read twice
-  SELECT coalesce(id, memory_id) AS id, coalesce({coverage}, 0) AS coverage, {score} AS score
-    FROM worded m {vectors}
-   WHERE CASE WHEN coalesce(fits, true) THEN {coverage} > 0 OR {is_close} END
+_IS_CLOSE = "closeness >= (SELECT least FROM closeness)"
+_SCORE = f"""CASE WHEN closeness IS NULL
+              THEN (SELECT words FROM query) * coverage
+                   + $12::float8 * least({CLOSENESS_PER_COVERAGE} * coverage, {CLOSENESS_USUAL_MAX})
+              WHEN $13 THEN {WORDS * COVERAGE_PER_CLOSENESS} * greatest(closeness, 0) + $12 * closeness
+              ELSE (SELECT words FROM query) * coalesce(coverage, 0) + $12 * closeness END"""
+_SCORED = f"""scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, and read twice
+  SELECT coalesce(id, memory_id) AS id, coalesce(coverage, 0) AS coverage, {_SCORE} AS score
+    FROM worded m {{vectors}}
+   WHERE CASE WHEN coalesce(fits, true) THEN coverage > 0 OR {{is_close}} END
 )"""
 _RANKED = f"""found AS (
   SELECT *, count(*) FILTER (WHERE score >= $14 OR (coverage > 0 AND NOT $13)) OVER () AS counted,
@@ -136,34 +132,15 @@ SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.
 """
 
 
-@cache
-def statement(parts: int, *, vectors: bool) -> str:
-    """Return the search over one owner's rows for a query with so many parts besides itself.
-
-    BM25 is an inner product, and with vectors closeness is another. The whole and its parts are looked up in one scan,
-    and a memory scores as it does for the best of them.
-    """
-    last = 25 if vectors else 21
-    step = 2 if vectors else 1
-    names = ["", *(f"_{part}" for part in range(1, parts + 1))]
-    terms = ["$3::int[]", *(f"${last + 1 + step * part}::int[]" for part in range(parts))]
-    probes = ["$23", *(f"${last + 2 + step * part}" for part in range(parts))]
-    close = [_CLOSE.format(k=name) if vectors else f"NULL::float8 AS closeness{name}" for name in names]
-    worded = _WORDED.format(coverages=", ".join(_COVERAGE.format(k=name) for name in names))
+def _statement(*, vectors: bool) -> str:
+    """Return the search over one owner's rows: BM25 is an inner product, and with vectors closeness is another."""
+    close = _CLOSE if vectors else "NULL::float8 AS closeness"
     scored = _SCORED.format(
-        coverage=_greatest([f"coverage{name}" for name in names]),
-        score=_greatest([_SCORE.format(k=name) for name in names]),
-        vectors=(_VECTORS if vectors else _NO_VECTORS).format(closeness=", ".join(close)),
-        is_close=" OR ".join(_IS_CLOSE.format(k=name) for name in names) if vectors else "false",
+        vectors=(_VECTORS if vectors else _NO_VECTORS).format(closeness=close),
+        is_close=_IS_CLOSE if vectors else "false",
     )
-    queries = [_QUERY.format(k=name, terms=of) for name, of in zip(names, terms, strict=True)]
-    near = [_CLOSENESS.format(k=name, vector=of) for name, of in zip(names, probes, strict=True)]
-    ways = [*queries, worded, *([_SAMPLE, *near] if vectors else [])]
-    return ", ".join([_TERMS.format(all_terms=" || ".join(terms)), *ways, scored, lifting(), _RANKED])
+    ways = [_QUERY, _WORDED, *([_SAMPLE, _CLOSENESS] if vectors else [])]
+    return ", ".join([_TERMS, *ways, scored, lifting(), _RANKED])
 
 
-def _greatest(expressions: Sequence[str]) -> str:
-    return expressions[0] if len(expressions) == 1 else f"greatest({', '.join(expressions)})"
-
-
-BY_WORDS, SEARCH = statement(0, vectors=False), statement(0, vectors=True)
+BY_WORDS, SEARCH = _statement(vectors=False), _statement(vectors=True)
