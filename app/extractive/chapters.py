@@ -179,12 +179,12 @@ def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dic
 
 
 def _most_telling(messages: Sequence[tuple[str, str, str]], weights: Mapping[str, float]) -> str:
-    """Return the line that has most of what tells its chapter apart, with its speaker; of equals the later."""
-    worths: list[tuple[float, int]] = []
+    """Return the line that has most of what tells its chapter apart, with its speaker: a whole one before one that was cut."""
+    worths: list[tuple[bool, float, int]] = []
     for at, (role, line, _) in enumerate(messages):
         keys = set(map(_key, words_told(line))) if role in ("user", "assistant") else ()
         if keys:
             apart = sum(weights.get(key, 0.0) for key in keys) / math.sqrt(len(keys) + 4)
-            worths.append((apart * (0.5 + salience(line)), at))
-    best_first = (messages[at] for _, at in sorted(worths, reverse=True))
+            worths.append((not line.endswith("…"), apart * (0.5 + salience(line)), at))
+    best_first = (messages[at] for *_, at in sorted(worths, reverse=True))
     return next((f"{role}: {flat(line)}" for role, line, _ in best_first if tells(role, line)), "")

@@ -266,8 +266,8 @@ def _telling(line: str, enough: int) -> int:
 
 
 def _completed(line: str, ranked: Sequence[str], blocks: Blocks, max_chars: int) -> str:
-    """Return a thin line, the best, completed with what it refers to: pasted text, else another sentence, in the order
-    in which they were said.
+    """Return a thin line, the best, completed with what it refers to: pasted text, else another sentence; where
+    both fit, in the order in which they were said.
     """
     pasted = _without_prose(blocks)
     if pasted and (blocks.logs or blocks.code or blocks.data):
@@ -278,9 +278,10 @@ def _completed(line: str, ranked: Sequence[str], blocks: Blocks, max_chars: int)
         if _telling(plain, 2) >= 2 and not (
             patterns.PLEASANTRY.found(patterns.look(other)) or patterns.REACTION.match(plain)
         ):
-            if not _telling(line, 1) and len(line) + len(plain) >= max_chars:
+            fit = len(line) + len(plain) < max_chars
+            if not fit and not _telling(line, 1):
                 return plain
-            return " ".join((plain, line) if _comes_before(other, best, blocks.prose) else (line, plain))
+            return f"{plain} {line}" if fit and _comes_before(other, best, blocks.prose) else f"{line} {plain}"
     return f"{line} {pasted}" if pasted else line
 
 

@@ -95,7 +95,6 @@ def test_an_epoch_made_before_the_jobs_keeps_its_text_and_the_next_one_has_the_m
     head = head_of(new)
     first_left = 2 * (new["pages"]["listed"][-1]) - 1
     assert f"Title {first_left}" in head
-    assert f"user: line {first_left}\n" in head
     assert "was said." in head
     assert "Topics, all recallable: Everyday life (" in head
     newest_note = (first_left - 1) // 10 * 10 + 1

@@ -234,7 +234,7 @@ def test_the_api_counts_where_it_can(speaking_messages: str, messages_api: FakeA
     assert claude.messages.count_tokens(model="fake", messages=[{"role": "user", "content": "hi"}]).input_tokens == 42
 
 
-@pytest.mark.parametrize(("reply", "status"), [(429, 429), (529, 502), (401, 502), (400, 400)])
+@pytest.mark.parametrize(("reply", "status"), [(429, 429), (529, 529), (401, 502), (400, 400)])
 def test_the_apis_errors_are_told(
     speaking_messages: str, messages_api: FakeApi, reply: int, status: int, anthropic_of: AnthropicOf
 ) -> None:
