@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -27,7 +28,6 @@ from app.api.v1 import conversations as v1_conversations
 from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
 from app.asgi import FromEnvironment
-from app.core.dialects.usage import Prices
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.messages import Limits
 from app.core.model import Policy
@@ -40,7 +40,7 @@ from app.providers.model_api import BASE_URL, ModelApi
 from app.providers.upstream import Upstream
 from app.queue.loop import Pace
 from app.runtime import Runtime
-from app.settings import Settings, origins
+from app.settings import Settings, origins, taken
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import tracing_of
 from app.text import tokens
@@ -155,77 +155,26 @@ def freeze_gc() -> None:
 
 
 def defaults(settings: Settings) -> Defaults:
-    """Return the paging settings as core values."""
-    policy = Policy(
-        full_recent_count=settings.memory_full_recent_count,
-        active_pages=settings.memory_active_pages,
-        condensed_tool_max=settings.memory_condensed_tool_max,
-        archive_threshold=settings.memory_archive_threshold,
-        archive_threshold_tokens=settings.memory_archive_threshold_tokens,
-        unlist_after_turns=settings.memory_unlist_after_turns,
-        unlist_unchanged_turns=settings.memory_unlist_unchanged_turns,
-        contents_max=settings.memory_contents_max_tokens,
-        summary_max=settings.memory_max_summary_tokens,
-        summary_enabled=settings.memory_enable_summary,
-        chapter_lines=settings.memory_chapter_lines,
-        head_share=settings.memory_head_share,
-        condensed_share=settings.memory_condensed_share,
-        keep_share=settings.memory_keep_share,
-        recall_share=settings.memory_recall_share,
-        recall_scope=settings.memory_recall_scope,
-    )
-    return Defaults(
-        policy,
-        Limits(messages=settings.quire_messages_max, body_bytes=settings.quire_body_max_bytes),
-        context_window=settings.memory_context_window,
-        output_reserve=settings.memory_output_reserve,
-        summary_threshold=settings.memory_summary_threshold,
-        recall_top_k=settings.memory_recall_top_k,
-    )
+    policy, limits = taken(settings, Policy), taken(settings, Limits)
+    return replace(taken(settings, Defaults), policy=policy, limits=limits)
 
 
 def access(settings: Settings) -> Access:
-    return Access(
-        host=settings.quire_host,
-        hosts=settings.quire_hosts,
-        requires_keys=settings.quire_require_keys,
-        allows_unauthenticated=settings.quire_allow_unauthenticated,
-        requests_per_minute=settings.quire_rate_limit_per_minute,
-        refusals_per_minute=settings.quire_refusals_per_minute,
-        named_default_user=settings.quire_default_user,
-    )
+    return replace(taken(settings, Access), host=settings.quire_host)
 
 
 def retention(settings: Settings) -> Retention:
-    return Retention(
-        messages_max=settings.memory_max_messages_per_thread,
-        conversation_days=settings.memory_conversation_ttl_days,
-        archive_days=settings.memory_archive_ttl_days,
-    )
+    return taken(settings, Retention)
 
 
 def proxying(settings: Settings) -> Proxying:
-    return Proxying(
-        model=settings.quire_proxy_model or settings.memory_llm_model,
-        models=tuple(name.strip() for name in settings.quire_proxy_models.split(",") if name.strip()),
-        passes_keys=settings.quire_proxy_client_keys,
-        budget=settings.quire_proxy_budget,
-        recall=settings.quire_proxy_recall,
-        recall_tokens_max=settings.quire_proxy_recall_max_tokens,
-        rounds=settings.quire_proxy_rounds,
-        seconds=settings.quire_proxy_seconds,
-        concurrency=settings.quire_proxy_concurrency,
-        prices=Prices.read(settings.quire_proxy_prices),
-    )
+    rules = taken(settings, Proxying)
+    return replace(rules, model=rules.model or settings.memory_llm_model)
 
 
 def working(settings: Settings) -> Working:
-    return Working(
-        llm_jobs=settings.quire_worker_llm_jobs,
-        embedding_jobs=settings.quire_worker_embedding_jobs or embedding_slots(os.cpu_count() or 1),
-        tenant_jobs=settings.quire_worker_tenant_jobs,
-        lease_seconds=settings.quire_worker_lease_seconds,
-    )
+    rules = taken(settings, Working)
+    return replace(rules, embedding_jobs=rules.embedding_jobs or embedding_slots(os.cpu_count() or 1))
 
 
 def _lifespan(
@@ -302,11 +251,12 @@ def upstream_of(settings: Settings) -> Upstream | None:
         base_url, key = base_url or settings.memory_llm_base_url, key or settings.memory_llm_api_key
     if base_url is None and key is None:
         return None
+    rules = proxying(settings)
     return Upstream(
         base_url=base_url or BASE_URL,
         api_key=key.get_secret_value() if key else None,
-        timeout_seconds=settings.quire_proxy_seconds,
-        connections=settings.quire_proxy_concurrency,
+        timeout_seconds=rules.seconds,
+        connections=rules.concurrency,
         dialect=settings.quire_proxy_upstream_dialect,
     )
 

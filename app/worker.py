@@ -17,7 +17,7 @@ from app.jobs.policy import judge
 from app.jobs.summary import refresh_summary
 from app.postgres.tenants import tenants
 from app.providers import ProviderError
-from app.queue.enqueue import Lane
+from app.queue.enqueue import EMBED, PAGE, PASSAGES, SUMMARY, Lane
 from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
@@ -87,10 +87,10 @@ _logger = logging.getLogger(__name__)
 
 
 HANDLERS: Mapping[str, Handler] = {
-    "page": index_page,
-    "summary": refresh_summary,
-    "passages": index_passages,
-    "embed": embed,
+    PAGE.name: index_page,
+    SUMMARY.name: refresh_summary,
+    PASSAGES.name: index_passages,
+    EMBED.name: embed,
 }
 """Handlers by kind of job. A kind without a handler is left for a worker that has one."""
 

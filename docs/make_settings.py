@@ -48,7 +48,7 @@ def page() -> str:
     read = _sources()
     tables = [
         f"## {title}\n\n| variable | default | |\n| --- | --- | --- |\n"
-        + "".join(_row(name, fields[name], has_effect=f".{name}" in read) for name in names)
+        + "".join(_row(name, fields[name], has_effect=f".{name}" in read or f'"{name}"' in read) for name in names)
         for title, names in reversed(parts.items())
     ]
     overrides = "".join(f"| `{name}` | {_takes(field)} |\n" for name, field in PolicyOverrides.model_fields.items())

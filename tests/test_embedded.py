@@ -13,6 +13,7 @@ import asyncpg
 import psutil
 import pytest
 
+from app.data_dir import default_data_dir
 from app.postgres import embedded, folder_permissions, programs
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.programs import EmbeddedPostgresError
@@ -263,8 +264,8 @@ def test_under_root_the_default_data_directory_is_one_that_the_server_can_reach(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(folder))
-    assert folder_permissions.default_data_dir() == folder / ".quire"
+    assert default_data_dir() == folder / ".quire"
     folder.chmod(0o700)
-    assert folder_permissions.default_data_dir() == Path("/var/lib/quire")
+    assert default_data_dir() == Path("/var/lib/quire")
     (folder / ".quire" / "postgres").mkdir(parents=True)
-    assert folder_permissions.default_data_dir() == folder / ".quire"
+    assert default_data_dir() == folder / ".quire"

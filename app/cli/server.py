@@ -20,7 +20,7 @@ from app import errors
 from app.api.http.deadlines import impatient
 from app.cli.shared import connected, errors_in_words
 from app.core.edge.hosts import is_loopback
-from app.main import freeze_gc
+from app.main import access, freeze_gc
 from app.postgres.tenants import is_keyed
 from app.settings import Settings
 from app.signals import Stopping
@@ -112,9 +112,10 @@ def check_database(settings: Settings, dsn: str, stopping: Stopping) -> bool:
             except errors.StorageUnavailable:  # the schema is not there yet: /readyz says so
                 return False
 
+    rules = access(settings)
     with errors_in_words():
-        needs_key = stopping.run(ask()) or settings.quire_require_keys
-    if not needs_key and not is_loopback(settings.quire_host) and not settings.quire_allow_unauthenticated:
+        needs_key = stopping.run(ask()) or rules.requires_keys
+    if not needs_key and not is_loopback(rules.host) and not rules.allows_unauthenticated:
         raise click.ClickException(
             f"QUIRE_HOST={settings.quire_host} can be reached from other machines and there are no API keys."
             " Make one with `quire keys create`, set QUIRE_REQUIRE_KEYS=true, listen on 127.0.0.1, or set"

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from app.core.canonical import dumps
 from app.core.model import Role
+from app.core.setting import Variable, setting
 from app.core.times import said_at
 from app.errors import FieldError, Invalid, PayloadTooLarge
 
@@ -44,16 +45,14 @@ SENT_FIELDS = ("role", "content", "name", "refusal", *THINKING_FIELDS, "tool_cal
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    messages: int = 1000
-    """Messages in one append."""
+    messages: int = setting(Variable("quire_messages_max", 1000, ge=1), "Maximum messages in one append.")
     listed: int = 20_000
     """Messages in a synced list; most of them are stored already."""
     message_chars: int = 1_000_000
     """Characters of text in one message that is not a tool result."""
     result_chars: int = 20_000_000
     """Characters of one tool result."""
-    body_bytes: int = 33_554_432
-    """Bytes of a request's body."""
+    body_bytes: int = setting(Variable("quire_body_max_bytes", 33_554_432, ge=1024), "Maximum request body, in bytes.")
 
 
 @dataclass(frozen=True, slots=True)

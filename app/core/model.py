@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from app.core.calibration import OURS
+from app.core.setting import Own, Variable, setting
 
 Language = Literal["zh", "en"]
 Format = Literal["openai", "anthropic"]
@@ -41,37 +42,70 @@ UNMATCHED = "unmatched_tool_result"
 class Policy:
     """The paging policy of a conversation. Values are in tokens unless the name says otherwise."""
 
-    full_recent_count: int = 10
-    """Messages that a cut leaves verbatim at least, where they fit ``keep_share``."""
-    active_pages: int = 0
-    """Pages the body may hold before an epoch is made; it then falls to half of them. 0: as many as fit."""
-    condensed_tool_max: int = 200
-    """Characters a tool result keeps in the condensed zone."""
-    archive_threshold: int = 10_000
-    """Characters over which a tool result is archived."""
-    archive_threshold_tokens: int = 0
-    """Tokens over which a tool result is archived; 0 leaves it to the characters."""
-    unlist_after_turns: int = 40
-    """``m``: turns without a recall after which an archived page is unlisted."""
-    unlist_unchanged_turns: int = 80
-    """``p``: turns after which a recalled page whose count has not changed is unlisted."""
-    contents_max: int = 2000
-    """Tokens the contents page may take, whatever the budget."""
-    summary_max: int = 1000
-    """Tokens the summary may take, whatever the budget."""
-    summary_enabled: bool = True
-    chapter_lines: bool = True
-    """Whether runs of unlisted pages roll up into a chapter line."""
-    recall_scope: RecallScope = "user"
-    """The range of queries and recall tools."""
-    head_share: float = 0.10
-    """Most of the body's room that the head takes after a cut."""
-    condensed_share: float = 0.15
-    """Most of it that condensed messages take after a cut."""
-    keep_share: float = 0.20
-    """The largest share that is verbatim right after a cut. What the three leave is growth."""
-    recall_share: float | None = None
-    """Part of the available tokens kept free for recalls and the tail. None: see ``core.budget.reserve``."""
+    full_recent_count: int = setting(
+        Variable("memory_full_recent_count", 10, ge=1, own=Own(1, 10_000)),
+        "Minimum messages that stay verbatim after a cut, if they fit in MEMORY_KEEP_SHARE.",
+    )
+    active_pages: int = setting(
+        Variable("memory_active_pages", 0, ge=0, own=Own(0, 10_000, "(0: as many as fit)")),
+        "Maximum pages in the window's body before it is cut. 0: as many as fit.",
+    )
+    condensed_tool_max: int = setting(
+        Variable("memory_condensed_tool_max", 200, ge=0, own=Own(0, 100_000)),
+        "Characters of a tool result in the condensed zone.",
+    )
+    archive_threshold: int = setting(
+        Variable("memory_archive_threshold", 10_000, ge=500, own=Own(200, 10_000_000, "characters")),
+        "Tool results with more characters are archived.",
+    )
+    archive_threshold_tokens: int = setting(
+        Variable("memory_archive_threshold_tokens", 0, ge=0, own=Own(0, 10_000_000)),
+        "Tool results with more tokens are archived too. 0: no such limit.",
+    )
+    unlist_after_turns: int = setting(
+        Variable("memory_unlist_after_turns", 40, ge=1, own=Own(1, 1_000_000)),
+        "Turns without a recall after which a page leaves the contents page (m).",
+    )
+    unlist_unchanged_turns: int = setting(
+        Variable("memory_unlist_unchanged_turns", 80, ge=1, own=Own(1, 1_000_000)),
+        "Turns with the same recall count after which a page leaves the contents page (p).",
+    )
+    contents_max: int = setting(
+        Variable("memory_contents_max_tokens", 2000, ge=100, own=Own(0, 100_000, "tokens")),
+        "Maximum tokens of the contents page.",
+    )
+    summary_max: int = setting(
+        Variable("memory_max_summary_tokens", 1000, ge=50, own=Own(0, 100_000, "tokens")),
+        "Maximum tokens of the summary.",
+    )
+    summary_enabled: bool = setting(
+        Variable("memory_enable_summary", True, own=Own()), "Keep a rolling summary of what left the window."
+    )
+    chapter_lines: bool = setting(
+        Variable("memory_chapter_lines", True, own=Own()), "Show runs of unlisted pages as chapter lines."
+    )
+    recall_scope: RecallScope = setting(
+        Variable("memory_recall_scope", "user", own=Own(description="where queries and recall tools look")),
+        "Where queries and recall tools look: all of the user's conversations, or only the current one.",
+    )
+    head_share: float = setting(
+        Variable("memory_head_share", 0.1, ge=0, le=0.5, own=Own(0, 0.5, "of the body's room")),
+        "Maximum share of the body's room for the head after a cut.",
+    )
+    condensed_share: float = setting(
+        Variable("memory_condensed_share", 0.15, ge=0, le=0.8, own=Own(0, 0.8, "of the body's room")),
+        "Maximum share of the body's room for condensed messages after a cut.",
+    )
+    keep_share: float = setting(
+        Variable("memory_keep_share", 0.2, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the body's room")),
+        "Maximum share of the body's room that stays verbatim after a cut. The three shares together must be at "
+        "most 0.9; the rest is growth.",
+    )
+    recall_share: float | None = setting(
+        Variable("memory_recall_share", None, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the available tokens")),
+        "Share of the available tokens reserved for recalls and for what a query brings in. Unset: 0.15, at most "
+        "6,000 tokens, and 0.65 for requests with a query.",
+    )
 
 
 class Entry(NamedTuple):

@@ -13,7 +13,7 @@ import asyncpg
 from app import errors
 from app.doctor import checks, damage, probes, walk
 from app.doctor.checks import Check, DoctorQuestion
-from app.main import providers, reranker_of
+from app.main import access, providers, reranker_of
 from app.postgres import embedded, migrate, refusals
 from app.postgres.database import Database
 from app.postgres.programs import EmbeddedPostgresError
@@ -141,8 +141,8 @@ async def _ask_schema(
         door = checks.door_of(
             is_loopback=is_loopback,
             is_keyed=await is_keyed(database),
-            requires_keys=settings.quire_require_keys,
-            is_allowed=settings.quire_allow_unauthenticated,
+            requires_keys=access(settings).requires_keys,
+            is_allowed=access(settings).allows_unauthenticated,
         )
         lanes, abandoned = await probes.work(database)
         current = await probes.current_embeddings(database)

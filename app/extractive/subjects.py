@@ -19,7 +19,7 @@ from app.extractive.verbs import GENERIC, NOUNS, is_calendar, is_linking, is_no_
 from app.text.chinese_scripts import simplified
 from app.text.language import HAN, fold, is_han, one_line, scalar, squeeze
 
-__all__ = ["has_subject", "subjects", "subjects_of_page"]
+__all__ = ["names_anything", "subjects", "subjects_of_page"]
 
 TOPIC_CHARS = 40
 _LINE_CHARS = 400
@@ -98,7 +98,7 @@ def subjects_of_page(title: str, lines: Sequence[tuple[str, str]], n: int) -> li
     return _best([("title", title), *spoken][:_MAX_TEXTS], tools, n)
 
 
-def has_subject(text: str) -> bool:
+def names_anything(text: str) -> bool:
     """Return whether a text names anything."""
     return next(_phrases(scalar(text[:_LINE_CHARS])), None) is not None
 

@@ -5,7 +5,7 @@ import re
 from app.extractive import patterns
 from app.extractive.blocks import looks_like_code, looks_like_log
 from app.extractive.calls import tools_in
-from app.extractive.subjects import has_subject
+from app.extractive.subjects import names_anything
 from app.extractive.terms import content_words
 from app.text.language import sentences
 
@@ -84,10 +84,10 @@ def _has_matter(sentence: str) -> bool:
     is_english = sentence.isascii()
     if len(sentence) >= (_LONG if is_english else _HAN_LONG) or patterns.specifics(sentence):
         return True
-    if is_english and has_subject(sentence):
+    if is_english and names_anything(sentence):
         return True
     words = len(content_words(sentence))
-    return words >= _WORDS_MIN if is_english else words >= _HAN_WORDS_MIN or has_subject(sentence)
+    return words >= _WORDS_MIN if is_english else words >= _HAN_WORDS_MIN or names_anything(sentence)
 
 
 def _is_short(line: str) -> bool:

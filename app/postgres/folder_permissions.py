@@ -8,30 +8,16 @@ above them. Programs that the user cannot reach are copied into the data directo
 import os
 import pwd
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 USER_WHEN_ROOT = "pgserver"
-DATA_DIR_WHEN_ROOT = Path("/var/lib/quire")
 SHARED = Path("/tmp")  # noqa: S108  # nosec B108 - what is made in it is our own, or refused
 PASSABLE = 0o011
 
 FIRST_CLOSED = 'for folder do test -x "$folder" || { printf %s "$folder"; break; }; done'
-
-
-def default_data_dir() -> Path:
-    """Return ~/.quire, or for root, whose home is closed to the server's user, /var/lib/quire.
-
-    A database that is in ~/.quire already stays the one that is used.
-    """
-    usual = Path.home() / ".quire"
-    if os.geteuid() != 0 or (usual / "postgres").exists():
-        return usual
-    is_open = all(folder.stat().st_mode & stat.S_IXOTH for folder in usual.parents)
-    return usual if is_open else DATA_DIR_WHEN_ROOT
 
 
 def server_user() -> pwd.struct_passwd | None:

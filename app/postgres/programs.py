@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from app import data_dir
 from app.postgres import folder_permissions
 
 POSTGRES_MAJOR = 18
@@ -92,7 +93,7 @@ class DataDirectory:
             raise EmbeddedPostgresError(
                 f"PostgreSQL refuses to run as root and runs as the user {user.pw_name}, who cannot enter {closed}."
                 f" Set QUIRE_DATA_DIR to a folder that every user can reach, such as"
-                f" {folder_permissions.DATA_DIR_WHEN_ROOT} (move {self.root.parent} there if it holds your data),"
+                f" {data_dir.WHEN_ROOT} (move {self.root.parent} there if it holds your data),"
                 f" or do not run Quire as root."
             )
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
+from app.queue.enqueue import INDEXING
 from app.queue.table import LANES
 
 COUNTED_MAX = 100_000
@@ -64,13 +65,13 @@ async def by_lane(tx: ReadTx) -> dict[str, Depth]:
 
 
 # The same of one conversation.
-DEPTH_OF = """
+DEPTH_OF = f"""
 SELECT count(*) FILTER (WHERE failed_at IS NULL AND token IS NULL) AS pending,
        count(*) FILTER (WHERE token IS NOT NULL) AS running,
        count(*) FILTER (WHERE failed_at IS NOT NULL) AS dead,
        max(CASE WHEN failed_at IS NULL AND token IS NULL THEN extract(epoch FROM now() - created_at) END)::float8
          AS oldest_pending_seconds,
-       count(*) FILTER (WHERE kind IN ('page', 'passages')) AS unindexed
+       count(*) FILTER (WHERE kind IN ({INDEXING})) AS unindexed
   FROM work WHERE tenant_id = $1 AND conversation_id = $2
 """
 

@@ -36,6 +36,26 @@ class NewWork:
     """JSON."""
 
 
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A kind of work. Its handler is in ``app.worker.HANDLERS``, its label "job <name>" in the inspector's texts."""
+
+    name: Kind
+    lane: Lane
+    indexes: bool = False
+    """A closed page or a long text counts as unindexed until such work is done."""
+
+    def work(self, subject: str, conversation_id: str | None, **args: str | int) -> NewWork:
+        return NewWork(self.name, subject, uuid7(), self.lane, conversation_id, dumps(args))
+
+
+PAGE = JobKind("page", "llm", indexes=True)
+SUMMARY = JobKind("summary", "llm")
+PASSAGES = JobKind("passages", "local", indexes=True)
+EMBED = JobKind("embed", "embedding")
+INDEXING = ", ".join(f"'{kind.name}'" for kind in (PAGE, SUMMARY, PASSAGES, EMBED) if kind.indexes)
+"""The names of the kinds that index, for an SQL list."""
+
 COLUMNS = ("kind", "subject", "id", "lane", "conversation_id", "args")
 
 AGAIN = """ON CONFLICT (tenant_id, kind, subject) DO UPDATE
@@ -77,24 +97,24 @@ def traced(rows: Sequence[NewWork], traceparent: str | None) -> list[NewWork]:
 
 def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
     """Index a closed page."""
-    return NewWork("page", f"{uid}:{number}", uuid7(), "llm", conversation_id, f'{{"page":{number}}}')
+    return PAGE.work(f"{uid}:{number}", conversation_id, page=number)
 
 
 def summary(conversation_id: str, uid: UUID) -> NewWork:
     """Update the rolling summary."""
-    return NewWork("summary", str(uid), uuid7(), "llm", conversation_id, "{}")
+    return SUMMARY.work(str(uid), conversation_id)
 
 
 def archive_passages(archive: UUID, conversation_id: str | None) -> NewWork:
     """Index what an append or an archiving left of a very long result."""
-    return NewWork("passages", str(archive), uuid7(), "local", conversation_id, f'{{"archive":"{archive}"}}')
+    return PASSAGES.work(str(archive), conversation_id, archive=str(archive))
 
 
 def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
     """Return the work that indexes the passages of a very long message."""
-    return NewWork("passages", f"{uid}:{seq}", uuid7(), "local", conversation_id, f'{{"seq":{seq}}}')
+    return PASSAGES.work(f"{uid}:{seq}", conversation_id, seq=seq)
 
 
 def embed(owner: UUID) -> NewWork:
     """Embed an owner's new memories."""
-    return NewWork("embed", str(owner), uuid7(), "embedding", None, "{}")
+    return EMBED.work(str(owner), None)

@@ -13,6 +13,7 @@ from app.core.history.erasure_plan import Marked, MarkLine, StoredCard, StoredMe
 from app.core.placeholder import ArchiveCard
 from app.core.scope import user_of
 from app.postgres.transactions import ReadTx, Tx
+from app.queue.enqueue import EMBED, PASSAGES
 
 _MESSAGES = """
 SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.body, m.view, m.short, m.anthropic, m.archive_ids,
@@ -153,8 +154,9 @@ UPDATE notes SET replaced = NULL WHERE tenant_id = $1 AND conversation_id = $2 A
 DROP_INDEX = "DELETE FROM page_index WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])"
 DROP_TOPICS = "DELETE FROM topic_mentions WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])"
 DROP_SUMMARIES = "DELETE FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND through_seq >= $3"
-DROP_PASSAGES = """
-DELETE FROM work WHERE tenant_id = $1 AND kind = 'passages' AND conversation_id = $2 AND subject = ANY ($3::text[])
+DROP_PASSAGES = f"""
+DELETE FROM work WHERE tenant_id = $1 AND kind = '{PASSAGES.name}'
+   AND conversation_id = $2 AND subject = ANY ($3::text[])
 """
 RENAME = """
 UPDATE pages SET title = $4, title_tokens = $5
@@ -257,7 +259,7 @@ DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories WHERE tenant_id = $1 AND owner = $2 LIMIT $3)
 RETURNING id
 """
-DROP_EMBEDDING = "DELETE FROM work WHERE tenant_id = $1 AND kind = 'embed' AND subject = $2"
+DROP_EMBEDDING = f"DELETE FROM work WHERE tenant_id = $1 AND kind = '{EMBED.name}' AND subject = $2"
 
 
 def _count(status: str) -> int:

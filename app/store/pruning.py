@@ -10,6 +10,7 @@ from asyncpg import Record
 
 from app.core.history.erasure import Forms
 from app.postgres.transactions import ReadTx, Tx
+from app.queue import enqueue
 
 # Conversations with more messages than are kept, that are not pruned as far as that.
 LONG = """
@@ -24,7 +25,7 @@ async def long(tx: ReadTx, keep: int, after: str, limit: int) -> Sequence[Record
 
 # The next messages to prune, in order: beyond the number to keep, before the window's zones ($4), on pages that are
 # indexed, summarised ($5) and in search with all their passages. The first one that is not ready ends them.
-READY = """
+READY = f"""
 WITH c AS MATERIALIZED (
   SELECT pruned_through, prompt_through, indexed_through, last_seq - $3 AS through FROM conversations
    WHERE tenant_id = $1 AND id = $2
@@ -37,7 +38,8 @@ WITH c AS MATERIALIZED (
 SELECT l.*, l.page > (SELECT indexed_through FROM c)
          OR EXISTS (SELECT FROM memories s JOIN unembedded u ON u.tenant_id = $1 AND u.memory_id = s.id
                      WHERE s.tenant_id = $1 AND s.conversation_id = $2 AND s.seq = l.seq)
-         OR EXISTS (SELECT FROM work w WHERE w.tenant_id = $1 AND w.kind = 'passages' AND w.conversation_id = $2)
+         OR EXISTS (SELECT FROM work w WHERE w.tenant_id = $1 AND w.kind = '{enqueue.PASSAGES.name}'
+                                         AND w.conversation_id = $2)
          AS waits
   FROM looked l ORDER BY l.seq
 """

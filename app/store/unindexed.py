@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from app.postgres.transactions import ReadTx
+from app.queue.enqueue import INDEXING
 
 UNINDEXED_MAX = 10_000
 """The bound of each count."""
@@ -12,7 +13,7 @@ UNINDEXED_MAX = 10_000
 # Closed pages and long texts whose indexing is not done, and memories without a vector.
 UNINDEXED = f"""
 SELECT (SELECT count(*) FROM (
-          SELECT FROM work WHERE tenant_id = $1 AND kind IN ('page', 'passages') LIMIT {UNINDEXED_MAX}) w) AS pages,
+          SELECT FROM work WHERE tenant_id = $1 AND kind IN ({INDEXING}) LIMIT {UNINDEXED_MAX}) w) AS pages,
        (SELECT count(*) FROM (SELECT FROM unembedded WHERE tenant_id = $1 LIMIT {UNINDEXED_MAX}) u) AS memories
 """
 

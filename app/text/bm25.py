@@ -24,6 +24,7 @@ from functools import lru_cache
 
 from app.text.chinese_scripts import simplified
 from app.text.questions import asks
+from app.text.word_lists import words_of
 
 DIMENSIONS = 1_000_000_000
 """The maximum of sparsevec: with some thousand terms per user, collisions do not matter."""
@@ -60,15 +61,8 @@ _CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")  # get
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt\"/])")
 _IS_CJK = re.compile(f"[{_CJK}]")
 
-# Words too common to tell texts apart; in a query they only cost time.
-STOP_WORDS = frozenset(
-    "a an and are as at be been but by can could did do does for from had has have he her him his how i if in into is "
-    "it its me my no not of on or our she so that the their them then there these they this to up us was we were what "
-    "when where which who whom whose why will with would you your".split()
-)
-STOP_PAIRS = frozenset(
-    "我们 你们 他们 什么 怎么 是否 这个 那个 一个 可以 没有 就是 因为 所以 如果 的是 了吗 是什".split()
-)
+STOP_WORDS = words_of("stop_words.txt")
+STOP_PAIRS = words_of("stop_pairs.txt")
 
 
 def terms(text: str) -> Iterator[str]:

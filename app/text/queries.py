@@ -20,6 +20,7 @@ from app.text.small_talk import (
     ENGLISH_PRAISED,
     ENGLISH_WORDS,
 )
+from app.text.word_lists import words_of
 
 SMALL_TALK_CHARACTERS = 200
 """A longer text speaks of something."""
@@ -48,15 +49,8 @@ _ENGLISH_PHRASE = re.compile(
 _CHINESE_PHRASE = re.compile("|".join(sorted(CHINESE_PHRASES, key=len, reverse=True)))
 """By itself it passes over other scripts at once: all that it begins with is known."""
 _NO_SUBJECT = bm25.STOP_WORDS | ENGLISH_WORDS | CHINESE_WORDS
-# Characters that make a pair meaningless: grammar, or a pair across the boundary of two words.
-_GRAMMAR = frozenset(
-    "的了是多少什么怎哪谁几吗呢吧啊和与在我你他她它们有没不这那个一请把给被让要会能可以就都也还又再到从为对上下里过着得地很最"
-    "些次样时候于而或但如果因所之其"
-)
-_DATES = frozenset(
-    "january february march april june july august september october november december jan feb mar apr jun jul aug sep "
-    "sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()
-)
+_GRAMMAR = words_of("grammar_characters.txt")
+_DATES = words_of("date_words.txt")
 _DAY_OR_YEAR = re.compile(r"[0-2]?\d|3[01]|(?:19|20)\d\d")
 _VALUE = re.compile(
     r"\bhow (?:much|many|long|old|big|large|far|high|often)\b|\bwh(?:at|ich) (?:\w+ ){0,3}?(?:version|number|id|price|"

@@ -20,7 +20,7 @@ import yaml
 from app import healthcheck
 from app.cli import main
 from app.core.edge.hosts import is_ours, named_in
-from app.main import build_app
+from app.main import access, build_app
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -110,9 +110,10 @@ def compose_settings(name: str, **own: str) -> Settings:
 
 def test_containers_of_one_network_reach_the_api() -> None:
     found = compose_settings("api")
-    assert is_ours(f"api:{found.quire_port}", named_in(found.quire_hosts, found.quire_host))
-    assert not is_ours("evil.example:8000", named_in(found.quire_hosts, found.quire_host))
-    assert found.quire_allow_unauthenticated
+    rules = access(found)
+    assert is_ours(f"api:{found.quire_port}", named_in(rules.hosts, rules.host))
+    assert not is_ours("evil.example:8000", named_in(rules.hosts, rules.host))
+    assert rules.allows_unauthenticated
 
 
 def test_compose_forwards_every_setting_but_those_that_it_fixes() -> None:
@@ -122,8 +123,8 @@ def test_compose_forwards_every_setting_but_those_that_it_fixes() -> None:
         own = {"MEMORY_LLM_MODEL": "m", "QUIRE_PROXY_BASE_URL": "http://models/v1", "QUIRE_REQUIRE_KEYS": "true"}
         found = compose_settings(name, **own, QUIRE_HOSTS="api,memory.example")
         assert (found.memory_llm_model, found.quire_proxy_base_url) == ("m", "http://models/v1")
-        assert found.quire_require_keys
-        assert "memory.example" in found.quire_hosts
+        assert access(found).requires_keys
+        assert "memory.example" in access(found).hosts
 
 
 def test_no_container_of_ours_gets_the_owners_password() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 from string import Formatter
 
 import app.ui
-from app.ui.words import ENGLISH, translate
-from app.ui.words_chinese import CHINESE
+from app.ui.words import CHINESE, ENGLISH, translate
 
 FOLDER = Path(app.ui.__file__).parent
 TEXTS = re.compile(r"""\bt\((?:"([^"]+)"|'([^']+)')(?! ~| \+)""")

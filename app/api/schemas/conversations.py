@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, get_type_hints
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from app.api.http.body import RequestModel
 from app.api.schemas.windows import Budget
 from app.core.messages import MODEL_MAX, TITLE_MAX
-from app.core.model import RecallScope
+from app.core.model import Policy
+from app.core.setting import settings_of
 
 
+def _overrides(model: type[RequestModel]) -> type[RequestModel]:
+    """Return the model with the settings of the policy, each optional and within the bounds of an override."""
+    kinds = get_type_hints(Policy)
+    members: dict[str, Any] = {
+        name: (kinds[name] | None, Field(None, ge=own.ge, le=own.le, description=own.description))
+        for name, (variable, _) in settings_of(Policy).items()
+        if (own := variable.own) is not None
+    }
+    return create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **members)
+
+
+@_overrides
 class PolicyOverrides(RequestModel):
     """Paging settings of one conversation. Omitted ones follow the deployment."""
-
-    full_recent_count: int | None = Field(None, ge=1, le=10_000)
-    active_pages: int | None = Field(None, ge=0, le=10_000, description="(0: as many as fit)")
-    condensed_tool_max: int | None = Field(None, ge=0, le=100_000)
-    archive_threshold: int | None = Field(None, ge=200, le=10_000_000, description="characters")
-    archive_threshold_tokens: int | None = Field(None, ge=0, le=10_000_000)
-    unlist_after_turns: int | None = Field(None, ge=1, le=1_000_000)
-    unlist_unchanged_turns: int | None = Field(None, ge=1, le=1_000_000)
-    contents_max: int | None = Field(None, ge=0, le=100_000, description="tokens")
-    summary_max: int | None = Field(None, ge=0, le=100_000, description="tokens")
-    summary_enabled: bool | None = None
-    chapter_lines: bool | None = None
-    head_share: float | None = Field(None, ge=0, le=0.5, description="of the body's room")
-    condensed_share: float | None = Field(None, ge=0, le=0.8, description="of the body's room")
-    keep_share: float | None = Field(None, ge=0.05, le=0.8, description="of the body's room")
-    recall_share: float | None = Field(None, ge=0.05, le=0.8, description="of the available tokens")
-    recall_scope: RecallScope | None = Field(None, description="where queries and recall tools look")
 
 
 class ConversationChange(RequestModel):

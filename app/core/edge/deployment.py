@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from app.core.dialects.usage import Prices
 from app.core.edge.caller import Caller
+from app.core.messages import ID_MAX
+from app.core.setting import Variable, setting
+from app.core.window.budget import BUDGET_MAX
 
 DEFAULT_USER = "default"
 
@@ -18,18 +21,32 @@ class Access:
 
     host: str = "127.0.0.1"
     """The address that the service listens on."""
-    hosts: str = ""
-    """Comma-separated host names that clients use besides."""
-    requires_keys: bool = False
-    """Even before the first key exists."""
-    allows_unauthenticated: bool = False
-    """On an address that other machines reach."""
-    requests_per_minute: int = 0
-    """Of a key; 0: unlimited."""
-    refusals_per_minute: int = 600
-    """Without a valid key, of an address; 0: unlimited."""
-    named_default_user: str | None = None
-    """The user of proxy requests and hooks that name none; None: DEFAULT_USER where callers need no key."""
+    hosts: str = setting(
+        Variable("quire_hosts", ""),
+        "Comma-separated host names that clients use, in addition to loopback names, addresses and QUIRE_HOST; "
+        "any port unless one is given. Other hosts are refused by /mcp, and by everything while no keys are "
+        "required (protection against DNS rebinding). `*`: any.",
+    )
+    requires_keys: bool = setting(
+        Variable("quire_require_keys", False), "Require an API key even before the first key exists."
+    )
+    allows_unauthenticated: bool = setting(
+        Variable("quire_allow_unauthenticated", False), "Allow listening on a non-loopback address without keys."
+    )
+    requests_per_minute: int = setting(
+        Variable("quire_rate_limit_per_minute", 0, ge=0, le=1_000_000),
+        "Requests per minute of one key, per process. 0: unlimited.",
+    )
+    refusals_per_minute: int = setting(
+        Variable("quire_refusals_per_minute", 600, ge=0, le=1_000_000),
+        "Requests per minute without a valid key, per client address and process; beyond it 429. 0: unlimited.",
+    )
+    named_default_user: str | None = setting(
+        Variable("quire_default_user", None, length=(1, ID_MAX)),
+        "User of proxy requests and hooks that name none. Unset: `default` while no API keys exist and only this "
+        "machine has access, so that memory across conversations needs only a base URL; with keys, none. An "
+        "application that serves several people must name them.",
+    )
 
     def default_user(self, caller: Caller) -> str | None:
         """Return the user of a caller's requests that name none.
@@ -46,38 +63,75 @@ class Access:
 class Retention:
     """Limits on what is kept; 0: for ever."""
 
-    messages_max: int = 0
-    """Messages that a conversation keeps; older ones are pruned."""
-    conversation_days: int = 0
-    """Days without activity."""
-    archive_days: int = 0
+    messages_max: int = setting(
+        Variable("memory_max_messages_per_thread", 0, ge=0),
+        "Messages that a conversation keeps; older ones are pruned once searchable. 0: all.",
+    )
+    conversation_days: int = setting(
+        Variable("memory_conversation_ttl_days", 0, ge=0, le=36_500),
+        "Days without activity after which a conversation is erased. 0: never.",
+    )
+    archive_days: int = setting(
+        Variable("memory_archive_ttl_days", 0, ge=0, le=36_500),
+        "Days after which an archived tool result is erased. 0: never.",
+    )
 
     def archive_expiry(self, now: datetime) -> datetime | None:
         """Return when a result that is archived now expires; None for never."""
         return now + timedelta(days=self.archive_days) if self.archive_days else None
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 @dataclass(frozen=True, slots=True)
 class Proxying:
     """Rules of the proxy: models, recall and limits."""
 
-    model: str | None = None
-    """For requests that name none."""
-    models: tuple[str, ...] = ()
-    """The only models that clients can use; empty: all."""
-    passes_keys: bool = False
-    """Requests that are passed through keep the client's own key."""
-    budget: int = 0
-    """Tokens of a window for which neither the request nor its conversation sets a budget; 0: by the model."""
-    recall: Literal["auto", "off"] = "auto"
-    recall_tokens_max: int = 800
-    rounds: int = 4
-    """Rounds of recall for one answer."""
-    seconds: float = 600
-    """For an answer with all its rounds."""
-    concurrency: int = 64
-    """Answers in progress at once."""
-    prices: Prices = field(default_factory=Prices)
+    model: str | None = setting(
+        Variable("quire_proxy_model", None), "Model for proxy requests that name none. Unset: MEMORY_LLM_MODEL."
+    )
+    models: tuple[str, ...] = setting(
+        Variable("quire_proxy_models", "", read=_names),
+        "Comma-separated models that proxy clients can use. Empty: all.",
+    )
+    passes_keys: bool = setting(
+        Variable("quire_proxy_client_keys", False),
+        "Send the client's own key to the API behind the proxy in pass-through mode; Quire's key, if needed, "
+        "then comes as X-Quire-Key.",
+    )
+    budget: int = setting(
+        Variable("quire_proxy_budget", 0, ge=0, le=BUDGET_MAX),
+        "Window budget of the proxy, in tokens, if neither the request nor its conversation sets one. 0: "
+        "inferred from the model.",
+    )
+    recall: Literal["auto", "off"] = setting(
+        Variable("quire_proxy_recall", "auto"),
+        "`auto`: the proxy brings in memories that answer the newest user message, if there are any. The header "
+        "X-Quire-Recall overrides it.",
+    )
+    recall_tokens_max: int = setting(
+        Variable("quire_proxy_recall_max_tokens", 800, ge=50, le=BUDGET_MAX),
+        "Maximum tokens that the proxy brings in for a user message.",
+    )
+    rounds: int = setting(
+        Variable("quire_proxy_rounds", 4, ge=0, le=20), "Maximum rounds of recall for one proxied answer."
+    )
+    seconds: float = setting(
+        Variable("quire_proxy_seconds", 600, ge=1, le=86_400),
+        "Maximum seconds for a proxied answer, with all its rounds.",
+    )
+    concurrency: int = setting(
+        Variable("quire_proxy_concurrency", 64, ge=1, le=10_000),
+        "Concurrent proxied answers of a process; beyond it 503.",
+    )
+    prices: Prices = setting(
+        Variable("quire_proxy_prices", "", read=Prices.read),
+        'Dollars for a million tokens, by model, to show what proxied requests cost: JSON such as `{"gpt-5": '
+        '{"input": 1.25, "cached_input": 0.125, "output": 10}, "*": {"input": 1, "output": 4}}`. A name covers '
+        "all models that begin with it. Empty: unknown.",
+    )
 
     def recall_of(self, requested: Literal["auto", "off"] | None) -> int | None:
         """Return the tokens that the proxy may bring in for a request; None for no recall."""
@@ -93,8 +147,19 @@ def embedding_slots(cores: int) -> int:
 class Working:
     """A worker's concurrent jobs, and the lease on each."""
 
-    llm_jobs: int = 4
-    embedding_jobs: int = 1
-    tenant_jobs: int = 0
-    """Of one tenant in a lane; 0: all but one of the lane's slots if there are several tenants."""
-    lease_seconds: float = 45.0
+    llm_jobs: int = setting(
+        Variable("quire_worker_llm_jobs", 4, ge=1, le=100), "Concurrent LLM jobs (indexing, summaries) of a worker."
+    )
+    embedding_jobs: int = setting(
+        Variable("quire_worker_embedding_jobs", 0, ge=0, le=100),
+        "Concurrent embedding jobs of a worker. 0: one for every two cores, at least 1 and at most 4.",
+    )
+    tenant_jobs: int = setting(
+        Variable("quire_worker_tenant_jobs", 0, ge=0, le=100),
+        "Concurrent jobs of one tenant in a worker's lane (LLM, embeddings). 0: all but one of the lane's slots "
+        "if there are several tenants, else all.",
+    )
+    lease_seconds: float = setting(
+        Variable("quire_worker_lease_seconds", 45.0, ge=1, le=3600),
+        "Seconds without a sign of life after which other workers take a worker's jobs.",
+    )

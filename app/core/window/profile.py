@@ -9,6 +9,7 @@ from typing import Any
 from app.core.calibration import OURS
 from app.core.messages import Limits
 from app.core.model import Fixed, Policy
+from app.core.setting import Variable, setting
 from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, model_window, shares, usable, zones
 
 TOOLS_SHARE = 4
@@ -21,14 +22,18 @@ class Defaults:
 
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
-    context_window: int = 0
-    """Tokens of the model's context window; 0: infer it from the model."""
-    output_reserve: int = 4096
-    """Tokens of the context window that are left for the model's answer."""
-    summary_threshold: int = 10
-    """Messages before the first summary."""
-    recall_top_k: int = 5
-    """Passages that the tool `recall_memory` brings back."""
+    context_window: int = setting(
+        Variable("memory_context_window", 0, ge=0), "The model's context window, in tokens. 0: inferred from the model."
+    )
+    output_reserve: int = setting(
+        Variable("memory_output_reserve", 4096, ge=0), "Tokens of the context window kept free for the model's answer."
+    )
+    summary_threshold: int = setting(
+        Variable("memory_summary_threshold", 10, ge=1), "Messages before the first summary."
+    )
+    recall_top_k: int = setting(
+        Variable("memory_recall_top_k", 5, ge=1, le=100), "Maximum passages that the tool `recall_memory` brings back."
+    )
 
 
 @dataclass(frozen=True, slots=True)
