@@ -52,7 +52,8 @@ def passage_text(page: int, role: str, text: str, since: datetime, elsewhere: st
     where = wording.ON_PAGE.say(language, page=page) if page else wording.IN_ARCHIVE.say(language)
     if elsewhere is not None:
         where = wording.ELSEWHERE.say(language, name=titled(elsewhere))
-    return f"[{where}, {time}] {titled(role)}: {_said(role, text)}"
+    at = wording.PASSAGE_AT.say(language, where=where, time=time)
+    return f"{at} {titled(role)}: {_said(role, text)}"
 
 
 def day_heading(day: str, elsewhere: str | None, language: Language, *, is_newest: bool) -> str:
