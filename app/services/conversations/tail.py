@@ -91,8 +91,13 @@ async def gather(
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, tenant, text, asked_at=conversation.said_at) if text else None
     pages, warnings = await _pages(runtime, tenant, conversation, request, language)
-    free = free_for_tail(window) - sum(item.tokens for item in pages)
-    search = _Asked(conversation, request, query, _in_view(window), policy.recall_scope)
+    free = free_for_tail(window)
+    shown: set[int] = set()
+    for number, item in pages.items():
+        if item.tokens <= free:
+            free -= item.tokens
+            shown.add(number)
+    search = _Asked(conversation, request, query, _in_view(window), frozenset(shown), policy.recall_scope)
 
     async def read(database: Database) -> _Found:
         async with database.search_snapshot(tenant) as tx:
@@ -105,7 +110,7 @@ async def gather(
         free = min(free, request.recall_max_tokens)
     size = sum(len(hit.text) for hit in results.relevant)
     relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, results.relevant, free, language)
-    return [*archives, *pages, *relevant], (*of_archives, *warnings, *_degraded(query))
+    return [*archives, *pages.values(), *relevant], (*of_archives, *warnings, *_degraded(query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,8 @@ class _Asked:
     query: Query | None
     in_view: frozenset[int | str]
     """Everything in view that a search could return: seqs of messages, ids of fresh archives."""
+    pages: frozenset[int]
+    """The conversation's pages that the tail shows in full."""
     policy_scope: RecallScope
 
     @property
@@ -141,8 +148,9 @@ def _in_view(window: Window) -> frozenset[int | str]:
 
 def _is_in_view(hit: Hit, search: _Asked) -> bool:
     if hit.archive_id is not None:
-        return str(hit.archive_id) in search.in_view
-    return hit.conversation_id == search.conversation.id and hit.seq in search.in_view
+        return hit.archive_id in search.request.load or str(hit.archive_id) in search.in_view
+    is_own = hit.conversation_id == search.conversation.id
+    return is_own and (hit.seq in search.in_view or (hit.page in search.pages and hit.type == "episode"))
 
 
 async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
@@ -197,10 +205,10 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 
 async def _pages(
     runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, language: Language
-) -> tuple[list[TailItem], list[WindowWarning]]:
+) -> tuple[dict[int, TailItem], list[WindowWarning]]:
     """Return the pages that were named, in full."""
     if not request.pages:
-        return [], []
+        return {}, []
 
     async def read(database: Database) -> dict[int, Sequence[Record]]:
         async with database.snapshot(tenant) as tx:
@@ -208,7 +216,7 @@ async def _pages(
                 raise conversations.unknown()
             return {n: await messages.page_messages(tx, conversation.id, n) for n in request.pages}
 
-    items: list[TailItem] = []
+    items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
     for number, rows in (await runtime.read(read)).items():
         text = await recalling.page(runtime, rows, number, language)
@@ -216,7 +224,7 @@ async def _pages(
             missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
             (tokens,) = await runtime.tokens.count_many([text])
-            items.append(TailItem(text, tokens))
+            items[number] = TailItem(text, tokens)
     return items, missing
 
 

@@ -41,6 +41,11 @@ class SearchHit:
         return len(self.alike)
 
     @property
+    def spoken_by(self) -> str | None:
+        """Return the role that said it; None of a memory that nobody said."""
+        return self.role.split(" ")[0] if self.hit.type in ("episode", "passage") else None
+
+    @property
     def key(self) -> UUID:
         return self.whole["key"] if self.whole is not None else self.hit.id
 

@@ -386,6 +386,7 @@ def fields(found: SearchHit, query: str) -> dict[str, Any]:
     return {
         "memory_key": str(found.key),
         "memory_type": hit.type,
+        "role": found.spoken_by,
         "summary": found.line or message_line("user", found.text),
         "content_preview": preview(found.text, query),
         "relevance_score": round(relevance(hit.score), 4),
