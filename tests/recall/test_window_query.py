@@ -7,7 +7,10 @@ from tests.api.kit import Json, append, assistant, call, created, ok, path, prob
 
 FACT = "My favourite tea is longjing."
 QUESTION = "Which tea is my favourite?"
-SMALL_TALK = ["thanks", "谢谢", "Sounds good, go ahead.", "好的,请继续", "ok", "你好", "?!", " "]
+SMALL_TALK = [
+    "thanks", "谢谢", "Sounds good, go ahead.", "好的,请继续", "ok", "你好", "?!", " ",
+    "What now?", "and now?", "What did we talk about?", "那现在呢?",
+]  # fmt: skip
 
 
 def tail(client: httpx.Client, conversation: str, query: str, **asked: object) -> str:

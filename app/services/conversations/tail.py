@@ -177,8 +177,9 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> list
         tx, own.scope, query, most + len(search.in_view), sensitive=sensitive,
         conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
-    least = relevance.needed(results.memories, query.weight, len(query.terms))
-    if relevance.confidence(results.hits, results.known, query.weight) < least:
+    known = relevance.known(results.hits, results.known)
+    least = relevance.needed(results.memories, query.weight, len(query.terms), known)
+    if relevance.confidence(results.hits, known, query.weight) < least:
         return []
     good = [
         hit

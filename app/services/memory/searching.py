@@ -40,7 +40,7 @@ from app.store.memory import embeddings, memories, narrowing, remembered
 from app.store.memory.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
-from app.text.queries import has_subject, parts, telling
+from app.text.queries import has_subject, parts, subject_of, telling
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -132,7 +132,7 @@ async def ready(
 
     ``asked_at``: what "yesterday" is the day before; None: now.
     """
-    text = scalar(text)
+    text = subject_of(scalar(text))
     today = (asked_at or datetime.now(UTC)).astimezone(UTC).date()
     named = named_in(text, today)
     terms = bm25.query(text)
@@ -281,8 +281,9 @@ async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Se
 
 def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
     """Return whether some of the results may answer a query. Those in another language are always taken to."""
-    confident = relevances.confidence(results.hits, results.known, query.weight)
-    least = relevances.needed(results.memories, query.weight, len(query.terms))
+    known = relevances.known(results.hits, results.known)
+    confident = relevances.confidence(results.hits, known, query.weight)
+    least = relevances.needed(results.memories, query.weight, len(query.terms), known)
     if relevances.may_answer(confident, least, query.weight):
         return True
     weight = relevances.meaning(*script_counts("\n".join(one.text for one in found)))
