@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +13,9 @@ from app.core.canonical import dumps
 from app.core.messages import ROLES, THINKING_PARTS, refusals
 from app.core.model import Language
 from app.core.neutral import block, neutral, titled
+from app.core.placeholder import is_placeholder
 
+_CALL = re.compile(r"\[calls [^\s(]*\(.*\)\]", re.DOTALL)
 NOT_QUOTED = THINKING_PARTS | {"refusal"}
 """Parts that say nothing, or are told apart."""
 
@@ -101,6 +104,15 @@ def searchable_text(messages: Sequence[dict[str, Any]], recall_tools: Collection
     Offsets in it are offsets in the plain text.
     """
     return "\n".join(text for message in messages for text in _texts(message, recall_tools))
+
+
+def spoken_text(messages: Sequence[dict[str, Any]]) -> str:
+    """Return the text that somebody said: calls and placeholders are blanked. Offsets are those of the plain text."""
+    return "\n".join(
+        " " * len(text) if is_placeholder(text) or _CALL.fullmatch(text) else text
+        for message in messages
+        for text in _texts(message)
+    )
 
 
 def speaker_of(messages: Sequence[dict[str, Any]]) -> str | None:

@@ -26,7 +26,7 @@ from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
-from app.services.memory.hits import SearchHit, by_day, worth_showing
+from app.services.memory.hits import SearchHit, by_day, spoken, worth_showing
 from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memory.memories import Hit
@@ -187,7 +187,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> list
         if relevance.is_worth_it(hit.score, least, is_elsewhere=hit.conversation_id not in (None, own.id))
         and not _is_in_view(hit, search)
     ]
-    found = await searching.with_texts(tx, good, sensitive=sensitive)
+    found = spoken(await searching.with_texts(tx, good, sensitive=sensitive), by_words=True)
     size = sum(len(hit.text) for hit in found)
     hits = await run_in_thread_if_large(size, worth_showing, found, query.text)
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits

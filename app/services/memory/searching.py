@@ -32,9 +32,9 @@ from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory import reranking
-from app.services.memory.hits import SearchHit, worth_showing
+from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
-from app.services.memory.recalling import said_text, speaker
+from app.services.memory.recalling import said_text, speaker, spoken_text
 from app.store import archives, conversations, messages
 from app.store.memory import embeddings, memories, narrowing, remembered
 from app.store.memory.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
@@ -265,15 +265,16 @@ async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Se
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
         results = await memories.search(tx, owner_of(scope), asked, where, limit=limit)
-        total = results.total
         found = await with_texts(tx, results.hits, sensitive=request.sensitive)
         if known and found and not _may_answer(query, results, found):
             ids = [hit.id for hit in results.hits]
             waiting = await embeddings.any_waiting(tx, owner_of(scope), ids)
             if not waiting:  # by words alone it cannot be told
                 return KEPT_BACK
-        size = sum(len(hit.text) for hit in found)
-        distinct = await run_in_thread_if_large(size, worth_showing, found, query.text)
+        told = spoken(found, by_words=query.mode != "semantic")
+        total = max(0, results.total - len(found) + len(told))
+        size = sum(len(hit.text) for hit in told)
+        distinct = await run_in_thread_if_large(size, worth_showing, told, query.text)
         if len(distinct) == len(found) or len(results.hits) < limit:
             break
     return _SearchAnswer(distinct[: request.limit], total)
@@ -374,8 +375,20 @@ def _told(
                 text = own[whole["key"]]
             line = row["line"] if text == said_all else ""
             name = names[hit.conversation_id, hit.seq]
-            results.append(SearchHit(hit, row["role"], text, row["id"], line=line, body=row["body"], name=name))
+            is_spoken = whole is not None or _is_spoken(row, hit)
+            results.append(
+                SearchHit(
+                    hit, row["role"], text, row["id"], line=line, body=row["body"], name=name, is_spoken=is_spoken
+                )
+            )
     return results
+
+
+def _is_spoken(row: Record, hit: Hit) -> bool:
+    """Return whether a passage of a message is more than calls and placeholders."""
+    if row["kind"] not in ("call", "result"):
+        return True
+    return bool(spoken_text(row)[hit.start : hit.start + hit.length].strip())
 
 
 DETAIL_BYTES = 100_000
