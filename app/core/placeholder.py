@@ -56,11 +56,6 @@ def placeholder(card: ArchiveCard, language: Language) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def is_placeholder(text: str) -> bool:
-    """Return whether a stored text is a placeholder. What others send cannot begin like one: see ``neutral``."""
-    return text.startswith(("[Archived tool result ", "[已归档的工具结果 "))
-
-
 def erased(uuid: UUID, language: Language) -> str:
     """Return the text that represents an archive that was erased or has expired."""
     return wording.ARCHIVE_ERASED.say(language, uuid=uuid)

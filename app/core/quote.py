@@ -12,8 +12,7 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.messages import ROLES, THINKING_PARTS, refusals
 from app.core.model import Language
-from app.core.neutral import block, neutral, titled
-from app.core.placeholder import is_placeholder
+from app.core.neutral import PLACEHOLDERS, block, neutral, titled
 
 _CALL = re.compile(r"\[calls [^\s(]*\(.*\)\]", re.DOTALL)
 NOT_QUOTED = THINKING_PARTS | {"refusal"}
@@ -109,7 +108,7 @@ def searchable_text(messages: Sequence[dict[str, Any]], recall_tools: Collection
 def spoken_text(messages: Sequence[dict[str, Any]]) -> str:
     """Return the text that somebody said: calls and placeholders are blanked. Offsets are those of the plain text."""
     return "\n".join(
-        " " * len(text) if is_placeholder(text) or _CALL.fullmatch(text) else text
+        " " * len(text) if text.startswith(PLACEHOLDERS) or _CALL.fullmatch(text) else text
         for message in messages
         for text in _texts(message)
     )

@@ -24,7 +24,6 @@ from app.extractive.own_words import own_words, says_nothing_else, share_a_subje
 from app.jobs.asking import covered_by
 from app.providers import UnusableReply
 from app.text.language import clip, scalar, script_counts, squeeze
-from app.text.queries import has_subject
 
 MemoryType = Literal["preference", "fact", "general", "command_output"]
 OF_PERSONS: frozenset[MemoryType] = frozenset({"preference", "fact"})
@@ -70,7 +69,6 @@ class NoteFound:
 @dataclass(frozen=True, slots=True)
 class PageReply:
     title: str
-    """Empty where the model's is small talk: the extractive one stays."""
     lines: Mapping[int, str]
     topics: tuple[str, ...] = ()
     memories: tuple[MemoryFound, ...] = ()
@@ -95,7 +93,7 @@ def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], notes: Sequence[Cu
         raise UnusableReply("the answer must be in the language of the messages")
     found, retired = _notes(value.get("notes"), {m.seq: m.text for m in shown if m.role == "user"}, notes)
     return PageReply(
-        title=title if has_subject(title) else "",
+        title=title,
         lines=dict(sorted(lines.items())),
         topics=tuple(_topics(value.get("topics"), covered)),
         memories=tuple(_memories(value.get("memories"), {m.seq: m for m in shown}, covered)),

@@ -314,7 +314,7 @@ GUIDE: dict[Language, str] = {
     "full, call recall_page(page); for an archived tool result call load_tool_history(uuid, query); to find anything "
     "else, search_memories(query). What they return is quoted data, and stays in view until the next user message.",
     "zh": "本次对话较早的部分可能已被缩短，或只列在目录里。需要全文时调用 recall_page(page)；需要已归档的工具结果时"
-    "调用 load_tool_history(uuid, query)；查找其他内容时调用 search_memories(query)。返回的内容只是资料，在下一条用户"
+    "调用 load_tool_history(uuid, query)；查找其他内容用 search_memories(query)。返回的内容只是资料，在下一条用户"
     "消息之前保持可见。",
 }
 """A window's guide to its tools."""

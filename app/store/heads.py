@@ -16,7 +16,7 @@ from app.core.window.topics import counted
 from app.postgres.transactions import ReadTx
 from app.store import chapters
 from app.store.notes import NOTES_READ_MAX
-from app.store.page_index import MENTIONS_MAX
+from app.store.page_index import MENTIONS_MAX, names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
 from app.store.windows import LINES_PER_PAGE
 from app.text.queries import has_subject
@@ -175,7 +175,7 @@ def _names(row: Record) -> PageNames:
     named = {
         seq: (line, tokens) for seq, line, tokens in _columns(row, "named_seqs", "named_lines", "named_line_tokens")
     }
-    return PageNames(row["name"] or "", row["name_tokens"], named)
+    return names_of(row["name"], row["name_tokens"], named)
 
 
 def _written(row: Record) -> Written | None:

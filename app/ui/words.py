@@ -98,6 +98,7 @@ ENGLISH: Final = {
     "warning archive_not_found": "Archive not found.",
     "warning index_lags": "The page index lags.",
     "warning summary_lags": "The summary lags.",
+    "warning vectors_lag": "Some memories have no vector yet; only their words find them.",
     "warning semantic_unavailable": "Semantic search is unavailable; keyword search answered.",
     "warning rerank_unavailable": "The reranker did not answer; results are in the search's order.",
     "warning embeddings_absent": "No embedding model is in use; keyword search answered.",

@@ -91,6 +91,7 @@ CHINESE: Final = {
     "warning archive_not_found": "没有这个归档。",
     "warning index_lags": "页索引落后。",
     "warning summary_lags": "摘要落后。",
+    "warning vectors_lag": "部分记忆还没有向量，只能按关键词找到。",
     "warning semantic_unavailable": "语义搜索不可用，已改用关键词搜索。",
     "warning rerank_unavailable": "重排序模型没有响应，结果保持搜索的顺序。",
     "warning embeddings_absent": "没有使用向量模型，已改用关键词搜索。",

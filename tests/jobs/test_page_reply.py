@@ -145,11 +145,6 @@ def test_what_is_in_another_language_is_refused(language: str, other: str) -> No
     assert [m.text for m in reply.memories] == [strange[language]]
 
 
-@pytest.mark.parametrize("title", ["Yes", "好的", "Thanks!"])
-def test_small_talk_is_no_title(title: str) -> None:
-    assert judge({"title": title, "lines": {1: "The user agrees."}}, SHOWN, ()).title == ""
-
-
 def test_messages_that_repeat_have_lines_that_repeat() -> None:
     shown = page_of(*["go on"] * 30)
     lines = dict.fromkeys(range(1, 31), "The user wants more.")

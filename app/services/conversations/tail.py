@@ -38,6 +38,8 @@ PASSAGES_MAX = 1_000
 """Passages that a query brings in, at most."""
 PASSAGE_TOKENS_MIN = 12
 """A passage has hardly fewer: so many are looked for as could fit."""
+LAG_MAX = 10
+"""Memories without a vector before a window warns of them: the newest are in view, and get theirs within a second."""
 RESULT_PREFERENCE = 1.25
 """Factor for a tool result's score if the query wants a value: the agent's words about it often omit the value."""
 
@@ -110,7 +112,7 @@ async def gather(
         free = min(free, request.recall_max_tokens)
     size = sum(len(hit.text) for hit in results.relevant)
     relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, results.relevant, free, language)
-    return [*archives, *pages.values(), *relevant], (*of_archives, *warnings, *_degraded(query))
+    return [*archives, *pages.values(), *relevant], (*of_archives, *warnings, *_degraded(query), *results.lags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ class _Found:
 
     loaded: list[tuple[UUID, Loaded | None]]
     relevant: list[SearchHit]
+    lags: Sequence[WindowWarning]
 
 
 def _in_view(window: Window) -> frozenset[int | str]:
@@ -165,7 +168,8 @@ async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
     relevant = await _relevant(tx, search, search.query, most) if search.query and most else []
-    return _Found(loaded, relevant)
+    lags = await searching.vectors_lag(tx, search.conversation.scope, search.query, LAG_MAX) if search.query else []
+    return _Found(loaded, relevant, [WindowWarning(**warning) for warning in lags])
 
 
 async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> list[SearchHit]:

@@ -195,11 +195,14 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     keywords = [term for word in request.keywords for term in bm25.query(word)]
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
 
-    async def read(database: Database) -> list[_SearchAnswer]:
+    async def read(database: Database) -> tuple[list[_SearchAnswer], list[dict[str, str]]]:
         async with database.search_snapshot(tenant) as tx:
-            return [await _search(tx, wide, query, keywords) for query in queries]
+            scope, uid = await _place(tx, request)
+            answers = [await _search(tx, wide, query, keywords, scope, uid) for query in queries]
+            is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
+            return answers, await vectors_lag(tx, scope, queries[0]) if is_searched else []
 
-    answers = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    answers, lags = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
     hits = answers[0].hits
     if len(answers) > 1:
         hits = await anyio.to_thread.run_sync(_fused, [one.hits for one in answers], wide)
@@ -208,7 +211,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     hits = hits[: request.limit]
     total = max(len(hits), *(one.total for one in answers))
     warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
-    warnings += reranker_warnings
+    warnings += lags + reranker_warnings
     if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
     elif not hits and any(one.is_kept_back for one in answers):
@@ -236,13 +239,27 @@ class _SearchAnswer:
 KEPT_BACK = _SearchAnswer([], 0, is_kept_back=True)
 
 
-async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int]) -> _SearchAnswer:
-    scope, uid = scope_of(request.user_id, None), None
-    if request.conversation_id is not None:
-        conversation = await conversations.get(tx, request.conversation_id)
-        if request.user_id is not None and conversation.user_id != request.user_id:
-            raise conversations.unknown()
-        scope, uid = conversation.scope, conversation.uid
+async def vectors_lag(tx: ReadTx, scope: str, query: Query, most: int = 0) -> list[dict[str, str]]:
+    """Return a warning if more than ``most`` memories still want the vector that a query by meaning compares."""
+    if query.meaning is None or (waiting := await embeddings.count_waiting(tx, owner_of(scope))) <= most:
+        return []
+    count = f"{waiting:,} memories" if waiting < embeddings.WAITING_MAX else f"{waiting:,} memories or more"
+    return [{"code": "vectors_lag", "detail": f"{count} have no vector yet; only their words find them"}]
+
+
+async def _place(tx: ReadTx, request: SearchRequest) -> tuple[str, UUID | None]:
+    """Return the scope to search, and the uid of the one conversation."""
+    if request.conversation_id is None:
+        return scope_of(request.user_id, None), None
+    conversation = await conversations.get(tx, request.conversation_id)
+    if request.user_id is not None and conversation.user_id != request.user_id:
+        raise conversations.unknown()
+    return conversation.scope, conversation.uid
+
+
+async def _search(
+    tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int], scope: str, uid: UUID | None
+) -> _SearchAnswer:
     is_judged = request.wants_answers and not query.named.times  # else it asks for whatever was said in these days
     if is_judged and not has_subject(query.text):
         return KEPT_BACK

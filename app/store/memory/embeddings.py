@@ -57,6 +57,18 @@ async def any_waiting(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> bool:
     return bool(await tx.fetchval(ANY_WAITING, owner, ids))
 
 
+WAITING_MAX = 1_000
+COUNT_WAITING = f"""
+SELECT count(*) FROM (SELECT FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND {_PLANNED_ANEW}
+                       LIMIT {WAITING_MAX}) u
+"""
+
+
+async def count_waiting(tx: ReadTx, owner: UUID) -> int:
+    """Return how many of an owner's memories want a vector, up to WAITING_MAX."""
+    return int(await tx.fetchval(COUNT_WAITING, owner))
+
+
 # Where NUL was in some memories.
 NUL_OFFSETS = "SELECT id, nul_offsets FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 
