@@ -240,11 +240,15 @@ KEPT_BACK = _SearchAnswer([], 0, is_kept_back=True)
 
 
 async def vectors_lag(tx: ReadTx, scope: str, query: Query, most: int = 0) -> list[dict[str, str]]:
-    """Return a warning if more than ``most`` memories still want the vector that a query by meaning compares."""
-    if query.meaning is None or (waiting := await embeddings.count_waiting(tx, owner_of(scope))) <= most:
+    """Return a warning if more than ``most`` memories lack the vector that a query by meaning is compared with."""
+    if query.meaning is None:
         return []
-    count = f"{waiting:,} memories" if waiting < embeddings.WAITING_MAX else f"{waiting:,} memories or more"
-    return [{"code": "vectors_lag", "detail": f"{count} have no vector yet; only their words find them"}]
+    waiting, refused = await embeddings.count_missing(tx, owner_of(scope))
+    if waiting + refused <= most:
+        return []
+    count = f"{waiting + refused:,} memories" + (" or more" if waiting == embeddings.WAITING_MAX else "")
+    why = f" ({refused:,} refused by the embedding provider)" if refused else ""
+    return [{"code": "vectors_lag", "detail": f"{count} have no vector{why}; only their words find them"}]
 
 
 async def _place(tx: ReadTx, request: SearchRequest) -> tuple[str, UUID | None]:
