@@ -39,7 +39,7 @@ from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.views import inspect, progress
 from app.services.views.requests import request_view
-from app.store import archives, conversation_list, conversations, messages, page_index
+from app.store import archives, conversation_list, conversations, messages
 from app.store.conversations import NewConversation
 from app.store.proxy import proxied_requests
 
@@ -311,9 +311,7 @@ async def list_pages(
     async with runtime.database.snapshot(caller.tenant) as tx:
         await conversations.get(tx, conversation_id, bound_to=caller.user_id)
         rows = await messages.pages(tx, conversation_id, after=after, limit=limit + 1)
-        shown = [row["page"] for row in rows]
-        names = await page_index.names(tx, conversation_id, shown, inspect.ALL)
-    items = [inspect.page_item(row, names.get(row["page"])) for row in rows[:limit]]
+        items = await inspect.page_items(tx, conversation_id, rows[:limit])
     next_cursor = cursors.encode(items[-1]["page"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})
 

@@ -22,6 +22,8 @@ _FRAME = re.compile(rf"<(?=[{_BLANK}]*/?[{_BLANK}]*quire-)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
     r"\[(?=\s*(?:Archived\s+tool\s+result|Tool\s+result|已归档的工具结果|工具结果)\s*[0-9a-f]{8}-)", re.IGNORECASE
 )
+PLACEHOLDERS = ("[Archived tool result ", "[已归档的工具结果 ")
+"""How Quire's own placeholders begin, and nothing that others sent does."""
 _BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _BREAK = re.compile(f"[{_BREAKS}]")
 _LINE = re.compile(rf"(?<=[{_BREAKS}])(?=[^{_BREAKS}])")

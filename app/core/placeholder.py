@@ -38,11 +38,11 @@ def placeholder(card: ArchiveCard, language: Language) -> str:
     if language == "zh":
         lines = [
             f"[已归档的工具结果 {card.uuid}] 用 load_tool_history(uuid, query) 读取",
-            f"工具:{tool} 时间:{time} 原文:{card.length} 字符",
-            f"查询:{flat(card.query_summary)}" if card.query_summary else "",
-            f"内容:{flat(card.result_summary)}" if card.result_summary else "",
-            f"关键词:{flat('、'.join(card.key_terms))}" if card.key_terms else "",
-            f"来源:{flat(';'.join(card.sources))}" if card.sources else "",
+            f"工具：{tool} 时间：{time} 原文：{card.length} 字符",
+            f"查询：{flat(card.query_summary)}" if card.query_summary else "",
+            f"内容：{flat(card.result_summary)}" if card.result_summary else "",
+            f"关键词：{flat('、'.join(card.key_terms))}" if card.key_terms else "",
+            f"来源：{flat('；'.join(card.sources))}" if card.sources else "",
         ]
     else:
         lines = [

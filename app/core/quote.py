@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,8 +12,9 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.messages import ROLES, THINKING_PARTS, refusals
 from app.core.model import Language
-from app.core.neutral import block, neutral, titled
+from app.core.neutral import PLACEHOLDERS, block, neutral, titled
 
+_CALL = re.compile(r"\[calls [^\s(]*\(.*\)\]", re.DOTALL)
 NOT_QUOTED = THINKING_PARTS | {"refusal"}
 """Parts that say nothing, or are told apart."""
 
@@ -52,7 +54,8 @@ def passage_text(page: int, role: str, text: str, since: datetime, elsewhere: st
     where = wording.ON_PAGE.say(language, page=page) if page else wording.IN_ARCHIVE.say(language)
     if elsewhere is not None:
         where = wording.ELSEWHERE.say(language, name=titled(elsewhere))
-    return f"[{where}, {time}] {titled(role)}: {_said(role, text)}"
+    at = wording.PASSAGE_AT.say(language, where=where, time=time)
+    return f"{at} {titled(role)}: {_said(role, text)}"
 
 
 def day_heading(day: str, elsewhere: str | None, language: Language, *, is_newest: bool) -> str:
@@ -100,6 +103,15 @@ def searchable_text(messages: Sequence[dict[str, Any]], recall_tools: Collection
     Offsets in it are offsets in the plain text.
     """
     return "\n".join(text for message in messages for text in _texts(message, recall_tools))
+
+
+def spoken_text(messages: Sequence[dict[str, Any]]) -> str:
+    """Return the text that somebody said: calls and placeholders are blanked. Offsets are those of the plain text."""
+    return "\n".join(
+        " " * len(text) if text.startswith(PLACEHOLDERS) or _CALL.fullmatch(text) else text
+        for message in messages
+        for text in _texts(message)
+    )
 
 
 def speaker_of(messages: Sequence[dict[str, Any]]) -> str | None:

@@ -62,7 +62,8 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
     async with runtime.database.begin(tenant) as tx:
         if rows:
             await locks.share_owner(tx, owner)
-            await embeddings.write(tx, owner, model, found.vectors, settled)
+            refused = [] if fault is not None else list(found.refused)
+            await embeddings.write(tx, owner, model, found.vectors, settled, refused)
         if fault is None:
             await (finish if len(rows) < embedder.batch else requeue)(tx, claimed)
     if fault is not None:

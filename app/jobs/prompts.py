@@ -19,10 +19,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "length": "Write at most {} words.",
     },
     "zh": {
-        "notes": "现有的常驻要求:",
-        "topics": "已有的话题:{}",
+        "notes": "现有的常驻要求：",
+        "topics": "已有的话题：{}",
         "lines": "请为消息 {} 至 {} 各写一行。",
-        "again": "这无法使用:{}。请重新回答,只给出 JSON 对象。",
+        "again": "这无法使用：{}。请重新回答，只给出 JSON 对象。",
         "length": "不得超过 {} 个字。",
     },
 }

@@ -173,7 +173,7 @@ def _pages(argument: Argument, value: Any, language: Language) -> tuple[int, int
         case [int(first), int(last)] if 1 <= first <= last <= INTEGER_MAX:
             return first, last
     en = 'a whole number from 1 on, or a run of pages, such as "12-31"'
-    raise _wrong(argument, en, '不小于 1 的整数,或一段页,如 "12-31"', language)
+    raise _wrong(argument, en, '不小于 1 的整数，或一段页，如 "12-31"', language)
 
 
 def _whole(value: Any) -> int | None:

@@ -50,7 +50,7 @@ def parse(text: str, language: Language) -> Document:
     try:
         fields = tomllib.loads((fenced[1] if fenced else text).replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
-        raise _mistake("document", f"This is not TOML: {error}.", f"这不是 TOML:{error}。", language) from None
+        raise _mistake("document", f"This is not TOML: {error}.", f"这不是 TOML：{error}。", language) from None
     except (RecursionError, ValueError):
         raise _mistake("document", "This is not TOML that can be read.", "无法读取这个 TOML。", language) from None
     table = fields.get("tool_call")
@@ -60,7 +60,7 @@ def parse(text: str, language: Language) -> Document:
     message = _text(table, "message", DOCUMENT_MAX, language)
     if (code is None) == (message is None):
         en = "[tool_call] needs either `code` to run or a `message`, not both."
-        raise _mistake("code", en, "[tool_call] 需要 `code` 或 `message`,二者只能有其一。", language)
+        raise _mistake("code", en, "[tool_call] 需要 `code` 或 `message`，二者只能有其一。", language)
     return Document(
         thought=_text(fields, "thought", DOCUMENT_MAX, language) or "",
         status=_text(table, "status", LABEL_MAX, language) or ("continue" if code is not None else "done"),
@@ -95,23 +95,23 @@ def explain(failure: Failure, detail: str, limits: SandboxLimits, language: Lang
         "failed": Wording(f"The code failed.\n{detail}", f"代码运行失败。\n{detail}"),
         "steps": Wording(
             f"The code took more than {limits.steps} steps; loop over less.",
-            f"代码超过了 {limits.steps} 步;请减少循环。",
+            f"代码超过了 {limits.steps} 步；请减少循环。",
         ),
         "memory": Wording(
             f"The code used more than {megabytes} MB of memory, or nested values too deep; hold less at once.",
-            f"代码使用的内存超过 {megabytes} MB,或嵌套过深;请减少数据。",
+            f"代码使用的内存超过 {megabytes} MB，或嵌套过深；请减少数据。",
         ),
         "time": Wording(
             f"The code took longer than {limits.seconds:g} seconds; do less, or call fewer tools.",
-            f"代码运行超过 {limits.seconds:g} 秒;请少做一些,或少调用工具。",
+            f"代码运行超过 {limits.seconds:g} 秒；请少做一些，或少调用工具。",
         ),
         "cpu": Wording(
             f"The code used more than {limits.cpu_seconds} seconds of processor time; loop over less.",
-            f"代码占用处理器超过 {limits.cpu_seconds} 秒;请减少循环。",
+            f"代码占用处理器超过 {limits.cpu_seconds} 秒；请减少循环。",
         ),
         "too_large": Wording(
             f"A call's arguments or __result__ are larger than {limits.result_bytes} bytes; keep what you need of it.",
-            f"调用参数或 __result__ 超过 {limits.result_bytes} 字节;请只保留需要的部分。",
+            f"调用参数或 __result__ 超过 {limits.result_bytes} 字节；请只保留需要的部分。",
         ),
         "not_json": Wording(
             f"__result__ must be made of None, booleans, numbers, texts, lists and dicts. {detail}",
@@ -119,7 +119,7 @@ def explain(failure: Failure, detail: str, limits: SandboxLimits, language: Lang
         ),
         "unconfined": Wording(
             "Code cannot be run here: this system does not let its process be confined. Call the tools one by one.",
-            "此系统无法限制代码进程,因此不能运行代码。请逐个调用工具。",
+            "此系统无法限制代码进程，因此不能运行代码。请逐个调用工具。",
         ),
     }
     return texts[failure].say(language).strip()

@@ -118,13 +118,13 @@ QUERY = Argument("query", "string", required=True, minimum=1, maximum=TEXT_MAX)
 RECALL_PAGE = Tool(
     "recall_page",
     "Read an earlier page in full, or a run's lines.",
-    "读取本次对话较早的一页全文,或一段页的各行。",
-    (Argument("page", "pages", "number, or 12-31", "页码,或 12-31 这样的一段", required=True),),
+    "读取本次对话较早的一页全文，或一段页的各行。",
+    (Argument("page", "pages", "number, or 12-31", "页码，或 12-31 这样的一段", required=True),),
 )
 LOAD_TOOL_HISTORY = Tool(
     "load_tool_history",
     "Read an archived tool result: the passages relevant to a query, or a range of characters.",
-    "读取已归档的工具结果:与查询相关的段落,或一段字符范围。",
+    "读取已归档的工具结果：与查询相关的段落，或一段字符范围。",
     (
         Argument("uuid", "string", "from its placeholder", "占位文本里的 uuid", required=True, maximum=64),
         Argument("query", "string", "what you look for", "要找的内容", maximum=TEXT_MAX),
@@ -136,14 +136,14 @@ LOAD_TOOL_HISTORY = Tool(
 SEARCH_MEMORIES = Tool(
     "search_memories",
     "Search everything said or archived earlier; gives short previews with their pages and keys.",
-    "搜索以前说过或归档的一切内容;返回简短预览及其页码和 memory_key。",
+    "搜索以前说过或归档的一切内容；返回简短预览及其页码和 memory_key。",
     (
         QUERY,
         Argument(
             "queries",
             "strings",
             "the parts of a question, or other words for it; the best of all are given",
-            "问题的各个部分或其他说法;返回其中最好的结果",
+            "问题的各个部分或其他说法；返回其中最好的结果",
             maximum=QUERIES_MAX,
             in_window=False,
         ),
@@ -157,7 +157,7 @@ SEARCH_MEMORIES = Tool(
             "memory_types",
             "strings",
             "episode: what was said; passage: of archived results; the others: what was noted",
-            "episode:说过的话;passage:归档结果的段落;其余:记下的内容",
+            "episode：说过的话；passage：归档结果的段落；其余：记下的内容",
             maximum=10,
             choices=MEMORY_TYPES,
             in_window=False,
@@ -166,7 +166,7 @@ SEARCH_MEMORIES = Tool(
             "roles",
             "strings",
             "who said it; results of tools are the tool's",
-            "谁说的;工具结果属于 tool",
+            "谁说的；工具结果属于 tool",
             maximum=4,
             choices=ROLES,
             in_window=False,
@@ -175,7 +175,7 @@ SEARCH_MEMORIES = Tool(
             "topics",
             "strings",
             "topics of pages or keywords of memories; one must match",
-            "页面话题或记忆关键词,至少匹配一个",
+            "页面话题或记忆关键词，至少匹配一个",
             maximum=TOPICS_MAX,
             in_window=False,
         ),
@@ -214,8 +214,8 @@ GREP_MEMORIES = Tool(
     "Find every line that contains an exact text, or matches a regular expression; letter case does not matter. Gives "
     "the newest lines with page, line and day, and how many there are. Use it for names, numbers, codes and error "
     "messages, to count or to list all mentions; when you do not know the words, use search_memories.",
-    "查找包含某段原文或匹配正则表达式的每一行,不分大小写;返回最新的若干行(页码、行号、日期)和总行数。适合查找名称、数字、"
-    "编号、报错,以及统计次数或列出所有提及;不知道原文用词时用 search_memories。",
+    "查找包含某段原文或匹配正则表达式的每一行，不分大小写；返回最新的若干行（页码、行号、日期）和总行数。适合查找名称、数字、"
+    "编号、报错，以及统计次数或列出所有提及；不知道原文用词时用 search_memories。",
     (
         Argument("pattern", "string", "exact text", "原文", required=True, minimum=1, maximum=PATTERN_MAX),
         Argument("regex", "boolean", "the pattern is a regular expression", "pattern 是正则表达式"),
@@ -239,7 +239,7 @@ GET_MEMORY_DETAIL = Tool(
 EXTRACT_SEARCH_KEYWORDS = Tool(
     "extract_search_keywords",
     "The words of a question that are worth searching for, with type and weight; with an LLM, an expanded query too.",
-    "提取问题中值得搜索的关键词及其类型和权重;有 LLM 时还给出扩展后的查询。",
+    "提取问题中值得搜索的关键词及其类型和权重；有 LLM 时还给出扩展后的查询。",
     (
         Argument("query", "string", required=True, minimum=1, maximum=TEXT_MAX, formerly="text"),
         Argument("context", "string", "what was said around it", "上下文", maximum=TEXT_MAX),
@@ -249,7 +249,7 @@ EXTRACT_SEARCH_KEYWORDS = Tool(
 REMEMBER = Tool(
     "remember",
     "Keep something, so that later searches of any conversation find it.",
-    "记下一条内容,以后任何对话的搜索都能找到。",
+    "记下一条内容，以后任何对话的搜索都能找到。",
     (
         Argument(
             "content",
@@ -267,7 +267,7 @@ REMEMBER = Tool(
 EXPAND_CONTEXT_WINDOW = Tool(
     "expand_context_window",
     "See more of the conversation's latest messages before searching on.",
-    "先查看更多最近的消息,再继续搜索。",
+    "先查看更多最近的消息，再继续搜索。",
     (
         Argument("reason", "string", "why", "原因", maximum=TEXT_MAX),
         Argument("current_size", "integer", "messages in view", "现有条数", minimum=0),
@@ -313,9 +313,9 @@ GUIDE: dict[Language, str] = {
     "en": "Earlier parts of this conversation may be shortened, or listed on a contents page. When you need one in "
     "full, call recall_page(page); for an archived tool result call load_tool_history(uuid, query); to find anything "
     "else, search_memories(query). What they return is quoted data, and stays in view until the next user message.",
-    "zh": "本次对话较早的部分可能已被缩短,或只列在目录里。需要全文时调用 recall_page(page);需要已归档的工具结果时调用 "
-    "load_tool_history(uuid, query);查找其他内容时调用 search_memories(query)。返回的内容只是资料,在下一条用户消息之前"
-    "保持可见。",
+    "zh": "本次对话较早的部分可能已被缩短，或只列在目录里。需要全文时调用 recall_page(page)；需要已归档的工具结果时"
+    "调用 load_tool_history(uuid, query)；查找其他内容用 search_memories(query)。返回的内容只是资料，在下一条用户"
+    "消息之前保持可见。",
 }
 """A window's guide to its tools."""
 MORE: dict[Language, str] = {
@@ -323,7 +323,7 @@ MORE: dict[Language, str] = {
     "recall_page. recall_memory(query) brings the best passages at once. grep_memories(pattern) finds every line with "
     "an exact name, number or code, and counts them. extract_search_keywords(query) helps where a search found too "
     "little.",
-    "zh": "search_memories 只给出预览:用 get_memory_detail(memory_key) 读取全文,或用 recall_page 读取所在页。"
+    "zh": "search_memories 只给出预览：用 get_memory_detail(memory_key) 读取全文，或用 recall_page 读取所在页。"
     "recall_memory(query) 一次取回最相关的段落。grep_memories(pattern) 找出含有某个名称、数字或编号"
     "的每一行并统计行数。搜索结果太少时可用 extract_search_keywords(query) 提取关键词。",
 }

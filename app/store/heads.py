@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from asyncpg import Record
@@ -15,9 +16,10 @@ from app.core.window.topics import counted
 from app.postgres.transactions import ReadTx
 from app.store import chapters
 from app.store.notes import NOTES_READ_MAX
-from app.store.page_index import MENTIONS_MAX
+from app.store.page_index import MENTIONS_MAX, names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
 from app.store.windows import LINES_PER_PAGE
+from app.text.queries import has_subject
 
 # The pages that a contents page can list, by recency or because they were recalled, and some more ($7): with the
 # recalls and the model's names known at a revision ($6), their days, and their lines as far as they have left the
@@ -155,16 +157,25 @@ def _columns(row: Record, *names: str) -> Iterable[tuple[Any, ...]]:
 
 def _entry(row: Record) -> PageEntry:
     lines = tuple(ContentsLine(*line) for line in _columns(row, "seqs", "roles", "lines", "line_tokens"))
-    return PageEntry(
-        row["page"], row["title"], row["title_tokens"], lines, row["count"], row["at_page"], day=row["day"]
+    return titled(
+        PageEntry(row["page"], row["title"], row["title_tokens"], lines, row["count"], row["at_page"], day=row["day"])
     )
+
+
+def titled(page: PageEntry) -> PageEntry:
+    """Return a page that begins with "Yes" under its first answer that says more; under no title without one."""
+    if has_subject(page.title):
+        return page
+    lines = (line for line in page.lines if line.role == "assistant" and has_subject(line.text))
+    line = next(lines, None)
+    return replace(page, title=line.text if line else "", title_tokens=line.tokens if line else 0)
 
 
 def _names(row: Record) -> PageNames:
     named = {
         seq: (line, tokens) for seq, line, tokens in _columns(row, "named_seqs", "named_lines", "named_line_tokens")
     }
-    return PageNames(row["name"] or "", row["name_tokens"], named)
+    return names_of(row["name"], row["name_tokens"], named)
 
 
 def _written(row: Record) -> Written | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from app.core.window.contents import PageNames
 from app.core.window.topics import Topic, counted
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
+from app.text.queries import has_subject
 
 MENTIONS_MAX = 200
 """The newest mentions are read; older topics are no longer of interest."""
@@ -186,7 +187,12 @@ async def names(tx: ReadTx, conversation_id: str, pages: Sequence[int], revision
 
 def _names(row: Record) -> PageNames:
     lines = zip(row["lines"], row["line_tokens"], strict=True)
-    return PageNames(row["title"] or "", row["title_tokens"], dict(zip(row["seqs"], lines, strict=True)))
+    return names_of(row["title"], row["title_tokens"], dict(zip(row["seqs"], lines, strict=True)))
+
+
+def names_of(title: str | None, tokens: int, lines: Mapping[int, tuple[str, int]]) -> PageNames:
+    """Return a model's title and lines; a title like "Yes" is none."""
+    return PageNames(title if title and has_subject(title) else "", tokens, lines)
 
 
 # --- Topics -----------------------------------------------------------------------------------------

@@ -51,6 +51,21 @@ _CHINESE_PHRASE = re.compile("|".join(sorted(CHINESE_PHRASES, key=len, reverse=T
 _NO_SUBJECT = bm25.STOP_WORDS | ENGLISH_WORDS | CHINESE_WORDS
 _GRAMMAR = words_of("grammar_characters.txt")
 _DATES = words_of("date_words.txt")
+# What refers to the talk itself: it says who said something, not what.
+_EARLIER = r"(?: (?:just now|earlier|before|previously|recently|so far|last time|the other day|a while ago|above))?"
+_TALKED = re.compile(
+    r" ?\b(?:"
+    r"(?:(?:that|which|who|whom|as|what|like) )?(?:we|you|i)(?:'(?:ve|d)| have| had| were| was| are)?"
+    r"(?: (?:just|already|once|also|both|only|never))? (?:talk(?:ed|ing)|sp(?:oke|oken|eaking)|chatt(?:ed|ing)"
+    r"|discuss(?:ed|ing)|mention(?:ed|ing)|went over|gone over|brought up)"
+    r"|(?:did|have|had|were|are|do|can) (?:we|you|i)(?: (?:just|already|once|also|ever))? (?:talk(?:ed|ing)?"
+    r"|speak(?:ing)?|spoken|chat(?:ted|ting)?|discuss(?:ed|ing)?|mention(?:ed)?|g(?:o|one) over|br(?:ing|ought) up)"
+    r"|(?:as|previously|already|just) (?:discussed|mentioned)"
+    rf")\b(?: (?:to|with) (?:you|me|each other))?(?: (?:about|of|on))?{_EARLIER}"
+    r"|(?:(?:我们|咱们|咱俩|[你我您]|之前|以前|上次|上回|刚才|刚刚|先前|前面|曾经?)(?:是|有|还|都|一起)?)+"
+    r"(?:聊|讨论|谈论|谈|提|说|讲)(?:[到过起及了的])+",
+    re.IGNORECASE,
+)
 _DAY_OR_YEAR = re.compile(r"[0-2]?\d|3[01]|(?:19|20)\d\d")
 _VALUE = re.compile(
     r"\bhow (?:much|many|long|old|big|large|far|high|often)\b|\bwh(?:at|ich) (?:\w+ ){0,3}?(?:version|number|id|price|"
@@ -66,8 +81,18 @@ def has_subject(text: str) -> bool:
     folded = fold(text).translate(_APOSTROPHE) if len(text) <= SMALL_TALK_CHARACTERS else ""
     if not folded or _WHO_ASKS.search(folded):
         return bool(text)
-    rest = _CHINESE_PHRASE.sub(" ", _ENGLISH_PHRASE.sub(" ", folded))
+    rest = _CHINESE_PHRASE.sub(" ", _ENGLISH_PHRASE.sub(" ", _TALKED.sub("", folded)))
     return any(_is_subject(word) for word in words(rest))
+
+
+def subject_of(text: str) -> str:
+    """Return a query without what refers to the talk itself, such as "we talked about" and 「我们刚才聊到的」, if
+    anything is left to search for.
+    """
+    if len(text) > PARTS_CHARACTERS or len(_TURN.findall(text)) > 1 or not _TALKED.search(text):
+        return text
+    rest = _TALKED.sub("", text).strip()
+    return rest if has_subject(rest) else text
 
 
 def parts(text: str) -> list[str]:

@@ -38,7 +38,12 @@ ENGLISH_PHRASES = (
     "well said, what a pity, what a relief, what a shame, what about you, what do you mean, what do you think, "
     "what's going on, what's new, what's next, what's up, who knows, works for me, you are a star, you are the best, "
     "you bet, you don't say, you know what, you never know, you read my mind, you rock, you're a star, "
-    "you're the best, your help"
+    "you're the best, your help, all done, are we done, are you done, do you remember, "
+    "do you still remember, what about it, what comes next, what did i say, "
+    "what did you say, "
+    "what happened next, what happened then, what happens next, "
+    "what happens now, what i told you, where did we leave off, where did we stop, "
+    "which one, which ones, who was it"
 ).split(", ")
 ENGLISH_PRAISE = (
     "amazing awesome brilliant cool excellent fantastic fine good great lovely neat nice outstanding perfect splendid "
@@ -51,11 +56,11 @@ ENGLISH_PRAISED = (
 ).split()
 ENGLISH_WORDS = frozenset(
     (
-        "again agree agreed ah aha ahead alright also amazing any anyway appreciate appreciated awesome aww bravo "
-        "bye certainly cheers congrats congratulations continue cool correct definitely else er exactly excellent "
-        "fantastic fine goodbye good gosh great ha haha hahaha hello helpful hey hi hm hmm hooray huh indeed just k "
-        "kay kk later lol lovely maybe more much nah neat never nevermind next nice nope nothing noted now oh ok "
-        "okay okey oops ouch pardon perfect perhaps please pls proceed quite really repeat right roger so sorry "
+        "again agree agreed ah aha ahead alright also amazing any anyway appreciate appreciated awesome aww bravo bye "
+        "certainly cheers congrats congratulations continue cool correct definitely done else er exactly excellent "
+        "fantastic fine finished goodbye good gosh great ha haha hahaha hello helpful hey hi hm hmm hooray huh indeed "
+        "just k kay kk later lol lovely maybe more much nah neat never nevermind next nice nope nothing noted now oh "
+        "ok okay okey oops ouch pardon perfect perhaps please pls proceed quite really repeat right roger so sorry "
         "splendid still super sure thank thanks that's thx today tomorrow tonight too totally true ty uh understand "
         "understood very wait welcome well wonderful wow wrong ya yay yea yeah yep yes yesterday yo you're yup am "
         "both don't didn't doesn't i'd i'll i'm i've isn't it's let's let must no shall should since than though "
@@ -83,7 +88,9 @@ CHINESE_PHRASES = (
     "大概吧 或许吧 差不多吧 一定的 没毛病 妥了 妥妥的 成交 搞定了 完事了 足够了 得嘞 遵命 好滴 好哒 好咧 哈喽 哈啰 "
     "嗨喽 有人吗 醒了吗 睡了吗 吃了没 忙不忙 近来可好 近来如何 别来无恙 久仰 幸会 很高兴认识你 认识你很高兴 "
     "很高兴见到你 请多关照 多多指教 承让 过奖 不敢当 彼此彼此 我也一样 同上 借你吉言 托你的福 承蒙关照 劳您费心 "
-    "费心了 久等了 抱歉久等 来晚了 失陪 告辞 先告辞了 别闹 别逗了 开个玩笑 逗你的 逗你玩 是么"
+    "费心了 久等了 抱歉久等 来晚了 失陪 告辞 先告辞了 别闹 别逗了 开个玩笑 逗你的 逗你玩 是么 "
+    "接下来呢 接下来怎么办 接下来做什么 接下来 下一步呢 "
+    "下一步是什么 下一步做什么 下一步 你还记得吗 还记得吗 记得吗 那个东西"
 ).split()
 CHINESE_WORDS = frozenset(
     (

@@ -258,10 +258,8 @@ async def newest_pages(tx: ReadTx, conversation: Conversation, last: int) -> lis
 
 
 async def some_pages(tx: ReadTx, conversation: Conversation, numbers: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the wanted pages in order, with the model's titles where there are any."""
-    rows = await messages.pages(tx, conversation.id, some=numbers)
-    names = await page_index.names(tx, conversation.id, numbers, inspect.ALL)
-    return [inspect.page_item(row, names.get(row["page"])) for row in rows]
+    """Return the wanted pages in order."""
+    return await inspect.page_items(tx, conversation.id, await messages.pages(tx, conversation.id, some=numbers))
 
 
 async def _topics(tx: ReadTx, conversation: Conversation) -> list[Topic]:

@@ -12,7 +12,7 @@ Count = Callable[[str], int]
 SECTIONS = {"tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail"}
 HEAD = "<quire-memory>"
 TAIL = "<quire-recalled>"
-DATES = ("[Date: ", "[日期:")
+DATES = ("[Date: ", "[日期：")
 KEPT_CHARACTERS = 200
 ARCHIVED_CHARACTERS = 10_000
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.api.kit import Json, append, assistant, created, ok, path, problem, system, user
+from tests.api.kit import Json, append, assistant, created, ok, path, problem, system, user, window
 
 LISTED = {"id", "user_id", "title", "model", "budget", "metadata", "messages", "pages", "tokens", "created_at"}
 
@@ -142,3 +142,22 @@ def test_a_leading_system_message_is_no_title(client: httpx.Client) -> None:
     append(client, "c", [system("Use the tools for anything that can be looked up."), user("帮我查一下退货的进度")])
     assert ok(client.get(path("c")))["title"] == "查一下退货的进度"
     assert ok(client.get(path("c", "pages", "1")))["title"] == "查一下退货的进度"
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "line"),
+    [
+        ("Yes", "Great, I booked the flight to Rome.", "I booked the flight to Rome"),
+        ("好的", "已经为您取消订单 4711。", "已经为您取消订单 4711"),
+        ("ok, thanks", "You're welcome!", ""),
+    ],
+)
+def test_small_talk_is_no_title_of_a_page(client: httpx.Client, said: str, answer: str, line: str) -> None:
+    append(client, "c", [user("Find me a flight to Rome."), assistant("At nine. Shall I?"), user(said)])
+    append(client, "c", [assistant(answer), *(user(f"Row {n} of the ledger. " * 40) for n in range(30))])
+    titles = [ok(client.get(path("c", "pages")))["items"][1]["title"], ok(client.get(path("c", "pages", "2")))["title"]]
+    titles += [one["title"] for one in ok(client.get(path("c", "contents")))["entries"] if one["page"] == 2]
+    assert {line in title and bool(title) == bool(line) for title in titles} == {True}, titles
+    head = window(client, "c", budget=2000)
+    assert f"Page 2] {said}" not in str(head["messages"])
+    assert f"第2页] {said}" not in str(head["messages"])

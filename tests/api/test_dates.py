@@ -35,7 +35,7 @@ def dates(found: Json, mark: str) -> list[str]:
     return [line.removeprefix(mark).removesuffix("]") for line in lines if line.startswith(mark)]
 
 
-@pytest.mark.parametrize(("text", "mark"), [(ENGLISH, "[Date: "), (CHINESE, "[日期:")])
+@pytest.mark.parametrize(("text", "mark"), [(ENGLISH, "[Date: "), (CHINESE, "[日期：")])
 def test_the_day_is_told_where_it_changes_and_frozen_with_the_epoch(
     client: httpx.Client, other: httpx.Client, text: str, mark: str
 ) -> None:

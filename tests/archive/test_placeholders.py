@@ -48,7 +48,7 @@ def test_a_deployment_sets_the_threshold_for_all(strict: httpx.Client) -> None:
 
 WORDS = {
     "en": ("Archived tool result", "Tool: search.", "Time: 20", "characters.", "Asked: ", "Holds: ", "Key terms: "),
-    "zh": ("已归档的工具结果", "工具:search", "时间:20", "字符", "查询:", "内容:", "关键词:"),
+    "zh": ("已归档的工具结果", "工具：search", "时间：20", "字符", "查询：", "内容：", "关键词："),
 }
 SHAPE = {
     ("json", "en"): r"JSON list, \d+ objects \(shipment, title, weight\)",
@@ -80,7 +80,7 @@ def test_a_placeholder_describes_question_and_result(client: httpx.Client, kind:
     assert "freight rates" in lines[2]
     assert re.search(SHAPE[kind, language], lines[3]), lines[3]
     assert len(lines[3]) <= 220
-    terms = re.split("[,、] ?", lines[4].split(":", 1)[1])
+    terms = re.split("[,、] ?", re.split("[:：]", lines[4], maxsplit=1)[1])
     assert 8 <= len(terms) <= 15
     assert all(term.strip().casefold() in text.casefold() for term in terms)
     assert "https://harbour.example/rates/2025" in lines[5]
@@ -273,5 +273,5 @@ def test_an_archive_speaks_the_language_that_the_conversation_got_in_another_pro
     append(client, "c", [{"role": "system", "content": "Be brief."}])
     append(large, "c", [user("现在的运价是多少?"), call("a")])
     said = append(client, "c", [result("a", made("table"))])["messages"][0]["content"]
-    assert "内容:表格" in said
-    assert "工具:look" in said
+    assert "内容：表格" in said
+    assert "工具：look" in said

@@ -188,7 +188,7 @@ def test_the_lines_of_runs_can_be_switched_off() -> None:
 def test_the_page_reads_in_chinese_too() -> None:
     entries = [entry(2, recalls=1), replace(entry(3), title="部署")]
     page = compose(entries, frozenset({2}), (), 4, 400, POLICY, "zh", count)
-    assert text_of(page) == "[第1页]\n[第2页] About 2(已召回1次)\n[第3–4页] 部署"
+    assert text_of(page) == "[第1页]\n[第2页] About 2（已召回1次）\n[第3–4页] 部署"
 
 
 def test_nothing_is_archived_and_nothing_is_shown() -> None:

@@ -52,7 +52,7 @@ def test_lines_are_dated_where_the_day_changes_and_no_oftener_than_is_charged(da
 def test_what_stands_above_needs_no_second_line() -> None:
     lines = [("a", "2030-01-31"), ("b", "2030-01-31"), ("c", "2030-02-01")]
     assert dated(lines, "2030-01-31", "en")[0] == ["a", "b", "[Date: 2030-02-01]", "c"]
-    assert dated(lines[2:], "2030-01-31", "zh")[0] == ["[日期:2030-02-01]", "c"]
+    assert dated(lines[2:], "2030-01-31", "zh")[0] == ["[日期：2030-02-01]", "c"]
 
 
 def test_where_the_room_is_small_the_newest_days_have_lines() -> None:

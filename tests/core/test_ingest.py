@@ -83,7 +83,7 @@ def test_a_condensed_long_result_is_cut_with_a_mark() -> None:
     assert found.short[0]["content"] == "0123456789… [13 characters in all; recall_page(1) has the rest]"
     *_, chinese = shapes(user("go"), calls("a"), result("a", "0123456789abc"), language="zh")
     assert chinese.short is not None
-    assert chinese.short[0]["content"] == "0123456789…[共13字符,全文用 recall_page(1) 取回]"
+    assert chinese.short[0]["content"] == "0123456789…[共13字符，全文用 recall_page(1) 取回]"
 
 
 def test_only_assistants_lose_their_thinking_when_condensed() -> None:

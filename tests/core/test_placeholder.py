@@ -43,11 +43,11 @@ def test_a_placeholder_in_english() -> None:
 def test_a_placeholder_in_chinese() -> None:
     assert placeholder(CARD, "zh").splitlines() == [
         f"[已归档的工具结果 {UUID_7}] 用 load_tool_history(uuid, query) 读取",
-        "工具:search 时间:2026-01-02T03:04:05Z 原文:12345 字符",
-        "查询:quarterly sales",
-        "内容:Sales grew.",
-        "关键词:sales、growth",
-        "来源:https://example.org;report.pdf",
+        "工具：search 时间：2026-01-02T03:04:05Z 原文：12345 字符",
+        "查询：quarterly sales",
+        "内容：Sales grew.",
+        "关键词：sales、growth",
+        "来源：https://example.org；report.pdf",
     ]
 
 

@@ -99,7 +99,7 @@ def test_the_memories_in_a_quotation_are_those_that_were_found(
     assert len(headers(quoted, 1, -1)) == 3 * len(texts)
     assert quoted.splitlines()[0].count(">") == 1
     begun = [line for line in quoted.splitlines()[1:] if line.strip() and not line.startswith("  ")][: len(texts)]
-    assert all(re.match(r"\[[^\[\]]*, 2026-01-02\] tool ", line) for line in begun), begun
+    assert all(re.match(r"\[[^\[\]]*(?:, |，)2026-01-02\] tool ", line) for line in begun), begun
 
 
 @given(hostile, hostile, hostile, languages)
@@ -206,7 +206,7 @@ def test_a_quoted_page_reads_like_this() -> None:
     assert page_text(3, [Said(7, "user", "hi"), Said(8, "assistant", "hello")], SINCE, "en") == (
         "<quire-page page 3, 2026-01-02 03:04 UTC>\n[7] user: hi\n[8] assistant: hello\n</quire-page>"
     )
-    assert page_text(3, [], SINCE, "zh").startswith("<quire-page 第3页,2026-01-02 03:04 UTC>")
+    assert page_text(3, [], SINCE, "zh").startswith("<quire-page 第3页，2026-01-02 03:04 UTC>")
 
 
 def test_a_quoted_archive_reads_like_this() -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.search.relevance import NOTHING, confidence, is_foreign, is_worth_it, meaning, needed, recalled
+from app.core.search.relevance import NOTHING, confidence, is_foreign, is_worth_it, known, meaning, needed, recalled
 
 
 class Passage(NamedTuple):
@@ -22,21 +22,23 @@ some = st.lists(passages, min_size=1, max_size=5)
 
 @given(some, passages, shares, shares, weights)
 def test_more_evidence_never_lowers_the_confidence(
-    found: list[Passage], more: Passage, known: float, other: float, weight: float
+    found: list[Passage], more: Passage, one: float, other: float, weight: float
 ) -> None:
-    low, high = sorted((known, other))
+    low, high = sorted((one, other))
     assert confidence(found, low, weight) <= confidence(found, high, weight)
-    assert confidence(found, known, weight) <= confidence([*found, more], known, weight)
-    assert confidence([], known, weight) == float("-inf")
+    assert confidence(found, low, weight) <= confidence([*found, more], low, weight)
+    assert confidence([], low, weight) == float("-inf")
+    assert low <= known(found, low) <= known([*found, more], low) <= 1
 
 
-@given(st.integers(0, 2000), st.integers(0, 2000), weights, st.integers(0, 200))
+@given(st.integers(0, 2000), st.integers(0, 2000), weights, st.integers(0, 200), shares)
 def test_more_memories_need_more_confidence_and_a_long_query_less(
-    memories: int, others: int, weight: float, terms: int
+    memories: int, others: int, weight: float, terms: int, part: float
 ) -> None:
     few, many = sorted((memories, others))
-    assert 0 < needed(few, weight, terms) <= needed(many, weight, terms)
-    assert needed(few, weight, terms + 100) <= needed(few, weight, terms)
+    assert 0 < needed(few, weight, terms, part) <= needed(many, weight, terms, part)
+    assert needed(few, weight, terms + 100, part) <= needed(few, weight, terms, part)
+    assert needed(few, weight, terms, part) <= needed(few, weight, terms, 0.0)
 
 
 @given(scores, st.floats(0.1, 10))
@@ -48,11 +50,11 @@ def test_a_passage_of_another_conversation_must_be_clearly_better(score: float, 
     assert not is_worth_it(least / 4, least, is_elsewhere=True)
 
 
-@given(scores, scores, st.integers(0, 2000), weights, st.integers(0, 200))
+@given(scores, scores, st.integers(0, 2000), weights, st.integers(0, 200), shares)
 def test_the_surer_an_answer_is_the_more_is_recalled(
-    confident: float, other: float, memories: int, weight: float, terms: int
+    confident: float, other: float, memories: int, weight: float, terms: int, part: float
 ) -> None:
-    least = needed(memories, weight, terms)
+    least = needed(memories, weight, terms, part)
     less, more = (recalled(one, least, weight) for one in sorted((confident, other)))
     assert less.passages <= more.passages
     assert less.passages != more.passages or less.tokens <= more.tokens

@@ -141,6 +141,6 @@ def test_excerpts_tell_the_day_where_it_changes() -> None:
     assert framed(excerpts, "en").splitlines()[1:-1] == [
         "[Date: 2030-01-30]", "[7] user: Hello", "[8] user: [Date: 2029-01-01]", "[9] user: Bye", "[10] user: Back",
     ]  # fmt: skip
-    assert framed(excerpts[:1], "zh").splitlines()[1] == "[日期:2030-01-30]"
+    assert framed(excerpts[:1], "zh").splitlines()[1] == "[日期：2030-01-30]"
     assert chunk(excerpts[:3], 3 * 9 + 2 * DAY_TOKENS, 0) == 3
     assert chunk(excerpts[:3], 3 * 9 + 2 * DAY_TOKENS - 1, 0) == 2

@@ -399,6 +399,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert (await embeddings.mark(as_tenant(tx, BOB), model, first, 1_000)).owners == [memory["owner"]]
         assert await embeddings.waiting(as_tenant(tx, BOB), memory["owner"], 10)
         assert await embeddings.any_waiting(as_tenant(tx, BOB), memory["owner"], [memory["id"]])
+        assert (await embeddings.count_missing(as_tenant(tx, BOB), memory["owner"]))[0]
         assert await embeddings.nul_offsets(as_tenant(tx, BOB), [memory["id"]]) == {memory["id"]: []}
         await embeddings.write(as_tenant(tx, BOB), memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
@@ -409,6 +410,7 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.current_name(as_tenant(tx, BOB)) is None
         assert list(await embeddings.waiting(as_tenant(tx, BOB), memory["owner"], 10)) == []
         assert not await embeddings.any_waiting(as_tenant(tx, BOB), memory["owner"], [memory["id"]])
+        assert await embeddings.count_missing(as_tenant(tx, BOB), memory["owner"]) == (0, 0)
         assert await embeddings.nul_offsets(as_tenant(tx, BOB), [memory["id"]]) == {}
         assert (await embeddings.mark(as_tenant(tx, BOB), model, first, 10)).owners == ()
         for tenant in (ANN, BOB):
@@ -483,6 +485,8 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id |= {
         "BY_WORDS",
         "ANY_WAITING",
+        "COUNT_MISSING",
+        "REFUSED",
         "WAITING",
         "NUL_OFFSETS",
         "WRITE",

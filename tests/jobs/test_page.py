@@ -108,6 +108,18 @@ def test_a_reply_that_is_mended_counts(client: httpx.Client, worker: Worker, mod
     assert ok(client.get(path("c", "pages", "1")))["title"] == "Title 1"
 
 
+@pytest.mark.parametrize("title", ["Yes", "好的", "Thanks!"])
+def test_a_title_of_small_talk_leaves_the_extractive_one(
+    client: httpx.Client, worker: Worker, model: Model, title: str
+) -> None:
+    model.page = lambda r: index_of(r, title=title)
+    closed(client, user("plan the trip"), assistant("done"))
+    assert worker.drain("page") == {"done": 1}
+    page = ok(client.get(path("c", "pages", "1")))
+    assert (page["title"], page["source"]) == ("Plan the trip", "llm")
+    assert ok(client.get(path("c", "pages")))["items"][0]["title"] == "Plan the trip"
+
+
 def test_refused_input_is_indexed_extractively(client: httpx.Client, worker: Worker, api: FakeOpenAI, sql: Sql) -> None:
     api.chat.queue.append(fake_openai.finished("content_filter"))
     closed(client, user("plan the trip"), assistant("done"))

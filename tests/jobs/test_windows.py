@@ -152,6 +152,6 @@ def test_a_chinese_heads_topics_are_named_in_chinese(client: httpx.Client, worke
         append(client, "c", [user("我想去日本旅行,请帮我安排行程。" * 5), assistant("好的,可以去京都和奈良。" * 5)])
         worker.drain()
     head = head_of(found)
-    assert "话题(均可召回):日本旅行 (" in head
+    assert "话题（均可召回）：日本旅行 (" in head
     assert "- 用户打算去日本旅行。" in head
     assert "安排去日本的旅行" in head

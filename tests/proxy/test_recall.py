@@ -42,7 +42,7 @@ def test_recalled_answers_are_shown_but_not_stored(
     assert "KX-2291" not in str(ok(client.get(path("c", "context"), params={"budget": 8000}))["messages"])
 
 
-@pytest.mark.parametrize("said", ["thanks", "谢谢", "How many moons does Neptune have?"])
+@pytest.mark.parametrize("said", ["thanks", "谢谢", "What now?", "and now?", "How many moons does Neptune have?"])
 def test_small_talk_and_unanswerable_questions_recall_nothing(
     base_url: str, client: httpx.Client, script: Script, said: str
 ) -> None:

@@ -7,7 +7,10 @@ from tests.api.kit import Json, append, assistant, call, created, ok, path, prob
 
 FACT = "My favourite tea is longjing."
 QUESTION = "Which tea is my favourite?"
-SMALL_TALK = ["thanks", "谢谢", "Sounds good, go ahead.", "好的,请继续", "ok", "你好", "?!", " "]
+SMALL_TALK = [
+    "thanks", "谢谢", "Sounds good, go ahead.", "好的,请继续", "ok", "你好", "?!", " ",
+    "What now?", "and now?", "What did we talk about?", "那现在呢?",
+]  # fmt: skip
 
 
 def tail(client: httpx.Client, conversation: str, query: str, **asked: object) -> str:
@@ -101,3 +104,39 @@ def test_a_recall_call_is_never_a_result(client: httpx.Client, name: str) -> Non
     assert found["results"] == []
     [ferry] = ok(client.post("/memories/search", json={"user_id": "u", "query": "ferry nine"}))["results"]
     assert ferry["content_preview"].startswith("The **ferry** leaves at nine.") or "ferry" in ferry["content_preview"]
+
+
+def test_a_page_that_is_named_and_found_is_shown_once(seeded: httpx.Client) -> None:
+    asked = {"budget": 2000, "query": QUESTION}
+    assert text_of(window(seeded, "old", **asked)["messages"][-1]).count(FACT) == 1
+    assert text_of(window(seeded, "old", pages=1, **asked)["messages"][-1]).count(FACT) == 1
+
+
+def test_an_archive_that_is_named_and_found_is_shown_once(client: httpx.Client) -> None:
+    rows = [f"row {n} nothing of note in this ledger" for n in range(600)]
+    log = "\n".join([*rows[:400], "The vault code is QX7.", *rows[400:]])
+    stored = append(client, "c", [user("Read it."), call("a"), result("a", log), assistant("Done.")], user_id="u")
+    [uuid] = [one["archive_id"] for one in stored["messages"] if one["archive_id"]]
+    append(client, "d", [user("Hello.")], user_id="u")
+    asked = {"budget": 8000, "query": "What is the vault code?"}
+    assert text_of(window(client, "d", **asked)["messages"][-1]).count("code is QX7") == 1
+    assert text_of(window(client, "d", load=uuid, **asked)["messages"][-1]).count("code is QX7") == 1
+
+
+def test_a_page_that_does_not_fit_leaves_the_query_its_room(client: httpx.Client) -> None:
+    append(client, "c", [user("A ledger. " + "One row of it is about nothing at all. " * 400), user(FACT)], user_id="u")
+    append(client, "c", [user(f"Chapter {n} of the harbour report is late." * 9) for n in range(30)])
+    found = window(client, "c", budget=2000, query=QUESTION, pages=1)
+    assert "tail_cut" in [warning["code"] for warning in found["warnings"]]
+    assert FACT in text_of(found["messages"][-1])
+
+
+def test_a_search_says_who_said_it(client: httpx.Client) -> None:
+    log = "The vault code is QX7.\n" + "\n".join(f"row {n} nothing of note in this ledger" for n in range(600))
+    said = [user("Read the vault log."), call("a"), result("a", log), assistant("The vault is open.")]
+    append(client, "c", said, user_id="u")
+    ok(client.post("/memories", json={"user_id": "u", "content": "The vault is in the cellar."}), 201)
+    found = ok(client.post("/memories/search", json={"user_id": "u", "query": "vault", "min_relevance_score": 0}))
+    roles = {(one["memory_type"], one["role"]) for one in found["results"]}
+    assert roles >= {("episode", "user"), ("episode", "assistant"), ("passage", "tool"), ("general", None)}
+    assert all(ok(client.get(f"/memories/{one['memory_key']}"))["role"] == one["role"] for one in found["results"])

@@ -105,7 +105,13 @@ async def test_one_refused_text_costs_no_other_its_vector(made: Runtime, meaning
     await drain(made)
     assert len(await missing(made)) == 1
     assert await rows(made, "SELECT FROM unembedded") == []
-    assert texts(await find(made, "forbidden words"))[0] == "forbidden words"
+    found = await find(made, "forbidden words")
+    assert texts(found)[0] == "forbidden words"
+    [lag] = [warning["detail"] for warning in found.warnings if warning["code"] == "vectors_lag"]
+    assert lag.startswith("1 memories have no vector (1 refused by the embedding provider)")
+    meanings.refuses = None
+    await change_model(made)
+    assert "vectors_lag" not in str((await find(made, "forbidden words")).warnings)
 
 
 async def test_a_provider_that_is_down_keeps_the_work_and_what_was_done(made: Runtime, meanings: Meanings) -> None:

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 
 from app.core.search.relevance import E5_MEAN, relevance
+from app.postgres.tenants import DEFAULT_TENANT
+from app.providers import local_embeddings
 from app.runtime import Runtime
+from app.services.conversations.context import context
+from app.services.conversations.tail import ContextRequest
 from app.services.memory.searching import Found
 from tests.api.kit import user
 from tests.search.kit import Meanings, drain, find, say, texts
@@ -34,6 +38,38 @@ async def test_the_right_one_is_relevant_and_the_others_are_not(made: Runtime, m
         assert all(other < 0.05 for other in others), others
         nothing = relevances(await find(made, "quarterly submarine taxation", mode))
         assert all(score < 0.25 for score in nothing), nothing
+
+
+TINY = {
+    "en": ["I bought a bicycle in Ghent.", "My sister plays the viola.", "Our kitchen tap drips at night."],
+    "zh": ["我在根特买了一辆自行车。", "我妹妹会拉中提琴。", "我家厨房的水龙头晚上漏水。"],
+}
+TASKS = {
+    "en": ["Summarize this PDF", "Translate this letter into German", "Write a haiku about autumn"],
+    "zh": ["总结这个PDF", "把这封信翻译成德语", "写一首关于秋天的诗"],
+}
+ASKED = {"en": "Which instrument does my sister play?", "zh": "我妹妹会什么乐器?"}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_three_tiny_conversations_answer_no_task(made: Runtime, language: str) -> None:
+    """What is close in meaning to nothing that was said is brought into no window, however little was said."""
+    if (embedder := local_embeddings.load()) is None:
+        pytest.skip("the local embedding model is not installed")
+    made = replace(made, embedder=embedder)
+    for number, text in enumerate(TINY[language]):
+        await say(made, f"c{number}", [user(text)])
+    await say(made, "here", [user("Hello.")])
+    await drain(made)
+    for task in TASKS[language]:
+        assert not await recalled(made, task)
+    assert await recalled(made, ASKED[language])
+
+
+async def recalled(made: Runtime, query: str) -> bool:
+    """Whether a query brings anything into the window of a conversation in which nothing else was said."""
+    found = await context(made, DEFAULT_TENANT, "here", ContextRequest(budget=8000, query=query))
+    return bool(found.window.tail)
 
 
 def relevances(found: Found) -> list[float]:

@@ -9,7 +9,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.runtime import Runtime
 from app.services.memory import searching
 from app.services.memory.remembering import MemoryRequest, remember
-from tests.api.kit import assistant, turn, user
+from tests.api.kit import assistant, call, result, turn, user
 from tests.search.kit import Meanings, drain, find, say, texts
 
 pytestmark = pytest.mark.anyio
@@ -165,3 +165,20 @@ def test_the_ends_of_the_scale() -> None:
     assert score_of(1) == float("inf")
     assert relevance(-1e9) == pytest.approx(0)
     assert relevance(1e9) == 1
+
+
+async def test_calls_and_placeholders_are_found_by_their_words_alone(made: Runtime) -> None:
+    log = "The physician left. " + "Nothing else is noted in this log of the ward. " * 400
+    sent = call("a", arguments='{"path": "physician.txt"}')
+    await say(made, "c", [user("Read the file."), sent, result("a", log), assistant("It is a log of the ward.")])
+    await say(made, "c", [user("And?"), call("b", arguments='{"path": "cat.txt"}') | {"content": "The feline file."}])
+    await drain(made)
+    for query in ("doctor", "physician"):
+        found = await find(made, query, "semantic", relevance_min=0.0)
+        assert "physician.txt" not in str(texts(found))
+        assert "Archived tool result" not in str(texts(found))
+        assert "The feline file." in str(texts(found)), "what an agent says beside a call"
+        assert found.total >= len(found.hits)
+    assert "physician.txt" not in str(texts(await find(made, "doctor", relevance_min=0.0)))
+    for mode in ("hybrid", "keyword"):
+        assert "physician.txt" in str(texts(await find(made, "physician", mode, relevance_min=0.0)))

@@ -93,9 +93,13 @@ async def test_what_waits_for_its_vector_is_found_by_its_words(made: Runtime) ->
     await talked(made, "en")
     query = "Which astronomer discovered comets beyond the orbit of Neptune?"
     await say(made, "c", [user("An orbit.")])
-    assert texts(await find(made, query))
+    found = await find(made, query)
+    assert texts(found)
+    assert [w["detail"][:11] for w in found.warnings if w["code"] == "vectors_lag"] == ["1 memories "]
     await drain(made)
-    assert texts(await find(made, query)) == []
+    found = await find(made, query)
+    assert texts(found) == []
+    assert "vectors_lag" not in str(found.warnings)
 
 
 async def test_without_vectors_whatever_shares_a_word_is_found(made: Runtime, meanings: Meanings) -> None:

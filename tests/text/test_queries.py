@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.text.bm25 import component
-from app.text.queries import answers_first, asks_for_value, has_subject, telling
+from app.text.queries import answers_first, asks_for_value, has_subject, subject_of, telling
 
 NOTHING = """
 thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.
@@ -14,9 +14,12 @@ yes please|Continue.|got it, makes sense|What do you think?|bye, see you later|T
 Can you say that again?
 谢谢|非常感谢你的帮助!|好的|可以,就这样吧|太棒了!|早上好,最近怎么样?
 继续|没问题,谢谢啦|能再说一遍吗?|謝謝|再试一次|嗯嗯
+What now?|and now?|So what comes next?|What did we talk about last time?|what were we discussing?|Do you remember?|done
+接下来呢?|那现在呢?|下一步是什么?|我们刚才聊到哪了?|上次说的那个|你还记得吗?|我们讨论了什么?
 """.replace("\n", "|")
 SUBJECTS = """
 What do I like?|Where do I work?|What's my name?|What is my job?|When do we meet?
+Who was that director we talked about?|What did you mention about Oslo?|我们聊过的导演是谁?|讨论班几点开始?
 Thanks, and which tea was it?|42nd street|Who am I?|我是谁?
 我喜欢什么?|我叫什么名字?|我在哪里工作?|我家的狗叫什么?|谢谢,那家面馆叫什么?|kubectl|QX7-4410
 """.replace("\n", "|")
@@ -30,6 +33,17 @@ def test_small_talk_has_no_subject(text: str) -> None:
 @pytest.mark.parametrize("text", [text for text in SUBJECTS.split("|") if text])
 def test_other_texts_have_a_subject(text: str) -> None:
     assert has_subject(text)
+
+
+@pytest.mark.parametrize(("query", "subject"), [
+    ("Who was that director we talked about?", "Who was that director?"),
+    ("The film that you mentioned earlier, what is its name?", "The film, what is its name?"),
+    ("我们刚才聊到的那个导演是谁?", "那个导演是谁?"), ("你之前提到的餐厅叫什么?", "餐厅叫什么?"),
+    ("What did Ann talk about?", "What did Ann talk about?"), ("What did we discuss?", "What did we discuss?"),
+    ("Ann: we talked about tea\nBen: did we discuss it?", "Ann: we talked about tea\nBen: did we discuss it?"),
+])  # fmt: skip
+def test_that_it_was_talked_about_is_no_subject(query: str, subject: str) -> None:
+    assert subject_of(query) == subject
 
 
 @given(st.text(max_size=300))

@@ -193,10 +193,10 @@ def test_a_result_cannot_leave_its_frame(client: httpx.Client) -> None:
 
 def test_errors_come_in_the_conversations_language(client: httpx.Client) -> None:
     append(client, "茶", [user("我最喜欢的茶是杭州的龙井。"), assistant("好的,记住了。")], user_id="安")
-    assert "没有第 99 页;现有第 1–1 页。" in run(client, "recall_page(99)", "茶")["error"]
+    assert "没有第 99 页；现有第 1–1 页。" in run(client, "recall_page(99)", "茶")["error"]
     assert "代码运行失败" in run(client, "x", "茶")["error"]
     assert "不是 TOML" in send(client, "x", "茶")["error"]
-    assert run(client, "x = 1", "茶")["content"] == "代码已运行,但没有给 __result__ 赋值。"
+    assert run(client, "x = 1", "茶")["content"] == "代码已运行，但没有给 __result__ 赋值。"
     assert "龙井" in run(client, "__result__ = recall_memory('喜欢的茶')", "茶")["result"]
 
 

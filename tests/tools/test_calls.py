@@ -54,7 +54,7 @@ DAYS = {
         "(and 2 more like it)",
         "Nothing was found for:",
     ),
-    "zh": ("小安", "我的储物柜密码是{}。", "储物柜密码", "(最新),按页:", "(另有 2 条相近内容)", "没有找到:"),
+    "zh": ("小安", "我的储物柜密码是{}。", "储物柜密码", "（最新），按页：", "（另有 2 条相近内容）", "没有找到："),
 }
 
 
@@ -170,11 +170,11 @@ def test_odd_arguments_are_explained_and_change_nothing(
 
 def test_mistakes_are_explained_in_the_conversations_language(client: httpx.Client) -> None:
     append(client, "茶", [user("我最喜欢的茶是杭州的龙井。"), assistant("好的,记住了。")], user_id="安")
-    assert refused(client, "茶", "recall_page", page=99) == "没有第 99 页;现有第 1–1 页。"
+    assert refused(client, "茶", "recall_page", page=99) == "没有第 99 页；现有第 1–1 页。"
     assert "应为不小于 1 的整数" in refused(client, "茶", "recall_page", page="x")
     assert "缺少 `query`" in refused(client, "茶", "search_memories")
     assert "龙井" in said(client, "茶", "search_memories", query="喜欢的茶")
-    assert ",按页:\n[1] user: " in said(client, "茶", "recall_memory", query="喜欢的茶")
+    assert "，按页：\n[1] user: " in said(client, "茶", "recall_memory", query="喜欢的茶")
 
 
 def test_a_tool_for_the_agent_alone_is_not_there(seeded: httpx.Client) -> None:

@@ -142,6 +142,7 @@ class GrepResults(BaseModel):
 class MemoryResult(BaseModel):
     memory_key: UUID
     memory_type: MemoryType
+    role: Literal["user", "assistant", "tool", "system"] | None = Field(description="who said it; null for a memory")
     summary: str
     content_preview: str = Field(description="200 characters with the match in **bold**")
     relevance_score: float

@@ -31,16 +31,16 @@ _ESCAPED_IN_JSON = re.compile(r'["\\\x00-\x1f]+')
 REFUSED = Wording("`pattern` {rule}.", "`pattern` {rule}。")
 RULE = Wording("cannot have {what}", "不支持{what}")
 REFERENCE = Wording("back-references or this escape: \\{escape}", "反向引用或转义 \\{escape}")
-LOOK_AROUND = Wording("look-around, named groups or flags: (?…", "环视、命名组或标志:(?…")
+LOOK_AROUND = Wording("look-around, named groups or flags: (?…", "环视、命名组或标志：(?…")
 UNBALANCED = Wording("a bracket without its partner", "不成对的括号")
 NOTHING_REPEATED = Wording("a repetition of nothing", "没有对象的重复")
 TOO_MANY = Wording(
     f"more than {REPEAT_MAX} repetitions, or {REPEATS_MAX} multiplied",
-    f"超过 {REPEAT_MAX} 次(相乘超过 {REPEATS_MAX} 次)的重复",
+    f"超过 {REPEAT_MAX} 次（相乘超过 {REPEATS_MAX} 次）的重复",
 )
-LINE_END = Wording("a line end, because it is matched within a line", "换行符,因为匹配只在一行之内进行")
+LINE_END = Wording("a line end, because it is matched within a line", "换行符，因为匹配只在一行之内进行")
 MATCHES_EVERYTHING = Wording(
-    "only parts that can be empty, because every line would match", "全部可以为空的内容,否则每一行都会匹配"
+    "only parts that can be empty, because every line would match", "全部可以为空的内容，否则每一行都会匹配"
 )
 
 

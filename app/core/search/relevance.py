@@ -98,6 +98,10 @@ ANSWERED_FEW = 1.4
 """The same with hardly any memories: few of them are close by chance. In Chinese it is higher, by the square of the
 weight of closeness, because Chinese texts are closer together.
 """
+UNKNOWN_FEW = 3.2
+"""The same if nothing of the query is known, so that closeness alone speaks for it: one of three memories is always
+close. "Summarize this PDF" comes to 1.5, in Chinese too.
+"""
 LONG_TERMS, LONG_PART = 25, 0.7
 """The number of terms from which a query is long, so that no memory can carry or know much of it, and the factor for
 the confidence it needs.
@@ -147,25 +151,26 @@ def _midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
-def needed(memories: int, weight: float, terms: int) -> float:
+def known(passages: Sequence[Scored], known_part: float) -> float:
+    """Return the part of a query's information that is known: to the owner's newest memories, or to a passage."""
+    return min(1.0, max([known_part, *(one.coverage for one in passages)]))
+
+
+def needed(memories: int, weight: float, terms: int, known_part: float) -> float:
     """Return the confidence from which on a query is answered.
 
     ``memories``: how many the owner has, or at least so many. ``weight``: see ``meaning``. ``terms``: of the query.
+    ``known_part``: see ``known``.
     """
-    few = ANSWERED_FEW * weight * weight
+    few = (ANSWERED_FEW if known_part > 0 else UNKNOWN_FEW) * weight * weight
     confidence_needed = few + (ANSWERED - few) * min(1.0, memories / MANY) + log(max(1.0, memories / VERY_MANY))
     return confidence_needed * LONG_PART if terms >= LONG_TERMS else confidence_needed
 
 
 def confidence(passages: Sequence[Scored], known_part: float, weight: float) -> float:
-    """Return how sure it is that some of the passages answer a query; minus infinity if there are none.
-
-    ``known_part`` is the part of the query's information that the owner's newest memories contain; a passage's own
-    coverage counts if it is more.
-    """
+    """Return how sure it is that some of the passages answer a query; minus infinity if there are none."""
     if not passages:
         return float("-inf")
-    known_part = min(1.0, max(known_part, *(one.coverage for one in passages)))
     return max(one.own for one in passages) + KNOWN * weight * known_part
 
 

@@ -95,6 +95,9 @@ memories = Table(
     Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
     Column("source", Text, nullable=False, server_default=text("'extractive'"), comment="who wrote it"),
     Column("sensitive", Boolean, nullable=False, server_default=text("false"), comment="needs a scope of its own"),
+    Column(
+        "refused", Boolean, nullable=False, server_default=text("false"), comment="refused by the embedding provider"
+    ),
     Column("part_of", Uuid, comment="the memory whose content it is a passage of"),
     Column("expires_at", DateTime(timezone=True)),
     created(),
@@ -136,6 +139,7 @@ Index(
 )
 # Partial, all of them, so that no plan of a search can use them: one made before the table is analyzed would read all
 # of the tenant's memories for each that it looks up by id.
+Index("memories_refused_idx", memories.c.tenant_id, memories.c.owner, postgresql_where=memories.c.refused)
 Index("memories_part_idx", memories.c.tenant_id, memories.c.part_of, postgresql_where=memories.c.part_of.isnot(None))
 Index(
     "memories_archive_idx",

@@ -28,7 +28,7 @@ from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
-from app.services.memory.hits import SearchHit, worth_showing
+from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memory.memories import Hit
@@ -38,6 +38,8 @@ LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
 PASSAGES_MAX = 1_000
 """Passages that a query brings in, at most."""
+LAG_MAX = 10
+"""Memories without a vector before a window warns of them: the newest are in view, and get theirs within a second."""
 RESULT_PREFERENCE = 1.25
 """Factor for a tool result's score if the query wants a value: the agent's words about it often omit the value."""
 
@@ -91,8 +93,13 @@ async def gather(
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, tenant, text, asked_at=conversation.said_at) if text else None
     pages, warnings = await _pages(runtime, tenant, conversation, request, language)
-    free = free_for_tail(window) - sum(item.tokens for item in pages)
-    search = _Asked(conversation, request, query, _in_view(window), policy.recall_scope)
+    free = free_for_tail(window)
+    shown: set[int] = set()
+    for number, item in pages.items():
+        if item.tokens <= free:
+            free -= item.tokens
+            shown.add(number)
+    search = _Asked(conversation, request, query, _in_view(window), frozenset(shown), policy.recall_scope)
 
     async def read(database: Database) -> _Found:
         async with database.search_snapshot(tenant) as tx:
@@ -103,11 +110,11 @@ async def gather(
     free -= sum(item.tokens for item in archives)
     if request.recall_max_tokens is not None:
         free = min(free, request.recall_max_tokens)
-    shown = results.relevant[: int(min(results.amount.passages, PASSAGES_MAX))]
+    hits = results.relevant[: int(min(results.amount.passages, PASSAGES_MAX))]
     free = int(min(free, results.amount.tokens))
-    size = sum(len(hit.text) for hit in shown)
-    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, shown, free, language)
-    return [*archives, *pages, *relevant], (*of_archives, *warnings, *_degraded(query))
+    size = sum(len(hit.text) for hit in hits)
+    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, hits, free, language)
+    return [*archives, *pages.values(), *relevant], (*of_archives, *warnings, *_degraded(query), *results.lags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,8 @@ class _Asked:
     query: Query | None
     in_view: frozenset[int | str]
     """Everything in view that a search could return: seqs of messages, ids of fresh archives."""
+    pages: frozenset[int]
+    """The conversation's pages that the tail shows in full."""
     policy_scope: RecallScope
 
     @property
@@ -135,6 +144,7 @@ class _Found:
     relevant: list[SearchHit]
     amount: Recalled = NOTHING
     """How much of that is shown, at most."""
+    lags: Sequence[WindowWarning] = ()
 
 
 def _in_view(window: Window) -> frozenset[int | str]:
@@ -145,8 +155,9 @@ def _in_view(window: Window) -> frozenset[int | str]:
 
 def _is_in_view(hit: Hit, search: _Asked) -> bool:
     if hit.archive_id is not None:
-        return str(hit.archive_id) in search.in_view
-    return hit.conversation_id == search.conversation.id and hit.seq in search.in_view
+        return hit.archive_id in search.request.load or str(hit.archive_id) in search.in_view
+    is_own = hit.conversation_id == search.conversation.id
+    return is_own and (hit.seq in search.in_view or (hit.page in search.pages and hit.type == "episode"))
 
 
 async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
@@ -160,9 +171,11 @@ async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
         loaded.append((uuid, await archiving.load(tx, scope, uuid, part)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
-    if not search.query or not most:
+    if not search.query:
         return _Found(loaded, [])
-    return _Found(loaded, *await _relevant(tx, search, search.query, most))
+    relevant, amount = await _relevant(tx, search, search.query, most) if most else ([], NOTHING)
+    lags = await searching.vectors_lag(tx, search.conversation.scope, search.query, LAG_MAX)
+    return _Found(loaded, relevant, amount, [WindowWarning(**warning) for warning in lags])
 
 
 async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[SearchHit], Recalled]:
@@ -174,8 +187,9 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
         tx, own.scope, query, most + len(search.in_view), sensitive=sensitive,
         conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
-    least = relevance.needed(results.memories, query.weight, len(query.terms))
-    confident = relevance.confidence(results.hits, results.known, query.weight)
+    known = relevance.known(results.hits, results.known)
+    least = relevance.needed(results.memories, query.weight, len(query.terms), known)
+    confident = relevance.confidence(results.hits, known, query.weight)
     amount = relevance.recalled(confident, least, query.weight, is_dated=bool(query.named.times))
     if amount == NOTHING:
         return [], NOTHING
@@ -185,7 +199,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
         if relevance.is_worth_it(hit.score, least, is_elsewhere=hit.conversation_id not in (None, own.id))
         and not _is_in_view(hit, search)
     ]
-    found = await searching.with_texts(tx, good, sensitive=sensitive)
+    found = spoken(await searching.with_texts(tx, good, sensitive=sensitive), by_words=True)
     size = sum(len(hit.text) for hit in found)
     hits = await run_in_thread_if_large(size, worth_showing, found, query.text)
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits, amount
@@ -204,10 +218,10 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 
 async def _pages(
     runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, language: Language
-) -> tuple[list[TailItem], list[WindowWarning]]:
+) -> tuple[dict[int, TailItem], list[WindowWarning]]:
     """Return the pages that were named, in full."""
     if not request.pages:
-        return [], []
+        return {}, []
 
     async def read(database: Database) -> dict[int, Sequence[Record]]:
         async with database.snapshot(tenant) as tx:
@@ -215,7 +229,7 @@ async def _pages(
                 raise conversations.unknown()
             return {n: await messages.page_messages(tx, conversation.id, n) for n in request.pages}
 
-    items: list[TailItem] = []
+    items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
     for number, rows in (await runtime.read(read)).items():
         text = await recalling.page(runtime, rows, number, language)
@@ -223,7 +237,7 @@ async def _pages(
             missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
             (tokens,) = await runtime.tokens.count_many([text])
-            items.append(TailItem(text, tokens))
+            items[number] = TailItem(text, tokens)
     return items, missing
 
 

@@ -33,12 +33,19 @@ class SearchHit:
     """The message as it was sent, as JSON."""
     name: str | None = None
     """The name that its message was sent with."""
+    is_spoken: bool = True
+    """Whether it is more than calls of tools and placeholders."""
     alike: frozenset[UUID] = frozenset()
     """Older results that say the same, which it stands for."""
 
     @property
     def similar(self) -> int:
         return len(self.alike)
+
+    @property
+    def spoken_by(self) -> str | None:
+        """Return the role that said it; None of a memory that nobody said."""
+        return self.role.split(" ")[0] if self.hit.type in ("episode", "passage") else None
 
     @property
     def key(self) -> UUID:
@@ -88,6 +95,11 @@ def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | Non
     dates = {day for _, day in days}
     newest = max(dates) if len(dates) > 1 else None
     return [HitDay(elsewhere, day, day == newest, told) for (elsewhere, day), told in days.items()]
+
+
+def spoken(found: Sequence[SearchHit], *, by_words: bool) -> list[SearchHit]:
+    """Return results without calls and placeholders, which mean nothing; ``by_words``: words can still find them."""
+    return [one for one in found if one.is_spoken or (by_words and one.hit.coverage > 0)]
 
 
 def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:

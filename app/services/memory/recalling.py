@@ -71,6 +71,11 @@ def searchable_text(row: Record) -> str:
     return quote.searchable_text(_seen(row), TOOL_NAMES)
 
 
+def spoken_text(row: Record) -> str:
+    """Return a message's text without calls and placeholders, all else in its place."""
+    return quote.spoken_text(_seen(row))
+
+
 def speaker(row: Record) -> str | None:
     """Return the name that a stored message was sent with, if any."""
     return speaker_of(_seen(row))

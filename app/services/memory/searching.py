@@ -32,15 +32,15 @@ from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory import reranking
-from app.services.memory.hits import SearchHit, worth_showing
+from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
-from app.services.memory.recalling import said_text, speaker
+from app.services.memory.recalling import said_text, speaker, spoken_text
 from app.store import archives, conversations, messages
 from app.store.memory import embeddings, memories, narrowing, remembered
 from app.store.memory.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
-from app.text.queries import has_subject, parts, telling
+from app.text.queries import has_subject, parts, subject_of, telling
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -132,7 +132,7 @@ async def ready(
 
     ``asked_at``: what "yesterday" is the day before; None: now.
     """
-    text = scalar(text)
+    text = subject_of(scalar(text))
     today = (asked_at or datetime.now(UTC)).astimezone(UTC).date()
     named = named_in(text, today)
     terms = bm25.query(text)
@@ -195,11 +195,14 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     keywords = [term for word in request.keywords for term in bm25.query(word)]
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
 
-    async def read(database: Database) -> list[_SearchAnswer]:
+    async def read(database: Database) -> tuple[list[_SearchAnswer], list[dict[str, str]]]:
         async with database.search_snapshot(tenant) as tx:
-            return [await _search(tx, wide, query, keywords) for query in queries]
+            scope, uid = await _place(tx, request)
+            answers = [await _search(tx, wide, query, keywords, scope, uid) for query in queries]
+            is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
+            return answers, await vectors_lag(tx, scope, queries[0]) if is_searched else []
 
-    answers = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    answers, lags = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
     hits = answers[0].hits
     if len(answers) > 1:
         hits = await anyio.to_thread.run_sync(_fused, [one.hits for one in answers], wide)
@@ -208,7 +211,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     hits = hits[: request.limit]
     total = max(len(hits), *(one.total for one in answers))
     warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
-    warnings += reranker_warnings
+    warnings += lags + reranker_warnings
     if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
     elif not hits and any(one.is_kept_back for one in answers):
@@ -236,13 +239,31 @@ class _SearchAnswer:
 KEPT_BACK = _SearchAnswer([], 0, is_kept_back=True)
 
 
-async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int]) -> _SearchAnswer:
-    scope, uid = scope_of(request.user_id, None), None
-    if request.conversation_id is not None:
-        conversation = await conversations.get(tx, request.conversation_id)
-        if request.user_id is not None and conversation.user_id != request.user_id:
-            raise conversations.unknown()
-        scope, uid = conversation.scope, conversation.uid
+async def vectors_lag(tx: ReadTx, scope: str, query: Query, most: int = 0) -> list[dict[str, str]]:
+    """Return a warning if more than ``most`` memories lack the vector that a query by meaning is compared with."""
+    if query.meaning is None:
+        return []
+    waiting, refused = await embeddings.count_missing(tx, owner_of(scope))
+    if waiting + refused <= most:
+        return []
+    count = f"{waiting + refused:,} memories" + (" or more" if waiting == embeddings.WAITING_MAX else "")
+    why = f" ({refused:,} refused by the embedding provider)" if refused else ""
+    return [{"code": "vectors_lag", "detail": f"{count} have no vector{why}; only their words find them"}]
+
+
+async def _place(tx: ReadTx, request: SearchRequest) -> tuple[str, UUID | None]:
+    """Return the scope to search, and the uid of the one conversation."""
+    if request.conversation_id is None:
+        return scope_of(request.user_id, None), None
+    conversation = await conversations.get(tx, request.conversation_id)
+    if request.user_id is not None and conversation.user_id != request.user_id:
+        raise conversations.unknown()
+    return conversation.scope, conversation.uid
+
+
+async def _search(
+    tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int], scope: str, uid: UUID | None
+) -> _SearchAnswer:
     is_judged = request.wants_answers and not query.named.times  # else it asks for whatever was said in these days
     if is_judged and not has_subject(query.text):
         return KEPT_BACK
@@ -265,15 +286,16 @@ async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Se
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
         results = await memories.search(tx, owner_of(scope), asked, where, limit=limit)
-        total = results.total
         found = await with_texts(tx, results.hits, sensitive=request.sensitive)
         if known and found and not _may_answer(query, results, found):
             ids = [hit.id for hit in results.hits]
             waiting = await embeddings.any_waiting(tx, owner_of(scope), ids)
             if not waiting:  # by words alone it cannot be told
                 return KEPT_BACK
-        size = sum(len(hit.text) for hit in found)
-        distinct = await run_in_thread_if_large(size, worth_showing, found, query.text)
+        told = spoken(found, by_words=query.mode != "semantic")
+        total = max(0, results.total - len(found) + len(told))
+        size = sum(len(hit.text) for hit in told)
+        distinct = await run_in_thread_if_large(size, worth_showing, told, query.text)
         if len(distinct) == len(found) or len(results.hits) < limit:
             break
     return _SearchAnswer(distinct[: request.limit], total)
@@ -281,8 +303,9 @@ async def _search(tx: ReadTx, request: SearchRequest, query: Query, keywords: Se
 
 def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
     """Return whether some of the results may answer a query. Those in another language are always taken to."""
-    confident = relevances.confidence(results.hits, results.known, query.weight)
-    least = relevances.needed(results.memories, query.weight, len(query.terms))
+    known = relevances.known(results.hits, results.known)
+    confident = relevances.confidence(results.hits, known, query.weight)
+    least = relevances.needed(results.memories, query.weight, len(query.terms), known)
     if relevances.recalled(confident, least, query.weight) != relevances.NOTHING:
         return True
     weight = relevances.meaning(*script_counts("\n".join(one.text for one in found)))
@@ -373,8 +396,20 @@ def _told(
                 text = own[whole["key"]]
             line = row["line"] if text == said_all else ""
             name = names[hit.conversation_id, hit.seq]
-            results.append(SearchHit(hit, row["role"], text, row["id"], line=line, body=row["body"], name=name))
+            is_spoken = whole is not None or _is_spoken(row, hit)
+            results.append(
+                SearchHit(
+                    hit, row["role"], text, row["id"], line=line, body=row["body"], name=name, is_spoken=is_spoken
+                )
+            )
     return results
+
+
+def _is_spoken(row: Record, hit: Hit) -> bool:
+    """Return whether a passage of a message is more than calls and placeholders."""
+    if row["kind"] not in ("call", "result"):
+        return True
+    return bool(spoken_text(row)[hit.start : hit.start + hit.length].strip())
 
 
 DETAIL_BYTES = 100_000
@@ -386,6 +421,7 @@ def fields(found: SearchHit, query: str) -> dict[str, Any]:
     return {
         "memory_key": str(found.key),
         "memory_type": hit.type,
+        "role": found.spoken_by,
         "summary": found.line or message_line("user", found.text),
         "content_preview": preview(found.text, query),
         "relevance_score": round(relevance(hit.score), 4),

@@ -78,5 +78,6 @@ def first_within(tokens: Sequence[int], room: int) -> int:
 
 
 def keywords_text(found: Sequence[Keyword], expanded: str | None, language: Language) -> str:
-    text = ", ".join(f"{one.keyword} ({one.type} {one.weight:g})" for one in found)
+    listed = [wording.KEYWORD.say(language, keyword=o.keyword, type=o.type, weight=f"{o.weight:g}") for o in found]
+    text = wording.LIST_SEPARATOR.say(language).join(listed)
     return f"{text}\n{wording.EXPANDED.say(language, query=neutral(expanded))}" if expanded else text

@@ -185,7 +185,7 @@ async def _opening(run: _AgentRun) -> list[dict[str, Any]]:
     heading = wording.TO_FIND.say(run.language)
     parts.append(memories_text(wording.QUERY.say(run.language), [f"{heading}{block(run.query)}"]))
     if keys:
-        parts.append(f"{wording.KEYS_SEEN.say(run.language)}: {keys}")
+        parts.append(f"{wording.KEYS_SEEN.say(run.language)}{keys}")
     return [
         {"role": "system", "content": prompt("recall", run.language)},
         {"role": "user", "content": "\n\n".join(parts)},

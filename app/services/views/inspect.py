@@ -23,6 +23,8 @@ from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.store import conversations, messages, page_index, summaries, windows
+from app.store.heads import titled
+from app.text.queries import has_subject
 
 ALL = 2**31 - 1
 """Every message, and every revision."""
@@ -116,7 +118,7 @@ async def contents_view(
 
 def _entry(row: Record, lines: Sequence[ContentsLine], names: Mapping[int, PageNames]) -> dict[str, Any]:
     """Return a page as listed on the contents page, with the model's title and lines if there are any."""
-    entry = renamed(PageEntry(row["page"], row["title"], 0, tuple(lines)), names.get(row["page"]))
+    entry = renamed(titled(PageEntry(row["page"], row["title"], 0, tuple(lines))), names.get(row["page"]))
     return {
         "page": entry.page,
         "title": entry.title,
@@ -127,8 +129,16 @@ def _entry(row: Record, lines: Sequence[ContentsLine], names: Mapping[int, PageN
     }
 
 
-def page_item(row: Record, names: PageNames | None) -> dict[str, Any]:
-    entry = renamed(PageEntry(row["page"], row["title"], 0), names)
+async def page_items(tx: ReadTx, conversation_id: str, rows: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return pages as lists show them, with the model's titles where there are any."""
+    names = await page_index.names(tx, conversation_id, [row["page"] for row in rows], ALL)
+    silent = [row["page"] for row in rows if row["page"] not in names and not has_subject(row["title"])]
+    lines = await windows.lines(tx, conversation_id, silent, ALL)
+    return [_page_item(row, lines.get(row["page"], ()), names.get(row["page"])) for row in rows]
+
+
+def _page_item(row: Record, lines: Sequence[ContentsLine], names: PageNames | None) -> dict[str, Any]:
+    entry = renamed(titled(PageEntry(row["page"], row["title"], 0, tuple(lines))), names)
     return {
         "page": entry.page,
         "title": entry.title,

@@ -57,6 +57,24 @@ async def any_waiting(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> bool:
     return bool(await tx.fetchval(ANY_WAITING, owner, ids))
 
 
+WAITING_MAX = 1_000
+COUNT_MISSING = f"""
+SELECT (SELECT count(*) FROM (SELECT FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND {_PLANNED_ANEW}
+                               LIMIT {WAITING_MAX}) u) AS waiting,
+       (SELECT count(*) FROM (SELECT FROM memories WHERE tenant_id = $1 AND owner = $2 AND refused
+                               LIMIT {WAITING_MAX}) m) AS refused
+"""
+
+
+async def count_missing(tx: ReadTx, owner: UUID) -> tuple[int, int]:
+    """Return how many of an owner's memories wait for a vector, and how many never get one because the provider refuses
+    them; each up to WAITING_MAX.
+    """
+    row = await tx.fetchrow(COUNT_MISSING, owner)
+    assert row is not None
+    return row["waiting"], row["refused"]
+
+
 # Where NUL was in some memories.
 NUL_OFFSETS = "SELECT id, nul_offsets FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 
@@ -80,6 +98,11 @@ ON CONFLICT (tenant_id, memory_id) DO UPDATE SET model = excluded.model, embeddi
 SETTLE = f"""
 DELETE FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[]) AND {_PLANNED_ANEW}
 """
+# Which of the settled memories the provider refused.
+REFUSED = """
+UPDATE memories SET refused = NOT refused
+ WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND refused <> (id = ANY ($3::uuid[]))
+"""
 
 
 async def write(
@@ -88,11 +111,13 @@ async def write(
     model: UUID,
     vectors: Sequence[tuple[UUID, Vector]],
     settled: Sequence[UUID],
+    refused: Sequence[UUID] = (),
 ) -> None:
-    """Keep vectors, and want none any more for ``settled``, which are those and what cannot have one."""
+    """Keep vectors, and want none any more for ``settled``: those, what cannot have one, and ``refused``."""
     if vectors:
         ids, values = [v[0] for v in vectors], [literal(v[1]) for v in vectors]
         await tx.execute(WRITE, owner, model, ids, values)
+    await tx.execute(REFUSED, settled, refused)
     await tx.execute(SETTLE, owner, settled)
 
 

@@ -17,7 +17,7 @@ ROWS = 200
 """Messages that a statement returns."""
 CONVERSATIONS_MAX = ARCHIVES_MAX = 10_000
 
-WRONG = Wording("this: {reason}", "以下写法:{reason}")
+WRONG = Wording("this: {reason}", "以下写法：{reason}")
 
 
 class GrepTooSlow(Exception):  # noqa: N818 - it is no error of ours
