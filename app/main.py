@@ -31,6 +31,7 @@ from app.core.dialects.usage import Prices
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.messages import Limits
 from app.core.model import Policy
+from app.core.models import TABLE
 from app.core.window.profile import Defaults
 from app.postgres import migrate
 from app.postgres.database import Database
@@ -181,6 +182,7 @@ def defaults(settings: Settings) -> Defaults:
         output_reserve=settings.memory_output_reserve,
         summary_threshold=settings.memory_summary_threshold,
         recall_top_k=settings.memory_recall_top_k,
+        models=TABLE.extended(settings.quire_models),
     )
 
 
@@ -308,6 +310,7 @@ def upstream_of(settings: Settings) -> Upstream | None:
         timeout_seconds=settings.quire_proxy_seconds,
         connections=settings.quire_proxy_concurrency,
         dialect=settings.quire_proxy_upstream_dialect,
+        models=TABLE.extended(settings.quire_models),
     )
 
 
@@ -334,7 +337,10 @@ async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | N
     key, seconds = _secret(settings.memory_embedding_api_key), settings.memory_llm_timeout_seconds
     api = ModelApi(settings.memory_embedding_base_url, key, seconds, settings.memory_embedding_concurrency)
     model, window = settings.memory_llm_model, settings.memory_llm_context_window
-    chat = build.chat_of(model=model, api=chat_api, context_window=window, count=counter.count)
+    chat = build.chat_of(
+        model=model, api=chat_api, context_window=window, count=counter.count,
+        models=TABLE.extended(settings.quire_models),
+    )  # fmt: skip
     embedder = await anyio.to_thread.run_sync(
         partial(
             build.embedder_of,

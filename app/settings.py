@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.core.dialects.question import Dialect
 from app.core.dialects.usage import Prices
 from app.core.messages import ID_MAX
+from app.core.models import TABLE
 from app.core.window.budget import BUDGET_MAX, ZONES_MAX
 from app.postgres.folder_permissions import default_data_dir
 
@@ -202,6 +203,12 @@ class Settings(BaseSettings):
         64, ge=1, le=10_000, description="Concurrent proxied answers of a process; beyond it 503."
     )
 
+    quire_models: str = Field(
+        "",
+        description="Rows for the table of model APIs (`app/core/models.json`), as JSON of the same shape, such as"
+        ' `{"mine": {"prefixes": ["my-model"], "reasoning": "reasoning_content", "window": 65536}}`. `like` names a row'
+        " to start from. Empty: none.",
+    )
     quire_proxy_prices: str = Field(
         "",
         description="Dollars for a million tokens, by model, to show what proxied requests cost: JSON such as"
@@ -325,6 +332,12 @@ class Settings(BaseSettings):
                     f"{origin!r} is not an origin: write scheme, host in lower case and a port if there is one, as"
                     " https://app.example"
                 )
+        return value
+
+    @field_validator("quire_models")
+    @classmethod
+    def _has_sound_rows(cls, value: str) -> str:
+        TABLE.extended(value)
         return value
 
     @field_validator("quire_proxy_prices")
