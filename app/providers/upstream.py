@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.dialects import fitting, upstream_chat, upstream_messages, upstream_responses
+from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.question import Dialect, UpstreamRequest
 from app.core.models import TABLE, ModelRow, ModelTable
 from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
-from app.providers.raw import RawAnswer
+from app.providers.raw import RawAnswer, events_in
 from app.providers.refusals import INPUT_CODES, refusal_in_200
 from app.text.language import scalar
 
@@ -152,15 +153,15 @@ class Upstream:
     def row(self, model: str) -> ModelRow:
         return self._models.row(model, self._base_url)
 
-    def fitted(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a request as the model's API wants it."""
-        return self._fitted(request, self._known(request))
+    def fitted(self, request: Mapping[str, Any], volatile: int = 0) -> dict[str, Any]:
+        """Return a request as the model's API wants it (``fitting.fit``)."""
+        return self._fitted(request, self._known(request), volatile)
 
     def _known(self, request: Mapping[str, Any]) -> fitting.Learned:
         return self._learned.get(str(request["model"]), fitting.NOTHING)
 
-    def _fitted(self, request: Mapping[str, Any], learned: fitting.Learned) -> dict[str, Any]:
-        return fitting.fit(self.row(str(request["model"])), self.asked.dialect, request, learned)
+    def _fitted(self, request: Mapping[str, Any], learned: fitting.Learned, volatile: int = 0) -> dict[str, Any]:
+        return fitting.fit(self.row(str(request["model"])), self.asked.dialect, request, learned, volatile)
 
     def lesson(self, request: Mapping[str, Any], refusal: RefusalError) -> Lesson | None:
         """Return what a refusal teaches; None if nothing can be sent otherwise."""
@@ -171,7 +172,7 @@ class Upstream:
         learned = fitting.learn(known, fitted, refusal.told)
         if learned is None or self._fitted(request, learned) == fitted:
             return None
-        return Lesson(learned, (learned.dropped, learned.stand_ins) != (known.dropped, known.stand_ins))
+        return Lesson(learned, learned.bare == known.bare)
 
     @contextmanager
     def learning(self, model: str, lesson: Lesson) -> Iterator[None]:
@@ -188,14 +189,31 @@ class Upstream:
 
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""
-        return await self._wire.post(self.asked.path, request, self._headers)
+        return await self._wire.post(self.asked.path, request, self._headers, self._assembled)
 
     async def stream(self, request: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the events of the answer. Raises a ProviderError, also within the stream."""
-        async for event in self._wire.stream(self.asked.path, request, {**self._headers, **headers}):
+        sent = {**self._headers, **headers}
+        async for event in self._wire.stream(self.asked.path, request, sent, self._events):
             if event.get("type") in FAILED:
                 raise _failed(event, self._key)
             yield event
+
+    def _events(self, whole: Mapping[str, Any]) -> list[dict[str, Any]]:
+        try:
+            return self.asked.events(whole)
+        except (LookupError, TypeError, AttributeError):
+            raise UnusableReply("the answer is malformed") from None
+
+    def _assembled(self, stream: bytes) -> Mapping[str, Any]:
+        """Return an answer of Chat Completions in one piece, of the events that it came in."""
+        writer, reader, usage = ChatWriter(), self.asked.reader(), None
+        for event in events_in(stream):
+            for chunk in reader.feed(event):
+                writer.feed(chunk)
+                usage = chunk.get("usage") or usage
+        writer.end(usage)
+        return writer.whole()
 
     async def raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> RawAnswer:
         """Ask with a body as it is. Raises TemporaryError if the API cannot be reached."""

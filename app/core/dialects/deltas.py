@@ -164,6 +164,8 @@ class Deltas:
     def carried(self, model: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         """Return what this round's answer of a model carries with some of its calls."""
         extras = {call["id"]: more for call in calls if (more := extras_of(call))}
+        if calls and calls[0]["id"] not in extras and (more := extras_of(self.calls[0])):
+            extras[calls[0]["id"]] = more  # what the first call has is the whole answer's
         return self.carrying.value(model, extras)
 
     def _add_text(self, text: str) -> None:

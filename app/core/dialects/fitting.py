@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core.dialects.question import Dialect
@@ -23,7 +23,11 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 ESSENTIAL = frozenset({"model", "messages", "input", "tools", "stream", "system", "instructions"})
 THINKING = ("thinking", "redacted_thinking")
 NOT_SENT = re.compile(r"[^A-Za-z0-9_-]")
-ID_LENGTHS = (9, 16, 24, 40)
+ID_LENGTHS = (9, 12, 16, 24, 32, 40)
+MISSING = r"(?i)missing|must|passed back|required|expected"
+SHAPE = r"(?i)content|\bid\b|role|system|alternat|sequence|string|duplicate|nil|null|`text`"
+REASONING = r"(?i)signature|thinking|thought|encrypted|reasoning"
+_WORDS = frozenset({"tool_calls", "tool_call", "tool_call_id", "tool_use", "tool_result", "invalid_request_error"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,18 @@ class Learned:
     """Nothing that answers carried is sent."""
     stand_ins: frozenset[str] = frozenset()
     """Members that each answer with calls must have."""
+    careful: bool = False
+    """Messages have the form that every API takes."""
 
 
 NOTHING = Learned()
 
 
-def fit(row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING) -> Json:
-    """Return the request as the model's API wants it."""
+def fit(
+    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING, volatile: int = 0
+) -> Json:
+    """Return the request as the model's API wants it. ``volatile``: messages at its end that no later one repeats."""
+    row = careful(row) if learned.careful else row
     fitted = _parameters(row, dict(body), learned)
     match dialect:
         case "chat":
@@ -52,7 +61,7 @@ def fit(row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learn
             fitted = _netted(row, fitted)
         case "responses" if learned.bare:
             fitted["input"] = [item for item in body["input"] if item.get("type") != "reasoning"]
-    return fitted
+    return fitted if dialect == "messages" or row.cache.mark in learned.dropped else marked(row, fitted, volatile)
 
 
 def learn(learned: Learned, body: Mapping[str, Any], told: str) -> Learned | None:
@@ -64,13 +73,21 @@ def learn(learned: Learned, body: Mapping[str, Any], told: str) -> Learned | Non
     words = set(re.findall(r"[A-Za-z_]\w*", told))
     named = {name for name in body if name not in ESSENTIAL and name in words} - learned.dropped
     if named:
-        return Learned(learned.dropped | named, learned.bare, learned.stand_ins)
-    missing = {word for word in words if word.startswith("reasoning")} - learned.stand_ins
-    if missing and re.search(r"missing|must|passed back|required|expected", told):
-        sent = {name for message in body.get("messages") or [] for name in message}
-        if absent := missing - sent:
-            return Learned(learned.dropped, learned.bare, learned.stand_ins | {min(absent)})
-    return None if learned.bare else Learned(learned.dropped, True, learned.stand_ins)
+        return replace(learned, dropped=learned.dropped | named)
+    missing = {word for word in words if re.fullmatch(r"reasoning|[a-z]+(_[a-z]+)+", word)} - learned.stand_ins
+    sent = {name for message in body.get("messages") or [] for name in message}
+    if absent := {word for word in missing - sent - _WORDS if re.search(MISSING, told)}:
+        return replace(learned, stand_ins=learned.stand_ins | {min(absent)})
+    is_shape = bool(re.search(SHAPE, told)) and not re.search(REASONING, told)
+    if is_shape and not learned.careful:
+        return replace(learned, careful=True)
+    return None if learned.bare else replace(learned, bare=True)
+
+
+def careful(row: ModelRow) -> ModelRow:
+    """Return a row with the form of messages that every API takes."""
+    return replace(row, null=False, ids=row.ids or "[A-Za-z0-9]{9}", lists=("user",), system="one", developer=False,
+        alternate=True)  # fmt: skip
 
 
 # --- Parameters ------------------------------------------------------------------------------------------
@@ -138,6 +155,28 @@ def marks_in(value: Any) -> bool:
 
 
 # --- Chat Completions ------------------------------------------------------------------------------------
+
+
+def marked(row: ModelRow, body: Json, volatile: int) -> Json:
+    """Return a request with breakpoints for the prompt cache, where its API has no other way to reuse a prefix.
+
+    They stand on the last message that the next request repeats: the last one, and where messages at the end are
+    volatile (``volatile``), the one before them. Only the latter is marked then.
+    """
+    mark, place = row.cache.mark, "messages" if "messages" in body else "input"
+    if row.cache.kind not in ("breakpoints", "marks") or not mark or marks_in(body):
+        return body
+    value = {"mode": "explicit"} if row.cache.kind == "breakpoints" else {"type": "ephemeral"}
+    said = list(body[place])
+    for at in range(len(said) - 1 - volatile, -1, -1):
+        content = said[at].get("content")
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
+        if said[at].get("role") in ("user", "system", "tool") and isinstance(parts, list) and parts:
+            if place == "input" and parts[-1]["type"] == "text":
+                parts = [*parts[:-1], {**parts[-1], "type": "input_text"}]
+            said[at] = {**said[at], "content": [*parts[:-1], {**parts[-1], mark: value}]}
+            return {**body, place: said}
+    return body
 
 
 def chat_messages(

@@ -108,6 +108,7 @@ class _Work:
         place = upstream.row(self._model).reasoning or ""
         self._deltas = Deltas(tools.BY_NAME, self._own, place if place.startswith("<") else "")
         self._names_field = False
+        self._volatile = 0
         self._id = uuid7()
         writer = writer_of(question, self._id, int(time.time()), upstream.asked.dialect)
         self._telling = Telling(question, writer, turn)
@@ -157,6 +158,7 @@ class _Work:
         offers = offered(self._tools, found["tools"][len(self._tools) :], recalls=recalls)
         shown = ShownToClient(messages_, found["system"], offers.tools, offers.calls)
         request = self._upstream.asked.request(self._question, shown)
+        self._volatile = len(found["messages"]) - found["stable_messages"] if window.window.tail else 0
         self._watch.window_tokens = window.window.ledger.total
         span = self._runtime.tracing.span("chat", kind="CLIENT", model=str(self._question.options["model"]))
         before = self._prompt_tokens()
@@ -182,7 +184,7 @@ class _Work:
                 raise refused from None
 
     async def _sent(self, request: Mapping[str, Any]) -> _Round:
-        fitted = self._upstream.fitted(request)
+        fitted = self._upstream.fitted(request, self._volatile)
         return await (self._stream(fitted) if fitted.get("stream") else self._complete(fitted))
 
     def _prompt_tokens(self) -> int:
