@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -363,7 +364,8 @@ def reranker_of(settings: Settings) -> Reranker | None:
 
 def _chat_api(settings: Settings) -> ModelApi:
     key, seconds = _secret(settings.memory_llm_api_key), settings.memory_llm_timeout_seconds
-    return ModelApi(settings.memory_llm_base_url, key, seconds, settings.memory_llm_concurrency)
+    extra = json.loads(settings.memory_llm_extra_body or "{}")
+    return ModelApi(settings.memory_llm_base_url, key, seconds, settings.memory_llm_concurrency, extra)
 
 
 def _secret(value: SecretStr | None) -> str | None:

@@ -1,5 +1,6 @@
 """Every setting, read from the environment by the composition roots and alembic only."""
 
+import json
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -292,6 +293,11 @@ class Settings(BaseSettings):
     )
     memory_llm_base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible chat API.")
     memory_llm_api_key: SecretStr | None = Field(None, description="API key for the chat API.")
+    memory_llm_extra_body: str = Field(
+        "",
+        description="More members of requests to the chat model, as a JSON object such as"
+        ' `{"reasoning_effort": "low"}`. They come after what the table of models says to turn thinking off or down.',
+    )
     memory_llm_timeout_seconds: float = Field(
         60.0, ge=1, le=3600, description="Maximum seconds of a model call, retries included."
     )
@@ -332,6 +338,17 @@ class Settings(BaseSettings):
                     f"{origin!r} is not an origin: write scheme, host in lower case and a port if there is one, as"
                     " https://app.example"
                 )
+        return value
+
+    @field_validator("memory_llm_extra_body")
+    @classmethod
+    def _is_object(cls, value: str) -> str:
+        try:
+            found = json.loads(value or "{}")
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError("it must be a JSON object")  # noqa: TRY004
         return value
 
     @field_validator("quire_models")

@@ -42,6 +42,7 @@ def chat_of(
         api=api.or_else(OPENAI),
         context_window=context_window or models.window(model) or WINDOW_DEFAULT,
         count=count,
+        row=models.row(model, api.or_else(OPENAI).url),
     )
 
 
