@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -31,6 +32,7 @@ from app.asgi import FromEnvironment
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.messages import Limits
 from app.core.model import Policy
+from app.core.models import TABLE
 from app.core.window.profile import Defaults
 from app.postgres import migrate
 from app.postgres.database import Database
@@ -156,7 +158,8 @@ def freeze_gc() -> None:
 
 def defaults(settings: Settings) -> Defaults:
     policy, limits = taken(settings, Policy), taken(settings, Limits)
-    return replace(taken(settings, Defaults), policy=policy, limits=limits)
+    models = TABLE.extended(settings.quire_models)
+    return replace(taken(settings, Defaults), policy=policy, limits=limits, models=models)
 
 
 def access(settings: Settings) -> Access:
@@ -258,6 +261,7 @@ def upstream_of(settings: Settings) -> Upstream | None:
         timeout_seconds=rules.seconds,
         connections=rules.concurrency,
         dialect=settings.quire_proxy_upstream_dialect,
+        models=TABLE.extended(settings.quire_models),
     )
 
 
@@ -284,7 +288,10 @@ async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | N
     key, seconds = _secret(settings.memory_embedding_api_key), settings.memory_llm_timeout_seconds
     api = ModelApi(settings.memory_embedding_base_url, key, seconds, settings.memory_embedding_concurrency)
     model, window = settings.memory_llm_model, settings.memory_llm_context_window
-    chat = build.chat_of(model=model, api=chat_api, context_window=window, count=counter.count)
+    chat = build.chat_of(
+        model=model, api=chat_api, context_window=window, count=counter.count,
+        models=TABLE.extended(settings.quire_models),
+    )  # fmt: skip
     embedder = await anyio.to_thread.run_sync(
         partial(
             build.embedder_of,
@@ -307,7 +314,8 @@ def reranker_of(settings: Settings) -> Reranker | None:
 
 def _chat_api(settings: Settings) -> ModelApi:
     key, seconds = _secret(settings.memory_llm_api_key), settings.memory_llm_timeout_seconds
-    return ModelApi(settings.memory_llm_base_url, key, seconds, settings.memory_llm_concurrency)
+    extra = json.loads(settings.memory_llm_extra_body or "{}")
+    return ModelApi(settings.memory_llm_base_url, key, seconds, settings.memory_llm_concurrency, extra)
 
 
 def _secret(value: SecretStr | None) -> str | None:

@@ -1,5 +1,6 @@
 """Every setting, read from the environment by the composition roots and alembic only."""
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -14,6 +15,7 @@ from app.core.dialects.question import Dialect
 from app.core.edge.deployment import Access, Proxying, Retention, Working
 from app.core.messages import Limits
 from app.core.model import Policy
+from app.core.models import TABLE
 from app.core.setting import settings_of
 from app.core.window.budget import ZONES_MAX
 from app.core.window.profile import Defaults
@@ -145,6 +147,12 @@ class Settings(BaseSettings):
         description="What the API behind the proxy speaks: Chat Completions (`chat`), Anthropic's Messages (`messages`)"
         " or OpenAI's Responses (`responses`). The proxy serves all three in any case.",
     )
+    quire_models: str = Field(
+        "",
+        description="Rows for the table of model APIs (`app/core/models.json`), as JSON of the same shape, such as"
+        ' `{"mine": {"prefixes": ["my-model"], "reasoning": "reasoning_content", "window": 65536}}`. `like` names a row'
+        " to start from. Empty: none.",
+    )
 
     otel_exporter_otlp_endpoint: str | None = Field(
         None,
@@ -157,6 +165,11 @@ class Settings(BaseSettings):
     )
     memory_llm_base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible chat API.")
     memory_llm_api_key: SecretStr | None = Field(None, description="API key for the chat API.")
+    memory_llm_extra_body: str = Field(
+        "",
+        description="More members of requests to the chat model, as a JSON object such as"
+        ' `{"reasoning_effort": "low"}`. They come after what the table of models says to turn thinking off or down.',
+    )
     memory_llm_timeout_seconds: float = Field(
         60.0, ge=1, le=3600, description="Maximum seconds of a model call, retries included."
     )
@@ -197,6 +210,23 @@ class Settings(BaseSettings):
                     f"{origin!r} is not an origin: write scheme, host in lower case and a port if there is one, as"
                     " https://app.example"
                 )
+        return value
+
+    @field_validator("memory_llm_extra_body")
+    @classmethod
+    def _is_object(cls, value: str) -> str:
+        try:
+            found = json.loads(value or "{}")
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError("it must be a JSON object")  # noqa: TRY004
+        return value
+
+    @field_validator("quire_models")
+    @classmethod
+    def _has_sound_rows(cls, value: str) -> str:
+        TABLE.extended(value)
         return value
 
     @field_validator("memory_keep_share", check_fields=False)

@@ -26,7 +26,7 @@ from app.core.edge.caller import Caller
 from app.core.messages import MODEL_MAX, read
 from app.core.model import Context, RecallScope
 from app.core.search.narrowing import EVERYTHING
-from app.core.window.budget import BUDGET_MAX, model_window
+from app.core.window.budget import BUDGET_MAX
 from app.runtime import Runtime
 from app.services.conversations.append import AppendOutcome, append
 from app.services.conversations.context import context
@@ -312,7 +312,7 @@ def _checked(
     """Return the request. Raises Invalid if its model's window is unknown and nothing else sets a budget."""
     if window_request.model is None or window_request.budget is not None or runtime.defaults.context_window:
         return window_request
-    if model_window(window_request.model) is None:
+    if runtime.defaults.models.window(window_request.model) is None:
         raise errors.Invalid(
             "Quire does not know the context window of this model. Set `budget`.",
             errors=[{"loc": [part, "model"], "msg": "is not a model with a known context window"}],

@@ -39,6 +39,8 @@ KEYWORDS_MAX, KEYWORD_MAX = 20, 100
 """Keywords of a memory, and the characters of one."""
 THINKING_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
+CARRIED = "carried"
+"""What an answer had beside its text and its calls (``core.dialects.carried``)."""
 SENT_FIELDS = ("role", "content", "name", "refusal", *THINKING_FIELDS, "tool_calls")
 """The fields of a message in OpenAI form that are sent to a model, in this order."""
 
@@ -312,6 +314,8 @@ def _view(
     """Return the message as one chat message in OpenAI form, without tool results; {} if nothing is left."""
     if not is_anthropic:
         view = {name: message[name] for name in SENT_FIELDS if message.get(name) is not None}
+        if carried := sound_carried(message.get(CARRIED)):
+            view[CARRIED] = carried
         if not view.get("content"):
             # No API takes an empty list, nor an assistant without both content and calls.
             view = {**view, "role": message["role"], "content": None if calls else ""}
@@ -343,9 +347,21 @@ def _says(part: dict[str, Any]) -> bool:
     return part["type"] != "text" or bool(part["text"].strip())
 
 
+def sound_carried(value: Any) -> dict[str, Any] | None:
+    """Return a carried member in its proper form; None if it is malformed."""
+    if not isinstance(value, dict) or not isinstance(value.get("model"), str):
+        return None
+    message, calls = value.get("message") or {}, value.get("calls") or {}
+    if not isinstance(message, dict) or not isinstance(calls, dict):
+        return None
+    if not all(isinstance(more, dict) for more in calls.values()):
+        return None
+    return {"model": value["model"], "message": message, "calls": calls}
+
+
 def has_thinking(view: dict[str, Any]) -> bool:
     content = view.get("content")
-    return any(name in view for name in THINKING_FIELDS) or (
+    return any(name in view for name in (*THINKING_FIELDS, CARRIED)) or (
         isinstance(content, list) and any(p["type"] in THINKING_PARTS for p in content)
     )
 

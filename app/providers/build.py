@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from app.core.window.budget import model_window
+from app.core.models import TABLE, ModelTable
 from app.providers import Embedder, local_embeddings
 from app.providers.model_api import OPENAI, ModelApi
 
@@ -30,6 +30,7 @@ def chat_of(
     api: ModelApi,
     context_window: int,
     count: Callable[[str], int],
+    models: ModelTable = TABLE,
 ) -> OpenAIChat | None:
     """Return the chat model; None if none is configured. ``context_window`` 0 is inferred from the model's name."""
     if not model:
@@ -39,8 +40,9 @@ def chat_of(
     return OpenAIChat(
         model=model,
         api=api.or_else(OPENAI),
-        context_window=context_window or model_window(model) or WINDOW_DEFAULT,
+        context_window=context_window or models.window(model) or WINDOW_DEFAULT,
         count=count,
+        row=models.row(model, api.or_else(OPENAI).url),
     )
 
 

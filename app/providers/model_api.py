@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 BASE_URL = "https://api.openai.com/v1"
 """Used if no base URL is configured."""
@@ -15,6 +17,8 @@ class ModelApi:
     timeout_seconds: float = 60.0
     concurrency: int = 4
     """Calls at once."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """More members of a request."""
 
     @property
     def url(self) -> str:

@@ -4,7 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.providers import ProviderError, Reply
+from app.core.dialects import fitting
+from app.core.messages import THINKING_FIELDS
+from app.core.models import GENERAL, ModelRow
+from app.providers import ProviderError, RefusedInput, Reply
 from app.providers.breaker import BreakerPolicy, State
 from app.providers.calls import Clock, ProviderCalls
 from app.providers.model_api import ModelApi
@@ -13,6 +16,8 @@ from app.providers.replies import prompt_tokens, reply_of, spent
 from app.providers.wire import Wire
 
 ANSWER_BYTES_MAX = 512 * 1024
+THINKING_ROOM = 4
+"""Times the tokens of an answer that a model gets which thinks them up before it says anything; remembered."""
 
 
 class OpenAIChat:
@@ -25,6 +30,7 @@ class OpenAIChat:
         api: ModelApi,
         context_window: int,
         count: Callable[[str], int],
+        row: ModelRow = GENERAL,
         policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
         clock: Clock = Clock(),  # noqa: B008 - a frozen value
     ) -> None:
@@ -32,6 +38,9 @@ class OpenAIChat:
         self.model = model
         self.context_window = context_window
         self._count = count
+        self._row = row
+        self._quiet: Mapping[str, Any] = {**(row.off or row.down or {}), **api.extra}
+        self._room = 1
         self._dialect = Dialect()
         self._calls = ProviderCalls(
             timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
@@ -77,19 +86,39 @@ class OpenAIChat:
 
     async def _ask(self, request: Mapping[str, Any], max_tokens: int, *, json_object: bool) -> Mapping[str, Any]:
         """Send the request in the provider's dialect, which is found by trial and then remembered."""
-        dialect = self._dialect
+        dialect, quiet = self._dialect, self._quiet
         while True:
-            optional = dialect.parameters(max_tokens, json_object=json_object)
+            optional = dialect.parameters(max_tokens * self._room, json_object=json_object)
             try:
-                body = await self._wire.post("/chat/completions", {**request, **optional})
+                sent = fitting.fit(self._row, "chat", {**request, **quiet, **optional})
+                body = await self._wire.post("/chat/completions", sent)
             except RefusedParameters as refused:
                 other = dialect.without(refused.parameters & set(optional))
                 if other is None:
                     raise
                 dialect = other
+            except RefusedInput:
+                if not quiet:
+                    raise
+                quiet = {}  # some of it is unknown to this API
             else:
-                self._dialect = dialect
-                return body
+                self._dialect, self._quiet = dialect, quiet
+                if self._room > 1 or not thought_too_long(body):
+                    return body
+                self._room = THINKING_ROOM
+
+
+def thought_too_long(body: Mapping[str, Any]) -> bool:
+    """Return whether thinking took the room of an answer."""
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, Mapping) or choice.get("finish_reason") != "length":
+        return False
+    message, usage = choice.get("message"), body.get("usage")
+    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
+    thought = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    named = isinstance(message, Mapping) and any(message.get(n) for n in (*THINKING_FIELDS, "reasoning_details"))
+    return named or (type(thought) is int and thought > 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from app.core.dialects import upstream_chat, upstream_messages, upstream_responses
+from app.core.dialects import fitting, upstream_chat, upstream_messages, upstream_responses
+from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.question import Dialect, UpstreamRequest
+from app.core.models import TABLE, ModelRow, ModelTable
 from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
-from app.providers.raw import RawAnswer
+from app.providers.raw import RawAnswer, events_in
 from app.providers.refusals import INPUT_CODES, refusal_in_200
 from app.text.language import scalar
 
@@ -22,10 +26,15 @@ VERSION = "2023-06-01"
 """Of Anthropic's API, where the client names none."""
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
 MESSAGE_CHARACTERS_MAX = 1000
+TOLD_CHARACTERS_MAX = 4000
+ABOUT_FORM = frozenset({400, 422, 500})
+"""Statuses with which APIs refuse a request's form; 500 where a template of the model's fails."""
 TOLD = frozenset({400, 404, 409, 413, 422})
 """Statuses with messages about the client's request. Other messages may quote a key, or tell whose it is."""
 FINAL = frozenset({400, 413, 415, 422})
 """Statuses that refuse what is asked, not who asks it or when."""
+LEARNED_MAX = 1000
+"""Models to remember what their APIs refused."""
 KEY_PIECE = 6
 """A message with this many consecutive characters of a key is not passed on."""
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_][\w.\-\[\]]{0,127}")
@@ -41,6 +50,8 @@ class RefusalError(ProviderError):
         """The provider's message; empty if it must not be passed on."""
         self.retry_after = retry_after
         self.identifiers = identifiers
+        self.told = ""
+        """All that the provider said, not to be passed on."""
         """``type``, ``code`` and ``param``, if the provider sent them."""
 
     @property
@@ -50,6 +61,15 @@ class RefusalError(ProviderError):
             return self.status < 500
         param = self.identifiers.get("param")
         return self.status in FINAL and (param is None or param.startswith(("messages", "input", "content")))
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a refusal teaches about an API."""
+
+    learned: fitting.Learned
+    names_field: bool
+    """The refusal names a member of the request, so the question is not at fault."""
 
 
 class OverdueError(TemporaryError):
@@ -62,8 +82,7 @@ def is_final(error: Exception) -> bool:
 
 
 def refused(status: int, body: object, *, retry_after: float | None, key: str | None) -> RefusalError:
-    error = body.get("error", body) if isinstance(body, Mapping) else None
-    fields = error if isinstance(error, Mapping) else {}
+    fields = _error_fields(body)
     message = fields.get("message")
     text = scalar(message)[:MESSAGE_CHARACTERS_MAX] if status in TOLD and isinstance(message, str) else ""
     members = {name: fields.get(name) for name in ("type", "code", "param")}
@@ -71,7 +90,24 @@ def refused(status: int, body: object, *, retry_after: float | None, key: str | 
         name: value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) and not _shows(value, key) else None
         for name, value in members.items()
     }
-    return RefusalError(status, "" if _shows(text, key) else text, retry_after, **identifiers)
+    refusal = RefusalError(status, "" if _shows(text, key) else text, retry_after, **identifiers)
+    refusal.told = str(body)[:TOLD_CHARACTERS_MAX]
+    return refusal
+
+
+def _error_fields(body: object) -> Mapping[str, Any]:
+    """Return the members of an error in any of the forms that APIs have, with its sentence as ``message``."""
+    if isinstance(body, list) or (isinstance(body, Mapping) and isinstance(body.get("error"), Mapping | str | list)):
+        return _error_fields(next(iter(body), None) if isinstance(body, list) else body["error"])
+    if not isinstance(body, Mapping):
+        return {"message": body}
+    if isinstance(detail := body.get("detail"), list) and detail and isinstance(detail[0], Mapping):
+        place = ".".join(str(step) for step in detail[0].get("loc") or [])
+        return {"message": f"{place}: {detail[0].get('msg')}", "type": detail[0].get("type")}
+    param = body.get("param")
+    if isinstance(param, str) and not _IDENTIFIER.fullmatch(param) and " " in param:
+        return {**body, "message": f"{body.get('message')}: {param}", "param": None}
+    return body
 
 
 def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
@@ -92,29 +128,92 @@ class Upstream:
     """Made and closed in the event loop that uses it."""
 
     def __init__(
-        self, *, base_url: str, api_key: str | None, timeout_seconds: float, connections: int, dialect: Dialect = "chat"
+        self,
+        *,
+        base_url: str,
+        api_key: str | None,
+        timeout_seconds: float,
+        connections: int,
+        dialect: Dialect = "chat",
+        models: ModelTable = TABLE,
     ) -> None:
         """Configure the client. ``timeout_seconds`` is the longest silence; the caller bounds the total time."""
         from app.providers.wire import Wire  # brings the openai package, which most deployments do without
 
         self.asked = ASKED[dialect]
         self._key = api_key
+        self._models, self._base_url = models, base_url
+        self._learned: dict[str, fitting.Learned] = {}
         self._headers = {} if dialect != "messages" else {"anthropic-version": VERSION}
         self._wire = Wire(
             base_url=base_url, api_key=api_key, answer_bytes_max=ANSWER_BYTES_MAX, timeout_seconds=timeout_seconds,
             connections=connections, refuse=refused, key_header="x-api-key" if dialect == "messages" else None,
         )  # fmt: skip
 
+    def row(self, model: str) -> ModelRow:
+        return self._models.row(model, self._base_url)
+
+    def fitted(self, request: Mapping[str, Any], volatile: int = 0) -> dict[str, Any]:
+        """Return a request as the model's API wants it (``fitting.fit``)."""
+        return self._fitted(request, self._known(request), volatile)
+
+    def _known(self, request: Mapping[str, Any]) -> fitting.Learned:
+        return self._learned.get(str(request["model"]), fitting.NOTHING)
+
+    def _fitted(self, request: Mapping[str, Any], learned: fitting.Learned, volatile: int = 0) -> dict[str, Any]:
+        return fitting.fit(self.row(str(request["model"])), self.asked.dialect, request, learned, volatile)
+
+    def lesson(self, request: Mapping[str, Any], refusal: RefusalError) -> Lesson | None:
+        """Return what a refusal teaches; None if nothing can be sent otherwise."""
+        if refusal.status not in ABOUT_FORM or refusal.identifiers.get("code") in INPUT_CODES:
+            return None
+        known = self._known(request)
+        fitted = self._fitted(request, known)
+        learned = fitting.learn(known, fitted, refusal.told)
+        if learned is None or self._fitted(request, learned) == fitted:
+            return None
+        return Lesson(learned, learned.bare == known.bare)
+
+    @contextmanager
+    def learning(self, model: str, lesson: Lesson) -> Iterator[None]:
+        """Apply a lesson, and remember it if the request succeeds."""
+        before = self._learned.get(model, fitting.NOTHING)
+        if len(self._learned) >= LEARNED_MAX:
+            self._learned.clear()
+        self._learned[model] = lesson.learned
+        try:
+            yield
+        except ProviderError:
+            self._learned[model] = before
+            raise
+
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""
-        return await self._wire.post(self.asked.path, request, self._headers)
+        return await self._wire.post(self.asked.path, request, self._headers, self._assembled)
 
     async def stream(self, request: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the events of the answer. Raises a ProviderError, also within the stream."""
-        async for event in self._wire.stream(self.asked.path, request, {**self._headers, **headers}):
+        sent = {**self._headers, **headers}
+        async for event in self._wire.stream(self.asked.path, request, sent, self._events):
             if event.get("type") in FAILED:
                 raise _failed(event, self._key)
             yield event
+
+    def _events(self, whole: Mapping[str, Any]) -> list[dict[str, Any]]:
+        try:
+            return self.asked.events(whole)
+        except (LookupError, TypeError, AttributeError):
+            raise UnusableReply("the answer is malformed") from None
+
+    def _assembled(self, stream: bytes) -> Mapping[str, Any]:
+        """Return an answer of Chat Completions in one piece, of the events that it came in."""
+        writer, reader, usage = ChatWriter(), self.asked.reader(), None
+        for event in events_in(stream):
+            for chunk in reader.feed(event):
+                writer.feed(chunk)
+                usage = chunk.get("usage") or usage
+        writer.end(usage)
+        return writer.whole()
 
     async def raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> RawAnswer:
         """Ask with a body as it is. Raises TemporaryError if the API cannot be reached."""

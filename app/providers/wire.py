@@ -7,7 +7,7 @@ memory; that is also why no compressed answer is taken. No error carries the key
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -72,9 +72,16 @@ class Wire:
         )
 
     async def post(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+        assembled: Callable[[bytes], Mapping[str, Any]] | None = None,
     ) -> Mapping[str, Any]:
-        """Return the JSON object that is answered with status 200. Raises a ProviderError."""
+        """Return the JSON object that is answered with status 200. Raises a ProviderError.
+
+        ``assembled`` makes one of a stream that comes although none was wanted.
+        """
         failure: ProviderError
         try:
             response = await self._client.post(
@@ -83,6 +90,8 @@ class Wire:
         except (openai.OpenAIError, httpx2.RequestError) as error:
             failure = self._failure(error)
         else:
+            if assembled is not None and "event-stream" in response.headers.get("Content-Type", ""):
+                return assembled(response.content)
             return self._envelope(response.content)
         # Outside of the handler, so that no request with its headers hangs on the error as its context.
         raise failure
@@ -99,9 +108,16 @@ class Wire:
         raise failure
 
     async def stream(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+        events: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]] = lambda whole: (whole,),
     ) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield the JSON objects of a stream, as they come. Raises a ProviderError, also within it."""
+        """Yield the JSON objects of a stream, as they come. Raises a ProviderError, also within it.
+
+        ``events`` are those of an answer that comes in one piece although a stream was wanted.
+        """
         failure: ProviderError
         try:
             chunks = await self._client.post(
@@ -109,6 +125,10 @@ class Wire:
                 options=self._options(headers),
             )  # fmt: skip
             async with chunks:
+                if "json" in chunks.response.headers.get("Content-Type", ""):
+                    for event in events(self._envelope(await chunks.response.aread())):
+                        yield event
+                    return
                 async for chunk in chunks:
                     if isinstance(chunk, Mapping):
                         yield chunk

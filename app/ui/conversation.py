@@ -14,7 +14,7 @@ from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.model import Context, Format
-from app.core.window.budget import BUDGET_MAX, model_window
+from app.core.window.budget import BUDGET_MAX
 from app.core.window.render import origins
 from app.core.window.topics import Topic
 from app.postgres.transactions import ReadTx
@@ -69,7 +69,7 @@ def read_form(request: Request, runtime: Runtime) -> Form:
     if budget is not None and not (budget.isascii() and budget.isdecimal() and 1 <= int(budget) <= BUDGET_MAX):
         problems["budget"] = "The budget must be a whole number from 1 to 10,000,000."
     is_sized = budget is not None or runtime.defaults.context_window > 0
-    if model is not None and not is_sized and model_window(model) is None:
+    if model is not None and not is_sized and runtime.defaults.models.window(model) is None:
         problems["model"] = "Quire does not know the context window of this model. Specify a budget."
     is_asked = budget or model or values["query"] or form == "anthropic"
     if any(problems.values()) or not is_asked:

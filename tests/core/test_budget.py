@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.model import Fixed, Policy
+from app.core.models import TABLE
 from app.core.window.budget import (
     LOADED_TOKENS,
-    MODEL_WINDOWS,
     WINDOW_DEFAULT,
     RecallRoom,
     fair,
-    model_window,
     recall_room,
     shares,
     smallest_budget,
@@ -115,11 +114,12 @@ def test_fixed_parts_over_the_budget_leave_nothing() -> None:
     ],
 )
 def test_a_model_is_known_by_its_longest_prefix(model: str, window: int | None) -> None:
-    assert model_window(model) == window
+    assert TABLE.window(model) == window
 
 
 def test_every_known_window_is_its_own_longest_prefix() -> None:
-    assert all(model_window(prefix) == window for prefix, window in MODEL_WINDOWS.items())
+    rows = [row for row in TABLE.rows.values() if row.window is not None]
+    assert all(TABLE.window(prefix) == row.window for row in rows for prefix in row.prefixes)
 
 
 def test_the_first_source_that_sets_a_budget_wins() -> None:

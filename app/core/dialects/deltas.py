@@ -7,10 +7,11 @@ something for it is one answer to the client: one id, one role, one end.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.core.dialects.carried import Carrying, TagSplitter, extras_of, text_of
 from app.core.dialects.proxy import PAUSE, added, sound_calls
 from app.core.dialects.stored import StoredPart
 
@@ -37,6 +38,8 @@ class Deltas:
 
     recall_tools: Collection[str]
     client_tools: Collection[str]
+    tag: str = ""
+    """That encloses thinking at the beginning of the text, if the model thinks there."""
     text: str = ""
     """All that the client was given."""
     refusal: str = ""
@@ -48,6 +51,9 @@ class Deltas:
     """Of this round, in their order."""
     earlier: str = ""
     """The text of the rounds before."""
+    carrying: Carrying = field(default_factory=Carrying)
+    """What this round has beside its text and its calls."""
+    _splitter: TagSplitter | None = None
     _reasons: dict[str, Any] = field(default_factory=dict)
     """How this round ended in the words of its own dialect."""
     _head: dict[str, Any] | None = None
@@ -65,6 +71,8 @@ class Deltas:
         self._calls.clear()
         self.parts, self.earlier, self._reasons = [], self.text, {}
         self._pause = bool(self.text)
+        self.carrying = Carrying()
+        self._splitter = TagSplitter(self.tag) if self.tag else None
 
     @property
     def calls(self) -> list[dict[str, Any]]:
@@ -97,14 +105,16 @@ class Deltas:
 
     def end_round(self) -> list[Chunk]:
         """Return the client's calls of this round that were held back."""
+        rest = self._splitter.end() if self._splitter is not None else ""
         if self._used is not None:
             self.usage, self._used = added(self.usage, self._used), None
         calls = [delta for _, call in sorted(self._calls.items()) for delta in self._decide(call)]
-        return (
-            [self._chunk({"index": 0, "delta": self._role({"tool_calls": calls}), "finish_reason": None})]
-            if calls
-            else []
-        )
+        deltas = [
+            *([self._pass({"content": rest}, held=True)] if rest else []),
+            *([{"tool_calls": calls}] if calls else []),
+        ]
+        self._note_thinking()
+        return [self._chunk({"index": 0, "delta": self._role(delta), "finish_reason": None}) for delta in deltas]
 
     def end(self, finish_reason: str) -> Chunk:
         """Return the last chunk but that with the usage."""
@@ -114,8 +124,11 @@ class Deltas:
     def usage_chunk(self) -> Chunk:
         return {**(self._head or {}), "choices": [], "usage": self.usage}
 
-    def _pass(self, delta: dict[str, Any]) -> dict[str, Any]:
+    def _pass(self, delta: dict[str, Any], *, held: bool = False) -> dict[str, Any]:
+        """Return what of a delta goes to the client. ``held``: its text was held back, as it could be thinking."""
         calls = self._take(delta.pop("tool_calls", None))
+        if not held:
+            delta = self._without_thinking(delta)
         content = delta.get("content")
         if isinstance(content, str) and content:
             if self._pause:
@@ -133,6 +146,27 @@ class Deltas:
         if not told and self._began:
             return {}
         return self._role(delta)
+
+    def _without_thinking(self, delta: dict[str, Any]) -> dict[str, Any]:
+        """Return a delta whose content is text, and note what else the answer carries."""
+        self.carrying.add(delta)
+        content = text_of(delta.get("content"))
+        if content is None:
+            return delta
+        if self._splitter is not None:
+            content = self._splitter.feed(content)
+        return {**delta, "content": content}
+
+    def _note_thinking(self) -> None:
+        if self._splitter is not None and self._splitter.thinking:
+            self.carrying.message[self.tag] = self._splitter.thinking
+
+    def carried(self, model: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+        """Return what this round's answer of a model carries with some of its calls."""
+        extras = {call["id"]: more for call in calls if (more := extras_of(call))}
+        if calls and calls[0]["id"] not in extras and (more := extras_of(self.calls[0])):
+            extras[calls[0]["id"]] = more  # what the first call has is the whole answer's
+        return self.carrying.value(model, extras)
 
     def _add_text(self, text: str) -> None:
         if not self.parts or self.parts[-1].kind != "text":

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.canonical import dumps
+from app.core.dialects.carried import bare
 from app.core.dialects.inbound_messages import arguments_of
 from app.core.dialects.question import Dialect, Json
+from app.core.messages import CARRIED
 
 
 @dataclass
@@ -28,8 +30,9 @@ class StoredPart:
 
 
 def message(
-    parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]], text: str | None, earlier: str = ""
-) -> Json:
+    parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]], text: str | None, earlier: str = "",
+    carried: Json | None = None,
+) -> Json:  # fmt: skip
     """Return a model's output of one call, with some of its calls.
 
     ``text`` is the whole answer's, whose beginning ``earlier`` is not in the parts; None: it is stored with a later
@@ -40,10 +43,12 @@ def message(
         content = _blocks(parts, calls, None if text is None else earlier)
         return {"role": "assistant", "content": content}
     said: Json = {"role": "assistant", "content": text or None}
+    if carried is not None:
+        said[CARRIED] = carried
     if "responses" in dialects:
         said["content"] = [*_items(parts, calls), *([{"type": "text", "text": text}] if text else [])]
     if calls:
-        said["tool_calls"] = list(calls)
+        said["tool_calls"] = [bare(call) for call in calls]
     return said
 
 
@@ -86,7 +91,7 @@ def chunks(message: Mapping[str, Any], head: Mapping[str, Any]) -> list[Json]:
     calls: list[Json] = [{"index": i, **call} for i, call in enumerate(message.get("tool_calls") or [])]
     if is_plain:
         texts = {"content": "\n".join(part["text"] for part in parts)} if parts else {}
-        said = {name: value for name, value in message.items() if name not in ("id", "client_id")}
+        said = {name: value for name, value in message.items() if name not in ("id", "client_id", CARRIED)}
         return [_chunk(head, {**said, **texts, **({"tool_calls": calls} if calls else {})})]
     found = [_chunk(head, {"role": "assistant"})]
     for part in parts:

@@ -12,6 +12,9 @@ PER = 1_000_000
 """Prices are for a million tokens."""
 PRICE_MAX = 1_000_000.0
 ANY = "*"
+READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
+"""What APIs call the prompt's tokens that their caches gave, and took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class ModelUsage:
     cached_tokens: int
     """Those of the prompt that the API found in its cache."""
     completion_tokens: int
+    written_tokens: int = 0
+    """Those of the prompt that the API wrote to its cache."""
 
     @staticmethod
     def read(reported: Mapping[str, Any] | None) -> ModelUsage | None:
@@ -29,9 +34,11 @@ class ModelUsage:
         if reported is None or type(reported.get("prompt_tokens")) is not int:
             return None
         details = reported.get("prompt_tokens_details")
-        cached = _tokens(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
+        named = {**reported, **(details if isinstance(details, Mapping) else {})}
         prompt = _tokens(reported["prompt_tokens"])
-        return ModelUsage(prompt, min(cached, prompt), _tokens(reported.get("completion_tokens")))
+        cached = min(max(_tokens(named.get(name)) for name in READ), prompt)
+        written = min(max(_tokens(named.get(name)) for name in WRITTEN), prompt - cached)
+        return ModelUsage(prompt, cached, _tokens(reported.get("completion_tokens")), written)
 
 
 def _tokens(value: object) -> int:
@@ -46,12 +53,16 @@ class Price:
     output: float
     cached_input: float | None = None
     """None: that of other input."""
+    cache_write: float | None = None
+    """None: that of other input."""
 
     def cost(self, usage: ModelUsage) -> float:
         """Return the US dollars that an answer costs."""
         cached = self.input if self.cached_input is None else self.cached_input
-        fresh = usage.prompt_tokens - usage.cached_tokens
-        return (fresh * self.input + usage.cached_tokens * cached + usage.completion_tokens * self.output) / PER
+        write = self.input if self.cache_write is None else self.cache_write
+        fresh = usage.prompt_tokens - usage.cached_tokens - usage.written_tokens
+        prompt = fresh * self.input + usage.cached_tokens * cached + usage.written_tokens * write
+        return (prompt + usage.completion_tokens * self.output) / PER
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +98,9 @@ class Prices:
 def _price(model: str, given: object) -> Price:
     names = {member.name for member in fields(Price)}
     if not isinstance(given, dict) or not {"input", "output"} <= set(given) <= names:
-        raise ValueError(f"the price of {model!r} must have `input` and `output`, and may have `cached_input`")
+        raise ValueError(
+            f"the price of {model!r} must have `input` and `output`, and may have `cached_input` and `cache_write`"
+        )
     for name, value in given.items():
         if type(value) not in (int, float) or not math.isfinite(value) or not 0 <= value <= PRICE_MAX:
             raise ValueError(f"`{name}` of {model!r} must be a number of dollars from 0 to {PRICE_MAX:,.0f}")

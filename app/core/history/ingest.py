@@ -21,7 +21,7 @@ from typing import Any
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
-from app.core.messages import THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
+from app.core.messages import CARRIED, THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
 from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 
@@ -314,9 +314,18 @@ def _condensed(
 
 def _without_thinking(message: dict[str, Any]) -> dict[str, Any]:
     result = {name: value for name, value in message.items() if name not in THINKING_FIELDS}
+    if CARRIED in result:
+        result[CARRIED] = _emptied(result[CARRIED])
     if isinstance(result.get("content"), list):
         result["content"] = [part for part in result["content"] if part["type"] not in THINKING_PARTS] or ""
     return result
+
+
+def _emptied(carried: dict[str, Any]) -> dict[str, Any]:
+    """Return a constant empty value of its type for everything that an answer carried."""
+    message = {name: type(value)() for name, value in carried["message"].items() if name != "content"}
+    calls = {id_: {name: type(value)() for name, value in more.items()} for id_, more in carried["calls"].items()}
+    return {"model": carried["model"], "message": message, "calls": calls}
 
 
 def _cut(content: Any, page: int, longest: int, language: Language) -> Any:

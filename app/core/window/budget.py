@@ -25,61 +25,6 @@ BUDGET_MAX = 10_000_000
 WINDOW_DEFAULT = 128_000
 """The context window, in tokens, where neither settings nor a known model say."""
 
-# Context windows in tokens by model-name prefix, as their vendors publish them. The longest prefix wins.
-MODEL_WINDOWS: dict[str, int] = {
-    "gpt-3.5": 16_385,
-    "gpt-4": 8_192,
-    "gpt-4-32k": 32_768,
-    "gpt-4-turbo": 128_000,
-    "gpt-4-1106": 128_000,
-    "gpt-4-0125": 128_000,
-    "gpt-4o": 128_000,
-    "chatgpt-4o": 128_000,
-    "gpt-4.1": 1_047_576,
-    "gpt-4.5": 128_000,
-    "gpt-5": 400_000,
-    "gpt-oss": 131_072,
-    "o1": 200_000,
-    "o1-mini": 128_000,
-    "o3": 200_000,
-    "o4-mini": 200_000,
-    "claude": 200_000,
-    "gemini": 1_048_576,
-    "gemini-1.5-pro": 2_097_152,
-    "deepseek": 128_000,
-    "qwen": 131_072,
-    "qwen-max": 32_768,
-    "qwen-turbo": 1_000_000,
-    "qwen2.5": 131_072,
-    "qwen3": 131_072,
-    "glm-4": 128_000,
-    "kimi": 128_000,
-    "kimi-k2": 256_000,
-    "moonshot": 128_000,
-    "doubao": 128_000,
-    "ernie": 128_000,
-    "hunyuan": 128_000,
-    "minimax": 1_000_000,
-    "yi": 32_768,
-    "llama-3": 128_000,
-    "llama3": 128_000,
-    "llama-4": 1_000_000,
-    "mistral": 128_000,
-    "mixtral": 32_768,
-    "codestral": 256_000,
-    "command-r": 128_000,
-    "grok": 131_072,
-    "grok-4": 256_000,
-    "phi-4": 16_384,
-}
-
-
-def model_window(model: str) -> int | None:
-    """Return the context window of a known model, or None. A vendor's prefix ("openai/gpt-4o") is passed over."""
-    name = model.strip().lower().rsplit("/", 1)[-1]
-    prefixes = [prefix for prefix in MODEL_WINDOWS if name.startswith(prefix)]
-    return MODEL_WINDOWS[max(prefixes, key=len)] if prefixes else None
-
 
 def usable(budget: int, token_percent: int = OURS) -> int:
     """Return the usable part of a budget in our tokens: all but a tenth as safety margin, rounded up in its favour.

@@ -9,8 +9,9 @@ from typing import Any
 from app.core.calibration import OURS
 from app.core.messages import Limits
 from app.core.model import Fixed, Policy
+from app.core.models import TABLE, ModelTable
 from app.core.setting import Variable, setting
-from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, model_window, shares, usable, zones
+from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, shares, usable, zones
 
 TOOLS_SHARE = 4
 """The recall tools and their guide are offered where they take no more than one part in this of the budget."""
@@ -34,6 +35,7 @@ class Defaults:
     recall_top_k: int = setting(
         Variable("memory_recall_top_k", 5, ge=1, le=100), "Maximum passages that the tool `recall_memory` brings back."
     )
+    models: ModelTable = TABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def budget_of(defaults: Defaults, requested: int | None, own: int | None, model:
         return requested
     if own is not None:
         return own
-    window = defaults.context_window or (model_window(model) if model else None) or WINDOW_DEFAULT
+    window = defaults.context_window or (defaults.models.window(model) if model else None) or WINDOW_DEFAULT
     return max(window - defaults.output_reserve, window // 2)
 
 

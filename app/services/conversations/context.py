@@ -9,6 +9,7 @@ appended since. Assembly and rendering are pure.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -20,12 +21,13 @@ from app.caches import FoundEpoch, KeptWindow
 from app.concurrency import LONG_COPIED, run_in_thread_if_large
 from app.core.canonical import dumps, spaced
 from app.core.conversation import Conversation
+from app.core.dialects.fitting import chat_messages as chat_fitted
 from app.core.groups import chat_messages, shrunk
-from app.core.messages import FRAME_TOKENS
+from app.core.messages import CARRIED, FRAME_TOKENS
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window, WindowWarning
+from app.core.models import GENERAL, ModelTable
 from app.core.window import fresh, paging
 from app.core.window.assemble import assemble, with_tail
-from app.core.window.budget import model_window
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.render import Rendered, render, tools_text
 from app.core.window.summarising import lag
@@ -103,7 +105,7 @@ async def _read(
 
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest) -> tuple[object, ...]:
-    own = hashlib.sha256(dumps([request.system, request.tools]).encode()).digest()
+    own = hashlib.sha256(dumps([request.system, request.tools, request.carries]).encode()).digest()
     return (tenant, conversation_id, request.budget, request.model, request.format, request.takes_query_share, own)
 
 
@@ -126,7 +128,7 @@ async def _with_tools(
     window = await _with_fresh(runtime, tenant, conversation, window)
     tail, warnings = await gather(runtime, tenant, conversation, request, target.policy, window, language)
     window = with_tail(window, tail)
-    warnings += _warnings(conversation, request, offered=offered)
+    warnings += _warnings(runtime, conversation, request, offered=offered)
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
         warnings += (WindowWarning("notes_left_out", f"the budget has no room for {left_out} of the standing notes"),)
@@ -140,6 +142,8 @@ async def _with_tools(
     rendered = await run_in_thread_if_large(
         size, _rendered, conversation, epoch, window, text, tools, form, language, most=LONG_COPIED
     )
+    if not request.carries:
+        rendered = fitted_window(rendered, runtime.defaults.models, request.model or conversation.model or "", form)
     runtime.metrics.window(window.ledger.total, window.ledger.full_history)
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     whole = None if request.asks_for_tail else rendered
@@ -158,7 +162,21 @@ def _rendered(
     language: Language,
 ) -> Context:
     body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form).encode()
-    return Context(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', window, conversation.uid, system)
+    return Context(body, etag_of(body), window, conversation.uid, system)
+
+
+def fitted_window(found: Context, models: ModelTable, model: str, form: Format) -> Context:
+    """Return a window as its model's API wants it, without what answers carried for other models."""
+    row = models.row(model)
+    if form == "anthropic" or (row == GENERAL and f'"{CARRIED}"'.encode() not in found.body):
+        return found
+    answer = json.loads(found.body)
+    body = dumps({**answer, "messages": chat_fitted(row, model, answer["messages"])}).encode()
+    return replace(found, body=body, etag=etag_of(body))
+
+
+def etag_of(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 def _tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
@@ -302,7 +320,9 @@ async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation
     return await run_in_thread_if_large(size, fresh.with_fresh, window, results, last_page)
 
 
-def _warnings(conversation: Conversation, request: ContextRequest, *, offered: bool) -> tuple[WindowWarning, ...]:
+def _warnings(
+    runtime: Runtime, conversation: Conversation, request: ContextRequest, *, offered: bool
+) -> tuple[WindowWarning, ...]:
     warnings = []
     if not offered:
         warnings.append(WindowWarning("recall_tools_left_out", "the budget is too small for the recall tools"))
@@ -310,7 +330,7 @@ def _warnings(conversation: Conversation, request: ContextRequest, *, offered: b
         names = ", ".join(taken)
         warnings.append(WindowWarning("recall_tools_left_out", f"your tools take the names of recall tools: {names}"))
     model = request.model or conversation.model
-    if model is not None and model_window(model) is None:
+    if model is not None and runtime.defaults.models.window(model) is None:
         warnings.append(
             WindowWarning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts")
         )

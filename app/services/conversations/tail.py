@@ -65,6 +65,8 @@ class ContextRequest:
     """The caller's own tools, offered together with the recall tools."""
     bound_to: str | None = None
     """The one user whose conversations are there."""
+    carries: bool = False
+    """Show what answers carried, for a caller that fits the window to a model itself."""
     sensitive: bool = False
     """Whether the query finds sensitive memories too."""
 

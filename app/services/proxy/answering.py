@@ -22,12 +22,9 @@ from app.core.canonical import dumps
 from app.core.dialects.deltas import Deltas
 from app.core.dialects.proxy import (
     CallsOfAnswer,
-    added,
-    joined,
     names_of,
     newest_user_text,
     offered,
-    sound_calls,
     whose,
 )
 from app.core.dialects.question import ShownToClient
@@ -38,7 +35,7 @@ from app.core.window.render import origins
 from app.ids import uuid7
 from app.inflight import Answering
 from app.providers import ProviderError, TemporaryError, UnusableReply
-from app.providers.upstream import OverdueError, Upstream, is_final
+from app.providers.upstream import OverdueError, RefusalError, Upstream, is_final
 from app.recall import tools
 from app.runtime import Runtime
 from app.services.conversations.context import context
@@ -107,7 +104,11 @@ class _Work:
         self._question = question = asked.request.question
         self._tools = tuple(upstream.asked.tools(question))
         self._own = names_of(self._tools)
-        self._deltas = Deltas(tools.BY_NAME, self._own)
+        self._model = str(question.options["model"])
+        place = upstream.row(self._model).reasoning or ""
+        self._deltas = Deltas(tools.BY_NAME, self._own, place if place.startswith("<") else "")
+        self._names_field = False
+        self._volatile = 0
         self._id = uuid7()
         writer = writer_of(question, self._id, int(time.time()), upstream.asked.dialect)
         self._telling = Telling(question, writer, turn)
@@ -122,7 +123,7 @@ class _Work:
             failure = None
         except (ProviderError, errors.QuireError) as error:
             failure = error
-            if is_final(error):
+            if is_final(error) and not self._names_field:
                 await mark_refused(self._runtime, self._asked)
             _logger.warning("no answer through the proxy: %s: %s", type(error).__name__, error)
             raise
@@ -157,14 +158,34 @@ class _Work:
         offers = offered(self._tools, found["tools"][len(self._tools) :], recalls=recalls)
         shown = ShownToClient(messages_, found["system"], offers.tools, offers.calls)
         request = self._upstream.asked.request(self._question, shown)
+        self._volatile = len(found["messages"]) - found["stable_messages"] if window.window.tail else 0
         self._watch.window_tokens = window.window.ledger.total
         span = self._runtime.tracing.span("chat", kind="CLIENT", model=str(self._question.options["model"]))
         before = self._prompt_tokens()
         with span, self._watch.call():
-            said = await (self._stream(request) if request.get("stream") else self._complete(request))
+            said = await self._asked_once_more(request)
         if (prompt := self._prompt_tokens() - before) > 0:
             self._reported = ReportedUsage(window.window.ledger.total, prompt)
         return said
+
+    async def _asked_once_more(self, request: Mapping[str, Any]) -> _Round:
+        """Ask, and once more without what the API refuses of the request's form."""
+        try:
+            return await self._sent(request)
+        except RefusalError as refused:
+            lesson = self._upstream.lesson(request, refused)
+            if lesson is None:
+                raise
+            self._names_field = lesson.names_field
+            try:
+                with self._upstream.learning(self._model, lesson):
+                    return await self._sent(request)
+            except RefusalError:
+                raise refused from None
+
+    async def _sent(self, request: Mapping[str, Any]) -> _Round:
+        fitted = self._upstream.fitted(request, self._volatile)
+        return await (self._stream(fitted) if fitted.get("stream") else self._complete(fitted))
 
     def _prompt_tokens(self) -> int:
         """Return the prompt tokens of all calls so far, if their API reports them."""
@@ -185,7 +206,7 @@ class _Work:
             budget=None if budget == known.budget else budget, tools=self._tools, bound_to=request.caller.user_id,
             sensitive=request.caller.sensitive, format=self._upstream.asked.window,
             query=newest_user_text(self._question.messages) if request.recall_max_tokens else None,
-            recall_max_tokens=request.recall_max_tokens,
+            recall_max_tokens=request.recall_max_tokens, carries=True,
         )  # fmt: skip
         window = await context(self._runtime, self._asked.tenant, known.id, wanted)
         if window.conversation_uid != known.uid:
@@ -230,14 +251,14 @@ class _Work:
         message = choices[0].get("message") if isinstance(choices, list) and choices else None
         if not isinstance(message, dict):
             raise UnusableReply("the answer has no message")
-        self._usage = added(self._usage, body.get("usage"))
-        content = message.get("content")
-        if isinstance(content, str):
-            self._deltas.text = joined(self._deltas.text, content)
-        self._deltas.refusal = message.get("refusal") or self._deltas.refusal
-        self._deltas.finish_reason = choices[0].get("finish_reason") or "stop"
-        calls = whose(sound_calls(message.get("tool_calls")), tools.BY_NAME, self._own)
-        return _Round(calls, body)
+        self._deltas.begin()
+        reader = self._upstream.asked.reader()
+        for event in self._upstream.asked.events(body):
+            for chunk in reader.feed(event):
+                self._deltas.feed(chunk)
+        self._deltas.end_round()
+        self._usage = self._deltas.usage
+        return _Round(whose(self._deltas.calls, tools.BY_NAME, self._own), body)
 
     async def _recall(self, calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the calls as a message, and their results."""
@@ -248,7 +269,8 @@ class _Work:
         )  # fmt: skip
         answers = [await tool_calls.run(self._runtime, tenant, asking, call) for call in map(_tool_call, calls)]
         await tool_calls.keep(self._runtime, tenant, asking, answers, "")
-        said = stored_message(self._deltas.parts, calls, None)
+        carried = self._deltas.carried(self._model, calls)
+        said = stored_message(self._deltas.parts, calls, None, carried=carried)
         results = [
             {"role": "tool", "tool_call_id": call["id"], "content": found.content}
             for call, found in zip(calls, answers, strict=True)
@@ -261,7 +283,10 @@ class _Work:
         reason = deltas.finish_reason or "stop"
         if not outer and reason == "tool_calls":
             reason = "stop"
-        message = stored_message(deltas.parts, outer, deltas.text, deltas.earlier)
+        elif outer and reason == "stop":
+            reason = "tool_calls"
+        carried = deltas.carried(self._model, outer)
+        message = stored_message(deltas.parts, outer, deltas.text, deltas.earlier, carried)
         if deltas.refusal:
             message["refusal"] = deltas.refusal
         if self._question.dialect == "responses" and self._question.body.get("store") is not False:

@@ -1,0 +1,115 @@
+"""What an answer has beside its text and its calls: kept with it byte for byte, and sent back to its model.
+
+It is one member of the stored message, ``carried``: the model, the members of the message and those of each call. Once
+the message is condensed, an empty value of its type stands for each member. ``fitting`` decides what of it is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+KNOWN = frozenset(
+    {"role", "content", "tool_calls", "refusal", "native", "function_call", "annotations", "audio", "name"}
+)
+"""Members of an answer that have a place of their own."""
+KNOWN_OF_CALL = frozenset({"id", "type", "function", "index", "custom"})
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Carrying:
+    """The extra members of an answer as they come in."""
+
+    message: Json = field(default_factory=dict)
+    chunks: list[Any] = field(default_factory=list)
+    """The parts of a content that is a list."""
+
+    def add(self, delta: Mapping[str, Any]) -> None:
+        """Take the extra members of a part of an answer. What a native part says in its own words is not repeated."""
+        if "native" in delta:
+            return
+        if isinstance(delta.get("content"), list):
+            self.chunks += delta["content"]
+        elif self.chunks and delta.get("content"):
+            self.chunks.append({"type": "text", "text": delta["content"]})
+        for name, value in delta.items():
+            if name not in KNOWN and isinstance(value, str | list | dict):
+                self.message[name] = joined(self.message.get(name), value)
+
+    def value(self, model: str, calls: Mapping[str, Json]) -> Json | None:
+        """Return the member to store; None where there is nothing to carry."""
+        message = dict(self.message)
+        if any(isinstance(chunk, dict) and chunk.get("type") != "text" for chunk in self.chunks):
+            message["content"] = self.chunks
+        if not message and not calls:
+            return None
+        return {"model": model, "message": message, "calls": dict(calls)}
+
+
+def joined(one: Any, other: Any) -> Any:
+    """Return two pieces of a member as one: strings and lists grow, members of objects too."""
+    match one, other:
+        case (str(), str()) | (list(), list()):
+            return one + other
+        case dict(), dict():
+            return {**one, **{name: joined(one.get(name), value) for name, value in other.items()}}
+    return other
+
+
+def extras_of(call: Mapping[str, Any]) -> Json:
+    return {name: value for name, value in call.items() if name not in KNOWN_OF_CALL and value is not None}
+
+
+def bare(call: Mapping[str, Any]) -> Json:
+    """Return a call without its extra members."""
+    return {name: value for name, value in call.items() if name in KNOWN_OF_CALL - {"index"}}
+
+
+def text_of(content: Any) -> str | None:
+    """Return the text of an answer's content: of a list, that of its text parts."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else None
+    texts = [part.get("text") for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+# --- Thinking in the text --------------------------------------------------------------------------------
+
+
+@dataclass
+class TagSplitter:
+    """Take the thinking at the beginning of a streamed text out of it."""
+
+    tag: str
+    """Such as ``<think>``."""
+    thinking: str = ""
+    """With its tags and the blanks after them."""
+    _waiting: str = ""
+    _is_over: bool = False
+
+    def feed(self, text: str) -> str:
+        """Return what can be shown of the text."""
+        if self._is_over:
+            return text
+        self._waiting += text
+        begun = self._waiting.lstrip()
+        if not begun.startswith(self.tag):
+            return "" if self.tag.startswith(begun) else self.end()
+        found = re.match(rf"(?s)\s*{re.escape(self.tag)}.*?</{re.escape(self.tag[1:])}\s*(?=\S)", self._waiting)
+        if found is None:
+            return ""
+        self.thinking, rest = found[0], self._waiting[found.end() :]
+        self._waiting, self._is_over = "", True
+        return rest
+
+    def end(self) -> str:
+        """Return what was held back of a text that has no thinking; else note that it is thinking."""
+        rest, self._waiting, self._is_over = self._waiting, "", True
+        if rest.lstrip().startswith(self.tag):
+            self.thinking = rest
+            return ""
+        return rest

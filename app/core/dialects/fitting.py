@@ -1,0 +1,405 @@
+"""Fit a request to the model that it goes to: ``row → request``, for the proxy and for windows alike.
+
+The messages come with what their answers carried (``carried``); the row says what of it is sent back, what stands in
+for it, and in which form everything else has to be. What an API refused although its row allows it is ``Learned``, and
+holds for that address and model from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.core.dialects.question import Dialect
+from app.core.messages import CARRIED, THINKING_FIELDS, sound_carried
+from app.core.models import ModelRow
+
+Json = dict[str, Any]
+LIMITS = ("max_tokens", "max_completion_tokens")
+ESSENTIAL = frozenset({"model", "messages", "input", "tools", "stream", "system", "instructions"})
+THINKING = ("thinking", "redacted_thinking")
+NOT_SENT = re.compile(r"[^A-Za-z0-9_-]")
+ID_LENGTHS = (9, 12, 16, 24, 32, 40)
+MISSING = r"(?i)missing|must|passed back|required|expected"
+SHAPE = r"(?i)content|\bid\b|role|system|alternat|sequence|string|duplicate|nil|null|`text`"
+REASONING = r"(?i)signature|thinking|thought|encrypted|reasoning"
+_WORDS = frozenset({"tool_calls", "tool_call", "tool_call_id", "tool_use", "tool_result", "invalid_request_error"})
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What an API refused."""
+
+    dropped: frozenset[str] = frozenset()
+    """Members of a request that are left out; of the answer's limit, its name."""
+    bare: bool = False
+    """Nothing that answers carried is sent."""
+    stand_ins: frozenset[str] = frozenset()
+    """Members that each answer with calls must have."""
+    careful: bool = False
+    """Messages have the form that every API takes."""
+
+
+NOTHING = Learned()
+
+
+def fit(
+    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING, volatile: int = 0
+) -> Json:
+    """Return the request as the model's API wants it. ``volatile``: messages at its end that no later one repeats."""
+    row = careful(row) if learned.careful else row
+    fitted = _parameters(row, dict(body), learned)
+    match dialect:
+        case "chat":
+            fitted["messages"] = chat_messages(row, str(body["model"]), body["messages"], learned)
+        case "messages":
+            fitted["messages"] = _blocks(row, body["messages"], learned)
+            fitted = _netted(row, fitted)
+        case "responses" if learned.bare:
+            fitted["input"] = [item for item in body["input"] if item.get("type") != "reasoning"]
+    return fitted if dialect == "messages" or row.cache.mark in learned.dropped else marked(row, fitted, volatile)
+
+
+def learn(learned: Learned, body: Mapping[str, Any], told: str) -> Learned | None:
+    """Return what is to be done without after a refusal; None if everything was tried.
+
+    A member that the refusal names is left out, or stood in for where it is missing; otherwise nothing that earlier
+    answers carried is sent.
+    """
+    words = set(re.findall(r"[A-Za-z_]\w*", told))
+    named = {name for name in body if name not in ESSENTIAL and name in words} - learned.dropped
+    if named:
+        return replace(learned, dropped=learned.dropped | named)
+    missing = {word for word in words if re.fullmatch(r"reasoning|[a-z]+(_[a-z]+)+", word)} - learned.stand_ins
+    sent = {name for message in body.get("messages") or [] for name in message}
+    if absent := {word for word in missing - sent - _WORDS if re.search(MISSING, told)}:
+        return replace(learned, stand_ins=learned.stand_ins | {min(absent)})
+    is_shape = bool(re.search(SHAPE, told)) and not re.search(REASONING, told)
+    if is_shape and not learned.careful:
+        return replace(learned, careful=True)
+    return None if learned.bare else replace(learned, bare=True)
+
+
+def careful(row: ModelRow) -> ModelRow:
+    """Return a row with the form of messages that every API takes."""
+    return replace(row, null=False, ids=row.ids or "[A-Za-z0-9]{9}", lists=("user",), system="one", developer=False,
+        alternate=True)  # fmt: skip
+
+
+# --- Parameters ------------------------------------------------------------------------------------------
+
+
+def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
+    body = _limited(row, body, learned)
+    thinks = not (row.off and all(body.get(name) == value for name, value in row.off.items()))
+    temperature = body.get("temperature")
+    if (row.temperature in ("one", "default") and temperature not in (None, 1)) or (
+        row.temperature == "positive" and temperature == 0
+    ):
+        del body["temperature"]
+    allowed = [choices for choices in (row.choices, row.choices_thinking if thinks else ()) if choices]
+    choice = _choice(body.get("tool_choice"))
+    if any(choice not in choices for choices in allowed):
+        body["tool_choice"] = {"type": "auto"} if isinstance(body["tool_choice"], Mapping) else "auto"
+        if choice == "none":
+            del body["tool_choice"]
+    wanted = body.get("response_format")
+    if isinstance(wanted, Mapping) and row.formats and wanted.get("type", "text") not in row.formats:
+        del body["response_format"]
+        if "json_object" in row.formats:
+            body["response_format"] = {"type": "json_object"}
+    options = body.get("prompt_cache_options")
+    if isinstance(options, Mapping) and options.get("mode") == "explicit" and not marks_in(body):
+        body["prompt_cache_options"] = {name: value for name, value in options.items() if name != "mode"}
+    if row.unstreamed and not body.get("stream"):
+        body |= row.unstreamed
+    refused = learned.dropped - set(LIMITS)
+    return {
+        name: value
+        for name, value in body.items()
+        if name not in refused and (not row.parameters or name in row.parameters)
+    }
+
+
+def _limited(row: ModelRow, body: Json, learned: Learned) -> Json:
+    """Return the body with the answer's limit under the name that the API takes."""
+    refused = learned.dropped & set(LIMITS)
+    wanted = next((name for name in LIMITS if refused and name not in refused), row.limit)
+    if not wanted or "messages" not in body or "max_output_tokens" in body:
+        return body
+    other = next(name for name in LIMITS if name != wanted)
+    if body.get(other) is None:
+        return body
+    limit = body.pop(other)
+    return {wanted: limit, **body}
+
+
+def _choice(choice: Any) -> str:
+    kind = choice.get("type") if isinstance(choice, Mapping) else choice or "auto"
+    return {"any": "required", "tool": "named", "function": "named"}.get(str(kind), str(kind))
+
+
+def marks_in(value: Any) -> bool:
+    """Return whether a client marked any block for the prompt cache."""
+    if isinstance(value, list):
+        return any(map(marks_in, value))
+    if isinstance(value, Mapping):
+        return "prompt_cache_breakpoint" in value or any(
+            marks_in(value.get(n)) for n in ("messages", "input", "content")
+        )
+    return False
+
+
+# --- Chat Completions ------------------------------------------------------------------------------------
+
+
+def marked(row: ModelRow, body: Json, volatile: int) -> Json:
+    """Return a request with breakpoints for the prompt cache, where its API has no other way to reuse a prefix.
+
+    They stand on the last message that the next request repeats: the last one, and where messages at the end are
+    volatile (``volatile``), the one before them. Only the latter is marked then.
+    """
+    mark, place = row.cache.mark, "messages" if "messages" in body else "input"
+    if row.cache.kind not in ("breakpoints", "marks") or not mark or marks_in(body):
+        return body
+    value = {"mode": "explicit"} if row.cache.kind == "breakpoints" else {"type": "ephemeral"}
+    said = list(body[place])
+    for at in range(len(said) - 1 - volatile, -1, -1):
+        content = said[at].get("content")
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
+        if said[at].get("role") in ("user", "system", "tool") and isinstance(parts, list) and parts:
+            if place == "input" and parts[-1]["type"] == "text":
+                parts = [*parts[:-1], {**parts[-1], "type": "input_text"}]
+            said[at] = {**said[at], "content": [*parts[:-1], {**parts[-1], mark: value}]}
+            return {**body, place: said}
+    return body
+
+
+def chat_messages(
+    row: ModelRow, model: str, messages: Sequence[Mapping[str, Any]], learned: Learned = NOTHING
+) -> list[Json]:
+    """Return messages in OpenAI form as the model's API wants them."""
+    found = [
+        _answer(row, model, message, learned, is_due=due) if message["role"] == "assistant" else dict(message)
+        for message, due in zip(messages, _due(row, messages), strict=True)
+    ]
+    found = [_plain(row, message) for message in _placed(row, found)]
+    found = [
+        m for m in found if m["role"] != "assistant" or m.get("content") or m.get("tool_calls") or m.get("refusal")
+    ]
+    if row.alternate:
+        found = _alternating(found)
+    if row.user_needed and not any(message["role"] == "user" for message in found):
+        found.append({"role": "user", "content": "…"})
+    return _named_calls(row, found)
+
+
+def _due(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Return which answers must have their reasoning."""
+    calls = [bool(message.get("tool_calls")) for message in messages]
+    if row.returned != "turns":
+        return [has_calls and row.returned in ("first", "calls") for has_calls in calls]
+    due, start = [False] * len(messages), 0
+    for end in range(len(messages) + 1):
+        if end == len(messages) or messages[end]["role"] == "user":
+            due[start:end] = [any(calls[start:end])] * (end - start)
+            start = end
+    return due
+
+
+def _answer(row: ModelRow, model: str, message: Mapping[str, Any], learned: Learned, *, is_due: bool) -> Json:
+    """Return an answer with what it carried, where it goes back to the model that made it."""
+    found = {name: value for name, value in message.items() if name != CARRIED}
+    carried = sound_carried(message.get(CARRIED))
+    is_own = carried is not None and carried["model"] == model and not learned.bare
+    more: Json = carried["message"] if carried and is_own else {}
+    calls: Json = carried["calls"] if carried and is_own else {}
+    place = row.reasoning
+    if place is not None:
+        kept = {place: found[place]} if place in THINKING_FIELDS and isinstance(found.get(place), str) else {}
+        found = {name: value for name, value in found.items() if name not in THINKING_FIELDS} | kept
+    if learned.bare:
+        found = {name: value for name, value in found.items() if name not in THINKING_FIELDS}
+    if place is None:
+        found |= more
+        found = _with_calls(found, lambda _, call: calls.get(call["id"], {}))
+    elif place:
+        found = _at_place(row, place, found, more, calls, is_due=is_due)
+    if found.get("tool_calls"):
+        found = {**dict.fromkeys(sorted(learned.stand_ins), ""), **found}
+    if row.only:
+        found = {name: value for name, value in found.items() if name in row.only}
+    return {name: value for name, value in found.items() if name not in row.forbidden}
+
+
+def _at_place(row: ModelRow, place: str, found: Json, more: Json, calls: Json, *, is_due: bool) -> Json:
+    """Return an answer with its reasoning where the row has it, or with what stands in."""
+    if place.startswith("tool_calls."):
+        member = place.removeprefix("tool_calls.")
+
+        def extra(at: int, call: Mapping[str, Any]) -> Json:
+            value = calls.get(call["id"], {}).get(member) or (row.stand_in if is_due and at == 0 else None)
+            return {member: value} if value else {}
+
+        return _with_calls(found, extra)
+    if place.startswith("<"):
+        thinking = "" if row.returned == "none" else more.get(place) or (row.stand_in if is_due else "")
+        return {**found, "content": f"{thinking}{found.get('content') or ''}"} if thinking else found
+    value = more.get(place) if is_due or row.returned == "came" else None
+    if place == "content":
+        return {**found, "content": value} if value else found
+    if value:
+        return {**found, place: value}
+    return {**found, place: row.stand_in} if is_due and place not in found else found
+
+
+def _with_calls(message: Json, extra: Callable[[int, Mapping[str, Any]], Json]) -> Json:
+    calls = message.get("tool_calls")
+    if not calls:
+        return message
+    return {**message, "tool_calls": [{**call, **extra(at, call)} for at, call in enumerate(calls)]}
+
+
+def _plain(row: ModelRow, message: Json) -> Json:
+    """Return a message whose content has a form that the API takes."""
+    content, role = message.get("content"), message["role"]
+    if content is None and message.get("tool_calls") and not row.null:
+        return {**message, "content": ""}
+    if isinstance(content, list) and role not in row.lists and all(part.get("type") == "text" for part in content):
+        return {**message, "content": "\n".join(part["text"] for part in content)}
+    return message
+
+
+def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
+    """Yield the messages with roles that the API knows. A late system message is said by the user."""
+    for at, message in enumerate(messages):
+        if message["role"] in ("system", "developer") and row.system == "one" and at:
+            yield {**message, "role": "user"}
+        elif message["role"] == "developer" and not row.developer:
+            yield {**message, "role": "system"}
+        else:
+            yield message
+
+
+def _alternating(messages: Sequence[Json]) -> list[Json]:
+    """Return the messages with neighbours of one role as one message."""
+    found: list[Json] = []
+    for message in messages:
+        last = found[-1] if found else None
+        alike = last is not None and last["role"] == message["role"] and message["role"] in ("user", "assistant")
+        if last is None or not alike or last.get("tool_calls") or message.get("tool_calls"):
+            found.append(message)
+        else:
+            found[-1] = {**last, "content": _both(last.get("content"), message.get("content"))}
+    return found
+
+
+def _both(one: Any, other: Any) -> Any:
+    if isinstance(one, str) and isinstance(other, str):
+        return f"{one}\n\n{other}"
+    parts = [[{"type": "text", "text": said}] if isinstance(said, str) else list(said or []) for said in (one, other)]
+    return parts[0] + parts[1]
+
+
+# --- Ids of calls ----------------------------------------------------------------------------------------
+
+
+def mapped_id(pattern: str, id_: str) -> str:
+    """Return an id that the pattern takes, the same for the same one."""
+    if not pattern or re.fullmatch(pattern, id_):
+        return id_
+    hexadecimal = hashlib.sha256(id_.encode(errors="surrogatepass")).hexdigest()
+    candidates = [NOT_SENT.sub("_", id_)[:64], *(hexadecimal[:length] for length in ID_LENGTHS)]
+    return next((found for found in candidates if re.fullmatch(pattern, found)), id_)
+
+
+def _named_calls(row: ModelRow, messages: Sequence[Json]) -> list[Json]:
+    if not row.ids:
+        return list(messages)
+    ids = _Ids(row.ids)
+    return [_with_ids(message, ids) for message in messages]
+
+
+def _with_ids(message: Json, ids: _Ids) -> Json:
+    if message["role"] == "tool":
+        return {**message, "tool_call_id": ids.result(message["tool_call_id"])}
+    return _with_calls(message, lambda _, call: {"id": ids.call(call["id"])})
+
+
+class _Ids:
+    """The ids of a list's calls, each mapped once; a result belongs to the latest call of its id."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._seen: Counter[str] = Counter()
+        self._latest: dict[str, str] = {}
+
+    def call(self, id_: str) -> str:
+        times = self._seen[id_]
+        self._seen[id_] += 1
+        self._latest[id_] = mapped_id(self._pattern, id_ if not times else f"{id_}-{times}")
+        return self._latest[id_]
+
+    def result(self, id_: str) -> str:
+        return self._latest.get(id_) or mapped_id(self._pattern, id_)
+
+
+# --- Messages --------------------------------------------------------------------------------------------
+
+
+def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learned) -> list[Json]:
+    loop = _loop(messages)
+    ids = _Ids(row.ids)
+    found: list[Json] = []
+    for at, message in enumerate(messages):
+        if not isinstance(message["content"], list):
+            found.append(dict(message))
+            continue
+        content = [_with_block_id(block, ids) for block in message["content"]]
+        if learned.bare or (row.bound and at < loop):
+            content = [block for block in content if block["type"] not in THINKING]
+        if _lacks_thinking(row, message["role"], content):
+            content = [row.stand_in, *content]
+        if content:
+            found.append({**message, "content": content})
+    return found
+
+
+def _with_block_id(block: Json, ids: _Ids) -> Json:
+    match block["type"]:
+        case "tool_use":
+            return {**block, "id": ids.call(block["id"])}
+        case "tool_result":
+            return {**block, "tool_use_id": ids.result(block["tool_use_id"])}
+    return block
+
+
+def _lacks_thinking(row: ModelRow, role: str, content: Sequence[Json]) -> bool:
+    kinds = {block["type"] for block in content}
+    return role == "assistant" and row.returned == "calls" and "tool_use" in kinds and kinds.isdisjoint(THINKING)
+
+
+def _loop(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Return where the open tool loop begins: after the newest message in which the user says something."""
+    for at in range(len(messages) - 1, -1, -1):
+        content = messages[at]["content"]
+        blocks = content if isinstance(content, list) else [{"type": "text"}]
+        says = messages[at]["role"] == "user" and not any(block["type"] == "tool_result" for block in blocks)
+        if says and (at < len(messages) - 1 or at == 0 or messages[at - 1]["role"] == "assistant"):
+            return at
+    return 0
+
+
+def _netted(row: ModelRow, body: Json) -> Json:
+    """Let an API that binds reasoning to what precedes it drop what is out of place, where it would refuse it."""
+    thinking = body.get("thinking")
+    kind = thinking.get("type") if isinstance(thinking, Mapping) else "adaptive"
+    if not row.bound or kind != "adaptive":
+        return body
+    given = thinking if isinstance(thinking, Mapping) else {}
+    net = {"prefix_mismatch_behavior": "drop_block"}
+    return {**body, "thinking": {"type": "adaptive", **given, "block_binding": net}}

@@ -1,0 +1,184 @@
+"""The table of everything in which model APIs differ. Its rows are data: ``models.json``, and what a deployment adds.
+
+A row holds for the models whose names begin with one of its ``prefixes`` (the longest wins), or for an API at one of
+its ``urls``. No other code names a vendor. A model that no row names follows the general rule, which is the row with
+nothing in it: carry what came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from importlib.resources import files
+from typing import Any, Literal, get_args, get_type_hints
+
+Returned = Literal["came", "none", "first", "calls", "turns"]
+CacheKind = Literal["none", "prefix", "units", "breakpoints", "marks"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCache:
+    """How an API's prompt cache works. Prices are parts of the price of uncached input."""
+
+    kind: CacheKind = "prefix"
+    mark: str = ""
+    """The member that marks a block."""
+    marks_max: int = 0
+    least: int = 0
+    """Tokens of the shortest prefix that is cached."""
+    step: int = 1
+    read: float = 1.0
+    write: float = 1.0
+    key: str = ""
+    """The request's member that names the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """What one family of models wants. The defaults are the general rule."""
+
+    prefixes: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    """Parts of base URLs."""
+    reasoning: str | None = None
+    """Where an answer has its reasoning: a member of the message, ``tool_calls.<member>`` of its calls, ``content``
+    (a list of chunks), ``<tag>`` (in the text), ``thinking`` (blocks of Messages), or "" for nowhere. None: unknown.
+    """
+    returned: Returned = "came"
+    """The answers that must have it in later requests: those with calls, all answers of a turn with calls, the first
+    call of each answer. ``came``: it may be sent back.
+    """
+    stand_in: Any = None
+    """What takes its place once it is condensed, or where another model answered."""
+    bound: bool = False
+    """Reasoning is only valid behind an unchanged beginning."""
+    forbidden: tuple[str, ...] = ()
+    """Members of an assistant's message that are refused."""
+    only: tuple[str, ...] = ()
+    """The only members that an assistant's message can have; empty: any."""
+    parameters: tuple[str, ...] = ()
+    """The only members that a request can have; empty: any."""
+    ids: str = ""
+    """Pattern of a call's id; empty: any."""
+    null: bool = True
+    """Whether the content beside calls can be null."""
+    lists: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")
+    """Roles whose content can be a list of parts."""
+    alternate: bool = False
+    """User and assistant must alternate."""
+    system: Literal["any", "one"] = "any"
+    developer: bool = True
+    user_needed: bool = False
+    limit: Literal["", "max_tokens", "max_completion_tokens"] = ""
+    """The only name of the answer's limit that is taken; empty: either."""
+    temperature: Literal["any", "one", "default", "positive"] = "any"
+    choices: tuple[str, ...] = ()
+    """Kinds of ``tool_choice`` that are taken; empty: all."""
+    choices_thinking: tuple[str, ...] = ()
+    """Those that are taken while the model thinks."""
+    formats: tuple[str, ...] = ()
+    """Types of ``response_format`` that are taken; empty: all."""
+    off: Mapping[str, Any] | None = None
+    """Members of a request that turn thinking off; None: it cannot be."""
+    down: Mapping[str, Any] | None = None
+    """Members that turn it down."""
+    unstreamed: Mapping[str, Any] | None = None
+    """Members that a request must have whose answer is not streamed."""
+    window: int | None = None
+    """Tokens of the context window."""
+    output: int | None = None
+    """Tokens of the longest answer."""
+    cache: PromptCache = field(default_factory=PromptCache)
+
+
+GENERAL = ModelRow()
+_OBJECTS = frozenset({"off", "down", "unstreamed"})
+_FREE = frozenset({"stand_in"})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTable:
+    """The rows by name."""
+
+    rows: Mapping[str, ModelRow]
+
+    def row(self, model: str, base_url: str = "") -> ModelRow:
+        """Return the row of a model: that of its API's address, else that of the longest prefix of its name."""
+        at = next((row for row in self.rows.values() for url in row.urls if url in base_url), None)
+        return at or next(iter(self._named(model)), GENERAL)
+
+    def window(self, model: str) -> int | None:
+        """Return the context window of a known model, or None. A gateway's prefix ("openai/gpt-4o") is passed over."""
+        return next((row.window for row in self._named(model) if row.window is not None), None)
+
+    def _named(self, model: str) -> list[ModelRow]:
+        """Return the rows of a name as it is, then of the name without a gateway's prefix."""
+        whole = model.strip().lower()
+        found = [self._longest(name) for name in dict.fromkeys((whole, whole.rsplit("/", 1)[-1]))]
+        return [row for row in found if row is not None]
+
+    def _longest(self, name: str) -> ModelRow | None:
+        found = [(len(p), row) for row in self.rows.values() for p in row.prefixes if name.startswith(p)]
+        return max(found, key=lambda pair: pair[0])[1] if found else None
+
+    def extended(self, text: str) -> ModelTable:
+        """Return the table with the rows of a JSON object, which has the shape of ``models.json``. Raises ValueError.
+
+        A row replaces the one of its name; among prefixes of equal length the last row wins.
+        """
+        try:
+            given = json.loads(text or "{}")
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            raise ValueError("it must be a JSON object of rows by name")  # noqa: TRY004
+        rows = {**self.rows}
+        for name, members in given.items():
+            row = _row(name, members, rows)
+            rows = {name: row, **{other: known for other, known in rows.items() if other != name}}
+        return ModelTable(rows)
+
+
+def _row(name: str, members: Any, rows: Mapping[str, ModelRow]) -> ModelRow:
+    """Read a row. ``like`` names the row that has what it leaves out, but for the names and addresses."""
+    if not isinstance(members, dict):
+        raise ValueError(f"the row {name!r} must be an object")  # noqa: TRY004
+    own = {member: value for member, value in members.items() if member != "like"}
+    like = members.get("like")
+    if like is not None and like not in rows:
+        raise ValueError(f"the row {name!r} is like {like!r}, which is no row")
+    base = rows[like] if like is not None else GENERAL
+    kept = {member.name: getattr(base, member.name) for member in fields(ModelRow)}
+    return ModelRow(**{**kept, "prefixes": (), "urls": (), **_members(f"the row {name!r}", ModelRow, own)})
+
+
+def _members(owner: str, kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    if unknown := sorted(set(given) - set(hints)):
+        raise ValueError(f"{owner} has the unknown member {unknown[0]!r}; it can have {', '.join(hints)}")
+    return {member: _value(f"`{member}` of {owner}", member, hints[member], given[member]) for member in given}
+
+
+def _value(where: str, member: str, hint: Any, value: Any) -> Any:
+    options = get_args(hint)
+    if member in _FREE:
+        return value
+    if member == "cache" and isinstance(value, dict):
+        return PromptCache(**_members(where, PromptCache, value))
+    if member in _OBJECTS:
+        valid = value is None or isinstance(value, dict)
+    elif Ellipsis in options:
+        valid = isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+        value = tuple(item.lower() if member == "prefixes" else item for item in value) if valid else value
+    elif options and all(isinstance(option, str) for option in options):
+        valid = value in options
+    else:
+        kinds = tuple(kind for kind in (options or (hint,)) if isinstance(kind, type))
+        valid = type(value) in kinds or (float in kinds and type(value) is int)
+    if not valid:
+        raise ValueError(f"{where} cannot be {json.dumps(value)}")
+    return value
+
+
+TABLE = ModelTable({}).extended(files("app.core").joinpath("models.json").read_text("utf-8"))

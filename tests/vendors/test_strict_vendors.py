@@ -1,0 +1,112 @@
+"""Every model API, as strict as it is, before clients of every dialect."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.vendors.agents import Agent
+from tests.vendors.strict_vendors import ROWS
+from tests.vendors.strict_vendors import row as strict_row
+
+NAMED = list(ROWS)
+
+TURNS = {
+    "text": ["hello", "and again"],
+    "own tool": ["[[call weather {}]]", "hello"],
+    "recall tool": ['[[call search_memories {"query": "harbour"}]]', "hello"],
+    "parallel": ['[[calls weather {"city": "a"} | weather {"city": "b"}]]', "hello"],
+    "both": ['[[calls weather {"city": "a"} | search_memories {"query": "b"}]]', "hello"],
+    "chain": ["[[chain weather 3]]", "[[call weather {}]]"],
+}
+FAST = ("own tool", "both")
+
+
+def cells(kinds: object) -> list[tuple[str, str, str, bool]]:
+    chosen = [kind for kind in TURNS if kind in kinds]  # type: ignore[operator]
+    return [
+        (row, client, kind, streams)
+        for row in NAMED
+        for client in ("chat", "messages", "responses")
+        for kind in chosen
+        for streams in (False, True)
+    ]
+
+
+def converse(before: dict[str, str], row: str, client: str, kind: str, *, streams: bool) -> None:
+    model = (ROWS[row]["models"] or ("x",))[0]
+    agent = Agent(client, before[ROWS[row]["dialect"]], model, f"c-{uuid.uuid4().hex}", streams)
+    for text in TURNS[kind]:
+        assert agent.asks(text).startswith("Answer")
+
+
+@pytest.mark.parametrize(("row", "client", "kind", "streams"), cells(FAST))
+def test_a_turn_with_tools_passes_every_api(
+    before: dict[str, str], row: str, client: str, kind: str, *, streams: bool
+) -> None:
+    converse(before, row, client, kind, streams=streams)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("row", "client", "kind", "streams"), cells(set(TURNS) - set(FAST)))
+def test_every_other_turn_passes_every_api(
+    before: dict[str, str], row: str, client: str, kind: str, *, streams: bool
+) -> None:
+    converse(before, row, client, kind, streams=streams)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["chat", "messages", "responses"])
+@pytest.mark.parametrize("row", NAMED)
+def test_a_condensed_conversation_passes_every_api(before: dict[str, str], row: str, client: str) -> None:
+    model = (ROWS[row]["models"] or ("x",))[0]
+    url = before[ROWS[row]["dialect"]]
+    agent = Agent(client, url, model, f"c-{uuid.uuid4().hex}", streams=False, budget=4000)
+    for number in range(14):
+        assert agent.asks(f"[[call weather {{}}]] {number} " + "of the harbour and its weather " * 25)
+
+
+CHANGES = [("deepseek", "kimi"), ("kimi", "mistral"), ("gemini", "groq"), ("mistral", "gemini"), ("groq", "deepseek"),
+           ("mimo", "openai"), ("openrouter", "minimax-m2"), ("minimax-m2", "ollama"), ("anthropic", "anthropic-5.5"),
+           ("kimi-coding", "anthropic"), ("openai-responses", "grok-responses"), ("llamacpp", "mimo")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), CHANGES)
+def test_a_conversation_changes_its_model(before: dict[str, str], one: str, other: str) -> None:
+    dialect = ROWS[one]["dialect"]
+    agent = Agent("chat", before[dialect], ROWS[one]["models"][0], f"c-{uuid.uuid4().hex}", streams=True)
+    agent.asks("[[call weather {}]]")
+    agent.model = ROWS[other]["models"][0]
+    assert agent.asks("[[call weather {}]]").startswith("Answer")
+    agent.model = ROWS[one]["models"][0]
+    assert agent.asks("and now?").startswith("Answer")
+
+
+INVENTED: dict[str, dict[str, Any]] = {
+    "trail": {"gives": "thought_trail", "needs": "calls", "thinks": True},
+    "log": {"gives": "details", "details": "inner_log", "needs": "details", "thinks": True, "sealed": True},
+    "sealed-calls": {"gives": "signature", "needs": "first", "thinks": True, "sealed": True, "blank": False,
+                     "seal": ("proof", "acme", "seal")},
+    "bounded": {"limit": "max_completion_tokens"},
+    "closed": {"closed": {"role", "content", "tool_calls"}, "gives": "musings", "thinks": True},
+    "without-null": {"null": False},
+    "short-ids": {"ids": "[a-z0-9]{9}"},
+    "alternating": {"alternate": True, "system": "one"},
+    "few-parameters": {"params": {"model", "messages", "stream", "tools", "max_tokens"}},
+}  # fmt: skip
+for _name, _rules in INVENTED.items():
+    strict_row(f"invented-{_name}", f"zz-{_name}", like="openai", **_rules)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("client", ["chat", "messages", "responses"])
+@pytest.mark.parametrize("name", list(INVENTED))
+def test_an_api_that_no_row_names_is_carried_what_it_gave(
+    before: dict[str, str], name: str, client: str, *, streams: bool
+) -> None:
+    for texts in TURNS.values():
+        agent = Agent(client, before["chat"], f"zz-{name}", f"c-{uuid.uuid4().hex}", streams)
+        for text in texts:
+            assert agent.asks(text).startswith("Answer")
