@@ -105,8 +105,9 @@ openapi: $(DEV) ## Write the OpenAPI document to openapi/openapi.json
 	@mkdir -p openapi
 	$(BIN)/quire openapi > openapi/openapi.json
 
-sbom: $(DEV) ## Write the bill of materials to deploy/sbom.json
-	$(BIN)/python docs/make_sbom.py
+sbom: $(DEV) ## Write the bill of materials of a release to dist/sbom.json
+	@mkdir -p $(DIST)
+	$(BIN)/python docs/make_sbom.py > $(DIST)/sbom.json
 
 wheel: $(DEV) ## Build the wheel of the newest commit, the same bytes each time, in dist/
 	rm -rf build/checkout && mkdir -p build/checkout

@@ -1,4 +1,4 @@
-"""Write the bill of materials of a running Quire to deploy/sbom.json: `make sbom`.
+"""Print the bill of materials of a running Quire, made for each release: `make sbom`.
 
 CycloneDX, from requirements.txt (its hashes hold each file to what was locked) and the licences that the installed
 packages declare. The same input gives the same bytes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageMetadata, metadata
 from pathlib import Path
@@ -21,7 +22,6 @@ from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
 ROOT = Path(__file__).parents[1]
-BILL = ROOT / "deploy" / "sbom.json"
 SPDX = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
@@ -79,4 +79,4 @@ def written() -> str:
 
 
 if __name__ == "__main__":
-    BILL.write_text(written(), "utf-8")
+    sys.stdout.write(written())

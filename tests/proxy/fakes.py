@@ -69,7 +69,7 @@ class FakeApi:
             if refusal is not None:
                 events = [events[0], refusal.body]
             if not body.get("stream"):
-                return JSONResponse(whole)
+                return JSONResponse(whole, headers={"request-id": "req_upstream"})
             if reply == "cut":
                 events = events[: len(events) // 2]
             return StreamingResponse(_sent(events), media_type="text/event-stream")

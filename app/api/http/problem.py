@@ -56,6 +56,12 @@ MESSAGES = "/v1/messages"
 """Anthropic's clients read the id of a request from a header without the X-."""
 
 
+def _lacks_id(scope: Scope, message: Message) -> bool:
+    """A passed-through answer keeps the upstream's id."""
+    is_there = any(name.lower() == b"request-id" for name, _ in message.get("headers", ()))
+    return scope["path"].startswith(MESSAGES) and not is_there
+
+
 def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
     """Make every error of the app a problem, and give every response an X-Request-Id."""
 
@@ -100,7 +106,7 @@ class RequestId:
                 message["headers"] = [
                     *message.get("headers", ()),
                     (b"x-request-id", request_id.encode()),
-                    *(((b"request-id", request_id.encode()),) if scope["path"].startswith(MESSAGES) else ()),
+                    *(((b"request-id", request_id.encode()),) if _lacks_id(scope, message) else ()),
                     *((name.lower().encode(), value.encode()) for name, value in more.items()),
                 ]
             await send(message)

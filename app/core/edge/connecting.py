@@ -88,8 +88,11 @@ def base_url(client: Client, target: Target) -> str:
             return f"export ANTHROPIC_BASE_URL={target.url}\n"
         case "codex":
             return (
-                'model_provider = "quire"\n\n[model_providers.quire]\nname = "Quire"\n'
-                f'base_url = {json.dumps(f"{target.url}/v1")}\nwire_api = "responses"\nenv_key = "{KEY_VARIABLE}"\n'
+                "# At the top of ~/.codex/config.toml:\n"
+                'model_provider = "quire"\nmodel_providers.quire.name = "Quire"\n'
+                f"model_providers.quire.base_url = {json.dumps(f'{target.url}/v1')}\n"
+                'model_providers.quire.wire_api = "responses"\n'
+                f'model_providers.quire.env_key = "{KEY_VARIABLE}"\n'
             )
         case "cursor" | "cline":
             return f"OpenAI base URL: {target.url}/v1\n"
