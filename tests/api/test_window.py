@@ -226,6 +226,18 @@ def test_a_window_of_nothing_is_empty(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("query", ["xylophone quasar", "q"])
+def test_a_query_that_finds_nothing_leaves_the_window_as_it_is(seeded: httpx.Client, query: str, form: str) -> None:
+    plain = window(seeded, "c", budget=2000, format=form)
+    assert plain["epoch"] > 0
+    assert window(seeded, "c", budget=2000, format=form, query=query) == plain
+    missing = window(seeded, "c", budget=2000, format=form, query=query, pages="99")
+    assert missing["messages"] == plain["messages"]
+    assert "page_not_found" in [warning["code"] for warning in missing["warnings"]]
+    assert window(seeded, "c", budget=2000, format=form) == plain
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
 def test_no_model_is_sent_nul_wherever_it_was_said(client: httpx.Client, form: str) -> None:
     for n in range(12):
         append(client, "c", [user(f"tea\x00house {n}"), *turn(n), result("nobody's", f"tea\x00leaf {n}")])

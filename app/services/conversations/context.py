@@ -46,13 +46,26 @@ LAG_MESSAGES_MAX = 10
 """How far the model's texts can lag behind before a window warns of it."""
 
 
-async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
-    """Return the assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works."""
+async def context(
+    runtime: Runtime,
+    tenant: UUID,
+    conversation_id: str,
+    request: ContextRequest,
+    searched: tuple[WindowWarning, ...] = (),
+) -> Context:
+    """Return the assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works.
+
+    ``searched``: warnings of a search that found nothing, to be told with the window.
+    """
     key = _memory_key(tenant, conversation_id, request)
     cached = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, cached) if cached else None
     if cached is not None and parts is not None:
-        if cached.context is not None and parts.conversation == cached.parts.conversation and not request.asks_for_tail:
+        if (
+            cached.context is not None
+            and parts.conversation == cached.parts.conversation
+            and not (request.asks_for_tail or searched)
+        ):
             runtime.metrics.window(cached.context.window.ledger.total, cached.context.window.ledger.full_history)
             return cached.context
         remembered: FoundEpoch | None = FoundEpoch(parts.conversation.uid, cached.available, cached.epoch)
@@ -60,9 +73,9 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
         remembered = runtime.caches.epochs.get(key)
         parts = await _read(runtime, tenant, conversation_id, request, remembered)
     try:
-        return await _with_tools(runtime, tenant, parts, request, key, remembered, offered=True)
+        return await _with_tools(runtime, tenant, parts, request, key, remembered, searched, offered=True)
     except errors.BudgetTooSmall:
-        return await _with_tools(runtime, tenant, parts, request, key, remembered, offered=False)
+        return await _with_tools(runtime, tenant, parts, request, key, remembered, searched, offered=False)
 
 
 async def _continued(
@@ -116,6 +129,7 @@ async def _with_tools(
     request: ContextRequest,
     key: tuple[object, ...],
     remembered: FoundEpoch | None,
+    searched: tuple[WindowWarning, ...],
     *,
     offered: bool,
 ) -> Context:
@@ -127,7 +141,12 @@ async def _with_tools(
     window = assemble(epoch, parts.items, target.fixed, target.budget, conversation.totals, target.token_percent)
     window = await _with_fresh(runtime, tenant, conversation, window)
     tail, warnings = await gather(runtime, tenant, conversation, request, target.policy, window, language)
+    if request.takes_query_share and not tail:  # nothing found: the body need not give way
+        return await context(
+            runtime, tenant, conversation.id, replace(request, query=None, load=(), pages=()), warnings
+        )
     window = with_tail(window, tail)
+    warnings += searched
     warnings += _warnings(runtime, conversation, request, offered=offered)
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
@@ -146,7 +165,7 @@ async def _with_tools(
         rendered = fitted_window(rendered, runtime.defaults.models, request.model or conversation.model or "", form)
     runtime.metrics.window(window.ledger.total, window.ledger.full_history)
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
-    whole = None if request.asks_for_tail else rendered
+    whole = None if request.asks_for_tail or searched else rendered
     size = KEPT_FORMS * len(rendered.body)
     runtime.caches.keep_window(key, KeptWindow(own, epoch, target.shares.available, whole, size))
     return rendered
