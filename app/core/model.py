@@ -224,7 +224,7 @@ class Head:
     notes_left_out: int = 0
     """Standing notes for which there was no room."""
     days: tuple[Day, ...] = ()
-    """The date lines of the condensed zone, which are frozen with the head. Heads of earlier versions have none."""
+    """The date lines of the condensed zone, which are frozen with the head."""
 
     @property
     def tokens(self) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
-HEAD = "0019"
+HEAD = "0001"
 """The newest migration; a test compares it with the scripts."""
 SCRIPTS = Path(__file__).parent / "migrations"
 

@@ -58,7 +58,7 @@ def said(what: str, language: Language) -> str:
 
 
 def as_sizes(given: Mapping[str, Any], messages: int) -> Mapping[str, Any]:
-    """Return an expansion's arguments with ``messages``, its earlier argument (how many more), as the size wanted."""
+    """Return an expansion's arguments with ``messages``, its second form (how many more), as the size wanted."""
     more = given.get("messages")
     if not isinstance(more, int) or "requested_size" in given:
         return given

@@ -38,10 +38,6 @@ def read(tool: Tool, given: Mapping[str, Any], language: Language, *, is_strict:
     argument that the tool does not have.
     """
     names = {argument.name for argument in tool.arguments}
-    formerly = {argument.formerly: argument.name for argument in tool.arguments if argument.formerly}
-    given = {name: value for name, value in given.items() if name not in formerly} | {
-        new: given[old] for old, new in formerly.items() if old in given and new not in given
-    }
     if names >= {"offset", "length"} and "range" in given:
         given = _without_range(given, language)
     if names >= {"query", "queries"} and given.get("query") in (None, ""):

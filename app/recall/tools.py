@@ -47,8 +47,6 @@ class Argument:
     """The largest value of a number, characters of a text, or items of a list."""
     choices: tuple[str, ...] = ()
     in_window: bool = True
-    formerly: str = ""
-    """A name under which it is accepted too."""
 
     def schema(self, language: Language) -> dict[str, Any]:
         """Return the JSON schema with every limit."""
@@ -241,9 +239,9 @@ EXTRACT_SEARCH_KEYWORDS = Tool(
     "The words of a question that are worth searching for, with type and weight; with an LLM, an expanded query too.",
     "提取问题中值得搜索的关键词及其类型和权重；有 LLM 时还给出扩展后的查询。",
     (
-        Argument("query", "string", required=True, minimum=1, maximum=TEXT_MAX, formerly="text"),
+        Argument("query", "string", required=True, minimum=1, maximum=TEXT_MAX),
         Argument("context", "string", "what was said around it", "上下文", maximum=TEXT_MAX),
-        Argument("max_keywords", "integer", minimum=1, maximum=30, formerly="limit"),
+        Argument("max_keywords", "integer", minimum=1, maximum=30),
     ),
 )
 REMEMBER = Tool(

@@ -226,10 +226,9 @@ def _item(values: Sequence[Any]) -> Item:
 
 def read_head(text: str) -> Head:
     values = json.loads(text)
-    values.pop("indexed_through_page", None)  # in heads of earlier versions
     values["listed"] = tuple(values["listed"])
     values["chapters"] = tuple(tuple(chapter) for chapter in values["chapters"])
-    values["days"] = tuple(Day(*day) for day in values.get("days", ()))
+    values["days"] = tuple(Day(*day) for day in values["days"])
     return Head(**values)
 
 
@@ -294,7 +293,7 @@ async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: 
 
 
 # An epoch, which its conversation is in from now on. Epochs with larger numbers were made by other rules: under other
-# settings, or by an earlier version of Quire.
+# settings.
 STORE_EPOCH = f"""
 WITH c AS (
   UPDATE conversations SET epoch = $3::bigint WHERE tenant_id = $1 AND id = $2 RETURNING id

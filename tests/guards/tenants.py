@@ -137,7 +137,7 @@ async def fill(
     INSERT INTO epochs (tenant_id, conversation_id, number, available, condensed_from, verbatim_from, pinned, head_room,
                         full_until, pages_until, generation, trigger_page, revision, half_mark, head)
     SELECT tenant_id, id, 0, 4000, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, full_total + 1000,
-           last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[]}}' FROM conversations
+           last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
     learnt = ("page_index", "topic_mentions", "summaries")
     for table in ("conversations", "messages", "pages", "recalls", "epochs", *learnt) if analyze else ():

@@ -1,11 +1,11 @@
-"""Arguments under their present and their earlier names, and what they give."""
+"""Arguments under a second name, and what they give."""
 
 import httpx
 import pytest
 
 from app.core.model import Language
 from app.recall import agent, tools
-from app.recall.arguments import Mistake, read
+from app.recall.arguments import read
 from tests.api.kit import Json, append, ok, problem, user
 from tests.providers.fake_openai import FakeOpenAI
 from tests.recall.test_agent import BEES, calls, handoff, llm, recalled, script, tell, thinking  # noqa: F401 - fixtures
@@ -15,12 +15,7 @@ QUESTION = "Which oolong did I order from Hangzhou with ORD-2931?"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_earlier_names_are_read_as_the_present_ones(language: Language) -> None:
-    extract = tools.EXTRACT_SEARCH_KEYWORDS
-    assert read(extract, {"text": "tea", "limit": "3"}, language) == {"query": "tea", "max_keywords": 3}
-    assert read(extract, {"query": "tea", "text": "no"}, language) == {"query": "tea"}
-    with pytest.raises(Mistake):
-        read(extract, {"limit": 3}, language)
+def test_a_second_name_is_read_as_the_first(language: Language) -> None:
     remembered = read(tools.REMEMBER, {"content": "x", "memory_type": "user_preference"}, language)
     assert remembered["memory_type"] == "preference"
     assert agent.as_sizes({"messages": 7}, 5) == {"requested_size": 12}

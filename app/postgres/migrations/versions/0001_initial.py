@@ -1,0 +1,480 @@
+"""The schema of Quire 0.1.
+
+Revision: 0001
+Follows: nothing
+"""
+
+import sqlalchemy as sa
+from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
+
+from alembic import op
+
+revision: str = '0001'
+down_revision: str | None = None
+branch_labels: None = None
+depends_on: None = None
+
+TENANT = "nullif(current_setting('app.tenant', true), '')::uuid"
+"""A setting that was local to an earlier transaction reads as an empty string, not as null."""
+TABLES = (
+    "archive_contents",
+    "conversations",
+    "embedding_models",
+    "idempotency",
+    "spending",
+    "tenants",
+    "archives",
+    "chapters",
+    "conversation_spending",
+    "epochs",
+    "keys",
+    "messages",
+    "notes",
+    "page_index",
+    "pages",
+    "proxied_requests",
+    "recalls",
+    "summaries",
+    "topic_mentions",
+    "work",
+    "memories",
+    "embeddings",
+    "unembedded",
+)
+GROWING = ("messages", "memories", "embeddings")
+
+
+def _isolate(table: str) -> None:
+    """Rows of the transaction's tenant only, for the owner too; no tenant, no rows."""
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    op.execute(f"CREATE POLICY tenant ON {table} USING (tenant_id = {TENANT}) WITH CHECK (tenant_id = {TENANT})")
+
+
+def upgrade() -> None:
+    """One statement for each `op.execute`."""
+    op.create_table('archive_contents',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('scope', sa.Text(collation='C'), nullable=False, comment='u:user, or c:conversation where there is none'),
+    sa.Column('digest', sa.LargeBinary(), nullable=False, comment='SHA-256 of the content'),
+    sa.Column('content', sa.Text(), nullable=False),
+    sa.Column('nul_offsets', sa.ARRAY(sa.Integer()), server_default=sa.text("'{}'"), nullable=False),
+    sa.Column('length', sa.Integer(), nullable=False),
+    sa.Column('tokens', sa.Integer(), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'scope', 'digest', name=op.f('archive_contents_pkey'))
+    )
+    op.create_table('conversations',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Text(collation='C'), nullable=False),
+    sa.Column('uid', sa.Uuid(), nullable=False, comment='tells a conversation from an erased one of the same id'),
+    sa.Column('user_id', sa.Text(collation='C'), nullable=True),
+    sa.Column('title', sa.Text(), nullable=True),
+    sa.Column('system', sa.Text(), nullable=True),
+    sa.Column('model', sa.Text(), nullable=True),
+    sa.Column('budget', sa.Integer(), nullable=True),
+    sa.Column('policy', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment='overrides of paging settings, JSON'),
+    sa.Column('metadata', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment="the caller's own, JSON"),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('updated_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False, comment='last activity'),
+    sa.Column('version', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='bumped by all that an append reads'),
+    sa.Column('last_seq', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('last_page', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('user_seq', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('prompt_through', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('open_group', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('open_calls', sa.Text(), server_default=sa.text("'[]'"), nullable=False, comment='calls without a result, JSON'),
+    sa.Column('full_total', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('short_total', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('history_total', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('prompt_tokens', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('system_tokens', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('token_percent', sa.SmallInteger(), server_default=sa.text("'100'"), nullable=False, comment='tokens that its model makes of a hundred of ours'),
+    sa.Column('language', sa.Text(), nullable=True, comment="of Quire's own words in its windows: zh or en, from the first user message on"),
+    sa.Column('revision', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='counts what a head may quote'),
+    sa.Column('generation', sa.BigInteger(), server_default=sa.text('0'), nullable=False, comment='grows when the past is changed'),
+    sa.Column('epoch', sa.BigInteger(), server_default=sa.text('0'), nullable=False, comment="number of the own budget's epoch"),
+    sa.Column('indexed_through', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='all pages up to it are indexed'),
+    sa.Column('summary_through', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='what the newest summary covers'),
+    sa.Column('pruned_through', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='messages up to it are kept as marks and in search only'),
+    sa.Column('chain', sa.LargeBinary(), nullable=True, comment='after its last message; null: not known yet'),
+    sa.Column('asked', sa.LargeBinary(), nullable=True, comment='the chain where the newest request through the proxy ended'),
+    sa.Column('answered', sa.LargeBinary(), nullable=True, comment='the chain after the first answer that the proxy gave'),
+    sa.Column('said_at', sa.DateTime(timezone=True), nullable=True, comment="the newest of its messages'; null: none has any"),
+    sa.Column('chaptered_through', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('asked_from', sa.Integer(), nullable=True, comment='where the unanswered question to the proxy begins; null: there is none'),
+    sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment="the model's API refused that question for good"),
+    sa.Column('has_earlier', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='its user had other conversations when it began'),
+    sa.CheckConstraint('char_length(id) BETWEEN 1 AND 128', name=op.f('conversations_id_length_check')),
+    sa.CheckConstraint('last_seq >= 0 AND last_page >= 0', name=op.f('conversations_counts_check')),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('conversations_pkey'))
+    )
+    op.create_index('conversations_asked_idx', 'conversations', ['tenant_id', 'user_id', 'asked', 'updated_at'], unique=False, postgresql_where=sa.text('asked IS NOT NULL'))
+    op.create_index('conversations_chain_idx', 'conversations', ['tenant_id', 'user_id', 'chain', 'updated_at'], unique=False, postgresql_where=sa.text('answered IS NOT NULL'))
+    op.create_index('conversations_recent_idx', 'conversations', ['tenant_id', 'updated_at', 'uid'], unique=False)
+    op.create_index('conversations_user_recent_idx', 'conversations', ['tenant_id', 'user_id', 'updated_at', 'uid'], unique=False)
+    op.create_table('embedding_models',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False, comment='uuid5 of name and dimensions'),
+    sa.Column('name', sa.Text(), nullable=False),
+    sa.Column('dimensions', sa.Integer(), nullable=False, comment='as the model gives them; wider ones are kept reduced'),
+    sa.Column('is_current', sa.Boolean(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('embedding_models_pkey'))
+    )
+    op.create_table('idempotency',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('key', sa.Text(collation='C'), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=False, comment='SHA-256 of the request'),
+    sa.Column('response', sa.Text(), nullable=False),
+    sa.Column('owner', sa.Uuid(), server_default=sa.text("'00000000-0000-0000-0000-000000000000'"), nullable=False, comment='hash of the one scope that it may speak of; zeros: not known'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint('char_length(key) BETWEEN 1 AND 255', name=op.f('idempotency_key_length_check')),
+    sa.PrimaryKeyConstraint('tenant_id', 'key', name=op.f('idempotency_pkey'))
+    )
+    op.create_index('idempotency_created_idx', 'idempotency', ['tenant_id', 'created_at'], unique=False)
+    op.create_index('idempotency_owner_idx', 'idempotency', ['tenant_id', 'owner', 'key'], unique=False)
+    op.create_table('spending',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('day', sa.Date(), nullable=False),
+    sa.Column('kind', sa.Text(), nullable=False, comment='of the work that it was spent on'),
+    sa.Column('calls', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('prompt_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('completion_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'day', 'kind', name=op.f('spending_pkey'))
+    )
+    op.create_table('tenants',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('name', sa.Text(), nullable=False),
+    sa.Column('keyed_at', sa.DateTime(timezone=True), nullable=True, comment='since when callers need a key; never unset'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint('char_length(name) BETWEEN 1 AND 200', name=op.f('tenants_name_length_check')),
+    sa.PrimaryKeyConstraint('tenant_id', name=op.f('tenants_pkey'))
+    )
+    op.create_table('archives',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('scope', sa.Text(collation='C'), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=False),
+    sa.Column('user_id', sa.Text(collation='C'), nullable=True),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=True),
+    sa.Column('seq', sa.Integer(), nullable=True),
+    sa.Column('tool_name', sa.Text(), nullable=False),
+    sa.Column('tool_input', sa.Text(), nullable=False),
+    sa.Column('query_summary', sa.Text(), nullable=False),
+    sa.Column('result_summary', sa.Text(), nullable=False),
+    sa.Column('key_terms', sa.ARRAY(sa.Text()), nullable=False),
+    sa.Column('sources', sa.ARRAY(sa.Text()), nullable=False),
+    sa.Column('placeholder', sa.Text(), nullable=False),
+    sa.Column('language', sa.Text(), nullable=False),
+    sa.Column('expires_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('parts', sa.Text(), nullable=True, comment="what matters of it to its page's question, the best first, as JSON; null: not chosen"),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='archives_conversation_fkey', ondelete='CASCADE'),
+    sa.ForeignKeyConstraint(['tenant_id', 'scope', 'digest'], ['archive_contents.tenant_id', 'archive_contents.scope', 'archive_contents.digest'], name='archives_content_fkey'),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('archives_pkey'))
+    )
+    op.create_index('archives_content_idx', 'archives', ['tenant_id', 'scope', 'digest'], unique=False)
+    op.create_index('archives_conversation_idx', 'archives', ['tenant_id', 'conversation_id', 'id'], unique=False)
+    op.create_index('archives_place_idx', 'archives', ['tenant_id', 'conversation_id', 'seq'], unique=False)
+    op.create_index('archives_scope_idx', 'archives', ['tenant_id', 'scope', 'id'], unique=False)
+    op.create_table('chapters',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('level', sa.SmallInteger(), nullable=False, comment='1: a chapter; more: a volume of those one level below'),
+    sa.Column('first_page', sa.Integer(), nullable=False),
+    sa.Column('last_page', sa.Integer(), nullable=False),
+    sa.Column('at_page', sa.Integer(), nullable=False, comment='opened when it closed; heads made before do not know it'),
+    sa.Column('terms', sa.ARRAY(sa.Text()), nullable=False, comment='what tells it from the others, the best first'),
+    sa.Column('line', sa.Text(), nullable=False),
+    sa.Column('line_tokens', sa.Integer(), nullable=False),
+    sa.Column('sentence', sa.Text(), nullable=False),
+    sa.Column('sentence_tokens', sa.Integer(), nullable=False),
+    sa.Column('first_day', sa.Text(), nullable=False),
+    sa.Column('last_day', sa.Text(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint('level >= 1 AND first_page BETWEEN 1 AND last_page AND last_page < at_page', name=op.f('chapters_place_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='chapters_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'level', 'first_page', name=op.f('chapters_pkey'))
+    )
+    op.create_table('conversation_spending',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('kind', sa.Text(), nullable=False),
+    sa.Column('calls', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('prompt_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('completion_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='conversation_spending_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'kind', name=op.f('conversation_spending_pkey'))
+    )
+    op.create_table('epochs',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('number', sa.BigInteger(), nullable=False),
+    sa.Column('available', sa.Integer(), nullable=False, comment='tokens it was laid out for'),
+    sa.Column('condensed_from', sa.Integer(), nullable=False),
+    sa.Column('verbatim_from', sa.Integer(), nullable=False),
+    sa.Column('pinned', sa.Integer(), nullable=False),
+    sa.Column('head_room', sa.Integer(), nullable=False),
+    sa.Column('full_until', sa.BigInteger(), nullable=False),
+    sa.Column('pages_until', sa.Integer(), nullable=False),
+    sa.Column('generation', sa.BigInteger(), nullable=False),
+    sa.Column('trigger_page', sa.Integer(), nullable=False),
+    sa.Column('revision', sa.Integer(), nullable=False),
+    sa.Column('half_mark', sa.BigInteger(), nullable=False),
+    sa.Column('head', sa.Text(), nullable=False, comment='JSON of a Head'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='epochs_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'number', name=op.f('epochs_pkey'))
+    )
+    op.create_table('keys',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False, comment='the public part; stands in the key'),
+    sa.Column('digest', sa.LargeBinary(), nullable=False, comment='SHA-256 of the secret part'),
+    sa.Column('name', sa.Text(), nullable=False),
+    sa.Column('scopes', sa.ARRAY(sa.Text()), nullable=False),
+    sa.Column('user_id', sa.Text(collation='C'), nullable=True, comment="the one user that it sees; null: all of the tenant's"),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('expires_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('revoked_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('last_used_at', sa.DateTime(timezone=True), nullable=True, comment='to a minute'),
+    sa.CheckConstraint("cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'admin', 'memories:sensitive']", name=op.f('keys_scopes_check')),
+    sa.CheckConstraint('octet_length(digest) = 32', name=op.f('keys_digest_length_check')),
+    sa.ForeignKeyConstraint(['tenant_id'], ['tenants.tenant_id'], name=op.f('keys_tenant_id_fkey')),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('keys_pkey'))
+    )
+    op.create_index('keys_user_idx', 'keys', ['tenant_id', 'user_id', 'id'], unique=False)
+    op.create_table('messages',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('seq', sa.Integer(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('client_id', sa.Text(collation='C'), nullable=True),
+    sa.Column('page', sa.Integer(), nullable=False),
+    sa.Column('user_seq', sa.Integer(), nullable=False),
+    sa.Column('call_group', sa.Integer(), nullable=False),
+    sa.Column('kind', sa.Text(), nullable=False),
+    sa.Column('role', sa.Text(), nullable=False),
+    sa.Column('body', sa.Text(), nullable=False, comment='as sent, canonical JSON; archived text results are left out of it'),
+    sa.Column('view', sa.Text(), nullable=True, comment='as a model sees it; null if that is the body'),
+    sa.Column('short', sa.Text(), nullable=True, comment='condensed; null if that is the view'),
+    sa.Column('loaded', sa.Text(), nullable=True, comment='with what a recall tool brought in'),
+    sa.Column('anthropic', sa.Text(), nullable=True, comment='as sent in Anthropic form'),
+    sa.Column('parts', sa.SmallInteger(), nullable=False, comment='chat messages in view'),
+    sa.Column('calls', sa.SmallInteger(), nullable=False),
+    sa.Column('results', sa.SmallInteger(), nullable=False),
+    sa.Column('full_tokens', sa.Integer(), nullable=False),
+    sa.Column('short_tokens', sa.Integer(), nullable=False),
+    sa.Column('loaded_tokens', sa.Integer(), nullable=False),
+    sa.Column('full_before', sa.BigInteger(), nullable=False),
+    sa.Column('short_before', sa.BigInteger(), nullable=False),
+    sa.Column('line', sa.Text(), nullable=False, comment='its line on the contents page'),
+    sa.Column('line_tokens', sa.Integer(), nullable=False),
+    sa.Column('words', sa.Text(), server_default=sa.text("''"), nullable=False, comment='that can name a subject; for chapters'),
+    sa.Column('archive_ids', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False),
+    sa.Column('revision', sa.Integer(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=True, comment='of what it says: core.sync'),
+    sa.Column('chain', sa.LargeBinary(), nullable=True, comment='of all digests up to it'),
+    sa.Column('said_at', sa.DateTime(timezone=True), nullable=True, comment='when it was said; null: the sender did not tell'),
+    sa.CheckConstraint("kind IN ('prompt', 'message', 'call', 'result', 'orphan', 'refused')", name=op.f('messages_kind_check')),
+    sa.CheckConstraint('page >= 1 AND seq >= 1 AND call_group BETWEEN 1 AND seq AND user_seq <= seq', name=op.f('messages_place_check')),
+    sa.CheckConstraint('short_tokens <= full_tokens', name=op.f('messages_short_is_shorter_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='messages_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'seq', name=op.f('messages_pkey'))
+    )
+    op.create_index('messages_client_id_key', 'messages', ['tenant_id', 'conversation_id', 'client_id'], unique=True, postgresql_where=sa.text('client_id IS NOT NULL'))
+    op.create_index('messages_loaded_idx', 'messages', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('loaded IS NOT NULL'))
+    op.create_index('messages_offset_idx', 'messages', ['tenant_id', 'conversation_id', 'short_before', 'seq'], unique=False)
+    op.create_index('messages_response_idx', 'messages', ['tenant_id', 'client_id'], unique=False, postgresql_where=sa.text("client_id LIKE 'resp\\_%'"))
+    op.create_table('notes',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('seq', sa.Integer(), nullable=False, comment='the message it was found in; 0 if a person wrote it'),
+    sa.Column('text', sa.Text(), nullable=False),
+    sa.Column('tokens', sa.Integer(), nullable=False),
+    sa.Column('source', sa.Text(), nullable=False),
+    sa.Column('revision', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='heads made before it do not know the note'),
+    sa.Column('replaced', sa.Integer(), nullable=True, comment='from this revision on another note holds instead'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint("source IN ('person', 'extractive', 'llm')", name=op.f('notes_source_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='notes_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'id', name=op.f('notes_pkey'))
+    )
+    op.create_table('page_index',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('page', sa.Integer(), nullable=False),
+    sa.Column('revision', sa.Integer(), nullable=False, comment='heads made before it do not know the entry'),
+    sa.Column('source', sa.Text(), nullable=False),
+    sa.Column('model', sa.Text(), nullable=True),
+    sa.Column('title', sa.Text(), nullable=True, comment="null: the page's own is as good"),
+    sa.Column('title_tokens', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('topics', sa.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False),
+    sa.Column('seqs', sa.ARRAY(sa.Integer()), server_default=sa.text("'{}'"), nullable=False, comment='messages that have a line here'),
+    sa.Column('lines', sa.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False),
+    sa.Column('line_tokens', sa.ARRAY(sa.Integer()), server_default=sa.text("'{}'"), nullable=False),
+    sa.Column('error', sa.Text(), nullable=True, comment='why it is not by the LLM'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint("source IN ('llm', 'extractive')", name=op.f('page_index_source_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='page_index_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'page', name=op.f('page_index_pkey'))
+    )
+    op.create_table('pages',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('page', sa.Integer(), nullable=False),
+    sa.Column('first_seq', sa.Integer(), nullable=False),
+    sa.Column('title', sa.Text(), nullable=False),
+    sa.Column('title_tokens', sa.Integer(), nullable=False),
+    sa.Column('revision', sa.Integer(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='pages_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'page', name=op.f('pages_pkey'))
+    )
+    op.create_table('proxied_requests',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False, comment='in the order in which they ended'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('dialect', sa.Text(), nullable=False, comment="the client's"),
+    sa.Column('mode', sa.Text(), nullable=False, comment='window or pass-through'),
+    sa.Column('model', sa.Text(), nullable=False),
+    sa.Column('first_seq', sa.Integer(), nullable=True, comment='of the messages stored for it; null: none was'),
+    sa.Column('last_seq', sa.Integer(), nullable=True),
+    sa.Column('window_tokens', sa.Integer(), nullable=True, comment='of the last window that the model saw; null: none'),
+    sa.Column('calls', sa.Integer(), nullable=False, comment='of the model, recalls included'),
+    sa.Column('first_ms', sa.Integer(), nullable=True, comment="until the model's API began to answer; null: it did not"),
+    sa.Column('total_ms', sa.Integer(), nullable=False),
+    sa.Column('prompt_tokens', sa.Integer(), nullable=True, comment='as the API reported it; null: it did not'),
+    sa.Column('cached_tokens', sa.Integer(), nullable=True),
+    sa.Column('completion_tokens', sa.Integer(), nullable=True),
+    sa.Column('error', sa.Text(), nullable=True, comment='why there is no whole answer; never content'),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='proxied_requests_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('proxied_requests_pkey'))
+    )
+    op.create_index('proxied_requests_recent_idx', 'proxied_requests', ['tenant_id', 'conversation_id', 'id'], unique=False)
+    op.create_table('recalls',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('page', sa.Integer(), nullable=False),
+    sa.Column('count', sa.Integer(), nullable=False, comment="this was the page's n-th recall"),
+    sa.Column('at_page', sa.Integer(), nullable=False, comment='the page that was being written'),
+    sa.Column('revision', sa.Integer(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='recalls_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'page', 'count', name=op.f('recalls_pkey'))
+    )
+    op.create_index('recalls_recent_idx', 'recalls', ['tenant_id', 'conversation_id', 'at_page'], unique=False)
+    op.create_table('summaries',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('version', sa.Integer(), nullable=False),
+    sa.Column('through_seq', sa.Integer(), nullable=False),
+    sa.Column('revision', sa.Integer(), nullable=False, comment='heads made before it do not know the version'),
+    sa.Column('text', sa.Text(), nullable=False),
+    sa.Column('tokens', sa.Integer(), nullable=False),
+    sa.Column('model', sa.Text(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='summaries_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'version', name=op.f('summaries_pkey'))
+    )
+    op.create_table('topic_mentions',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('topic', sa.Text(collation='C'), nullable=False),
+    sa.Column('count', sa.Integer(), nullable=False, comment="this was the topic's n-th mention"),
+    sa.Column('page', sa.Integer(), nullable=False),
+    sa.Column('revision', sa.Integer(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='topic_mentions_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'topic', 'count', name=op.f('topic_mentions_pkey'))
+    )
+    op.create_index('topic_mentions_recent_idx', 'topic_mentions', ['tenant_id', 'conversation_id', 'page'], unique=False)
+    op.create_table('work',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('kind', sa.Text(), nullable=False),
+    sa.Column('subject', sa.Text(collation='C'), nullable=False, comment='what it is about; ids of ours only'),
+    sa.Column('id', sa.Uuid(), nullable=False, comment='its name outside'),
+    sa.Column('lane', sa.Text(), nullable=False, comment='which provider it needs; one job a conversation and lane at a time'),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=True),
+    sa.Column('args', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment='JSON of ids and numbers, never of content'),
+    sa.Column('version', sa.Integer(), server_default=sa.text('1'), nullable=False, comment='bumped by each enqueueing'),
+    sa.Column('claimed', sa.Integer(), nullable=True, comment='the version that is being worked on'),
+    sa.Column('token', sa.Uuid(), nullable=True, comment='of the lease; null while nobody works on it'),
+    sa.Column('due', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False, comment="when to run; the lease's end"),
+    sa.Column('attempts', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('excused', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='attempts that the provider foiled'),
+    sa.Column('failed_at', sa.DateTime(timezone=True), nullable=True, comment='set: a dead letter'),
+    sa.Column('error', sa.Text(), nullable=True, comment='of the latest attempt; never content'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False, comment='since when it is due'),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='work_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'kind', 'subject', name=op.f('work_pkey'))
+    )
+    op.create_index('work_conversation_idx', 'work', ['tenant_id', 'conversation_id'], unique=False)
+    op.create_index('work_dead_idx', 'work', ['tenant_id', 'id'], unique=False, postgresql_where=sa.text('failed_at IS NOT NULL'))
+    op.create_index('work_due_idx', 'work', ['tenant_id', 'lane', 'due'], unique=False, postgresql_where=sa.text('failed_at IS NULL AND token IS NULL'))
+    op.create_index('work_id_key', 'work', ['tenant_id', 'id'], unique=True)
+    op.create_index('work_running_key', 'work', ['tenant_id', 'lane', 'conversation_id'], unique=True, postgresql_where=sa.text('token IS NOT NULL'))
+    op.create_table('memories',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('owner', sa.Uuid(), nullable=False, comment='hash of the scope that may find it'),
+    sa.Column('type', sa.Text(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=True),
+    sa.Column('conversation_uid', sa.Uuid(), nullable=True),
+    sa.Column('seq', sa.Integer(), nullable=True, comment='the message it is of'),
+    sa.Column('page', sa.Integer(), nullable=True),
+    sa.Column('archive_id', sa.Uuid(), nullable=True, comment='the archive it is a passage of'),
+    sa.Column('start', sa.Integer(), nullable=False, comment="its first character in the message's or archive's text"),
+    sa.Column('length', sa.Integer(), nullable=False),
+    sa.Column('terms', SPARSEVEC(dim=1000000000), nullable=False, comment='keyword weights'),
+    sa.Column('content', sa.Text(), nullable=True, comment='of a memory that is not a part of a message or archive'),
+    sa.Column('nul_offsets', sa.ARRAY(sa.Integer()), server_default=sa.text("'{}'"), nullable=False),
+    sa.Column('keywords', sa.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False, comment="the caller's own"),
+    sa.Column('metadata', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment="the caller's own, JSON"),
+    sa.Column('source', sa.Text(), server_default=sa.text("'extractive'"), nullable=False, comment='who wrote it'),
+    sa.Column('sensitive', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='needs a scope of its own'),
+    sa.Column('part_of', sa.Uuid(), nullable=True, comment='the memory whose content it is a passage of'),
+    sa.Column('expires_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='refused by the embedding provider'),
+    sa.CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name=op.f('memories_type_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'archive_id'], ['archives.tenant_id', 'archives.id'], name='memories_archive_fkey', ondelete='CASCADE'),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='memories_conversation_fkey', ondelete='CASCADE'),
+    sa.ForeignKeyConstraint(['tenant_id', 'part_of'], ['memories.tenant_id', 'memories.id'], name='memories_whole_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('memories_pkey'))
+    )
+    op.create_index('memories_archive_idx', 'memories', ['tenant_id', 'archive_id', 'start'], unique=False, postgresql_where=sa.text('archive_id IS NOT NULL'))
+    op.create_index('memories_conversation_idx', 'memories', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('conversation_id IS NOT NULL'))
+    op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
+    op.create_index('memories_refused_idx', 'memories', ['tenant_id', 'owner'], unique=False, postgresql_where=sa.text('refused'))
+    op.create_index('memories_search_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'sensitive', 'expires_at', 'terms'])
+    op.create_table('embeddings',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('memory_id', sa.Uuid(), nullable=False),
+    sa.Column('owner', sa.Uuid(), nullable=False),
+    sa.Column('model', sa.Uuid(), nullable=False),
+    sa.Column('embedding', HALFVEC(), nullable=False, comment='of unit length'),
+    sa.ForeignKeyConstraint(['tenant_id', 'memory_id'], ['memories.tenant_id', 'memories.id'], name='embeddings_memory_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'memory_id', name=op.f('embeddings_pkey'))
+    )
+    op.create_index('embeddings_search_idx', 'embeddings', ['tenant_id', 'owner', 'model', 'memory_id'], unique=False, postgresql_include=['embedding'])
+    op.create_table('unembedded',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('owner', sa.Uuid(), nullable=False),
+    sa.Column('memory_id', sa.Uuid(), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'memory_id'], ['memories.tenant_id', 'memories.id'], name='unembedded_memory_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'owner', 'memory_id', name=op.f('unembedded_pkey'))
+    )
+    op.create_index('unembedded_memory_idx', 'unembedded', ['tenant_id', 'memory_id'], unique=False)
+    for table in TABLES:
+        _isolate(table)
+    op.execute("CREATE POLICY everybody ON tenants FOR SELECT USING (true)")  # anybody can list them
+    for table in GROWING:  # so that the index of what is new stays small for searches
+        op.execute(f"ALTER TABLE {table} SET (autovacuum_vacuum_insert_scale_factor = 0.02)")
+
+
+def downgrade() -> None:
+    for table in reversed(TABLES):
+        op.drop_table(table)
