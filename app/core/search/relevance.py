@@ -108,6 +108,8 @@ the confidence it needs.
 """
 DOUBT = 1.0
 """How much of the confidence may be missing for the best passage alone, in English; in Chinese more, as above."""
+NAMED_DAYS_MAX = 31
+"""Days of the longest stretch that a query asks for by naming it; "autumn" is more often a subject."""
 ANSWERED_TOKENS, DOUBLED = 1_500, 2.0
 """Tokens that a query brings in which is just answered, and how often they double for each point of confidence more."""
 ELSEWHERE_PART = 0.55
@@ -185,8 +187,13 @@ class Recalled:
 NOTHING = Recalled(0, 0)
 
 
+def asks_when(times: Iterable[Span]) -> bool:
+    """Return whether a query names days, so that it asks for what was said then."""
+    return any((span.end - span.first).days <= NAMED_DAYS_MAX for span in times)
+
+
 def recalled(confident: float, least: float, weight: float, *, is_dated: bool = False) -> Recalled:
-    """Return how much a window shows. ``least``: see ``needed``; ``is_dated``: the query names days, so it asks."""
+    """Return how much a window shows. ``least``: see ``needed``; ``is_dated``: see ``asks_when``."""
     margin = confident - least
     if is_dated and confident > float("-inf"):
         margin = max(0.0, margin)

@@ -192,7 +192,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     known = relevance.known(results.hits, results.known)
     least = relevance.needed(results.memories, query.weight, len(query.terms), known)
     confident = relevance.confidence(results.hits, known, query.weight)
-    amount = relevance.recalled(confident, least, query.weight, is_dated=bool(query.named.times))
+    amount = relevance.recalled(confident, least, query.weight, is_dated=relevance.asks_when(query.named.times))
     if amount == NOTHING:
         return [], NOTHING
     good = [
