@@ -187,9 +187,9 @@ class Recalled:
 NOTHING = Recalled(0, 0)
 
 
-def asks_when(times: Iterable[Span]) -> bool:
+def asks_when(times: Iterable[Favoured]) -> bool:
     """Return whether a query names days, so that it asks for what was said then."""
-    return any((span.end - span.first).days <= NAMED_DAYS_MAX for span in times)
+    return any(one.weight == DATED and (one.until - one.since).days <= NAMED_DAYS_MAX for one in times)
 
 
 def recalled(confident: float, least: float, weight: float, *, is_dated: bool = False) -> Recalled:
