@@ -257,11 +257,11 @@ def _at_place(row: ModelRow, place: str, found: Json, more: Json, calls: Json, *
     return {**found, place: row.stand_in} if is_due and place not in found else found
 
 
-def _with_calls(message: Json, extra: Callable[[int, Mapping[str, Any]], Json]) -> Json:
+def _with_calls(message: Json, more: Callable[[int, Mapping[str, Any]], Json]) -> Json:
     calls = message.get("tool_calls")
     if not calls:
         return message
-    return {**message, "tool_calls": [{**call, **extra(at, call)} for at, call in enumerate(calls)]}
+    return {**message, "tool_calls": [{**call, **more(at, call)} for at, call in enumerate(calls)]}
 
 
 def _plain(row: ModelRow, message: Json) -> Json:
