@@ -200,12 +200,12 @@ _ENGLISH = [
         r"(?:answers|replies|responses|messages|explanations|comments|summaries|emails|sentences|outputs)\b",
     ),
     _wording(
-        "use avoid using",
+        "use avoid using more",
         r"^\W*(?:please )?(?:(?:do not|don'?t|never) use|avoid|stop using|no more) (?:any )?"
         r"(?!it\b|this|that|the\b|these|those|my\b|your\b|a\b|an\b|one\b|him|her|them)(?:[a-z]+ ){0,2}[a-z]+s\b\W*$",
     ),
     _wording(
-        "all every everything",
+        "all every any everything",
         r"^\W*(?:please )?[a-z]+ .{0,60}\bin (?:all|every|any)(?: of)?(?: your| the| our)? "
         r"(?:answers?|repl(?:y|ies)|responses?|messages?|emails?)\b"
         r"|^\W*(?:please )?[a-z]+ .{0,60}\bin everything you (?:write|say|send|make)\b",

@@ -82,15 +82,3 @@ def test_an_erased_message_keeps_no_time_and_its_page_is_not_dated_by_when_it_wa
     told = dates(window(client, "c", budget=3_000), "[Date: ")
     assert told
     assert max(told) < "2024-04-10"
-
-
-def test_an_epoch_of_the_version_before_goes_on_without_dates(
-    client: httpx.Client, other: httpx.Client, run_as_superuser: Any
-) -> None:
-    ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": 3_000}), 201)
-    talk(client, ENGLISH, days=1)
-    assert dates(window(client, "c"), "[Date: ")
-    run_as_superuser("UPDATE epochs SET head = (head::jsonb - 'days')::text")
-    found = window(other, "c")
-    assert found["epoch"] == window(client, "c")["epoch"]
-    assert found["usage"]["total"] <= 2_700

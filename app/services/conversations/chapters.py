@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.concurrency import run_in_thread_if_large
+import anyio.to_thread
+
 from app.core.conversation import Conversation
 from app.core.window.contents import Chapter
 from app.extractive.chapters import PAGES_DUE, bound, close, described
@@ -27,8 +28,7 @@ async def close_due(runtime: Runtime, tx: Tx, conversation: Conversation) -> Con
     first = conversation.chaptered_through + 1
     pages = await chapters.told(tx, conversation.id, first, conversation.totals.last_page - 1)
     shelf = await chapters.shelf(tx, conversation.id, first)
-    size = sum(len(words) for page in pages for _, _, words in page.messages)
-    closed = await run_in_thread_if_large(size, close, pages, shelf, runtime.tokens.count)
+    closed = await anyio.to_thread.run_sync(close, pages, shelf, runtime.tokens.count)  # 50 ms for a few words
     await chapters.store(tx, conversation.id, closed)
     through = max((chapter.last_page for chapter in closed), default=conversation.chaptered_through)
     await chapters.reach(tx, conversation.id, through)
