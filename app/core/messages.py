@@ -11,7 +11,7 @@ returned, but no model sees them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -30,6 +30,8 @@ ID_MAX = 128
 NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\uffff]")
 """Control characters, and the one noncharacter that stands for a slash inside a path (see api.paths)."""
 NAME_MAX = 256
+CALL_ID_MAX = 8192
+"""Characters of a call's id: some gateways put a signature into it."""
 TITLE_MAX = 500
 MODEL_MAX = 200
 NOTE_MAX = 2000
@@ -262,8 +264,8 @@ def _call(call: Any, function: Any, field_name: str, loc: tuple[str | int, ...],
     if not isinstance(call, dict) or not isinstance(function, dict):
         problems.at(loc, "must be an object with `id` and `function`")
         return []
-    if not _is_id(call.get("id"), NAME_MAX):
-        problems.at((*loc, "id"), f"must be a string with 1 to {NAME_MAX} characters and no control characters")
+    if not _is_id(call.get("id"), CALL_ID_MAX):
+        problems.at((*loc, "id"), f"must be a string with 1 to {CALL_ID_MAX} characters and no control characters")
         return []
     if not _is_id(function.get("name"), NAME_MAX):
         problems.at((*loc, "name"), f"must be a string with 1 to {NAME_MAX} characters and no control characters")
@@ -283,16 +285,18 @@ def _results(
 ) -> tuple[Result, ...]:
     if role == "tool":
         call_id = message.get("tool_call_id")
-        if not _is_id(call_id, NAME_MAX):
-            problems.at((*loc, "tool_call_id"), "must be the id of the call that the message answers")
+        if not _is_id(call_id, CALL_ID_MAX):
+            rule = f"must be the id of the call that the message answers, of 1 to {CALL_ID_MAX} characters"
+            problems.at((*loc, "tool_call_id"), rule)
             return ()
         return (Result(cast(str, call_id), message.get("content"), _plain(parts)),)
     results = []
     for i, part in enumerate(parts):
         if part.get("type") != "tool_result":
             continue
-        if role != "user" or not _is_id(part.get("tool_use_id"), NAME_MAX):
-            problems.at((*loc, "content", i, "tool_use_id"), "must be the id of the call that the result answers")
+        if role != "user" or not _is_id(part.get("tool_use_id"), CALL_ID_MAX):
+            rule = f"must be the id of the call that the result answers, of 1 to {CALL_ID_MAX} characters"
+            problems.at((*loc, "content", i, "tool_use_id"), rule)
             continue
         content = part.get("content", "")
         if not isinstance(content, str | list):
@@ -404,11 +408,34 @@ def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
 
 IMAGE_TOKENS = 1_600
 """Tokens counted for an image: no vendor's published formula gives more for the sizes they scale to."""
+FILE_TOKENS_MIN, FILE_TOKENS_MAX = 500, 50_000
+CHARACTERS_PER_FILE_TOKEN = 12
+"""Characters of base64 for each token of a file, between the two bounds: about 9 bytes."""
+_IMAGES = frozenset({"image_url", "image", "input_image"})
+_FILES = frozenset({"document", "file", "input_file", "input_audio", "audio", "video"})
 
 
 def _weigh_part(part: dict[str, Any]) -> tuple[list[str], int]:
-    if part.get("type") == "text":
+    kind = part.get("type")
+    if kind == "text":
         return [part["text"]], 3
-    if part.get("type") in ("image_url", "image", "input_image"):
+    if kind in _IMAGES:
         return [], IMAGE_TOKENS
+    if kind in _FILES and not _is_text_source(part):
+        size = sum(map(len, _strings(part)))
+        return [], min(FILE_TOKENS_MAX, max(FILE_TOKENS_MIN, size // CHARACTERS_PER_FILE_TOKEN))
     return [dumps(part)], 3
+
+
+def _is_text_source(part: dict[str, Any]) -> bool:
+    """Return whether a document is text, which counts as such."""
+    source = part.get("source")
+    return isinstance(source, dict) and source.get("type") in ("text", "content")
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)

@@ -126,3 +126,32 @@ def test_a_long_answer_is_no_answer() -> None:
     assert answer(asked, "tea", ANSWER_TOKENS_MAX + 1) == answer(asked, None, 0) == {}
     output = cast("dict[str, Any]", answer(asked, "tea", ANSWER_TOKENS_MAX)["hookSpecificOutput"])
     assert output == {"hookEventName": "UserPromptSubmit", "additionalContext": "tea"}
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo+" * 40},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo+" * 40}},
+        {
+            "type": "resource",
+            "resource": {"uri": "file:///a.png", "mimeType": "image/png", "blob": "iVBORw0KGgo+" * 40},
+        },
+    ],
+)
+def test_a_mark_with_type_and_size_stands_for_a_file_in_a_result(image: dict[str, Any]) -> None:
+    sent = event(
+        "PostToolUse", tool_name="plot", tool_input={}, tool_response=[{"type": "text", "text": "done"}, image]
+    )
+    content = plan(of(sent)).messages[1]["content"]
+    assert "iVBOR" not in content
+    assert "done" in content
+    assert "[image/png, 360 bytes]" in content
+
+
+def test_two_images_of_one_size_are_two_events() -> None:
+    def digest(data: str) -> str:
+        image = {"type": "image", "mimeType": "image/png", "data": data * 100}
+        return plan(of(event("PostToolUse", tool_name="plot", tool_input={}, tool_response=[image]))).digest
+
+    assert digest("Zm9v") != digest("YmFy")

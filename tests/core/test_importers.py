@@ -151,3 +151,9 @@ def test_a_message_of_another_form_is_named(source: str, message: dict[str, Any]
 def test_a_file_is_described_by_what_it_looks_like(content: bytes, said: str) -> None:
     assert looks_like(content) == said
     assert is_quires(content) == (content == b"")
+
+
+def test_a_removal_in_a_langgraph_dump_is_no_message() -> None:
+    dump = {"messages": [{"type": "human", "content": "Hi"}, {"type": "remove", "content": "", "id": "h"}]}
+    found = [json.loads(line) for line in lines("langgraph", dump, "c", "u")]
+    assert [line["message"]["content"] for line in found if line["type"] == "message"] == ["Hi"]

@@ -43,7 +43,7 @@ def refused(message: Any) -> list[tuple[str, str]]:
         ({"role": "assistant", "tool_calls": {}}, "tool_calls", "must be a list"),
         ({"role": "assistant", "tool_calls": ["x"]}, "tool_calls.0", "`id` and `function`"),
         ({"role": "assistant", "tool_calls": [{"id": "a", "function": 3}]}, "tool_calls.0", "`id` and `function`"),
-        ({"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}, "tool_calls.0.id", "1 to 256"),
+        ({"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}, "tool_calls.0.id", "1 to 8192"),
         ({"role": "assistant", "tool_calls": [{"id": "a", "function": {}}]}, "tool_calls.0.name", "1 to 256"),
         (
             {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": 3}}]},
@@ -179,3 +179,35 @@ def test_odd_fields_can_be_counted(message: dict[str, Any]) -> None:
 def test_a_call_is_weighed_with_its_id_and_name() -> None:
     call = {"id": "a1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
     assert weigh({"role": "assistant", "content": None, "tool_calls": [call]}) == (["a1", "find", "{}"], 16)
+
+
+def call(id_: str) -> dict[str, Any]:
+    return {"role": "assistant", "tool_calls": [{"id": id_, "function": {"name": "f", "arguments": "{}"}}]}
+
+
+def test_a_call_id_that_holds_a_signature_is_read_and_a_longer_one_is_refused_with_the_limit() -> None:
+    (found,) = read([call("c" * 8192)], Limits())
+    assert len(found.calls[0].id) == 8192
+    answer = {"role": "tool", "tool_call_id": "c" * 9216, "content": "x"}
+    block = {"type": "tool_result", "tool_use_id": "c" * 9216, "content": "x"}
+    for message in (call("c" * 9216), answer, {"role": "user", "content": [block]}):
+        assert all("8192 characters" in rule for _, rule in refused(message))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "+/aZ" * 100_000}},
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64," + "Zm9v" * 100_000}},
+        {"type": "input_audio", "input_audio": {"format": "wav", "data": "Zm9v" * 5_000_000}},
+    ],
+)
+def test_a_file_weighs_a_bounded_number_of_tokens_and_none_of_its_base64(part: dict[str, Any]) -> None:
+    texts, tokens = weigh({"role": "user", "content": [part]})
+    assert (texts, 500 <= tokens < 60_000) == ([], True)
+
+
+def test_a_document_of_text_weighs_its_text() -> None:
+    source = {"type": "text", "media_type": "text/plain", "data": "the very words"}
+    texts, _ = weigh({"role": "user", "content": [{"type": "document", "source": source}]})
+    assert "the very words" in texts[0]

@@ -10,7 +10,7 @@ import pytest
 
 from app import errors
 from app.api.http import body
-from app.core.messages import ID_MAX, METADATA_MAX, NAME_MAX, NOTE_MAX, TITLE_MAX, Limits
+from app.core.messages import CALL_ID_MAX, ID_MAX, METADATA_MAX, NAME_MAX, NOTE_MAX, TITLE_MAX, Limits
 from app.core.window.budget import BUDGET_MAX
 from app.settings import Settings
 
@@ -48,7 +48,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         ("messages in one append", defaults["quire_messages_max"].default),
         ("budget, `reported_usage`", BUDGET_MAX),
         ("ids", ID_MAX),
-        ("names of people and tools, ids of calls", NAME_MAX),
+        ("names of people and tools", NAME_MAX),
+        ("ids of calls", CALL_ID_MAX),
         ("characters of `tool_input` in `POST /archive`", limits.message_chars),
         ("metadata of a memory or conversation", METADATA_MAX),
         ("a conversation's title", TITLE_MAX),

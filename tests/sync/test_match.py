@@ -1,11 +1,12 @@
 """Where a list and what is stored meet, as values: no message of the list is lost, none is added twice."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.history.sync import DIGEST_BYTES, Match, chains, endings, match
+from app.core.history.sync import DIGEST_BYTES, Match, chains, digest, endings, match
+from app.core.messages import Limits, read
 
 Digests = list[bytes]
 LETTERS = [letter.encode() * DIGEST_BYTES for letter in "abc"]
@@ -77,3 +78,14 @@ def test_a_list_of_equal_messages_is_matched_in_linear_time() -> None:
     same = [LETTERS[0]] * 20_000
     assert met([*same, LETTERS[1]], [*same[:1000], LETTERS[2]]) is None
     assert met(same, same[:1000]) == Match(1000)
+
+
+def test_blanks_at_the_end_and_the_form_of_a_result_make_no_other_message() -> None:
+    def digests(*messages: Mapping[str, object]) -> list[bytes]:
+        return [digest(draft) for draft in read([dict(message) for message in messages], Limits())]
+
+    said = {"role": "assistant", "content": "ok"}
+    result = {"role": "tool", "tool_call_id": "c", "content": "found"}
+    block = {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "found"}]}
+    assert digests(said, result) == digests({**said, "content": "ok \n"}, {"role": "user", "content": [block]})
+    assert digests(said) != digests({**said, "content": " ok"})

@@ -14,6 +14,7 @@ events.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -112,7 +113,7 @@ def _of_tool(event: Event) -> HookPlan:
         return HookPlan()
     given, result = event.data.get("tool_input"), _result(event.data["tool_response"])
     arguments = dumps(given if isinstance(given, dict) else {} if given is None else {"input": given})
-    content = [name, arguments, result]
+    content = [name, arguments, event.data["tool_response"]]
     call_id = _name(event, "tool_use_id") if "tool_use_id" in event.data else f"call_{_digest(content)}"
     call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
     pair: list[dict[str, Any]] = [
@@ -180,12 +181,34 @@ def _name(event: Event, field: str) -> str:
 
 
 def _result(response: object) -> str:
-    """Return a result as text: MCP's text blocks joined, any other value as JSON."""
+    """Return a result as text: MCP's blocks joined, any other value as JSON. Files are named, not shown."""
     if isinstance(response, str):
         return response
-    if isinstance(response, list) and response and all(_is_text(part) for part in response):
-        return "\n".join(part["text"] for part in response)
-    return dumps(response)
+    named = _without_files(response)
+    if isinstance(named, list) and named and all(isinstance(part, str) or _is_text(part) for part in named):
+        return "\n".join(part if isinstance(part, str) else part["text"] for part in named)
+    return dumps(named)
+
+
+def _without_files(value: object) -> Any:
+    """Return a value in which a mark with type and size stands for each file in base64."""
+    if isinstance(value, list):
+        return [_without_files(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    for name in _FILE_MEMBERS:
+        data = value.get(name)
+        if isinstance(data, str) and len(data) > _SHORT_DATA and _BASE64.fullmatch(data):
+            kinds = (value.get(kind) for kind in ("mimeType", "media_type", "mime_type", "type"))
+            kind = next((kind for kind in kinds if isinstance(kind, str)), "file")
+            return f"[{kind}, {len(data) * 3 // 4} bytes]"
+    return {name: _without_files(one) for name, one in value.items()}
+
+
+_FILE_MEMBERS = ("data", "base64", "blob")
+_SHORT_DATA = 64
+"""Characters up to which such a member is kept: it costs little, and can be a word."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/_\s-]+={0,2}\s*")
 
 
 def _is_text(part: object) -> bool:

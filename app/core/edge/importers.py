@@ -175,7 +175,7 @@ def letta(value: Any) -> Found:
 
 
 def langgraph(value: Any) -> Found:
-    """Yield messages given as dictionaries or in LangChain's serialised form (``kwargs``)."""
+    """Yield messages given as dictionaries or in LangChain's serialised form (``kwargs``), without removals."""
     values = value.get("checkpoint", value) if isinstance(value, Mapping) else value
     if isinstance(values, Mapping):
         values = values.get("channel_values", values.get("values", values))
@@ -185,6 +185,8 @@ def langgraph(value: Any) -> Found:
         if kind == "constructor":
             kind = str(message["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
         role = _ROLES.get(str(kind), str(kind))
+        if role == "remove":
+            continue
         if role == "tool":
             yield {"role": "tool", "tool_call_id": fields["tool_call_id"], "content": _content(fields["content"])}, None
             continue

@@ -46,12 +46,13 @@ def digest(draft: Draft) -> bytes:
     """Return the digest of a message's content, independent of its notation.
 
     It excludes what clients drop or change between two requests: message ids, thinking, cache marks, members that are
-    null or that no model sees, the order of members, the spacing of a call's arguments, and whether a text is a string
-    or a single text part. System and developer are the same role.
+    null or that no model sees, the order of members, the spacing of a call's arguments, blanks at the end of a text,
+    and whether a text is a string or a single text part. System and developer are the same role; so are a tool message
+    and a user message with nothing but that tool result.
     """
     content = draft.original.get("content") if draft.role != "tool" else None
     content_parts = [
-        "system" if draft.role == "developer" else draft.role,
+        _role(draft),
         draft.name if draft.role != "tool" else None,
         _parts(content),
         draft.original.get("refusal"),
@@ -61,12 +62,20 @@ def digest(draft: Draft) -> bytes:
     return hashlib.sha256(_encode(content_parts).encode()).digest()[:DIGEST_BYTES]
 
 
+def _role(draft: Draft) -> str:
+    if draft.results and not draft.view:
+        return "tool"
+    return "system" if draft.role == "developer" else draft.role
+
+
 def _parts(content: Any) -> list[Any]:
-    """Return content as parts; a text part is its text."""
+    """Return content as parts; a text part is its text, without the blanks at its end."""
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
     if not isinstance(content, list):
         return [content] if content else []
     own_parts = [part for part in content if part.get("type") not in (*THINKING_PARTS, "tool_use", "tool_result")]
-    parts = [part["text"] if part["type"] == "text" else _part(part) for part in own_parts]
+    parts = [part["text"].rstrip() if part["type"] == "text" else _part(part) for part in own_parts]
     return [part for part in parts if part != ""]
 
 
