@@ -211,7 +211,7 @@ _ENGLISH = [
         r"|^\W*(?:please )?[a-z]+ .{0,60}\bin everything you (?:write|say|send|make)\b",
     ),
     _wording(
-        "now forward ever me",
+        "now here forward ever me",
         r"^\W*(?:please |and )*[a-z]+ .{3,120}\b(?:from now on|from here on|going forward)\W*$"
         r"|^\W*(?:always|no|only) (?:an? |the )?(?:[a-z]+ ){1,4}for me\b",
     ),
