@@ -268,7 +268,7 @@ async def tools(caller: Caller) -> None:
         ("search_memories", {"query": "launch", "limit": 50}),
         ("grep_memories", {"pattern": "garden"}),
         ("grep_memories", {"pattern": "(a|b)+c!", "regex": True}),
-        ("extract_search_keywords", {"text": prose(1, 90_000)}),
+        ("extract_search_keywords", {"query": prose(1, 90_000)}),
     ):
         await caller.post(f"{use}/{name}", {"arguments": arguments})
     await caller.post("/memories/recall", {"user_id": "u", "conversation_id": "told", "max_iterations": 3})
@@ -285,7 +285,7 @@ async def mcp(caller: Caller) -> None:
         ("tools/list", {}),
         ("tools/call", {"name": "search_memories", "arguments": {"query": "launch"}}),
         ("tools/call", {"name": "recall_page", "arguments": {"page": 7}}),
-        ("tools/call", {"name": "extract_search_keywords", "arguments": {"text": prose(1, 90_000)}}),
+        ("tools/call", {"name": "extract_search_keywords", "arguments": {"query": prose(1, 90_000)}}),
         ("tools/call", {"name": "search_memories", "arguments": {"query": prose(1, 900_000)}}),
     ):
         body = canonical({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()

@@ -37,10 +37,10 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("get_memory_detail", {"memory_key": "no-key"}, "no such memory"),
     ("get_memory_detail", {"memory_key": "x" * 900_000}, "64"),
     ("get_memory_detail", {"memory_key": "'; --"}, "no such memory"),
-    ("extract_search_keywords", {"text": ""}, "text"),
-    ("extract_search_keywords", {"text": "w" * 900_000}, "10000"),
-    ("extract_search_keywords", {"text": "tea", "limit": 0}, "1 to 30"),
-    ("extract_search_keywords", {"text": "tea", "limit": 10_000}, "1 to 30"),
+    ("extract_search_keywords", {"query": ""}, "query"),
+    ("extract_search_keywords", {"query": "w" * 900_000}, "10000"),
+    ("extract_search_keywords", {"query": "tea", "max_keywords": 0}, "1 to 30"),
+    ("extract_search_keywords", {"query": "tea", "max_keywords": 10_000}, "1 to 30"),
 ]
 
 
@@ -69,7 +69,7 @@ def test_any_query_returns_only_own_rows(door: Door) -> None:
         for name, argument in (
             ("search_memories", "query"),
             ("recall_memory", "query"),
-            ("extract_search_keywords", "text"),
+            ("extract_search_keywords", "query"),
         ):
             said, is_error = door(name, **{argument: query})
             assert said, (name, query)

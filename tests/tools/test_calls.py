@@ -93,10 +93,10 @@ def test_a_memory_is_read_in_full(seeded: httpx.Client) -> None:
 
 
 def test_keywords_are_extracted_in_both_languages(seeded: httpx.Client) -> None:
-    assert "Hangzhou" in said(seeded, "tea", "extract_search_keywords", text="Where in Hangzhou did I buy Longjing?")
-    found = said(seeded, "tea", "extract_search_keywords", text="我上次在杭州买的龙井茶是什么价格", limit=3)
+    assert "Hangzhou" in said(seeded, "tea", "extract_search_keywords", query="Where in Hangzhou did I buy Longjing?")
+    found = said(seeded, "tea", "extract_search_keywords", query="我上次在杭州买的龙井茶是什么价格", max_keywords=3)
     assert 1 <= len(found.split(", ")) <= 3
-    assert said(seeded, "tea", "extract_search_keywords", text="?! …") == "There are no words worth searching for."
+    assert said(seeded, "tea", "extract_search_keywords", query="?! …") == "There are no words worth searching for."
 
 
 def test_nothing_of_another_user_is_found_or_read(seeded: httpx.Client) -> None:
@@ -131,7 +131,7 @@ def test_hostile_queries_are_answered(seeded: httpx.Client, text: str) -> None:
     for name, argument in (
         ("search_memories", "query"),
         ("recall_memory", "query"),
-        ("extract_search_keywords", "text"),
+        ("extract_search_keywords", "query"),
     ):
         found = use(seeded, "tea", name, **{argument: text})
         assert found["content"]

@@ -77,7 +77,7 @@ async def test_the_sdks_client_lists_and_calls_every_tool(seeded: httpx.Client, 
         key = text.split("memory_key ")[1][:36]
         assert "Longjing" in (await use(client, "get_memory_detail", memory_key=key))[0]
         assert "Longjing" in (await use(client, "recall_memory", query="tea"))[0]
-        assert "Hangzhou" in (await use(client, "extract_search_keywords", text="tea of Hangzhou"))[0]
+        assert "Hangzhou" in (await use(client, "extract_search_keywords", query="tea of Hangzhou"))[0]
         assert await use(client, "load_tool_history", uuid="x") == (
             "There is no such archive; use the uuid in a placeholder's first line.", True,
         )  # fmt: skip
