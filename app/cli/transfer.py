@@ -61,7 +61,7 @@ def import_file(
         if beginning and not importers.is_quires(beginning):
             others = ", ".join(sorted((*importers.SOURCES, *importers.MEMORIES)))
             raise click.ClickException(
-                f"{file.name} {importers.looks_like(beginning)}, not lines that `quire export` wrote."
+                f"{_name(file)} {importers.looks_like(beginning)}, not lines that `quire export` wrote."
                 f" Name whose it is with --from: {others}."
             )
         _say(_send(file, url, api_key))
@@ -71,6 +71,10 @@ def import_file(
         click.echo(lines, nl=False)
     else:
         _say(_send(lines.encode(), url, api_key))
+
+
+def _name(file: BinaryIO) -> str:
+    return getattr(file, "name", "<stdin>")
 
 
 def _converted(file: BinaryIO, source: str, conversation_id: str | None, user_id: str | None) -> str:
@@ -83,7 +87,7 @@ def _converted(file: BinaryIO, source: str, conversation_id: str | None, user_id
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
-        said = f"--from {source} takes JSON; {file.name} {importers.looks_like(content)}."
+        said = f"--from {source} takes JSON; {_name(file)} {importers.looks_like(content)}."
         raise click.ClickException(said) from None
     try:
         if conversation_id is None:
@@ -92,7 +96,7 @@ def _converted(file: BinaryIO, source: str, conversation_id: str | None, user_id
             lines = importers.lines(source, value, conversation_id, user_id)
         return "".join(f"{line}\n" for line in lines)
     except (ValueError, LookupError) as error:
-        said = f"{file.name} {importers.looks_like(content)}; read as an export of {source} (--from), {error}"
+        said = f"{_name(file)} {importers.looks_like(content)}; read as an export of {source} (--from), {error}"
         raise click.ClickException(f"{said}.") from error
 
 

@@ -165,7 +165,7 @@ def needed(memories: int, weight: float, terms: int, known_part: float) -> float
     ``known_part``: see ``known``.
     """
     few = (ANSWERED_FEW if known_part > 0 else UNKNOWN_FEW) * weight * weight
-    confidence_needed = few + (ANSWERED - few) * min(1.0, memories / MANY) + log(max(1.0, memories / VERY_MANY))
+    confidence_needed = few + max(0.0, ANSWERED - few) * min(1.0, memories / MANY) + log(max(1.0, memories / VERY_MANY))
     return confidence_needed * LONG_PART if terms >= LONG_TERMS else confidence_needed
 
 
