@@ -100,7 +100,7 @@ weight of closeness, because Chinese texts are closer together.
 """
 UNKNOWN_FEW = 3.2
 """The same if nothing of the query is known, so that closeness alone speaks for it: one of three memories is always
-close. "Summarize this PDF" comes to 1.5, in Chinese too.
+close. It leaves 2.2 for the best passage, which is shown up to ``DOUBT`` below; "Summarize this PDF" comes to 1.5.
 """
 LONG_TERMS, LONG_PART = 25, 0.7
 """The number of terms from which a query is long, so that no memory can carry or know much of it, and the factor for
