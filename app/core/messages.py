@@ -73,6 +73,7 @@ class Result:
     call_id: str
     content: Any
     text: str
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +305,7 @@ def _results(
             continue
         blocks = _typed(content, (*loc, "content", i, "content"), problems) if isinstance(content, list) else []
         text = content if isinstance(content, str) else _plain(blocks)
-        results.append(Result(part["tool_use_id"], content, text))
+        results.append(Result(part["tool_use_id"], content, text, part.get("is_error") is True))
     return tuple(results)
 
 

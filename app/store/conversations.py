@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -219,6 +219,17 @@ UPDATE conversations SET token_percent = $3, generation = generation + last_seq 
 FORGET_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2"
 
 
+# A late result joins the group of its call, and with it all that came between them.
+JOIN = """
+UPDATE messages SET call_group = $3
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND call_group > $3
+"""
+
+
+async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
+    await tx.execute(JOIN, conversation_id, group)
+
+
 async def begin_generation(tx: Tx, conversation_id: str) -> int:
     """Begin a generation: no epoch made before is shown again. Return how many were stored."""
     await tx.execute(BEGIN_GENERATION, conversation_id)
@@ -310,4 +321,4 @@ def policy_overrides(conversation: Conversation) -> dict[str, Any]:
 
 
 def calls_text(end: ConversationEnd) -> str:
-    return dumps([[call.id, call.name, call.arguments] for call in end.open_calls])
+    return dumps([astuple(call) for call in end.open_calls])
