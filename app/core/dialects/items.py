@@ -13,6 +13,7 @@ from typing import Any
 
 from app.core.canonical import dumps
 from app.core.dialects.question import Json
+from app.core.parts import chat_parts
 from app.errors import FieldError, Invalid
 
 ROLES = ("user", "system", "developer")
@@ -207,20 +208,25 @@ def call_item(call: Mapping[str, Any], custom: Collection[str]) -> Json:
 def _input(content: Any) -> Any:
     if not isinstance(content, list):
         return content or ""
-    return [found for part in content for found in _input_part(part)]
+    return [_input_part(found) for part in content for found in _chat_parts(part)]
 
 
-def _input_part(part: Mapping[str, Any]) -> list[Json]:
+def _chat_parts(part: Mapping[str, Any]) -> list[Json]:
+    return [dict(part)] if part["type"] == "input_audio" else chat_parts(part)
+
+
+def _input_part(part: Mapping[str, Any]) -> Json:
     match part["type"]:
-        case "text":
-            return [{"type": "input_text", "text": part["text"]}]
         case "image_url":
-            given = part.get("image_url")
-            image = given if isinstance(given, Mapping) else {"url": given}
-            return [{"type": "input_image", "image_url": image.get("url"), "detail": image.get("detail") or "auto"}]
-        case "file" if isinstance(part.get("file"), Mapping):
-            return [{"type": "input_file", **part["file"]}]
-    return [dict(part)] if part["type"].startswith("input_") else []
+            image = part["image_url"]
+            return {"type": "input_image", "image_url": image["url"], "detail": image.get("detail") or "auto"}
+        case "file":
+            return {"type": "input_file", **part["file"]}
+        case "refusal":
+            return {"type": "input_text", "text": part["refusal"]}
+        case "text":
+            return {"type": "input_text", "text": part["text"]}
+    return dict(part)
 
 
 def _output(content: Any) -> Any:
