@@ -7,7 +7,7 @@ without a counterpart is quoted by its name, never with what is encoded in it. `
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from app.core.call_ids import NOT_SENT, mapped_name
@@ -60,8 +60,10 @@ def _chat_quoted(part: Mapping[str, Any]) -> list[Json]:
     return _text(quoted(part))
 
 
-def as_chat(messages: Iterable[Mapping[str, Any]]) -> list[Json]:
+def as_chat(messages: Iterable[Mapping[str, Any]], kept: Collection[str] = ()) -> list[Json]:
     """Return messages whose every part is in Chat Completions' form, without an assistant's that say nothing.
+
+    Parts of the types in ``kept`` stay as they are.
 
     Tool results are text there, so their other parts follow as a user message after the last result of the calls.
     """
@@ -71,7 +73,7 @@ def as_chat(messages: Iterable[Mapping[str, Any]]) -> list[Json]:
         if message["role"] != "tool" and beside:
             found.append({"role": "user", "content": beside})
             beside = []
-        shown = _as_chat(message, beside)
+        shown = _as_chat(message, beside, kept)
         if shown["role"] != "assistant" or any(
             shown.get(name) for name in ("content", "tool_calls", "refusal", CARRIED)
         ):
@@ -79,11 +81,11 @@ def as_chat(messages: Iterable[Mapping[str, Any]]) -> list[Json]:
     return [*found, {"role": "user", "content": beside}] if beside else found
 
 
-def _as_chat(message: Mapping[str, Any], beside: list[Json]) -> Json:
+def _as_chat(message: Mapping[str, Any], beside: list[Json], kept: Collection[str]) -> Json:
     shown = {name: value for name, value in message.items() if name != "is_error"}
     if isinstance(content := message.get("content"), list):
         role = message["role"]
-        parts = [found for part in content for found in chat_parts(part)]
+        parts = [found for part in content for found in ([part] if part["type"] in kept else chat_parts(part))]
         if role == "tool":
             beside += [part for part in parts if part["type"] != "text"]
             parts = [part for part in parts if part["type"] == "text"]

@@ -15,6 +15,7 @@ from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.model import Layout, Totals
+from app.core.times import local
 from app.errors import NotFound
 from app.postgres.transactions import ReadTx, Tx
 
@@ -36,7 +37,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.b
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
- c.asked, c.answered, c.said_at, c.asked_from, c.refused, c.has_earlier"""
+ c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.has_earlier"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -73,10 +74,11 @@ def read_conversation(row: Record) -> Conversation:
         chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
-    through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered", "said_at")
+    through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
     proxied = ("asked_from", "refused", "has_earlier")
     values = {name: row[name] for name in (*plain, *more, *through, *proxied)}
-    return Conversation(**values, end=end, totals=totals, chain=chain, own=own)
+    said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
+    return Conversation(**values, end=end, totals=totals, chain=chain, own=own, said_at=said_at)
 
 
 def unknown() -> NotFound:
@@ -136,6 +138,8 @@ class NewConversation:
     budget: int | None = None
     policy: str = "{}"
     metadata: str = "{}"
+    has_earlier: bool | None = None
+    """What an import says; None: what its user has tells."""
 
 
 # A new conversation, or no row if there is one of this id.
@@ -150,7 +154,7 @@ RETURNING id
 
 async def create(tx: ReadTx, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
-    has_earlier = await has_any(tx, new.user_id)
+    has_earlier = new.has_earlier if new.has_earlier is not None else await has_any(tx, new.user_id)
     return bool(
         await tx.fetchrow(
             CREATE, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from app.core.dialects.items import CUSTOM
+from app.core.dialects.inbound_chat import custom_names
+from app.core.dialects.items import CUSTOM, custom_call, function_call
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest
 from app.core.parts import as_chat
 
 
 def tools(question: Question) -> list[Json]:
-    return list(question.tools)
+    return list(question.body.get("tools") or ()) if question.dialect == "chat" else list(question.tools)
 
 
 def request(question: Question, shown: ShownToClient) -> Json:
@@ -20,42 +21,68 @@ def request(question: Question, shown: ShownToClient) -> Json:
     withheld = {} if shown.calls_tools else {"tool_choice": "none"}
     offered = {"tools": shown.tools, **withheld} if shown.tools else {}
     options = question.options if shown.tools else _without_tools(question.options)
-    return {**options, **usage, "messages": chat_messages(shown.messages), **offered}
+    return {**options, **usage, "messages": chat_messages(shown.messages, _customs(question)), **offered}
 
 
 def _without_tools(options: Mapping[str, Any]) -> Json:
     return {name: value for name, value in options.items() if name not in ("tool_choice", "parallel_tool_calls")}
 
 
-def chat_messages(messages: Sequence[Json]) -> list[Json]:
-    """Return the messages with every part in Chat Completions' form."""
-    return as_chat(map(_unmarked, messages))
+def _customs(question: Question) -> Collection[str]:
+    return custom_names(question.body) if question.dialect == "chat" else ()
 
 
-def _unmarked(message: Json) -> Json:
-    """Return a message without the marks of custom tools, which no API knows."""
+def chat_messages(messages: Sequence[Json], custom: Collection[str] = ()) -> list[Json]:
+    """Return the messages with every part in Chat Completions' form. ``custom``: names of custom tools."""
+    return [_called(message, custom) for message in as_chat(messages)]
+
+
+def _called(message: Json, custom: Collection[str]) -> Json:
+    """Return a message with its calls as the API has them, without marks that no API knows."""
     if calls := message.get("tool_calls"):
-        return {**message, "tool_calls": [{n: value for n, value in call.items() if n != CUSTOM} for call in calls]}
+        bare = [{n: value for n, value in call.items() if n != CUSTOM} for call in calls]
+        return {**message, "tool_calls": [custom_call(call, custom) for call in bare]}
     return {n: value for n, value in message.items() if n != CUSTOM} if CUSTOM in message else message
 
 
 class ChatReader:
-    """Its chunks are the neutral ones, but that ``native`` means nothing in them."""
+    """Its chunks are the neutral ones, but that ``native`` means nothing in them.
+
+    A custom tool's call is read as a function's, once it has come whole: its input is a text.
+    """
+
+    def __init__(self) -> None:
+        self._custom: list[Json] = []
 
     def feed(self, event: Mapping[str, Any]) -> list[Json]:
         choices = event.get("choices")
-        if not isinstance(choices, list) or not any(_says_native(choice) for choice in choices):
+        if not isinstance(choices, list):
             return [dict(event)]
-        return [{**event, "choices": [_without_native(c) if _says_native(c) else c for c in choices]}]
+        return [{**event, "choices": [self._read(choice) for choice in choices]}]
 
+    def _read(self, choice: Any) -> Any:
+        delta = choice.get("delta") if isinstance(choice, Mapping) else None
+        if not isinstance(delta, Mapping):
+            return choice
+        calls = delta.get("tool_calls")
+        plain = [part for part in calls if not self._takes(part)] if isinstance(calls, list) else calls
+        if choice.get("finish_reason") and self._custom:
+            plain, self._custom = [*(plain or []), *map(function_call, self._custom)], []
+        told = {name: value for name, value in delta.items() if name != "native"}
+        return {**choice, "delta": {**told, **({"tool_calls": plain} if "tool_calls" in delta or plain else {})}}
 
-def _says_native(choice: Any) -> bool:
-    delta = choice.get("delta") if isinstance(choice, Mapping) else None
-    return isinstance(delta, Mapping) and "native" in delta
-
-
-def _without_native(choice: Mapping[str, Any]) -> Json:
-    return {**choice, "delta": {name: value for name, value in choice["delta"].items() if name != "native"}}
+    def _takes(self, part: Any) -> bool:
+        """Keep a part of a custom tool's call back. Return whether it is one."""
+        custom = part.get("custom") if isinstance(part, Mapping) else None
+        if not isinstance(custom, Mapping):
+            return False
+        last = next((call for call in reversed(self._custom) if call.get("index") == part.get("index")), None)
+        if last is None or (part.get("id") and part["id"] != last.get("id") and custom.get("name")):
+            last = {**part, "custom": {"name": "", "input": ""}}
+            self._custom.append(last)
+        for name in ("name", "input"):
+            last["custom"][name] += custom.get(name) or ""
+        return True
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:

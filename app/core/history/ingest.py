@@ -21,7 +21,7 @@ from typing import Any
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
-from app.core.messages import CARRIED, THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
+from app.core.messages import CARRIED, NO_ID, THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
 from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 
@@ -156,7 +156,8 @@ def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, .
     open_calls = {call.id: call for call in end.open_calls}
     answers = []
     for result in draft.results:
-        call = open_calls.pop(result.call_id, None)
+        id_ = next(iter(open_calls), NO_ID) if result.call_id == NO_ID else result.call_id
+        call = open_calls.pop(id_, None)
         if call is not None:
             answers.append(AnsweredCall(result, call))
     return tuple(answers)
@@ -267,7 +268,7 @@ def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: f
     results = [
         {
             "role": "tool",
-            "tool_call_id": answer.result.call_id,
+            "tool_call_id": answer.call.id,
             "content": contents[i] if i in contents else _result_content(answer, recall_tools),
             **({"is_error": True} if answer.result.is_error else {}),
         }
@@ -311,15 +312,19 @@ def _disarmed_part(part: dict[str, Any]) -> dict[str, Any]:
 
 def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any]:
     """Return an Anthropic message in a form the API accepts: without unmatched results and cache marks."""
-    by_call = {answer.call.id: i for i, answer in enumerate(placement.answers)}
+    by_call = {answer.result.call_id: i for i, answer in enumerate(placement.answers)}
     blocks = []
     content = placement.draft.original["content"]
+    calls = iter(placement.draft.calls)
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         part = {name: value for name, value in block.items() if name != "cache_control"}
+        if block["type"] == "tool_use":
+            part["id"] = next(calls).id
         if block["type"] == "tool_result":
-            index = by_call.pop(block["tool_use_id"], None)
+            index = by_call.pop(block.get("tool_use_id") or NO_ID, None)
             if index is None:
                 continue
+            part["tool_use_id"] = placement.answers[index].call.id
             if index in contents:
                 blocks.append({**part, "content": contents[index]})
                 continue

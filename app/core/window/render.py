@@ -25,6 +25,8 @@ from app.core.model import Format, Language, Placed, TailItem, Window
 from app.core.parts import as_chat, message_blocks
 
 EPHEMERAL = {"type": "ephemeral"}
+OPAQUE = frozenset({"reasoning"})
+"""Parts that windows keep for the API of Responses that they came from."""
 OPENING = "…"
 """Precedes an assistant's message that would begin the list, which Anthropic's API rejects."""
 _TO_CONVERT = re.compile(r'"content":\[|"content":""|"is_error":|"name":"[^"]*[^\w"-]')
@@ -135,7 +137,7 @@ def _chat_runs(body: Sequence[Placed]) -> Iterator[tuple[tuple[Placed, ...], lis
         for together in [items] if is_result else [(placed,) for placed in items]:
             if any(_TO_CONVERT.search(placed.text) for placed in together):
                 messages = [message for placed in together for message in chat_messages(placed.text)]
-                yield together, [dumps(message) for message in as_chat(messages)]
+                yield together, [dumps(message) for message in as_chat(messages, OPAQUE)]
             else:
                 yield from (((placed,), _single(placed)) for placed in together)
 

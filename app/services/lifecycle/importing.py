@@ -179,7 +179,8 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     tokens = await runtime.count(line.system) + FRAME_TOKENS if line.system else 0
     settings = job.limit.settings(line.settings)
     new = NewConversation(
-        line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata)
+        line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata),
+        line.has_earlier,
     )  # fmt: skip
     async with runtime.database.begin(job.tenant) as tx:
         made = await conversations.create(tx, new)

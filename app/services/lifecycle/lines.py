@@ -86,6 +86,7 @@ class ConversationLine(ImportLine):
     settings: dict[str, Any] = {}
     metadata: Metadata = {}
     created_at: Time | None = None
+    has_earlier: bool | None = None
 
 
 class Card(ImportLine):

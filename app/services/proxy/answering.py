@@ -20,6 +20,8 @@ from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.canonical import dumps
 from app.core.dialects.deltas import Deltas
+from app.core.dialects.inbound_chat import custom_names
+from app.core.dialects.items import custom_call
 from app.core.dialects.proxy import (
     CallsOfAnswer,
     names_of,
@@ -286,6 +288,8 @@ class _Work:
         elif outer and reason == "stop":
             reason = "tool_calls"
         carried = deltas.carried(self._model, outer)
+        if self._question.dialect == "chat":
+            outer = [custom_call(call, custom_names(self._question.body)) for call in outer]
         message = stored_message(deltas.parts, outer, deltas.text, deltas.earlier, carried)
         if deltas.refusal:
             message["refusal"] = deltas.refusal
