@@ -248,6 +248,11 @@ _BLOCKS: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
 # --- What has no counterpart -----------------------------------------------------------------------------
 
 
+def is_translated(part: Mapping[str, Any]) -> bool:
+    """Return whether a part has a form in each dialect."""
+    return part.get("type") in _CHAT
+
+
 def is_quoted(part: Mapping[str, Any], dialect: str) -> bool:
     """Return whether the API of a dialect reads a part only by its name."""
     found = message_blocks(part) if dialect == "messages" else chat_parts(part)
