@@ -75,10 +75,10 @@ SELECT id, conversation_id, scope, digest, tool_name, tool_input, query_summary,
 # --- Import -------------------------------------------------------------------------------------------
 
 STORED = """
-SELECT seq, id, client_id, body FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+SELECT seq, id, client_id, digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
 STORED_BY_CLIENT = """
-SELECT seq, id, client_id, body FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND client_id = $3
+SELECT seq, id, client_id, digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND client_id = $3
 """
 DATE = "UPDATE conversations SET created_at = $3, updated_at = $3 WHERE tenant_id = $1 AND id = $2"
 HAS_SUMMARY = "SELECT FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND version >= $3"
