@@ -303,10 +303,8 @@ async def _search(
 
 def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
     """Return whether some of the results may answer a query. Those in another language are always taken to."""
-    known = relevances.known(results.hits, results.known)
-    confident = relevances.confidence(results.hits, known, query.weight)
-    least = relevances.needed(results.memories, query.weight, len(query.terms), known)
-    if relevances.recalled(confident, least, query.weight) != relevances.NOTHING:
+    amount, _ = relevances.judged(results.hits, results.known, results.memories, query.weight, len(query.terms))
+    if amount != relevances.NOTHING:
         return True
     weight = relevances.meaning(*script_counts("\n".join(one.text for one in found)))
     return relevances.is_foreign(query.weight, weight)
