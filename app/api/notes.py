@@ -1,4 +1,4 @@
-"""Standing notes, and what a conversation is about."""
+"""What is kept in mind in a conversation, and what it is about."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Head:
     summary_source: str = "extractive"
     """The author of the summary: ``llm`` or ``extractive``."""
     notes_left_out: int = 0
-    """Standing notes for which there was no room."""
+    """Memories to keep in mind for which there was no room."""
     days: tuple[Day, ...] = ()
     """The date lines of the condensed zone, which are frozen with the head."""
 

@@ -21,17 +21,18 @@ from app.text.language import clip, squeeze
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
+_HEADING = re.compile(r"^\[([a-z_ ]+)\]$", re.MULTILINE)
 _PARTS = ("please", "end", "han", "name", "diets")
 """Sections of the file that are parts of the others."""
 
 
 def _patterns() -> Mapping[str, re.Pattern[str]]:
     """Return the patterns of the file by section: a line is an alternative, a part in angle brackets stands for it."""
-    text = Path(__file__).with_name("wishes.txt").read_text("utf-8")
-    sections = {}
-    for section in text.split("\n[")[1:]:
-        name, _, lines = section.partition("]\n")
-        sections[name] = "|".join(line for line in lines.splitlines() if line)
+    _, *told = _HEADING.split(Path(__file__).with_name("wishes.txt").read_text("utf-8"))
+    sections = {
+        name: "|".join(line for line in lines.splitlines() if line)
+        for name, lines in zip(told[::2], told[1::2], strict=True)
+    }
     parts = {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN, **{name: sections.pop(name) for name in _PARTS}}
     found = re.compile(f"<({'|'.join(parts)})>")
     return {

@@ -245,7 +245,7 @@ ARCHIVES_OF = "SELECT id, scope FROM archives WHERE tenant_id = $1 AND scope = $
 FORGET_OWNED = """
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories WHERE tenant_id = $1 AND owner = $2 LIMIT $3)
-RETURNING owner, scope, key, pinned, status, valid_from
+RETURNING id
 """
 DROP_EMBEDDING = f"DELETE FROM work WHERE tenant_id = $1 AND kind = '{EMBED.name}' AND subject = $2"
 

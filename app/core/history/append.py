@@ -269,6 +269,8 @@ def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> 
 def _wishes(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> Iterator[NewWish]:
     """Yield the memories that the messages' wishes become. Nothing of an import follows its user by itself."""
     for one in found:
+        if basis.arrivals[one.placement.index].archives is not None:
+            continue  # of an export, which has the memories too
         draft = one.placement.draft
         said_at = min(draft.said_at or basis.now, basis.now)
         is_own = basis.origin != "import" and draft.name in (None, basis.conversation.user_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from asyncpg import Record
@@ -35,13 +35,13 @@ def withdrawing(source: str) -> str:
           DO UPDATE SET "count" = d."count" + excluded."count", "at" = greatest(d."at", excluded."at")"""
 
 
-WITHDRAW = withdrawing("SELECT $1, owner, 1, now() FROM unnest($2::uuid[]) AS o (owner) ORDER BY owner")
+WITHDRAW = withdrawing("SELECT $1, owner, 1, $3::timestamptz FROM unnest($2::uuid[]) AS o (owner) ORDER BY owner")
 
 
 async def withdraw(tx: Tx, owners: Collection[UUID]) -> None:
     """Let the next window of every conversation in whose view a scope is begin a new epoch."""
     if owners:
-        await tx.execute(WITHDRAW, sorted(set(owners)))
+        await tx.execute(WITHDRAW, sorted(set(owners)), datetime.now(UTC))
 
 
 def known_at(*, opened: str) -> str:
