@@ -1,5 +1,7 @@
 """What a user said once to be kept to stands in the first window of their next conversation."""
 
+import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -183,3 +185,46 @@ def test_the_same_wish_again_is_one_memory(client: httpx.Client) -> None:
     for number in range(3):
         say(client, f"c{number}", "Never suggest bars.")
     assert len(memories(client, pinned=True)) == 1
+
+
+def test_erasing_a_conversation_says_what_it_had_given_and_can_leave_it(client: httpx.Client) -> None:
+    say(client, "a", "Call me Lin. I'm allergic to nuts.")
+    say(client, "b", "Always answer in French.")
+    say(client, "next", "Hello")
+    assert ok(client.delete(path("a"), params={"keep_memories": True}))["carried"] == 2
+    assert "nuts" in head(client, "next")
+    assert ok(client.delete(path("b")))["carried"] == 1
+    assert "French" not in head(client, "next")
+    assert "Lin" in head(client, "next")
+
+
+def test_appends_at_once_in_many_conversations_keep_the_latest_value(client: httpx.Client) -> None:
+    def tell(number: int) -> None:
+        say(client, f"c{number}", f"Call me Max{number}.", said_at=f"2026-01-{number + 1:02}T00:00:00Z")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(tell, random.Random(2).sample(range(24), 24)))
+    say(client, "next", "Hello")
+    assert "Call me Max23. (2026-01-24)" in head(client, "next")
+    assert head(client, "next").count("Call me") == 1
+
+
+def test_a_request_that_is_sent_twice_keeps_one(client: httpx.Client) -> None:
+    sent = {"messages": [user("Call me Lin.")], "user_id": "u"}
+    for _ in range(2):
+        ok(client.post(path("c", "messages"), json=sent, headers={"Idempotency-Key": "once"}), 201)
+    assert len(memories(client, pinned=True)) == 1
+
+
+def test_what_is_left_out_is_counted(client: httpx.Client) -> None:
+    for number in range(80):
+        say(client, f"c{number % 4}", f"Never suggest restaurant number {number} of the long list in the old town.")
+    say(client, "next", "Hello")
+    found = window(client, "next")
+    assert 0 < found["usage"]["sections"]["notes"] <= 600
+    [warning] = [one for one in found["warnings"] if one["code"] == "notes_left_out"]
+    shown = head(client, "next").count("Never suggest")
+    assert warning["detail"] == f"there is no room for {80 - shown} memories to keep in mind"
+    assert "number 79 " in head(client, "next"), "the newest come first"
+    small = window(client, "next", budget=2000)
+    assert small["usage"]["sections"]["notes"] <= 160
