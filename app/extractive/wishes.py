@@ -14,14 +14,18 @@ from itertools import islice
 from pathlib import Path
 
 from app.core.kept import Wish
+from app.extractive.blocks import take_apart
 from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, notes_in
 from app.extractive.patterns import strip_lead
-from app.text.language import clip, squeeze
+from app.text.language import clip, squeeze, window
 
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
 _HEADING = re.compile(r"^\[([a-z_ ]+)\]$", re.MULTILINE)
+_TAGS_MAX = 400
+"""More are markup, and would take long to match."""
+_PUT_IN = re.compile(r"<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3}", re.DOTALL)
 _PARTS = ("please", "end", "han", "name", "diets")
 """Sections of the file that are parts of the others."""
 
@@ -44,6 +48,16 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 _PATTERNS = _patterns()
 _KEYS = {name.removeprefix("key "): one for name, one in _PATTERNS.items() if name.startswith("key ")}
 _ENDS = {name.removeprefix("end "): one for name, one in _PATTERNS.items() if name.startswith("end ")}
+
+
+def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
+    """Return the wishes in a message, whose sentences are ``prose``: none of those in tags or triple quotation marks,
+    where programs put what the person did not write.
+    """
+    if text.count("<") > _TAGS_MAX:
+        return []
+    own = _PUT_IN.sub("\n\n", text) if "</" in text or '"""' in text else text
+    return wishes_in(prose if own == text else take_apart(window(own)).prose)
 
 
 def wishes_in(prose: Sequence[str]) -> list[Wish]:

@@ -6,7 +6,7 @@ import pytest
 
 from app.core.kept import Wish, key_problem
 from app.extractive.blocks import take_apart
-from app.extractive.wishes import wishes_in
+from app.extractive.wishes import wishes_of
 from app.text.language import window
 
 HERE = Path(__file__).parent
@@ -16,7 +16,7 @@ NOTES = ("standing_notes", "standing_notes_heldout", "standing_notes_blind", "st
 
 
 def wishes(text: str) -> list[Wish]:
-    return wishes_in(take_apart(window(text)).prose)
+    return wishes_of(text, take_apart(window(text)).prose)
 
 
 def follows(text: str) -> bool:
@@ -76,6 +76,20 @@ def test_a_key_has_one_name_in_every_language(text: str, key: str | None) -> Non
 def test_what_is_taken_back_ends_its_key(text: str, key: str) -> None:
     [wish] = [one for one in wishes(text) if one.ends]
     assert wish.key == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<system-reminder>\n# claudeMd\nAlways run the tests. Never use tabs.\n</system-reminder>\nplease fix the bug",
+        "# AGENTS.md\n\n<INSTRUCTIONS>\nAlways write tests. Never push to main.\n</INSTRUCTIONS>",
+        'Context:\n"""\nI am vegan. Call me Bob.\n"""\nWho is this?',
+        "<quire-page 3>\n[12] user: Always answer in French.\n</quire-page>",
+    ],
+)
+def test_what_programs_put_into_a_message_is_nobodys_wish(text: str) -> None:
+    assert wishes(text) == []
+    assert follows(f"{text}\n\nCall me Lin.")
 
 
 def test_a_secret_is_never_carried() -> None:

@@ -34,6 +34,7 @@ class MemoryRequest:
     metadata: str = "{}"
     sensitive: bool = False
     expires_at: datetime | None = None
+    source: str = "person"
     key: str | None = None
     pinned: bool | None = None
     """None: as its key is."""
@@ -107,7 +108,7 @@ def prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered
     return Remembered(
         id=ids[0], scope=scope, type=request.memory_type, content=content,
         nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=request.keywords, metadata=request.metadata,
-        source="person", sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
+        source=request.source, sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
         passages=[(i, *passage) for i, passage in zip(ids, passages, strict=True)],
         conversation_id=request.conversation_id, conversation_uid=uid, key=request.key, pinned=request.pinned or False,
         valid_from=request.valid_from, valid_to=request.valid_to,
