@@ -70,6 +70,7 @@ def in_mind(*, before: str, known: str) -> str:
               FROM (
                 SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at FROM memories m
                  WHERE m.tenant_id = $1::uuid AND m.owner = s.owner AND m.pinned AND m.status = 'held'
+                   AND (m.expires_at IS NULL OR m.expires_at > t.time)
                    AND (m.conversation_id IS DISTINCT FROM $2 OR m.seq IS NULL OR m.seq < {before})
                    AND (m.learnt_at <= t.time
                         OR m.conversation_id = $2 AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))

@@ -13,6 +13,7 @@ from app.core.kept import Status
 from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.postgres.transactions import ReadTx, Tx
+from app.store.memory import kept
 from app.store.memory.narrowing import comparable, jsonb
 
 
@@ -219,7 +220,7 @@ DELETE_EXPIRED = """
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories
    WHERE tenant_id = $1 AND owner = $2 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
-RETURNING id
+RETURNING owner, scope, key, pinned, status, valid_from
 """
 # Some owners of memories that are past their time.
 OWNERS_OF_EXPIRED = """
@@ -232,6 +233,8 @@ async def owners_of_expired(tx: ReadTx) -> list[UUID]:
     return [row["owner"] for row in await tx.fetch(OWNERS_OF_EXPIRED)]
 
 
-async def delete_expired(tx: ReadTx, owner: UUID) -> int:
+async def delete_expired(tx: Tx, owner: UUID) -> int:
     """Delete some of an owner's expired memories and return how many. The owner must be locked."""
-    return len(await tx.fetch(DELETE_EXPIRED, owner))
+    gone = await tx.fetch(DELETE_EXPIRED, owner)
+    await kept.settle(tx, gone)
+    return len(gone)
