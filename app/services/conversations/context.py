@@ -151,7 +151,7 @@ async def _with_tools(
     warnings += _warnings(runtime, conversation, request, offered=offered)
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
-        warnings += (WindowWarning("notes_left_out", f"the budget has no room for {left_out} of the standing notes"),)
+        warnings += (WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind"),)
     window = replace(window, warnings=(*window.warnings, *warnings))
     system = request.system if request.system is not None else _own_system(parts)
     guide = epochs.guide_of(conversation, target.policy) if offered else ""
@@ -318,8 +318,8 @@ def _known_epoch(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch
     conversation = parts.conversation
     if parts.own_epoch is not None:
         return parts.own_epoch if epochs.is_current(conversation, target) else None
-    if parts.has_notes is False and paging.is_whole(conversation.totals, target.shares, target.policy):
-        return epochs.of_whole(runtime, conversation, target)
+    if parts.kept is not None and paging.is_whole(conversation.totals, target.shares, target.policy):
+        return epochs.of_whole(runtime, conversation, target, parts.kept)
     return None
 
 
