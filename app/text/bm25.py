@@ -56,6 +56,14 @@ have to fit its vector."""
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003ffff"
 _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
+_HAS_NUMBER = re.compile(r"\d[,.'’ ]\d{3}")
+_HAS_CODE = re.compile(r"[A-Z]{3}\d")
+_CODED = re.compile(r"(?<![^\W_])[A-Z]{3}(\d+(?:\.\d+)?)(?!\w)")
+_NUMBER = re.compile(
+    r"(?<![\d.,])(?:"
+    r"(?P<whole>\d{1,3}(?:(?:,\d{3})+|(?:['’]\d{3})+|(?: \d{3})+|(?:\.\d{3}){2,}|(?:\.\d{3})+(?=,\d)))"
+    r"(?:[.,](?P<part>\d{1,9}))?(?!\d))"
+)
 _PARTS = re.compile("[^\\W_]+")
 _CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")  # getUser, HTTPServer; not PDFs
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt\"/])")
@@ -74,7 +82,17 @@ def terms(text: str) -> Iterator[str]:
 def _runs(text: str) -> list[str]:
     """Return the words, and the runs of Chinese, Japanese or Korean."""
     text = unescaped(text)
-    return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return [*_RUN.findall(text), *_numbers(text)]
+
+
+def _numbers(text: str) -> list[str]:
+    """Return numbers with separators or a currency's code as they are without: "1234.50" of "USD1,234.50"."""
+    found = []
+    for number in _NUMBER.finditer(text) if _HAS_NUMBER.search(text) else ():
+        whole = re.sub(r"\D", "", number["whole"])
+        found.append(f"{whole}.{number['part']}" if number["part"] else whole)
+    return [*found, *(_CODED.findall(text) if found or _HAS_CODE.search(text) else ())]
 
 
 def _is_word(run: str) -> bool:

@@ -1,8 +1,9 @@
 r"""Patterns that `grep` looks for: literal text, or a regular expression that cannot explode.
 
-Letter case never matters. A regular expression is run by PostgreSQL, line by line and within a time limit. It has
-groups, alternatives, classes, repetitions, ``^``, ``$`` and ``\b``; back-references and look-around, whose cost has no
-bound, are refused, and so are repetitions that multiply beyond ``REPEATS_MAX``.
+Letter case never matters, nor whether characters are composed. In literal text neither full-width forms, ligatures
+nor the separators of numbers do. A regular expression is run by PostgreSQL, line by line and within a time limit. It
+has groups, alternatives, classes, repetitions, ``^``, ``$`` and ``\b``; back-references and look-around, whose cost has
+no bound, are refused, and so are repetitions that multiply beyond ``REPEATS_MAX``.
 
 Messages are stored as JSON. So that few of them are read, they are first filtered by ``needles``: texts of which each
 match contains at least one, and which stand in JSON as they are.
@@ -11,9 +12,11 @@ match contains at least one, and which stand in JSON as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from unicodedata import normalize
 
+from app.core.search.forms import comparable, expression_of, pieces_of
 from app.core.wording import Wording
 
 PATTERN_MAX = 500
@@ -93,15 +96,17 @@ class MessageSpan:
 def pattern_of(text: str, *, is_regex: bool) -> Pattern:
     """Read a pattern. Raises Refused for a regular expression that is not safe."""
     if not is_regex:
-        return Pattern(text, None, _likes([text]))
-    reader = _Reader(text.removeprefix("(?i)"))
+        literal = comparable(text).text
+        return Pattern(literal, None, _likes(list(dict.fromkeys((text, literal))), pieces_of))
+    reader = _Reader(normalize("NFC", text).removeprefix("(?i)"))
     return Pattern(text, reader.expression(), _likes(reader.literals))
 
 
-def _likes(literals: Sequence[str]) -> tuple[str, ...]:
+def _likes(literals: Sequence[str], pieces: Callable[[str], Sequence[str]] = lambda text: [text]) -> tuple[str, ...]:
     """Return a LIKE pattern for each literal; none at all if one of them has nothing to filter by."""
     needles = [max(_ESCAPED_IN_JSON.split(literal), key=len) for literal in literals]
-    likes = tuple(dict.fromkeys(f"%{''.join(map(_like, needle))}%" for needle in needles))
+    liked = (["".join(map(_like, piece)) for piece in pieces(needle)] for needle in needles)
+    likes = tuple(dict.fromkeys(f"%{'%'.join(filter(None, parts))}%" for parts in liked))
     return likes if all(like.strip("%_") for like in likes) else ()
 
 
@@ -241,17 +246,22 @@ class _Reader:
 
 
 def found_in(text: str, literal: str) -> Iterator[SearchedLine]:
-    """Yield the lines in which a literal begins, each once, with its first place in the line."""
+    """Yield the lines in which a literal begins, each once, with its first place in the line.
+
+    The forms of characters do not matter, nor the separators of numbers.
+    """
     last = 0
     number, counted = 1, 0
-    for match in re.finditer(re.escape(literal), text, re.IGNORECASE):
-        number += text.count("\n", counted, match.start())
-        counted = match.start()
+    compared = comparable(text)
+    for match in re.finditer(expression_of(comparable(literal).text), compared.text, re.IGNORECASE):
+        begins, ends = compared.span(*match.span())
+        number += text.count("\n", counted, begins)
+        counted = begins
         if number > last:
-            start = text.rfind("\n", 0, match.start()) + 1
-            end = text.find("\n", match.start())
+            start = text.rfind("\n", 0, begins) + 1
+            end = text.find("\n", begins)
             line = text[start : end if end >= 0 else None].removesuffix("\r")
-            yield SearchedLine(number, match.start(), shown(line, match.start() - start, len(match[0])))
+            yield SearchedLine(number, begins, shown(line, begins - start, ends - begins))
             last = number
 
 

@@ -20,6 +20,7 @@ from app.core.groups import chat_messages
 from app.core.neutral import replace_nul
 from app.core.scope import scope_of
 from app.core.search import grep
+from app.core.search.forms import comparable
 from app.core.search.grep import MessageSpan, Pattern, SearchedLine
 from app.core.times import local, time_text
 from app.postgres.database import Database
@@ -199,8 +200,9 @@ async def _match(run: _GrepRun, rows: Sequence[Record], text_of: Callable[[Recor
     lines = await anyio.to_thread.run_sync(lambda: [line for row in rows for line in _split(text_of(row))])
     async with run.database.snapshot(run.tenant) as tx:
         await stored.limit(tx, run.seconds)
-        places = await stored.matches(tx, [line for *_, line in lines], pattern)
-    run.found.add([_hit(*lines[place], start, stop) for place, start, stop in places])
+        compared = [comparable(line, "NFC") for *_, line in lines]
+        places = await stored.matches(tx, [line.text for line in compared], pattern)
+    run.found.add([_hit(*lines[place], *compared[place].span(start, stop)) for place, start, stop in places])
 
 
 def _literal(texts: Iterator[_Text], literal: str) -> Iterator[GrepHit]:

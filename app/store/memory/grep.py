@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 from asyncpg import Record
 
+from app.core.search.forms import OTHER_FORMS
 from app.core.search.grep import MATCHES_EVERYTHING, MessageSpan, Pattern, RefusedPattern
 from app.core.wording import Wording
 from app.postgres.transactions import ReadTx
@@ -47,7 +48,8 @@ SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.role, m.body, m.view, m
    AND ($5::timestamptz IS NULL OR coalesce(m.said_at, m.created_at) >= $5)
    AND ($6::timestamptz IS NULL OR coalesce(m.said_at, m.created_at) < $6)
    AND (cardinality($7::text[]) = 0
-        OR lower(CASE WHEN m.kind = 'orphan' THEN m.body ELSE coalesce(m.view, m.body) END COLLATE "C") LIKE ANY ($7))
+        OR lower(CASE WHEN m.kind = 'orphan' THEN m.body ELSE coalesce(m.view, m.body) END COLLATE "C") LIKE ANY ($7)
+        OR CASE WHEN m.kind = 'orphan' THEN m.body ELSE coalesce(m.view, m.body) END COLLATE "C" ~ $9)
  ORDER BY s.place, m.seq DESC LIMIT $8
 """
 
@@ -62,7 +64,7 @@ async def messages(
     """Return at most ROWS messages that can match. Raises TooSlow."""
     ids = [span.conversation_id for span in within]
     firsts, lasts = [span.first for span in within], [span.last for span in within]
-    return await _fetch(tx, MESSAGES, tx.tenant, ids, firsts, lasts, since, until, needles, ROWS)
+    return await _fetch(tx, MESSAGES, tx.tenant, ids, firsts, lasts, since, until, needles, ROWS, OTHER_FORMS)
 
 
 # The archives of a scope or of one of its conversations, the newest first; ids are UUIDv7.
@@ -92,7 +94,8 @@ SELECT a.id, a.tool_name, a.conversation_id, m.page, a.created_at, m.said_at, m.
  WHERE a.tenant_id = $1 AND a.id = ANY ($2::uuid[]) AND (a.expires_at IS NULL OR a.expires_at > now())
    AND ($3::timestamptz IS NULL OR coalesce(m.said_at, a.created_at) >= $3)
    AND ($4::timestamptz IS NULL OR coalesce(m.said_at, a.created_at) < $4)
-   AND (cardinality($5::text[]) = 0 OR lower(t.content COLLATE "C") LIKE ANY ($5))
+   AND (cardinality($5::text[]) = 0 OR lower(t.content COLLATE "C") LIKE ANY ($5)
+        OR t.content COLLATE "C" ~ $6)
  ORDER BY a.id DESC
 """
 
@@ -105,7 +108,7 @@ async def results(
     until: datetime | None,
 ) -> Sequence[Record]:
     """Return those of some archives that can match. Raises TooSlow."""
-    return await _fetch(tx, RESULTS, tx.tenant, ids, since, until, needles)
+    return await _fetch(tx, RESULTS, tx.tenant, ids, since, until, needles, OTHER_FORMS)
 
 
 # The lines that match, with the first match of each. PostgreSQL's engine can be interrupted, and runs outside of the
