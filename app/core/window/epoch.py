@@ -51,13 +51,22 @@ class EpochPlan:
         return self.layout.trigger_page - self.policy.unlist_unchanged_turns
 
 
-def plan(entries: Sequence[Entry], totals: Totals, language: Language, target: Profile) -> EpochPlan:
+def plan(
+    entries: Sequence[Entry], totals: Totals, language: Language, target: Profile, *, least_head: int = 0
+) -> EpochPlan:
     """Lay the window out. ``entries`` reach back as ``paging.layout`` needs them."""
-    shares = target.shares
-    layout = paging.layout(entries, totals, shares, target.policy)
+    layout = paging.layout(entries, totals, target.shares, target.policy, least_head=least_head)
     last_page = _last_page_gone(entries, layout)
-    room = layout.head_room if last_page else min(shares.head, shares.available - shares.whole)
-    return EpochPlan(layout, target.policy, language, room, last_page, _zone(entries, layout))
+    return EpochPlan(layout, target.policy, language, layout.head_room, last_page, _zone(entries, layout))
+
+
+def least_head(plan: EpochPlan, material: Material, target: Profile, reader: HeadReader) -> int:
+    """Return what the head must weigh for its notes; 0 where the plan has that room already, or nothing can have it."""
+    if not material.notes:
+        return 0
+    notes, _ = _notes(material.notes, target.shares.body)
+    weight = head.frame_tokens(plan.language, reader.count) + head.weight(notes)
+    return weight if plan.room < weight <= target.shares.body else 0
 
 
 def _last_page_gone(entries: Sequence[Entry], layout: Layout) -> int:
@@ -108,19 +117,15 @@ def freeze(plan: EpochPlan, material: Material, reader: HeadReader) -> Epoch:
     page. Where no model has written a summary, the contents page is the summary and has the room of both.
     """
     dates = days.settled({page.page: page.day for page in material.pages})
-    in_zone = days.in_zone({p: dates[p] for p in plan.zone if p in dates}, plan.layout.head_room, plan.language)
     frame = head.frame_tokens(plan.language, reader.count)
-    room = plan.room - frame
-    if not plan.last_page:
-        notes, left_out = _notes(material.notes, room)
-        composed = head.compose(notes, (), contents.ContentsPage(), plan.language, frame, days=in_zone)
-        return Epoch(plan.layout, replace(composed, notes_left_out=left_out))
+    notes, left_out = _notes(material.notes, plan.room - frame)
+    room = plan.room - frame - head.weight(notes)
+    in_zone = days.in_zone({p: dates[p] for p in plan.zone if p in dates}, max(0, room), plan.language)
     room -= len(in_zone) * days.MESSAGE_TOKENS
-    notes, left_out = _notes(material.notes, head.notes_room(room, plan.policy))
-    if room <= 0:
-        none = head.compose((), (), contents.ContentsPage(unlisted=plan.last_page), plan.language, frame, days=in_zone)
-        return Epoch(plan.layout, replace(none, notes_left_out=len(notes) + left_out))
-    room -= head.weight(notes)
+    if not plan.last_page or room <= 0:
+        page = contents.ContentsPage(unlisted=plan.last_page)
+        composed = head.compose(notes, (), page, plan.language, frame, days=in_zone)
+        return Epoch(plan.layout, replace(composed, notes_left_out=left_out))
     topics, summary = _summary(plan, material, head.summary_room(room, plan.policy), reader)
     room -= head.weight([*summary.lines, *([topics] if topics else ())])
     page = _contents(plan, material, dates, room, reader, is_summary=not summary.lines)

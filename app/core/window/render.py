@@ -49,17 +49,15 @@ class Rendered:
 def render(window: Window, system: str, tools: str, form: Format, language: Language) -> Rendered:
     """Render a window. ``tools`` are a text already: ``tools_text``."""
     shape = _openai(window, system, language) if form == "openai" else _anthropic(window, language)
-    stable, passing, stable_body = shape
+    stable, tail = shape
     digest = hashlib.sha256("\x00".join((tools, system, *stable)).encode()).hexdigest()
-    ledger = window.ledger
-    fixed = ledger.tools + ledger.system + ledger.notes + ledger.summary + ledger.contents
     return Rendered(
-        messages=f"[{','.join((*stable, *passing))}]",
+        messages=f"[{','.join((*stable, *tail))}]",
         system=(system or None) if form == "anthropic" else None,
         tools=tools,
         prefix_hash=digest,
         stable_messages=len(stable),
-        stable_tokens=fixed + sum(p.tokens for p in stable_body),
+        stable_tokens=window.ledger.total - window.ledger.tail,
     )
 
 
@@ -68,32 +66,17 @@ def tools_text(tools: Sequence[dict[str, Any]], form: Format) -> str:
     return dumps(_cached_tools(tools) if form == "anthropic" else tools)
 
 
-Shape = tuple[list[str], list[str], list[Placed]]
-"""Stable messages, messages that the next window may show otherwise, and the stable part of the body."""
-
-
-def _split(body: Sequence[Placed]) -> tuple[list[Placed], list[Placed]]:
-    """Return the body up to the first message that is shown for this page only, and the rest.
-
-    The results of one group are never split: in Anthropic form they are one message.
-    """
-    at = next((i for i, p in enumerate(body) if p.passing), len(body))
-    while at < len(body) and at > 0 and body[at - 1].role == "tool":
-        at -= 1
-    return list(body[:at]), list(body[at:])
+Shape = tuple[list[str], list[str]]
+"""The messages that every window of the epoch begins with, and the tail's."""
 
 
 def _openai(window: Window, system: str, language: Language) -> Shape:
-    stable_body, rest = _split(window.body)
     stable = [dumps({"role": "system", "content": system})] if system else []
     if window.head:
         stable.append(dumps({"role": "user", "content": window.head}))
-    for placed in stable_body:
+    for placed in window.body:
         stable += _single(placed)
-    passing = [text for placed in rest for text in _single(placed)]
-    if window.tail:
-        passing.append(dumps({"role": "user", "content": tail_text(window.tail, language)}))
-    return stable, passing, stable_body
+    return stable, [dumps({"role": "user", "content": tail_text(window.tail, language)})] if window.tail else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +93,11 @@ def origins(window: Window, system: str, form: Format) -> list[Origin]:
     result = [Origin("system")] if system and form == "openai" else []
     if window.head:
         result.append(Origin("head"))
-    stable, rest = _split(window.body)
     if form == "openai":
         result += [_origin((placed,)) for placed in window.body for _ in _single(placed)]
     else:
-        runs = [*_runs(stable), *_runs(rest)]
-        if not window.head and stable and runs and runs[0][1]["role"] != "user":
+        runs = list(_runs(window.body))
+        if not window.head and runs and runs[0][1]["role"] != "user":
             result.append(Origin("opening"))
         result += [_origin(items) for items, _ in runs]
     return [*result, Origin("tail")] if window.tail else result
@@ -141,16 +123,12 @@ def tail_text(tail: Iterable[TailItem], language: Language) -> str:
 
 
 def _anthropic(window: Window, language: Language) -> Shape:
-    stable_body, rest = _split(window.body)
     head = [_turn("user", [_cached(_text(window.head))])] if window.head else []
-    turns = [*head, *_turns(stable_body)]
+    turns = [*head, *_turns(window.body)]
     if turns and turns[0]["role"] != "user":
         turns.insert(0, _turn("user", [_text(OPENING)]))
-    stable = [dumps(m) for m in turns]
-    passing = [dumps(m) for m in _turns(rest)]
-    if window.tail:
-        passing.append(dumps(_turn("user", [_text(tail_text(window.tail, language))])))
-    return stable, passing, stable_body
+    tail = [dumps(_turn("user", [_text(tail_text(window.tail, language))]))] if window.tail else []
+    return [dumps(m) for m in turns], tail
 
 
 def _turns(body: Sequence[Placed]) -> Iterator[dict[str, Any]]:
