@@ -65,11 +65,11 @@ class Model:
         lines = {str(seq): begins(text, LINE_WORDS) for seq, text in said.items()}
         [first, *_] = said.values()
         seq = next(iter(said))
-        memory = {"type": "fact", "text": begins(first, SENTENCE_WORDS) or "-", "seq": seq}
+        memory = {"text": begins(first, SENTENCE_WORDS) or "-", "quote": begins(first, SENTENCE_WORDS), "seq": seq}
         memories = [memory] if seq % MEMORY_EACH == 0 else []
         topics = [begins(text, 2) for text in list(said.values())[:3]]
         found = {"title": begins(first, TITLE_WORDS) or "Page", "lines": lines, "topics": topics, "memories": memories}
-        return json.dumps({**found, "notes": []}, ensure_ascii=False)
+        return json.dumps(found, ensure_ascii=False)
 
     def _summary(self, user: str) -> str:
         old = (

@@ -121,8 +121,8 @@ async def fill(superuser: asyncpg.Connection, owner: UUID, model: UUID, dimensio
     )
     ids = [uuid7() for _ in range(size)]
     await superuser.execute(
-        "INSERT INTO memories (tenant_id, id, owner, type, conversation_uid, seq, page, start, length, terms)"
-        " SELECT $1, x.id, $2, 'episode', $2, x.n, (x.n + 1) / 2, 0, 100, k.terms"
+        "INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms)"
+        " SELECT $1, x.id, $2, 'episode', ($2::uuid)::text, $2, x.n, (x.n + 1) / 2, 0, 100, k.terms"
         " FROM unnest($3::uuid[]) WITH ORDINALITY x (id, n) JOIN kinds k ON k.i = (x.n * 7919) % $4::int",
         DEFAULT_TENANT, owner, ids, KINDS,
     )  # fmt: skip

@@ -115,7 +115,7 @@ def shown(one: Transcript, half: str = "") -> Shown:
         one.id, half, append.conversation.language or "en", append.conversation.title or "",
         [topic.name for topic in most_telling(counted.values(), TOPICS_SHOWN)],
         _chapters(append), [archive.result_summary for archive in append.archives],
-        [note.text for note in append.notes], time.process_time() - start,
+        [wish.content for wish in append.wishes], time.process_time() - start,
     )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ SELECT create_distributed_table('conversation_spending', 'tenant_id', colocate_w
 SELECT create_distributed_table('epochs', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('keys', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('messages', 'tenant_id', colocate_with => 'tenants');
-SELECT create_distributed_table('notes', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('page_index', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('pages', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('proxied_requests', 'tenant_id', colocate_with => 'tenants');
@@ -26,3 +25,4 @@ SELECT create_distributed_table('work', 'tenant_id', colocate_with => 'tenants')
 SELECT create_distributed_table('memories', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('embeddings', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('unembedded', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('withdrawals', 'tenant_id', colocate_with => 'tenants');

@@ -41,6 +41,7 @@ from app.services.views import inspect, progress
 from app.services.views.requests import request_view
 from app.store import archives, conversation_list, conversations, messages
 from app.store.conversations import NewConversation
+from app.store.memory import kept
 from app.store.proxy import proxied_requests
 
 router = APIRouter(tags=["conversations"])
@@ -206,10 +207,15 @@ def _changed(
 
 
 @router.delete(
-    "/conversations/{conversation_id}", response_model=schemas.ErasureResponse, responses=links.CONVERSATION_ERASED
+    "/conversations/{conversation_id}", response_model=schemas.ConversationErased, responses=links.CONVERSATION_ERASED
 )
 async def delete_conversation(
-    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
+    request: Request,
+    runtime: Wired,
+    caller: Writer,
+    conversation_id: ConversationId,
+    keep_memories: Annotated[bool, Query(description="keep what it gave to its user to be kept in mind")] = False,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Erase a conversation and everything derived from it. Returns the number of deleted rows per table.
 
@@ -217,7 +223,10 @@ async def delete_conversation(
     """
 
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {"id": conversation_id}, await erasing_whole.erase_conversation(tx, conversation)
+        carried = len(await kept.carried_by(tx, conversation.id))
+        if keep_memories:
+            await kept.leave(tx, conversation.id)
+        return {"id": conversation_id, "carried": carried}, await erasing_whole.erase_conversation(tx, conversation)
 
     return await erased(request, runtime, caller, conversation_id, key, erase)
 

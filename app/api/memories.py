@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -18,11 +18,13 @@ from app.api.http.callers import READS, IdempotencyKeyHeader, Reader, Writer
 from app.api.http.fast_routes import every_turn, parameters, read_query
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired, runtime_of
+from app.api.http.times import Time
 from app.api.schemas import memories as schemas
 from app.api.schemas.narrowing import OwnType, listed, narrowing_of
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
+from app.core.kept import KEY_MAX, PINNED_MAX, key_problem
 from app.core.messages import METADATA_MAX
 from app.core.scope import scope_of
 from app.core.search.grep import RefusedPattern
@@ -32,13 +34,16 @@ from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
-from app.services.memory import expanding, grepping, listing, remembering, searching
+from app.services.memory import expanding, grepping, listing, remembering, revising, searching
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.keywords import keywords_of
 from app.services.memory.remembering import MemoryRequest
+from app.services.memory.revising import Change
 from app.services.memory.searching import SearchRequest
 from app.services.tools import recall_agent
 from app.services.tools.recall_agent import RecallRequest
+from app.store.memory import kept
+from app.store.memory.remembered import Held
 
 router = APIRouter(tags=["memories"])
 
@@ -80,6 +85,7 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     problems += unstorable("body", keywords=body.keywords, metadata=metadata.replace("\\u0000", "\x00"))
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
         problems.append({"loc": ["body", "expires_at"], "msg": "must be in the future"})
+    problems += _unfit(body)
     if problems:
         raise errors.Invalid(errors=problems)
     return MemoryRequest(
@@ -91,8 +97,28 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
         metadata=metadata,
         sensitive=body.sensitivity == "sensitive",
         expires_at=body.expires_at,
+        key=body.key,
+        pinned=body.pinned,
+        valid_from=body.valid_from,
+        valid_to=body.valid_to,
+        alone=body.scope == "conversation",
         bound_to=caller.user_id,
     )
+
+
+def _unfit(body: schemas.MemoryBody) -> list[errors.FieldError]:
+    """Return what of a memory's scope, key and time does not go together."""
+    problems: list[errors.FieldError] = []
+    if body.key is not None and (problem := key_problem(body.key)) is not None:
+        problems.append({"loc": ["body", "key"], "msg": problem})
+    if body.pinned and len(body.content) > PINNED_MAX:
+        problems.append({"loc": ["body", "content"], "msg": f"must have at most {PINNED_MAX} characters when pinned"})
+    since = body.valid_from or datetime.now(UTC)
+    if body.valid_to is not None and body.valid_to < since:
+        problems.append({"loc": ["body", "valid_to"], "msg": "must not be earlier than `valid_from`"})
+    if body.scope == "conversation" and body.conversation_id is None:
+        problems.append({"loc": ["body", "conversation_id"], "msg": "is required with this scope"})
+    return problems
 
 
 def _user(caller: Caller, named: str | None, conversation_id: str | None, part: Part = "body") -> str | None:
@@ -106,31 +132,117 @@ def _user(caller: Caller, named: str | None, conversation_id: str | None, part: 
     return user_id
 
 
+def held_of(
+    status: Annotated[schemas.MemoryStatus, Query(description="`proposed`: what waits for a person")] = "held",
+    key: Annotated[str | None, Query(max_length=KEY_MAX)] = None,
+    pinned: Annotated[bool | None, Query(description="kept in view, or not")] = None,
+    as_of: Annotated[Time | None, Query(description="what held then; default: now")] = None,
+    known_at: Annotated[Time | None, Query(description="as far as it was known then; default: now")] = None,
+) -> Held:
+    """Return which memories are listed. Raises Invalid."""
+    if key is not None and (problem := key_problem(key)) is not None:
+        raise errors.Invalid(errors=[{"loc": ["query", "key"], "msg": problem}])
+    return Held(status, key, pinned, as_of, known_at)
+
+
 @router.get("/memories", response_model=schemas.MemoryList)
 async def list_memories(
     runtime: Wired,
     caller: Reader,
     among: Annotated[Narrowing, Depends(listed)],
+    held: Annotated[Held, Depends(held_of)],
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     memory_types: Annotated[list[OwnType], Query(max_length=4)] = [],  # noqa: B006
+    scope: Annotated[
+        Literal["user", "conversation"] | None,
+        Query(description="`conversation`: only what holds in it and nowhere else"),
+    ] = None,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
     """List memories of a user or a conversation that were stored or found worth keeping, newest first.
 
-    Messages and archives have lists of their own. `topics` are the memory's keywords and the topics of its page;
-    `metadata` is its own or its conversation's.
+    Of a key only the value that holds is listed: now, or as of a time. Messages and archives have lists of their own.
+    `topics` are the memory's keywords and the topics of its page; `metadata` is its own or its conversation's.
     """
     user = _user(caller, user_id, conversation_id, "query")
     among = replace(among, types=tuple(memory_types))
+    if scope == "conversation" and conversation_id is None:
+        raise errors.Invalid(errors=[{"loc": ["query", "conversation_id"], "msg": "is required with this scope"}])
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await listing.browse(
             tx, user, conversation_id, among,
             sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1,
+            held=held, alone=scope == "conversation",
         )  # fmt: skip
     items = [listing.view(row) for row in rows[:limit]]
     more = cursors.encode(items[-1]["memory_key"]) if len(rows) > limit else None
+    return json_value({"items": items, "next_cursor": more})
+
+
+@router.patch(
+    "/memories/{memory_key:uuid}",
+    response_model=schemas.MemoryDetail,
+    openapi_extra=json_body(schemas.MemoryChange, {"status": "held"}),
+)
+async def change_memory(
+    request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKeyHeader = None
+) -> Response:
+    """Change a memory, end it, or accept or refuse a proposal. A key's former content stays as a version.
+
+    What is no longer to be kept in mind is in no later window.
+    """
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    wanted = _change(parse_model(schemas.MemoryChange, value))
+
+    async def work(tx: Tx) -> StoredResponse:
+        found, row = await revising.change(
+            runtime, tx, memory_key, wanted, bound_to=caller.user_id, sensitive=caller.sensitive
+        )
+        touched.update(name for name in [row["conversation_id"]] if name is not None)
+        text = await run_in_thread_if_large(len(row["content"]), lambda: dumps(searching.detail(found)))
+        return StoredResponse(text, row["owner"])
+
+    touched: set[str] = set()
+    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.scope["path"], value)
+    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
+    for name in touched:
+        runtime.caches.forget_conversation(caller.tenant, name)
+    return json_text(answer)
+
+
+def _change(body: schemas.MemoryChange) -> Change:
+    """Return the change for the service. Raises Invalid."""
+    if not body.model_fields_set:
+        raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must name something to change"}])
+    if body.content is not None and not body.content.strip():
+        raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
+    sensitive = None if body.sensitivity is None else body.sensitivity == "sensitive"
+    return Change(body.content, body.pinned, body.status, body.valid_from, body.valid_to, sensitive)
+
+
+@router.get("/memories/{memory_key:uuid}/versions", response_model=schemas.MemoryVersions)
+async def list_versions(
+    runtime: Wired,
+    caller: Reader,
+    memory_key: UUID,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Response:
+    """List what a memory's key said over time, the latest first; of a memory without a key itself alone."""
+    before = cursors.decode_time_and_id(cursor)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        found = await searching.memory(tx, memory_key, caller.scope, sensitive=caller.sensitive)
+        if found is None:
+            raise errors.NotFound("There is no such memory.")
+        rows = await kept.versions(tx, memory_key, before, limit + 1)
+    starts = [before[0] if before else None, *(row["valid_from"] for row in rows)]
+    shown = [row for row in rows[:limit] if caller.sensitive or not row["sensitive"]]
+    ends = dict(zip((row["id"] for row in rows), starts, strict=False))
+    items = [listing.version(row, ends[row["id"]]) for row in shown]
+    last = rows[limit - 1] if len(rows) > limit else None
+    more = cursors.encode(last["valid_from"].isoformat(), last["id"]) if last is not None else None
     return json_value({"items": items, "next_cursor": more})
 
 

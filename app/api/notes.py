@@ -1,11 +1,10 @@
-"""Standing notes, and what a conversation is about."""
+"""What is kept in mind in a conversation, and what it is about."""
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.api.http import links
@@ -23,7 +22,8 @@ from app.services.idempotency import IdempotencyKey
 from app.services.lifecycle import noting
 from app.services.lifecycle.noting import Noting
 from app.services.views.inspect import ALL
-from app.store import conversations, notes, page_index
+from app.store import conversations, page_index
+from app.store.memory import kept
 
 router = APIRouter(tags=["notes"])
 
@@ -33,16 +33,11 @@ TOPICS_MAX = 30
 
 
 @router.get("/conversations/{conversation_id}/notes", response_model=schemas.NoteList)
-async def list_notes(
-    runtime: Wired,
-    caller: Reader,
-    conversation_id: ConversationId,
-    every: Annotated[bool, Query(alias="all", description="include notes that another note replaced")] = False,
-) -> Response:
-    """List standing notes: instructions and preferences at the head of every window."""
+async def list_notes(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
+    """List what was said or set in a conversation to be kept in mind: its pinned memories."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        rows = await notes.browse(tx, conversation_id, replaced=every)
+        rows = await kept.of_conversation(tx, conversation_id)
     return json_value({"items": [noting.view(row) for row in rows], "next_cursor": None})
 
 
@@ -56,7 +51,7 @@ async def list_notes(
 async def add_note(
     request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Add a standing note. The next window shows it and begins a new epoch."""
+    """Pin a memory to a conversation. The next window shows it and begins a new epoch."""
     wanted = Noting(caller.tenant, conversation_id, bound_to=caller.user_id)
     return json_text(await _write(request, runtime, caller, wanted, key), status=201)
 
@@ -74,7 +69,7 @@ async def change_note(
     note: UUID,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Edit a standing note."""
+    """Edit a pinned memory of a conversation."""
     wanted = Noting(caller.tenant, conversation_id, note, bound_to=caller.user_id)
     return json_text(await _write(request, runtime, caller, wanted, key))
 
@@ -88,7 +83,7 @@ async def delete_note(
     note: UUID,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Erase a standing note. The next window no longer has it."""
+    """Erase a pinned memory of a conversation. The next window no longer has it."""
     wanted = Noting(caller.tenant, conversation_id, note, bound_to=caller.user_id)
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
     return json_text(await noting.erase(runtime, wanted, idempotency))

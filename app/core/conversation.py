@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.core.calibration import OURS
 from app.core.model import Language, Layout, Totals
-from app.core.scope import scope_of
+from app.core.scope import scope_of, scopes_in_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,22 @@ class Conversation:
     """The model's API refused that question for good: see ``core.refused``."""
     said_at: datetime | None = None
     """The newest `said_at` of its messages; None if none has any."""
+    withdrawn: int = 0
+    """How often what its scopes keep in mind was taken back: the part of the generation that is not its own."""
     has_earlier: bool = False
     """Its user had other conversations when it began. Never changes, so windows can say it."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
+
+    @property
+    def own_generation(self) -> int:
+        """Return the generation as its row has it."""
+        return self.totals.generation - self.withdrawn
+
+    @property
+    def scopes(self) -> list[UUID]:
+        """Return the owners of what it keeps in mind, the widest scope first."""
+        return scopes_in_view(self.user_id, self.id)
 
     @property
     def scope(self) -> str:

@@ -21,6 +21,8 @@ Language = Literal["zh", "en"]
 Format = Literal["openai", "anthropic"]
 RecallScope = Literal["user", "conversation"]
 """The range of a search: everything that its user ever said, or its own conversation only."""
+Carry = Literal["explicit", "proposed", "off"]
+"""What a user's lasting wishes do: follow the user at once, once a person accepts them, or not at all."""
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 # prompt:  a system message that leads the conversation; shown in the system section, never paged
@@ -89,6 +91,15 @@ class Policy:
     recall_scope: RecallScope = setting(
         Variable("memory_recall_scope", "user", own=Own(description="where queries and recall tools look")),
         "Where queries and recall tools look: all of the user's conversations, or only the current one.",
+    )
+    carry: Carry = setting(
+        Variable("memory_carry", "explicit", own=Own(description="what a user's lasting wishes do")),
+        "Lasting wishes of a user follow them into other conversations: `explicit` at once, `proposed` once a person "
+        "accepts them, `off` never.",
+    )
+    remember: bool = setting(
+        Variable("memory_remember", True, own=Own(description="false: nothing said here follows the user")),
+        "Let what a user says be remembered beyond its conversation.",
     )
     head_share: float = setting(
         Variable("memory_head_share", 0.1, ge=0, le=0.5, own=Own(0, 0.5, "of the body's room")),
@@ -234,7 +245,7 @@ class Head:
     pinned: str = ""
     """The text of a head that has nothing but the notes."""
     notes_left_out: int = 0
-    """Standing notes for which there was no room."""
+    """Memories to keep in mind for which there was no room."""
     days: tuple[Day, ...] = ()
     """The date lines of the condensed zone, which are frozen with the head."""
 

@@ -62,13 +62,21 @@ class NewPage:
 
 
 @dataclass(frozen=True, slots=True)
-class NewNote:
-    """A standing note that was found in a message."""
+class NewWish:
+    """A memory that quotes a person's message. Its message is what search finds."""
 
     id: UUID
+    owner: UUID
+    scope: str
+    status: str
+    key: str | None
     seq: int
-    text: str
+    page: int
+    content: str
     tokens: int
+    sensitive: bool
+    valid_from: datetime
+    valid_to: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,17 @@ def scope_of(user_id: str | None, conversation_id: str | None) -> str:
     return f"u:{user_id}" if user_id is not None else f"c:{conversation_id}"
 
 
+def conversation_scope(conversation_id: str) -> str:
+    """Return the scope of one conversation alone."""
+    return f"c:{conversation_id}"
+
+
+def scopes_in_view(user_id: str | None, conversation_id: str) -> list[UUID]:
+    """Return the owners of all that a conversation keeps in mind, the widest scope first."""
+    scopes = [] if user_id is None else [scope_of(user_id, None)]
+    return [owner_of(scope) for scope in (*scopes, conversation_scope(conversation_id))]
+
+
 def user_of(scope: str) -> str | None:
     """Return the user of a scope; None for that of a conversation."""
     return scope[2:] if scope.startswith("u:") else None

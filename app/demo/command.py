@@ -1,7 +1,8 @@
 """`quire demo`: replay a transcript through a running Quire, on the terminal."""
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from urllib.parse import quote
@@ -15,13 +16,16 @@ from app.demo.replay import ServiceError, replay
 from app.demo.service import NotStartedError, some_service
 from app.demo.transcript import TranscriptError
 
-USUAL = "http://127.0.0.1:8000"
 CONVERSATION = Path(__file__).parent / "conversation.jsonl"
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=CONVERSATION)
-@click.option("--url", help=f"Where Quire runs. Left out: {USUAL}, or if none runs there, one of the demo's own.")
+@click.option(
+    "--url",
+    envvar="QUIRE_URL",
+    help="Where Quire runs. Left out: this machine, at QUIRE_PORT or 8000; if none runs there, one of the demo's own.",
+)
 @click.option(
     "--budget", default=8000, show_default=True, type=click.IntRange(min=1), help="Tokens for the whole window."
 )
@@ -32,18 +36,26 @@ def demo(file: Path, url: str | None, budget: int, every_message: bool, api_key:
 
     If no URL is given and none runs, one is started for the demo, on a database that is thrown away afterwards.
     """
+    here = usual(os.environ)
     try:
-        with nullcontext(url) if url is not None else some_service(USUAL) as running:
+        with nullcontext(url) if url is not None else some_service(here) as running:
+            click.echo(f"Replaying into {running}.")
             reports = replay(running, file, budget, Console(), every_message=every_message, api_key=api_key)
-            _show_links(running, reports, ends=running not in (url, USUAL))
+            _show_links(running, reports, ends=running not in (url, here))
     except (TranscriptError, ServiceError) as error:
         raise click.ClickException(str(error)) from error
     except NotStartedError as error:
         raise click.ClickException(f"no Quire could be started:\n{error}") from error
     except httpx.TransportError as error:
-        raise click.ClickException(f"no answer from {url or USUAL} ({error}); is `quire serve` running?") from error
+        raise click.ClickException(f"no answer from {url or here} ({error}); is `quire serve` running?") from error
     if not all(report.kept for report in reports):
         raise click.ClickException("a promise was broken, see the red lines above")
+
+
+def usual(environment: Mapping[str, str]) -> str:
+    """Return where `quire serve` listens on this machine."""
+    port = environment.get("QUIRE_PORT", "")
+    return f"http://127.0.0.1:{port if port.strip('0') else 8000}"
 
 
 def _show_links(url: str, reports: Sequence[Report], *, ends: bool) -> None:

@@ -58,6 +58,8 @@ def play(service: "Service", screen: Screen, transcript: Transcript, plan: list[
     frames: list[Frame] = []
     for step in plan:
         service.append(conversation, step.messages)
+        if not frames:
+            service.set_budget(conversation, budget)
         frames.append(service.look(conversation, step.turn, budget))
         screen.show(frames[-1])
     recalled = service.recall(conversation, min(RECALLED_PAGE, frames[-1].turn))
@@ -87,6 +89,10 @@ class Service:
             key = f"demo-{self.run}-{self.writes}"
             body = {"messages": batch, "user_id": USER}
             self.call("POST", f"/conversations/{conversation}/messages", json=body, headers={"Idempotency-Key": key})
+
+    def set_budget(self, conversation: str, budget: int) -> None:
+        """Make the budget the conversation's own: the inspector opens with it. A refusal changes nothing else."""
+        self.client.request("PATCH", f"/conversations/{conversation}", json={"budget": budget})
 
     def look(self, conversation: str, turn: int, budget: int) -> Frame:
         begun = self.clock()

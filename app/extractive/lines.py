@@ -73,6 +73,8 @@ _POLITE = (
 """Polite endings of requests."""
 _POLITE_MAX = max(map(len, _POLITE))
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
+_PROGRAM_TAG = re.compile(r"\s*<([a-z]+[_-][a-z_-]+)>")
+"""What an agent's program puts around what it says in a user's message, such as <environment_context>."""
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
 _ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)
 _FIELD = re.compile(r"\W*[\w /-]{2,28}[:：]\W*\S")
@@ -141,10 +143,16 @@ def title_of(request: Reading, assistant_text: str = "") -> str:
     """Return the title for a request that has been read; see ``page_title``."""
     line = _POINTING.sub("", line_of(request, max_chars=200))
     title = _as_title(line)
-    if assistant_text.strip() and not _telling(title, 1):
+    if assistant_text.strip() and (_is_by_program(request.seen) or not _telling(title, 1)):
         answer = _as_title(message_line("assistant", assistant_text, max_chars=200))
         title = answer if _telling(answer, 1) or not title else title
     return one_line(title or line, 60)
+
+
+def _is_by_program(text: str) -> bool:
+    """Return whether a user's message is what an agent's program says, from its first tag to its end."""
+    tag = _PROGRAM_TAG.match(text)
+    return tag is not None and text.rstrip().endswith(f"</{tag[1]}>")
 
 
 def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:

@@ -18,12 +18,12 @@ _NOTE_CHARS = 200
 NOTES_MAX = 20
 """Notes of one message."""
 
-_LANGUAGES = (
+LANGUAGES = (
     r"(?:english|french|german|spanish|italian|portuguese|dutch|russian|ukrainian|polish|turkish|arabic|hebrew"
     r"|hindi|chinese|mandarin"
     r"|cantonese|japanese|korean|vietnamese|thai|swedish|danish|norwegian|finnish|greek|czech)"
 )
-_LANGUAGES_HAN = (
+LANGUAGES_HAN = (
     "(?:中文|英文|英语|汉语|普通话|粤语|日语|日文|韩语|韩文|法语|法文|德语|德文|俄语|西班牙语|葡萄牙语"
     "|意大利语|阿拉伯语|越南语|泰语"
     "|繁体中文|简体中文|繁体|简体)"
@@ -183,7 +183,7 @@ _ENGLISH = [
     _wording(
         "answer reply respond speak talk communicate",
         r"^\W*(?:please )?(?:only |just )?(?:answer|reply|respond|speak|talk|communicate)(?: to me"
-        r"| with me)?(?: only)? in " + _LANGUAGES + r"\b",
+        r"| with me)?(?: only)? in " + LANGUAGES + r"\b",
     ),
     _wording(
         "always never",
@@ -319,7 +319,7 @@ _CHINESE = re.compile(
     r"|(?:^|[，,。；;：:！!\s])我(?:的名字)?(?:叫|名叫|的名字是)(?!你|他|她|了|车|外卖"
     r"|人)[^，。,！!？?\s的]{1,8}(?=[，,。.！!\s]|$)"
     r"|(?:^|[，,。；;：:！!\s])(?:请|你|您|只|麻烦|只能|必须|全程|统一)*(?:用|使用|以)"
-    + _LANGUAGES_HAN
+    + LANGUAGES_HAN
     + r"(?:来|跟我|和我|给我)?(?:回答|回复|交流|沟通|对话|答复|作答|聊天)(?!.{0,4}(?:这|下面|以下|上面|如下))"
     r"|我(?:个人|平时|一般|通常|一直|还是)?(?:更喜欢|更偏好|偏好|比较喜欢|更习惯)(?![跟和听看玩吃去在]|这|那"
     r"|你刚|第|上一|下一)[^？?]{2}"

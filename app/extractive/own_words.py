@@ -37,11 +37,6 @@ def own_words(quote: str, message: str) -> str:
     return ""
 
 
-def share_a_subject(one: str, other: str) -> bool:
-    """Return whether two texts have a telling word in common."""
-    return not set(content_words(fold(one))).isdisjoint(content_words(fold(other)))
-
-
 def says_nothing_else(text: str, message: str) -> bool:
     """Return whether every telling word of a text is in the message."""
     return set(content_words(fold(text))) <= set(content_words(fold(message)))

@@ -1,4 +1,4 @@
-"""Indexing a closed page: its title, a line for each message, topics, memories and standing notes.
+"""Indexing a closed page: its title, a line for each message, topics, and what people said that is worth keeping.
 
 One call of the model writes them all, as JSON. A reply that cannot be used is sent back once with what is wrong with
 it; after that, and where no model is configured or it refuses the page, the page is indexed extractively. A refusal
@@ -8,7 +8,8 @@ queue's matter: the job raises, and is tried again later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -18,17 +19,20 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
+from app.core.kept import keep
 from app.core.neutral import neutral, without_nul
+from app.core.rows import NewWish
 from app.core.scope import owner_of
 from app.core.times import dated
 from app.core.window.excerpts import Excerpt, cut, rooms
+from app.core.window.profile import policy_of
 from app.core.window.topics import merged
 from app.extractive.subjects import subjects_of_page
 from app.ids import uuid7
 from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
-from app.jobs.page_reply import TOPIC_CHARACTERS, CurrentNote, MemoryFound, PageReply, judge
-from app.postgres.transactions import ReadTx, Tx
+from app.jobs.page_reply import TOPIC_CHARACTERS, MemoryFound, PageReply, WishFound, judge
+from app.postgres.transactions import ReadTx
 from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
 from app.queue import table
@@ -36,7 +40,8 @@ from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.archiving import vectors
-from app.store import conversations, messages, notes, page_index
+from app.store import appending, conversations, messages, page_index
+from app.store.memory import kept
 from app.store.memory.remembered import Remembered
 from app.store.page_index import NewPageIndex, Unindexed
 from app.store.windows import LINES_PER_PAGE
@@ -46,7 +51,7 @@ REPLY_TOKENS = 400
 REPLY_TOKENS_LINE = 80
 MESSAGES_EACH = 100
 """Messages shown to the model from the beginning and from the end of a page."""
-NOTES_SHOWN = 12
+KEPT_SHOWN = 12
 TOPICS_SHOWN = 12
 EXTRACTIVE_TOPICS = 3
 TRIES = 2
@@ -60,9 +65,12 @@ class _ForModel:
     conversation: Conversation
     excerpts: Sequence[Excerpt]
     """Its messages, without what a recall tool brought in; not weighed yet."""
-    notes: Sequence[CurrentNote]
+    kept: Sequence[str]
+    """What is in mind already."""
     said_at: Mapping[int, datetime]
     """The times of its messages by seq, where known."""
+    others: Collection[int]
+    """Messages that somebody else than the conversation's user sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,7 @@ class _Indexed:
     index: NewPageIndex
     reply: PageReply | None = None
     memories: Sequence[Remembered] = ()
-    note_tokens: Sequence[int] = ()
+    wishes: Sequence[NewWish] = ()
     refused: RefusedInput | None = None
     """Why the model will never index the page: the job is a dead letter, and the page is indexed all the same."""
 
@@ -127,13 +135,19 @@ async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID,
         if conversation is None or conversation.uid != uid:
             return None
         rows = await _ends(tx, conversation_id, page.first_seq, page.last_seq)
-        current = await notes.current(tx, conversation_id, NOTES_SHOWN)
+        current = await kept.of_conversation(tx, conversation_id)
     return _ForModel(
         conversation,
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
-        [CurrentNote(note["id"], note["text"], note["seq"], note["source"]) for note in reversed(current)],
+        [memory["content"] for memory in current[-KEPT_SHOWN:]],
         {row["seq"]: row["said_at"] for row in rows if row["said_at"] is not None},
+        [row["seq"] for row in rows if _name(row) not in (None, conversation.user_id)],
     )
+
+
+def _name(row: Record) -> str | None:
+    name = json.loads(row["body"]).get("name") if row["role"] == "user" and '"name"' in row["body"] else None
+    return name if isinstance(name, str) else None
 
 
 async def _ends(tx: ReadTx, conversation_id: str, first: int, last: int) -> Sequence[Record]:
@@ -159,7 +173,7 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
     excerpts = await cut_to_fit(runtime, shown.excerpts, prompt_room(chat))
     last_line = excerpts[:LINES_PER_PAGE][-1].seq
     topics = page.found.topics[:TOPICS_SHOWN]
-    request = prompts.page_request(excerpts, [n.text for n in shown.notes], topics, last_line, language)
+    request = prompts.page_request(excerpts, shown.kept, topics, last_line, language)
     max_tokens = REPLY_TOKENS + REPLY_TOKENS_LINE * min(len(excerpts), LINES_PER_PAGE)
     error, asked = "", request
     for _ in range(TRIES):
@@ -168,7 +182,7 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
             answer = await ask(runtime, claimed, asked, max_tokens=max_tokens, json_object=True)
             text = answer.text
             characters = len(text) + sum(len(e.text) for e in excerpts)
-            reply = await run_in_thread_if_large(characters, judge, object_of(text), excerpts, shown.notes)
+            reply = await run_in_thread_if_large(characters, judge, object_of(text), excerpts, shown.kept)
         except UnusableReply as unusable:
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)
@@ -190,7 +204,7 @@ async def _extractive(page: _Page, error: str | None = None, *, topics_max: int 
 
 
 async def _by_model(runtime: Runtime, number: int, shown: _ForModel, reply: PageReply, model: str) -> _Indexed:
-    texts = [reply.title, *reply.lines.values(), *(note.text for note in reply.notes)]
+    texts = [reply.title, *reply.lines.values(), *(found.wish.text for found in reply.wishes)]
     tokens = await runtime.tokens.count_many(texts)
     lines = len(reply.lines)
     index = NewPageIndex(
@@ -198,7 +212,24 @@ async def _by_model(runtime: Runtime, number: int, shown: _ForModel, reply: Page
         list(reply.lines), list(reply.lines.values()), tokens[1 : 1 + lines],
     )  # fmt: skip
     memories = await anyio.to_thread.run_sync(_memories, shown, number, reply.memories)
-    return _Indexed(index, reply, memories, tokens[1 + lines :])
+    wishes = list(_wishes(runtime, shown, number, reply.wishes, tokens[1 + lines :]))
+    return _Indexed(index, reply, memories, wishes)
+
+
+def _wishes(
+    runtime: Runtime, shown: _ForModel, page: int, found: Sequence[WishFound], tokens: Sequence[int]
+) -> Iterator[NewWish]:
+    conversation, now = shown.conversation, datetime.now(UTC)
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    for one, weight in zip(found, tokens, strict=True):
+        since = min(shown.said_at.get(one.seq, now), now)
+        until = since if one.wish.ends else one.until
+        is_own = one.seq not in shown.others
+        for memory in keep(one.wish, conversation, policy, is_own=is_own, is_certain=one.is_certain):
+            yield NewWish(
+                uuid7(), owner_of(memory.scope), memory.scope, memory.status, one.wish.key, one.seq, page,
+                one.wish.text, weight, one.wish.sensitive, since, None if until is None else max(until, since),
+            )  # fmt: skip
 
 
 def _memories(shown: _ForModel, page: int, found: Sequence[MemoryFound]) -> list[Remembered]:
@@ -209,7 +240,7 @@ def _memory(conversation: Conversation, page: int, memory: MemoryFound, said_at:
     content, offsets = without_nul(memory.text)
     passages = [(dated(uuid7(), said_at), *passage) for passage in vectors(memory.text)]
     return Remembered(
-        id=passages[0][0], owner=owner_of(conversation.scope), type=memory.type, content=content,
+        id=passages[0][0], scope=conversation.scope, type="fact", content=content, quote=memory.quote,
         nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=(), metadata="{}", source="llm", sensitive=False,
         expires_at=None, created_at=said_at or datetime.now(UTC), passages=passages, conversation_id=conversation.id,
         conversation_uid=conversation.uid, seq=memory.seq, page=page,
@@ -240,23 +271,10 @@ async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Inde
         revision, is_stored = await page_index.index(tx, name, page.uid, page.found.generation, indexed.index, topics)
         if revision is None:  # the page is not what it was: once more, unless the conversation is gone
             await table.requeue(tx, claimed)
-        elif is_stored and indexed.reply is not None:
-            await _learn(runtime, tx, name, indexed, indexed.reply, revision)
+        elif is_stored and indexed.reply is not None and page.shown is not None:
+            await appending.keep_wishes(tx, page.shown.conversation, indexed.wishes)
+            await insertion.insert_remembered(runtime, tx, indexed.memories)
         if revision is not None and indexed.refused is None:
             await table.finish(tx, claimed)
     if revision is not None and indexed.refused is not None:
         raise indexed.refused
-
-
-async def _learn(
-    runtime: Runtime,
-    tx: Tx,
-    conversation_id: str,
-    indexed: _Indexed,
-    reply: PageReply,
-    revision: int,
-) -> None:
-    """Store what the model found besides the page's own entry."""
-    found = [(uuid7(), n.seq, n.text, t) for n, t in zip(reply.notes, indexed.note_tokens, strict=True)]
-    await notes.find_more(tx, conversation_id, revision, found, reply.retired)
-    await insertion.insert_remembered(runtime, tx, indexed.memories)

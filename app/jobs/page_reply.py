@@ -1,41 +1,39 @@
 """Judge a model's index of a page: bound the number and length of every part, and match messages that exist.
 
 A reply without a title or without a single line is rejected as a whole (and requested once more). Of everything else,
-only the unusable parts are dropped: a memory of an unknown type, a line for a message that was not shown, "None", a
-text that loops or is in another language than the page (``core.replies``). Standing notes, and memories of what a
-person is or likes, must quote a user's message (``extractive.own_words``), so that no tool result can create one. A
-note is its quotation. It retires an older note only if it is plainly a later wish about the same, and no person wrote
-the older one.
+only the unusable parts are dropped: a line for a message that was not shown, "None", a text that loops or is in another
+language than the page (``core.replies``). Every memory must quote a user's message (``extractive.own_words``), so that
+no tool result can create one. What is to be kept in mind is its quotation: it holds if its words show that it is meant
+for good, and is proposed otherwise. A model ends nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from datetime import UTC, date, datetime, time
+from typing import Any
 
+from app.core.kept import CLOSED_KEYS, Wish
 from app.core.neutral import neutral
 from app.core.window import replies
 from app.core.window.excerpts import Excerpt
 from app.core.window.replies import Covered
 from app.core.window.topics import says_no_more
-from app.extractive.notes import standing_notes
-from app.extractive.own_words import own_words, says_nothing_else, share_a_subject
+from app.extractive.own_words import own_words, says_nothing_else
+from app.extractive.wishes import wish_of
 from app.jobs.asking import covered_by
 from app.providers import UnusableReply
 from app.text.language import clip, scalar, script_counts, squeeze
-
-MemoryType = Literal["preference", "fact", "general", "command_output"]
-OF_PERSONS: frozenset[MemoryType] = frozenset({"preference", "fact"})
 
 TITLE_CHARACTERS = 100
 LINE_CHARACTERS = 160
 TOPIC_CHARACTERS = 40
 MEMORY_CHARACTERS = 300
-NOTE_CHARACTERS = 200
+QUOTE_CHARACTERS = 200
 TOPICS_MAX = 5
 MEMORIES_MAX = 8
-NOTES_MAX = 3
+WISHES_MAX = 3
 LOOKED_AT_MAX = 100
 """Items of a list that are read."""
 
@@ -44,26 +42,23 @@ _NOTHING = frozenset({"", "none", "null", "n/a", "na", "nil", "undefined", "..."
 
 
 @dataclass(frozen=True, slots=True)
-class CurrentNote:
-    """A standing note that holds, as the model was shown it."""
-
-    id: Any
-    text: str
-    seq: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class MemoryFound:
-    type: MemoryType
+    """What a person said of themselves or wants, with their own words."""
+
     text: str
+    quote: str
     seq: int
 
 
 @dataclass(frozen=True, slots=True)
-class NoteFound:
-    text: str
+class WishFound:
+    """What a person wants kept to, in their own words."""
+
+    wish: Wish
     seq: int
+    is_certain: bool
+    """The words show it; else only the model says so."""
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +67,10 @@ class PageReply:
     lines: Mapping[int, str]
     topics: tuple[str, ...] = ()
     memories: tuple[MemoryFound, ...] = ()
-    notes: tuple[NoteFound, ...] = ()
-    retired: tuple[Any, ...] = ()
-    """Ids of current notes that a later wish replaces."""
+    wishes: tuple[WishFound, ...] = ()
 
 
-def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], notes: Sequence[CurrentNote]) -> PageReply:
+def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], kept: Sequence[str]) -> PageReply:
     """Return the usable parts of a reply about the shown messages. Raises UnusableReply with a text for the model."""
     roles = {message.seq: message.role for message in shown}
     covered = covered_by(shown)
@@ -91,14 +84,13 @@ def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], notes: Sequence[Cu
         raise UnusableReply('"lines" must differ: each says what its own message says')
     if _is_strange("\n".join([title, *lines.values()]), covered):
         raise UnusableReply("the answer must be in the language of the messages")
-    found, retired = _notes(value.get("notes"), {m.seq: m.text for m in shown if m.role == "user"}, notes)
+    memories, wishes = _memories(value.get("memories"), {m.seq: m for m in shown if m.role == "user"}, covered, kept)
     return PageReply(
         title=title,
         lines=dict(sorted(lines.items())),
         topics=tuple(_topics(value.get("topics"), covered)),
-        memories=tuple(_memories(value.get("memories"), {m.seq: m for m in shown}, covered)),
-        notes=tuple(found),
-        retired=tuple(note.id for note in retired),
+        memories=tuple(memories),
+        wishes=tuple(wishes),
     )
 
 
@@ -120,65 +112,49 @@ def _topics(value: Any, covered: Covered) -> list[str]:
     return list(dict.fromkeys(name for name in names if name and name.casefold() not in _NOTHING))[:TOPICS_MAX]
 
 
-def _memories(value: Any, shown: Mapping[int, Excerpt], covered: Covered) -> list[MemoryFound]:
+def _memories(
+    value: Any, said: Mapping[int, Excerpt], covered: Covered, kept: Sequence[str]
+) -> tuple[list[MemoryFound], list[WishFound]]:
+    """Return what the user's own words say, and what they want kept to. ``kept``: what is in mind already."""
     memories: dict[str, MemoryFound] = {}
+    wishes: list[WishFound] = []
     for item in _items(value):
-        if not isinstance(item, Mapping) or item.get("type") not in get_args(MemoryType):
+        if not isinstance(item, Mapping) or (message := said.get(_seq(item.get("seq")) or 0)) is None:
             continue
-        seq = _seq(item.get("seq"))
-        text = _text(item.get("text") or item.get("content"), MEMORY_CHARACTERS, covered)
-        if not text or seq is None or seq not in shown or _is_strange(text, covered):
+        quote = item.get("quote")
+        words = own_words(quote[: QUOTE_CHARACTERS * 2], message.text) if isinstance(quote, str) else ""
+        if not (words := neutral(clip(words, QUOTE_CHARACTERS))):
             continue
-        if item["type"] in OF_PERSONS:
-            text = _of_person(text, item.get("quote"), shown[seq])
-        if text:
-            memories.setdefault(text.casefold(), MemoryFound(item["type"], text, seq))
-    return list(memories.values())[:MEMORIES_MAX]
-
-
-def _of_person(text: str, quote: Any, message: Excerpt) -> str:
-    """Return what is kept about a person: the model's text if it says no more than the message that it quotes, else the
-    quotation; "" without one.
-    """
-    if message.role != "user":
-        return ""
-    quoted = own_words(quote if isinstance(quote, str) else text, message.text)
-    return text if quoted and says_nothing_else(text, message.text) else neutral(clip(quoted, MEMORY_CHARACTERS))
-
-
-def _notes(
-    value: Any, said: Mapping[int, str], current: Sequence[CurrentNote]
-) -> tuple[list[NoteFound], list[CurrentNote]]:
-    """Return new notes, and current ones that they retire. ``said``: the user's messages by seq."""
-    found: list[NoteFound] = []
-    retired: list[CurrentNote] = []
-    for item in _items(value):
-        if not isinstance(item, Mapping) or (seq := _seq(item.get("seq"))) is None or seq not in said:
+        if item.get("pinned") is True or item.get("ends") is True:
+            wish = _wish(item, words, message.seq)
+            if not any(says_no_more(words, than) for than in (*kept, *(one.wish.text for one in wishes))):
+                wishes.append(wish)
             continue
-        quote = item.get("quote") or item.get("text")
-        text = own_words(quote[: NOTE_CHARACTERS * 2], said[seq]) if isinstance(quote, str) else ""
-        if not (text := neutral(clip(text, NOTE_CHARACTERS))):
-            continue
-        replaced = [note for note in _replaced(item.get("replaces"), text, seq, current) if not _same(text, note.text)]
-        retired += replaced
-        standing = [note.text for note in current if note not in replaced] + [note.text for note in found]
-        if not any(says_no_more(text, than) for than in standing):
-            found.append(NoteFound(text, seq))
-    return found[:NOTES_MAX], retired
+        text = _text(item.get("text"), MEMORY_CHARACTERS, covered)
+        is_plain = text and not _is_strange(text, covered) and says_nothing_else(text, message.text)
+        found = MemoryFound(text if is_plain else words, words, message.seq)
+        memories.setdefault(found.text.casefold(), found)
+    return list(memories.values())[:MEMORIES_MAX], wishes[:WISHES_MAX]
 
 
-def _replaced(value: Any, text: str, seq: int, current: Sequence[CurrentNote]) -> list[CurrentNote]:
-    """Return the notes that a later wish of the user retires; what the model names is a proposal."""
-    if not standing_notes(text):
-        return []
-    numbers = {n for n in _items(value if isinstance(value, list) else [value]) if type(n) is int}
-    numbered = [note for number, note in enumerate(current, 1) if number in numbers]
-    older = [note for note in numbered if note.source != "person" and note.seq <= seq]
-    return [note for note in older if share_a_subject(note.text, text)]
+def _wish(item: Mapping[str, Any], words: str, seq: int) -> WishFound:
+    """Return a wish as its words show it; what only the model says is a proposal."""
+    shown = wish_of(words)
+    if shown is not None and not item.get("ends"):
+        return WishFound(shown, seq, is_certain=True, until=_until(item.get("until")))
+    key = item.get("key") if item.get("key") in CLOSED_KEYS else None
+    ends = item.get("ends") is True
+    if ends and shown is not None and shown.ends:
+        return WishFound(shown, seq, is_certain=True)
+    return WishFound(Wish(words, "proposed", key, ends=ends), seq, is_certain=False, until=_until(item.get("until")))
 
 
-def _same(one: str, other: str) -> bool:
-    return says_no_more(one, other) and says_no_more(other, one)
+def _until(value: Any) -> datetime | None:
+    """Return the end of the day that a model names."""
+    try:
+        return datetime.combine(date.fromisoformat(value), time.max, UTC) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _items(value: Any) -> list[Any]:

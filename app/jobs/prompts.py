@@ -12,14 +12,14 @@ from app.prompts import prompt
 
 _WORDS: dict[Language, dict[str, str]] = {
     "en": {
-        "notes": "The current standing notes:",
+        "kept": "Kept in mind already:",
         "topics": "Known topics: {}",
         "lines": "Give lines for messages {} to {}.",
         "again": "That cannot be used: {}. Answer again with the JSON object alone.",
         "length": "Write at most {} words.",
     },
     "zh": {
-        "notes": "现有的常驻要求：",
+        "kept": "已经记住的内容：",
         "topics": "已有的话题：{}",
         "lines": "请为消息 {} 至 {} 各写一行。",
         "again": "这无法使用：{}。请重新回答，只给出 JSON 对象。",
@@ -31,14 +31,14 @@ WORDS_PER_TOKEN: dict[Language, float] = {"en": 0.65, "zh": 1.1}
 
 
 def page_request(
-    excerpts: Sequence[Excerpt], notes: Sequence[str], topics: Sequence[str], last_line: int, language: Language
+    excerpts: Sequence[Excerpt], kept: Sequence[str], topics: Sequence[str], last_line: int, language: Language
 ) -> list[dict[str, Any]]:
-    """Return the chat messages that ask for a page's index. ``notes`` count from 1; ``last_line`` is a ``seq``."""
+    """Return the chat messages that ask for a page's index. ``last_line`` is a ``seq``."""
     words = _WORDS[language]
     parts = [framed(excerpts, language)]
-    if notes:
-        numbered = "\n".join(f"{number}. {flat(note)}" for number, note in enumerate(notes, 1))
-        parts.append(f"{words['notes']}\n<quire-notes>\n{numbered}\n</quire-notes>")
+    if kept:
+        listed = "\n".join(f"- {flat(memory)}" for memory in kept)
+        parts.append(f"{words['kept']}\n<quire-kept>\n{listed}\n</quire-kept>")
     if topics:
         listed = flat("; ".join(topics))
         parts.append(words["topics"].format(f"<quire-topics>{listed}</quire-topics>"))

@@ -210,7 +210,7 @@ def _content(summary: str) -> int:
 
 async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: StoredSummary) -> None:
     tenant, conversation = claimed.tenant, due.conversation
-    generation = conversation.totals.generation
+    generation = conversation.own_generation
     threshold = runtime.defaults.summary_threshold
     async with runtime.database.begin(tenant) as tx:
         revision = await page_index.begin_revision(tx, conversation.id, conversation.uid, generation)

@@ -8,13 +8,15 @@ from functools import cache, lru_cache
 from operator import attrgetter
 from uuid import UUID
 
+from app.core.conversation import Conversation
 from app.core.history.append import Append
-from app.core.rows import NewArchive, NewMemory, NewMessage, NewNote, NewPage
+from app.core.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
 from app.postgres.database import Database
 from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.store.conversations import calls_text
+from app.store.memory import kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ _TYPES: dict[str, str] = {
     "tuple[str, ...]": "text",
     "tuple[int, ...]": "text",
     "tuple[UUID, ...]": "text",
+    "bool": "boolean",
 }
 STATEMENTS_KEPT = 256
 """Texts of statements that are kept: some dozens serve nearly all appends, though shapes there are thousands of."""
@@ -105,8 +108,8 @@ _STATE = (
     "answered", "said_at", "asked_from", "refused", "title",
 )  # fmt: skip
 _FIRST = 6
-OWN = 4
-"""Columns that only a new conversation's row is given."""
+OWN = ("", "", "", "", "::uuid[]")
+"""Casts of the columns that only a new conversation's row is given."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,8 @@ class StatementShape:
     messages: int
     pages: int
     memories: int
-    notes: int
+    wishes: int
+    ends: bool
     archives: int
     work: int
     embeds: bool
@@ -130,7 +134,8 @@ class StatementShape:
             messages=min(len(append.messages), FEW + 1),
             pages=min(len(append.pages), FEW + 1),
             memories=min(len(append.memories), FEW + 1),
-            notes=min(len(append.notes), FEW + 1),
+            wishes=min(len(append.wishes), FEW + 1),
+            ends=any(wish.valid_to for wish in append.wishes),
             archives=min(len(append.archives), FEW + 1),
             work=min(len(work), FEW + 1),
             embeds=append.follow_up.embeds is not None,
@@ -152,7 +157,7 @@ def append_sql(shape: StatementShape) -> str:
         (NewMessage, shape.messages, _write_messages),
         (NewPage, shape.pages, _write_pages),
         (NewMemory, shape.memories, _write_memories),
-        (NewNote, shape.notes, _write_notes),
+        (NewWish, shape.wishes, _write_wishes),
         (NewArchive, shape.archives, _write_archives),
         (NewWork, shape.work, _write_work),
     ):
@@ -161,6 +166,8 @@ def append_sql(shape: StatementShape) -> str:
             (last if rows is NewWork else parts).extend(write(source, names))
         if rows is NewMemory and count and shape.embeds:
             parts.append(_UNEMBEDDED)
+        if rows is NewWish and shape.ends:
+            parts.append(_WITHDRAWN)
     if shape.once:
         last.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response, owner)
           SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2}, ${at + 3}::uuid FROM c)""")
@@ -174,13 +181,13 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
     state = {name: f"${_FIRST + i}" for i, name in enumerate(_STATE)}
     at = _FIRST + len(_STATE)
     if is_new:
-        columns, own = ", ".join(state), ", ".join(f"${at + i}" for i in range(OWN))
+        columns, own = ", ".join(state), ", ".join(f"${at + i}{cast}" for i, cast in enumerate(OWN))
         sql = f"""INSERT INTO conversations
-            (tenant_id, id, uid, version, user_id, system, system_tokens, has_earlier, created_at, {columns})
+            (tenant_id, id, uid, version, user_id, system, system_tokens, has_earlier, scopes, created_at, {columns})
           SELECT $1::uuid, $2, $3::uuid, 1, {own}, $5, {", ".join(state.values())}
            WHERE $4::int < 0
           ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, revision"""
-        return sql, at + OWN
+        return sql, at + len(OWN)
     sets = ", ".join(f"{name} = {value}" for name, value in state.items())
     sql = f"""UPDATE conversations SET version = version + 1, {sets}
           WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
@@ -188,7 +195,9 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
     return sql, at
 
 
-_ALIASES: dict[type, str] = {NewMessage: "m", NewPage: "p", NewMemory: "s", NewNote: "n", NewArchive: "a", NewWork: "w"}
+_ALIASES: dict[type, str] = {NewMessage: "m", NewPage: "p", NewMemory: "s", NewWish: "n", NewArchive: "a", NewWork: "w"}
+_TAKEN_BACK = "SELECT DISTINCT $1::uuid, n.owner, 1, $5 FROM n WHERE n.valid_to IS NOT NULL"
+_WITHDRAWN = f"d AS ({kept.withdrawing(_TAKEN_BACK)})"
 _UNEMBEDDED = """u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
           SELECT $1::uuid, s.owner, s.id FROM s)"""
 
@@ -214,10 +223,14 @@ def _write_memories(source: str, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _write_notes(source: str, names: Sequence[str]) -> list[str]:
+def _write_wishes(source: str, names: Sequence[str]) -> list[str]:
+    """Return the statement that keeps wishes. What its scope holds already, and what a person refused, is left out."""
     return [
-        f"""n AS (INSERT INTO notes (tenant_id, conversation_id, source, created_at, {", ".join(names)})
-          SELECT $1::uuid, c.id, 'extractive', $5, {_select("n", names)} FROM c, {source})"""
+        f"""n AS (INSERT INTO memories (tenant_id, conversation_id, conversation_uid, source, type, pinned, start,
+                                    length, terms, created_at, learnt_at, {", ".join(names)})
+          SELECT $1::uuid, c.id, $3::uuid, 'rule', 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec,
+                 n.valid_from, $5, {_select("n", names)} FROM c, {source}
+           WHERE NOT EXISTS ({kept.REPEATED}) RETURNING owner, valid_to)"""
     ]
 
 
@@ -251,12 +264,12 @@ def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: Idem
     arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
     arguments += [after.chain, after.asked, after.answered, after.said_at, after.asked_from, after.refused, after.title]
     if append.is_new:
-        arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier]
+        arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes]
     for row, rows in (
         (NewMessage, append.messages),
         (NewPage, append.pages),
         (NewMemory, append.memories),
-        (NewNote, append.notes),
+        (NewWish, append.wishes),
         (NewArchive, append.archives),
         (NewWork, work),
     ):
@@ -313,6 +326,21 @@ async def append_within(tx: Tx, append: Append, work: Sequence[NewWork], once: I
     embeds = append.follow_up.embeds is not None
     await remember(tx, rest, embeds=embeds)
     return True
+
+
+INSERT_WISHES = f"""
+INSERT INTO memories (tenant_id, conversation_id, conversation_uid, source, type, pinned, start, length, terms,
+                      created_at, learnt_at, {", ".join(_names(NewWish))})
+SELECT $1, $2, $3, 'llm', 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec, n.valid_from, now(),
+       {_select("n", _names(NewWish))} FROM {_unnest(NewWish, 4, "n")}
+ WHERE NOT EXISTS ({kept.REPEATED})
+"""
+
+
+async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWish]) -> None:
+    """Keep what a model found in a conversation's messages."""
+    if wishes:
+        await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, *columns_of(NewWish, wishes))
 
 
 INSERT_MEMORIES = f"""

@@ -15,6 +15,7 @@ from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.model import Layout, Totals
+from app.core.scope import scopes_in_view
 from app.errors import NotFound
 from app.postgres.transactions import ReadTx, Tx
 
@@ -37,7 +38,9 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.b
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
- c.asked, c.answered, c.said_at, c.asked_from, c.refused, c.has_earlier"""
+ c.asked, c.answered, c.said_at, c.asked_from, c.refused, c.has_earlier, c.scopes,
+ coalesce((SELECT sum(d.count) FROM withdrawals d
+            WHERE d.tenant_id = c.tenant_id AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -63,7 +66,7 @@ def read_conversation(row: Record) -> Conversation:
         full=row["full_total"],
         short=row["short_total"],
         history=row["history_total"],
-        generation=row["generation"],
+        generation=row["generation"] + row["withdrawn"],
     )
     own = None
     if row["e_made_for"] is not None:
@@ -75,7 +78,7 @@ def read_conversation(row: Record) -> Conversation:
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered", "said_at")
-    proxied = ("asked_from", "refused", "has_earlier")
+    proxied = ("asked_from", "refused", "has_earlier", "withdrawn")
     values = {name: row[name] for name in (*plain, *more, *through, *proxied)}
     return Conversation(**values, end=end, totals=totals, chain=chain, own=own)
 
@@ -142,8 +145,8 @@ class NewConversation:
 # A new conversation, or no row if there is one of this id.
 CREATE = """
 INSERT INTO conversations
-  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata, has_earlier)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata, has_earlier, scopes)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 ON CONFLICT (tenant_id, id) DO NOTHING
 RETURNING id
 """
@@ -155,7 +158,7 @@ async def create(tx: ReadTx, new: NewConversation) -> bool:
     return bool(
         await tx.fetchrow(
             CREATE, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
-            new.model, new.budget, new.policy, new.metadata, has_earlier,
+            new.model, new.budget, new.policy, new.metadata, has_earlier, scopes_in_view(new.user_id, new.id),
         )
     )  # fmt: skip
 
@@ -233,7 +236,7 @@ async def calibrate(tx: Tx, conversation_id: str, token_percent: int) -> None:
 
 # Rows a conversation has in each table, counted before they go with it.
 _HANGING = (
-    "messages", "pages", "epochs", "recalls", "archives", "notes", "memories", "page_index", "topic_mentions",
+    "messages", "pages", "epochs", "recalls", "archives", "memories", "page_index", "topic_mentions",
     "summaries", "work", "conversation_spending", "proxied_requests",
 )  # fmt: skip
 _COUNTED = ",\n       ".join(

@@ -14,6 +14,7 @@ from app.core.placeholder import ArchiveCard
 from app.core.scope import user_of
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES
+from app.store.memory import kept
 
 _MESSAGES = """
 SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.body, m.view, m.short, m.anthropic, m.archive_ids,
@@ -127,7 +128,7 @@ FORGET = """
 DELETE FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2
    AND (seq = ANY ($3::int[]) OR (page = ANY ($4::int[]) AND source = 'llm'))
-RETURNING id
+RETURNING owner, scope, key, pinned, status, valid_from
 """
 # Vectors of the following message and of answers were made from the erased text too, and are made again.
 UNEMBED = """
@@ -138,18 +139,6 @@ WITH old AS (
   RETURNING e.owner, e.memory_id
 )
 INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, owner, memory_id FROM old ON CONFLICT DO NOTHING
-"""
-# Notes that were found in messages, or by a model on their pages. What people wrote is theirs.
-DROP_NOTES = """
-DELETE FROM notes n
- WHERE n.tenant_id = $1 AND n.conversation_id = $2 AND n.source <> 'person'
-   AND (n.seq = ANY ($3::int[]) OR (n.source = 'llm' AND EXISTS (
-     SELECT FROM messages m WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = n.seq
-                              AND m.page = ANY ($4::int[]))))
-RETURNING n.revision
-"""
-RESTORE_NOTES = """
-UPDATE notes SET replaced = NULL WHERE tenant_id = $1 AND conversation_id = $2 AND replaced = ANY ($3::int[])
 """
 DROP_INDEX = "DELETE FROM page_index WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])"
 DROP_TOPICS = "DELETE FROM topic_mentions WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])"
@@ -190,11 +179,10 @@ class Derived:
 async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     """Delete all that was made of messages and of their pages; rows by table."""
     conversation_id, seqs, pages, near = of.conversation_id, of.seqs, of.pages, of.near
-    gone = {"memories": len(await tx.fetch(FORGET, conversation_id, seqs, pages))}
+    memories = await tx.fetch(FORGET, conversation_id, seqs, pages)
+    await kept.settle(tx, memories)
+    gone = {"memories": len(memories)}
     await tx.execute(UNEMBED, conversation_id, near)
-    revisions = [row["revision"] for row in await tx.fetch(DROP_NOTES, conversation_id, seqs, pages)]
-    await tx.execute(RESTORE_NOTES, conversation_id, [r for r in revisions if r])
-    gone["notes"] = len(revisions)
     gone["page_index"] = _count(await tx.execute(DROP_INDEX, conversation_id, pages))
     gone["topic_mentions"] = _count(await tx.execute(DROP_TOPICS, conversation_id, pages))
     gone["summaries"] = _count(await tx.execute(DROP_SUMMARIES, conversation_id, min(seqs or near)))

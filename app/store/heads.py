@@ -10,12 +10,12 @@ from asyncpg import Record
 
 from app.core.window import contents
 from app.core.window.contents import ContentsLine, PageEntry, PageNames
-from app.core.window.epoch import EpochPlan, Material, StandingNote
+from app.core.window.epoch import EpochPlan, Material
 from app.core.window.head_summary import EXTRACTIVE, Written
 from app.core.window.topics import counted
 from app.postgres.transactions import ReadTx
 from app.store import chapters
-from app.store.notes import NOTES_READ_MAX
+from app.store.memory.kept import in_mind, known_at, read_kept
 from app.store.page_index import MENTIONS_MAX, names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
 from app.store.windows import LINES_PER_PAGE
@@ -76,18 +76,15 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
  ORDER BY p.page
 """
 
-# Standing notes: written by a person, or found in a message that is no longer in view; the newest. The newest mentions
-# of topics. The summary that covers all messages before one and the fewest after it, else the newest.
+# What is kept in mind, as known when the epoch's page was opened ($6). The newest mentions of topics. The summary that
+# covers all messages before one and the fewest after it, else the newest.
+_OPENED = """coalesce((SELECT p.created_at FROM pages p
+                               WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page = $6), c.created_at)"""
 TEXTS = f"""
-SELECT n.*, t.*, s.through_seq, s.text AS summary, s.model
+SELECT k.*, t.*, s.through_seq, s.text AS summary, s.model
   FROM conversations c
-  LEFT JOIN LATERAL (
-    SELECT array_agg(seq) AS note_seqs, array_agg(text) AS note_texts, array_agg(tokens) AS note_tokens FROM (
-      SELECT seq, text, tokens FROM notes
-       WHERE tenant_id = $1 AND conversation_id = $2 AND (source = 'person' OR seq < $3)
-         AND revision <= $4 AND (replaced IS NULL OR replaced > $4)
-       ORDER BY source = 'person' DESC, seq DESC, id DESC LIMIT {NOTES_READ_MAX}) n
-  ) n ON true
+  LEFT JOIN LATERAL ({in_mind(before="$3", known=known_at(opened=_OPENED))}
+  ) k ON true
   LEFT JOIN LATERAL (
     SELECT array_agg(topic) AS topics, array_agg(count) AS counts, array_agg(page) AS topic_pages FROM (
       SELECT topic, count, page FROM topic_mentions
@@ -118,7 +115,7 @@ async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Materia
         pages=[_entry(page) for page in pages],
         names={page["page"]: _names(page) for page in pages if page["is_named"]},
         chapters=await chapters.around(tx, conversation_id, recalled, plan) if plan.last_page else (),
-        notes=[StandingNote(*note) for note in _columns(row, "note_seqs", "note_texts", "note_tokens")],
+        kept=read_kept(row),
         topics=counted(_columns(row, "topics", "counts", "topic_pages")),
         summary=_written(row),
     )
@@ -145,7 +142,9 @@ async def run(tx: ReadTx, conversation_id: str, first_page: int, last_page: int)
 
 async def _texts(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Record:
     layout = plan.layout
-    row = await tx.fetchrow(TEXTS, conversation_id, layout.condensed_from, layout.revision, plan.last_page)
+    row = await tx.fetchrow(
+        TEXTS, conversation_id, layout.condensed_from, layout.revision, plan.last_page, layout.trigger_page
+    )
     assert row is not None
     return row
 

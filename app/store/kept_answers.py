@@ -43,7 +43,6 @@ WITH batch AS MATERIALIZED (
 ), ours AS (
   SELECT key FROM named
    WHERE id IN (SELECT id FROM messages WHERE tenant_id = $1 AND conversation_id = $2)
-      OR id IN (SELECT id FROM notes WHERE tenant_id = $1 AND conversation_id = $2)
       OR id IN (SELECT id FROM archives WHERE tenant_id = $1 AND conversation_id = $2)
       OR id IN (SELECT id FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND content IS NOT NULL)
 )

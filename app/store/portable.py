@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from uuid import UUID
 
 from asyncpg import Record
 
@@ -43,20 +41,13 @@ MENTIONS = """
 SELECT topic FROM topic_mentions
  WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 AND revision = $4 ORDER BY topic
 """
-FOUND = """
-SELECT seq, text FROM notes
- WHERE tenant_id = $1 AND conversation_id = $2 AND source = 'llm' AND revision = $3 ORDER BY seq, id
-"""
-REPLACED = """
-SELECT seq, text FROM notes WHERE tenant_id = $1 AND conversation_id = $2 AND replaced = $3 ORDER BY seq, id
-"""
 SUMMARY = """
 SELECT version, through_seq, text, model FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND version = $3
 """
 # Memories with content of their own: a conversation's ($2), or those of an owner ($3) outside of any.
 MEMORIES = """
 SELECT id, conversation_id, type, content, nul_offsets, keywords, metadata, source, sensitive, seq, page, expires_at,
-       created_at FROM memories
+       created_at, scope, key, pinned, status, quote, valid_from, valid_to, learnt_at, length FROM memories
  WHERE tenant_id = $1 AND content IS NOT NULL AND part_of IS NULL AND type <> 'episode' AND id > $4
    AND (conversation_id = $2 OR ($2 IS NULL AND owner = $3 AND conversation_id IS NULL))
    AND (NOT sensitive OR $5) AND (expires_at IS NULL OR expires_at > now())
@@ -83,15 +74,6 @@ SELECT seq, id, client_id, body FROM messages WHERE tenant_id = $1 AND conversat
 DATE = "UPDATE conversations SET created_at = $3, updated_at = $3 WHERE tenant_id = $1 AND id = $2"
 HAS_SUMMARY = "SELECT FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND version >= $3"
 HAS_RECALL = "SELECT FROM recalls WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 AND count = $4"
-HAS_NOTE = "SELECT FROM notes WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3"
-NAMED_NOTES = """
-SELECT n.id FROM unnest($3::int[], $4::text[]) AS w (seq, text)
-  JOIN notes n ON n.tenant_id = $1 AND n.conversation_id = $2 AND n.seq = w.seq AND n.text = w.text
-"""
-DROP_OTHER_NOTES = """
-DELETE FROM notes n WHERE n.tenant_id = $1 AND n.conversation_id = $2 AND n.source = 'extractive'
-   AND NOT EXISTS (SELECT FROM unnest($3::int[], $4::text[]) AS w (seq, text) WHERE w.seq = n.seq AND w.text = n.text)
-"""
 UNINDEXED_PAGES = """
 SELECT p.page FROM pages p JOIN conversations c ON c.tenant_id = p.tenant_id AND c.id = p.conversation_id
  WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page < c.last_page AND p.page > c.indexed_through
@@ -107,16 +89,6 @@ async def stored(tx: ReadTx, conversation_id: str, seq: int | None, client_id: s
     if seq is not None:
         return await tx.fetchrow(STORED, conversation_id, seq)
     return await tx.fetchrow(STORED_BY_CLIENT, conversation_id, client_id)
-
-
-async def named_notes(tx: ReadTx, conversation_id: str, named: Sequence[tuple[int, str]]) -> list[UUID]:
-    seqs, texts = [n[0] for n in named], [n[1] for n in named]
-    return [row["id"] for row in await tx.fetch(NAMED_NOTES, conversation_id, seqs, texts)]
-
-
-async def drop_other_notes(tx: Tx, conversation_id: str, named: Sequence[tuple[int, str]]) -> int:
-    seqs, texts = [n[0] for n in named], [n[1] for n in named]
-    return int((await tx.execute(DROP_OTHER_NOTES, conversation_id, seqs, texts)).rsplit(" ", 1)[-1])
 
 
 async def date(tx: Tx, conversation_id: str, created_at: datetime) -> None:

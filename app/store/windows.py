@@ -12,6 +12,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.kept import KeptLine
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout
 from app.core.window.contents import ContentsLine
 from app.postgres.database import Database
@@ -22,6 +23,7 @@ from app.store.conversations import (
     LAYOUT_COLUMNS,
     read_conversation,
 )
+from app.store.memory.kept import in_mind, known_at, read_kept
 
 ITEM_COLUMNS = {
     "seq": "m.seq",
@@ -50,7 +52,7 @@ _ONE_ROW_OF_THE_TENANT = "LIMIT length(set_config('app.tenant', $1::text, true))
 # A conversation, the head of its own epoch, and the messages of a window's body: the prompt, the pinned user
 # message, and all from the condensed zone on. The zones are the caller's ($3 to $5), or its own epoch's ($3 null);
 # no message is read if the caller's epoch ended before the conversation's totals ($6, $8 to $11). Without an epoch of
-# its own, also whether a head has notes while the history is whole: those of a person, and of no message.
+# its own, also what it keeps in mind while the history is whole.
 #
 # What bounds ``seq`` are scalar subqueries of their own: under row-level security a bound that holds COALESCE, LEAST
 # or arithmetic on a column counts as leaky and is applied only after every message of the conversation was read.
@@ -67,11 +69,7 @@ WITH c AS MATERIALIZED (
          c.prompt_through
     FROM c LEFT JOIN e ON true
 )
-SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*,
-       CASE WHEN e.number IS NULL THEN EXISTS (
-         SELECT FROM notes n
-          WHERE n.tenant_id = $1::uuid AND n.conversation_id = $2 AND (n.source = 'person' OR n.seq < 1)
-       ) END AS has_notes
+SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*, k.*
   FROM c
   CROSS JOIN z
   LEFT JOIN e ON true
@@ -86,9 +84,12 @@ SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*,
         SELECT m.* {_SOURCE} AND m.seq >= (SELECT condensed_from FROM z)
       ) m
      WHERE $3::int IS NULL
-        OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int AND c.generation = $10::bigint
-            AND c.short_total <= $11::bigint)
+        OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int
+            AND c.generation + c.withdrawn = $10::bigint AND c.short_total <= $11::bigint)
   ) w ON true
+  LEFT JOIN LATERAL ({in_mind(before="1", known=known_at(opened="c.created_at"))}
+     WHERE (SELECT number FROM e) IS NULL
+  ) k ON true
  {_ONE_ROW_OF_THE_TENANT}
 """
 
@@ -119,8 +120,8 @@ class WindowParts:
     prompt: tuple[Item, ...]
     items: tuple[Item, ...]
     """Empty when the epoch that was asked with has ended."""
-    has_notes: bool | None = None
-    """Whether the head has notes while the history is whole; None: not read."""
+    kept: Sequence[KeptLine] | None = None
+    """What it keeps in mind while the history is whole; None: not read."""
 
 
 async def load(
@@ -176,7 +177,7 @@ def _parts(row: Record | None) -> WindowParts | None:
         own_epoch,
         tuple(item for item in items if item.kind == "prompt"),
         tuple(item for item in items if item.kind != "prompt"),
-        row["has_notes"],
+        None if own_epoch else read_kept(row),
     )
 
 

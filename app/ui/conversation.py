@@ -23,10 +23,12 @@ from app.runtime import Runtime
 from app.services.conversations import growing
 from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
+from app.services.lifecycle import noting
 from app.services.memory import archiving
 from app.services.views import inspect, progress
 from app.services.views.requests import request_sums, request_view
-from app.store import archives, messages, notes, page_index
+from app.store import archives, messages, page_index
+from app.store.memory import kept
 from app.store.proxy import proxied_requests
 from app.ui import pictures
 from app.ui.html import query_of
@@ -223,7 +225,7 @@ async def _archives(_: Runtime, tx: ReadTx, conversation: Conversation) -> dict[
 
 async def _memory(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     return {
-        "notes": await notes.browse(tx, conversation.id),
+        "notes": [noting.view(row) for row in await kept.of_conversation(tx, conversation.id)],
         "summary": await inspect.summary_view(runtime, tx, conversation),
         "topics": await _topics(tx, conversation),
     }

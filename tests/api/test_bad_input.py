@@ -261,7 +261,7 @@ def test_a_method_that_is_not_allowed_answers_405(seeded: httpx.Client) -> None:
     [
         ("/conversations", "GET, POST"), ("/conversations/c", "DELETE, GET, PATCH"), (MESSAGES, "GET, POST"),
         ("/memories", "GET, POST"), ("/memories/search", "GET, POST"), ("/memories/recall", "POST"),
-        ("/memories/00000000-0000-7000-8000-000000000001", "DELETE, GET"),
+        ("/memories/00000000-0000-7000-8000-000000000001", "DELETE, GET, PATCH"),
     ],
 )  # fmt: skip
 def test_errors_list_all_allowed_values(seeded: httpx.Client, where: str, allowed: str) -> None:

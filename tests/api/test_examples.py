@@ -14,7 +14,9 @@ UNKNOWN = "Quire makes this id, so a fresh service has none"
 NO_MODEL = "no model is set up behind the proxy"
 REFUSED = {
     **dict.fromkeys(("get_archive", "delete_archive", "change_note", "delete_note"), (404, UNKNOWN)),
-    **dict.fromkeys(("get_memory", "forget", "retry_job", "revoke_key"), (404, UNKNOWN)),
+    **dict.fromkeys(
+        ("get_memory", "forget", "change_memory", "list_versions", "retry_job", "revoke_key"), (404, UNKNOWN)
+    ),
     **dict.fromkeys(("get_response", "delete_response", "list_response_input_items"), (404, UNKNOWN)),
     **dict.fromkeys(("get_conversation_item", "delete_conversation_item"), (404, UNKNOWN)),
     **dict.fromkeys(("create_chat_completion", "create_embeddings", "list_models", "get_model"), (404, NO_MODEL)),

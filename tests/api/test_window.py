@@ -361,7 +361,7 @@ def test_a_warning_tells_of_notes_that_do_not_fit(client: httpx.Client) -> None:
         budget: [w["detail"] for w in found["warnings"] if w["code"] == "notes_left_out"]
         for budget, found in seen.items()
     }
-    assert told == {100: ["the budget has no room for 2 of the standing notes"], 8000: []}
+    assert told == {100: ["there is no room for 2 memories to keep in mind"], 8000: []}
     assert seen[100]["usage"]["sections"]["notes"] == 0
 
 

@@ -108,6 +108,10 @@ def test_archives_memories_and_notes(quire: Any) -> None:
     assert found["results"][0]["content_preview"]
     kept = quire.remember("The user drinks tea.", user_id="me", memory_type="preference")
     assert quire.memory(kept["memory_key"])["content"] == "The user drinks tea."
+    named = quire.remember("Lives in Porto", user_id="me", name="home", pinned=True)["memory_key"]
+    assert quire.change_memory(named, content="Lives in Lima")["content"] == "Lives in Lima"
+    assert [one["content_preview"] for one in quire.memories(user_id="me", pinned=True)] == ["Lives in Lima"]
+    assert [one["content"] for one in quire.versions(named)] == ["Lives in Lima", "Lives in Porto"]
     assert quire.forget(kept["memory_key"])["erased"]
     assert quire.recall("What tea?", user_id="me")["relevant_memory_keys"]
     assert quire.tools(format="mcp")["tools"]

@@ -30,6 +30,7 @@ from app.core.history.preparation import (
     results_to_count,
     texts,
 )
+from app.core.kept import KeptLine
 from app.core.messages import Limits, read, weigh
 from app.core.model import (
     Entry,
@@ -49,7 +50,7 @@ from app.core.rows import NewMessage
 from app.core.window import epoch, paging
 from app.core.window.assemble import assemble, with_tail
 from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
-from app.core.window.epoch import EpochPlan, Material, StandingNote
+from app.core.window.epoch import EpochPlan, Material
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
 from app.core.window.head import SummaryLine
 from app.core.window.head_summary import HeadReader, Written
@@ -353,7 +354,7 @@ class Book:
     def epoch(self, wanted: Profile) -> Epoch:
         entries = self.entries(ledger_reach(self.totals, wanted.shares))
         plan = epoch.plan(entries, self.totals, self.language, wanted)
-        if least := epoch.least_head(plan, self.material(plan), wanted, READER):
+        if least := epoch.least_head(plan, self.material(plan), READER):
             plan = epoch.plan(entries, self.totals, self.language, wanted, least_head=least)
         return epoch.freeze(plan, self.material(plan), READER)
 
@@ -371,8 +372,8 @@ class Book:
                 if chapter.last_page <= plan.last_page and chapter.at_page <= layout.trigger_page
             ],
             names={page: names for page, (since, names) in self.names.items() if since <= layout.revision},
-            notes=[
-                StandingNote(seq, line.text, line.tokens)
+            kept=[
+                KeptLine(UUID(int=seq), line.text, line.tokens, datetime(2026, 1, 1, tzinfo=UTC))
                 for seq, since, until, line in reversed(self.notes)
                 if seq < layout.condensed_from and since <= layout.revision < until
             ],

@@ -5,7 +5,17 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.search.relevance import NOTHING, confidence, is_foreign, is_worth_it, known, meaning, needed, recalled
+from app.core.search.relevance import (
+    NOTHING,
+    confidence,
+    is_foreign,
+    is_worth_it,
+    judged,
+    known,
+    meaning,
+    needed,
+    recalled,
+)
 
 
 class Passage(NamedTuple):
@@ -69,3 +79,12 @@ def test_chinese_and_english_are_foreign_to_each_other_and_not_to_themselves(han
     assert is_foreign(meaning(han, 0), meaning(0, latin))
     assert not is_foreign(meaning(han, 0), meaning(latin, 0))
     assert not is_foreign(meaning(0, latin), meaning(0, han))
+
+
+@given(st.lists(passages, max_size=5), shares, st.integers(0, 2000), weights, st.integers(0, 200))
+def test_what_is_shown_is_judged_by_what_is_known(
+    found: list[Passage], part: float, memories: int, weight: float, terms: int
+) -> None:
+    shown, least = judged(found, part, memories, weight, terms)
+    assert least == needed(memories, weight, terms, known(found, part))
+    assert (shown == NOTHING) == (recalled(confidence(found, known(found, part), weight), least, weight) == NOTHING)

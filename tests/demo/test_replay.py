@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from app.demo.command import CONVERSATION, demo
+from app.demo.command import CONVERSATION, demo, usual
 from app.demo.replay import APPEND_MESSAGES_MAX, ServiceError, replay
 
 
@@ -158,6 +158,19 @@ def test_the_command_ends_with_the_way_to_its_conversation(base_url: str, client
     (tmp_path / "one.jsonl").write_text(json.dumps(dialogue))
     outcome = CliRunner().invoke(demo, ["--url", base_url, str(tmp_path / "one.jsonl")])
     assert outcome.exit_code == 0, outcome.output
+    assert outcome.output.startswith(f"Replaying into {base_url}.")
     link = outcome.output.split()[-1]
     assert link.startswith(f"{base_url}/ui/conversations/tea-time-")
     assert client.get(link).status_code == 200
+    assert client.get(link.replace("/ui", "")).json()["budget"] == 8000
+
+
+@pytest.mark.parametrize(("port", "url"), [("", "8000"), ("0", "8000"), ("8123", "8123")])
+def test_the_command_looks_where_serve_listens(port: str, url: str) -> None:
+    assert usual({"QUIRE_PORT": port}) == f"http://127.0.0.1:{url}"
+
+
+def test_the_command_reads_the_url_of_the_other_commands() -> None:
+    outcome = CliRunner().invoke(demo, env={"QUIRE_URL": "http://127.0.0.1:9"})
+    assert outcome.exit_code == 1
+    assert "no answer from http://127.0.0.1:9 " in outcome.output

@@ -121,7 +121,7 @@ def test_problems_before_and_after_the_first_migration_are_reported(other: Embed
     in_other(other, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO quire_app")
     assert states() == {}
     in_other(
-        other, "ALTER DATABASE other SET synchronous_commit = off", "ALTER TABLE notes NO FORCE ROW LEVEL SECURITY"
+        other, "ALTER DATABASE other SET synchronous_commit = off", "ALTER TABLE recalls NO FORCE ROW LEVEL SECURITY"
     )
     assert states() == {"durability": "warn", "isolation": "fail"}
     in_other(other, "UPDATE alembic_version SET version_num = '9999'")

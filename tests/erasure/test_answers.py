@@ -107,7 +107,7 @@ def test_no_stored_response_repeats_an_erased_note(client: httpx.Client, run_as_
     where = path("c", "notes", note["id"])
     ok(client.put(where, json={"text": f"{SECRET} Now."}, headers={"Idempotency-Key": "change"}))
     done = ok(client.delete(where, headers={"Idempotency-Key": "erase"}))
-    assert (done["erased"]["notes"], done["erased"]["idempotency"]) == (1, 2)
+    assert (done["erased"]["memories"], done["erased"]["idempotency"]) == (1, 2)
     assert not [row for row in run_as_superuser("SELECT response FROM idempotency") if MARK in row[0]]
     assert ok(client.delete(where, headers={"Idempotency-Key": "erase"})) == done
     again = client.post(path("c", "notes"), json={"text": SECRET}, headers={"Idempotency-Key": "add"})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,8 @@ import asyncpg
 
 from app.core.dialects.usage import ModelUsage
 from app.core.messages import Limits, read
+from app.core.rows import NewWish
+from app.core.scope import conversation_scope, owner_of
 from app.ids import uuid7
 from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
@@ -19,7 +22,9 @@ from app.services.conversations.append import append
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import conversations, notes, page_index, summaries
+from app.store import appending, conversations, page_index, summaries
+from app.store.memory import kept, remembered
+from app.store.memory.remembered import Remembered
 from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
 from app.text.tokens import TokenCounter
@@ -57,7 +62,8 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
     async with made.database.begin(tenant) as tx:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
-        await notes.insert(tx, "c", uuid7(), f"note of {tenant}", 9)
+        await remembered.insert(tx, _note(tenant), embeds=False)
+        await kept.withdraw(tx, [owner_of("u:u")])
         await learn(tx, "c")
         for name, user in (("proxied", "u"), ("nobodys", None)):
             await tx.execute(
@@ -70,14 +76,25 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         )
 
 
+def _note(tenant: UUID) -> Remembered:
+    """Something that a person wants kept in mind."""
+    name, now = uuid7(), datetime.now(UTC)
+    return Remembered(
+        name, "u:u", "preference", f"note of {tenant}", "{}", (), "{}", "person", False, None, now,
+        [(name, 0, 0, kept.NO_TERMS)], key="diet", pinned=True, tokens=9,
+    )  # fmt: skip
+
+
 async def learn(tx: Tx, conversation: str) -> None:
     """What jobs write: an index of the first page, a topic, a note and a summary."""
     text = f"said of {tx.tenant}"
     index = page_index.NewPageIndex(1, "llm", "m", text, 9, [text], [1], [text], [9])
     found = await conversations.get(tx, conversation)
-    place = (conversation, found.uid, found.totals.generation)
+    place = (conversation, found.uid, found.own_generation)
     assert (await page_index.index(tx, *place, index, [text]))[1]
-    await notes.find_more(tx, conversation, 1, [(uuid7(), 1, text, 9)], [])
+    scope, now = conversation_scope(conversation), datetime.now(UTC)
+    wish = NewWish(uuid7(), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
+    await appending.keep_wishes(tx, found, [wish])
     assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), 1)
 
 

@@ -59,7 +59,7 @@ STATEMENTS = {
         heads.PAGES,
         f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 10}, {LATE_PAGE - 80}, {MESSAGES}, '{{1,{LATE_PAGE - 90}}}', {LATE}",
     ),
-    "texts for a head": (heads.TEXTS, f"{HERE}, {LATE}, {MESSAGES}, {LATE_PAGE}"),
+    "texts for a head": (heads.TEXTS, f"{HERE}, {LATE}, {MESSAGES}, {LATE_PAGE}, {LATE_PAGE}"),
     "chapters for a head": (chapters.AROUND, f"{HERE}, {LATE_PAGE}, {LATE_PAGE}, '{{1,{LATE_PAGE - 90}}}'"),
     "chapters before one": (chapters.SHELF, f"{HERE}, {LATE_PAGE}"),
     "pages of a chapter": (chapters.TOLD, f"{HERE}, {LATE_PAGE - 19}, {LATE_PAGE - 1}"),
@@ -115,12 +115,12 @@ def read(node: dict[str, Any]) -> float:
     return float(each * node["Actual Loops"])
 
 
-async def test_a_window_reads_four_tables_however_much_is_archived(database: Database) -> None:
-    """Placeholders stand in the messages: no archive, passage or page is looked at, and notes only without an epoch."""
+async def test_a_window_reads_five_tables_however_much_is_archived(database: Database) -> None:
+    """Placeholders stand in the messages: no archive or page is looked at, and memories only without an epoch."""
     sql, arguments = STATEMENTS["window"]
     async with database.snapshot(DEFAULT_TENANT) as tx:
         await tx.connection.execute(f"PREPARE guarded AS {sql}")
         plan = await tx.connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE guarded ({arguments})")
         await tx.connection.execute("DEALLOCATE guarded")
     found = {node["Relation Name"] for node in nodes(json.loads(plan)[0]["Plan"]) if "Relation Name" in node}
-    assert found == {"conversations", "epochs", "messages", "notes"}
+    assert found == {"conversations", "epochs", "messages", "memories", "withdrawals"}

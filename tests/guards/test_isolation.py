@@ -36,14 +36,13 @@ from app.store import (
     kept_answers,
     keys,
     messages,
-    notes,
     page_index,
     portable,
     pruning,
     summaries,
     windows,
 )
-from app.store.memory import embeddings, grep, memories, narrowing, remembered
+from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
 from app.text.tokens import TokenCounter
@@ -52,11 +51,12 @@ from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    appending, archives, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept_answers, keys,
-    memories, messages, narrowing, notes, page_index, portable, proxied, proxied_requests, pruning, remembered,
+    appending, archives, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept, kept_answers,
+    keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning, remembered,
     summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
+NO_CONDITION = (None, None, None, None)
 KEY = UUID("cccccccc-0000-7000-8000-000000000003")
 """The id of a key of each tenant."""
 
@@ -95,7 +95,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
     "entries": (windows.ENTRIES, ("c", 0)),
     "pages for a head": (heads.PAGES, ("c", 40, 0, 0, 100, [1, 2, 3], LAST)),
-    "texts for a head": (heads.TEXTS, ("c", LAST, 100, LAST)),
+    "texts for a head": (heads.TEXTS, ("c", LAST, 100, LAST, LAST)),
     "chapters for a head": (chapters.AROUND, ("c", 40, 100, [1])),
     "chapters before one": (chapters.SHELF, ("c", 100)),
     "pages of a chapter": (chapters.TOLD, ("c", 1, 2)),
@@ -107,8 +107,8 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
     "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
     "answers that speak of an archive": (kept_answers.ANSWERS_SHOWING, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
-    "notes": (notes.LIST, ("c", False)),
-    "current notes": (notes.CURRENT, ("c", 10)),
+    "memories in mind of a conversation": (kept.OF_CONVERSATION, ("c",)),
+    "whether a key is pinned": (kept.IS_PINNED, (owner_of("u:u"), "diet")),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
     "names of pages": (page_index.NAMES, ("c", [1, 2], 100)),
     "topics": (page_index.MENTIONS, ("c", LAST, 100, 10)),
@@ -126,7 +126,6 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "what was learnt": (portable.LEARNT, ("c", 0, LAST)),
     "an index to export": (portable.PAGE, ("c", 1)),
     "mentions to export": (portable.MENTIONS, ("c", 1, 2)),
-    "notes found at a revision": (portable.FOUND, ("c", 1)),
     "a summary to export": (portable.SUMMARY, ("c", 1)),
     "a stored message": (portable.STORED, ("c", 1)),
     "a stored message by its client's id": (portable.STORED_BY_CLIENT, ("c", "m1")),
@@ -141,7 +140,10 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
     "memories that pass": (narrowing.AMONG, (owner_of("u:u"), [], [], "{}", [])),
-    "list of memories": (remembered.LIST, (owner_of("u:u"), list(OWN_TYPES), True, None, [], "{}", 10, 100, None)),
+    "list of memories": (
+        remembered.LIST,
+        (owner_of("u:u"), list(OWN_TYPES), True, None, [], "{}", 10, 100, None, "held", None, None, None, None),
+    ),
     "conversations to grep": (grep.SPANS, ("u", 10)),
     "messages that can match": (grep.MESSAGES, (["c"], [1], [LAST], None, None, [], 10)),
     "archives to grep": (grep.ARCHIVES_OF, ("u:u", None, 10)),
@@ -164,9 +166,9 @@ NONE_OF_ITS_OWN = {
     "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
     "archives that can match": (grep.RESULTS, ([UUID(int=1)], None, None, [])),
     "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
-    "replaced notes": (portable.REPLACED, ("c", 1)),
-    "notes that are named": (portable.NAMED_NOTES, ("c", [1], ["x"])),
-    "whether there is a note": (portable.HAS_NOTE, ("c", UUID(int=1))),
+    "a memory by its id": (kept.ONE, (UUID(int=1),)),
+    "versions of a memory": (kept.VERSIONS, (UUID(int=1), None, None, 10)),
+    "what a conversation gave away": (kept.CARRIED_BY, ("c",)),
 }
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
@@ -193,13 +195,25 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
     "index a page": (page_index.INDEX, ("c", UUID(int=1), 0, 2, "llm", "m", "forged", 1, [], [], [], [], None, ["x"])),
     "cover": (summaries.COVER, ("c", 9)),
-    "replace notes": (notes.REPLACE, ("c", 1, [UUID(int=1)])),
+    "end earlier values": (kept.END_EARLIER, ([owner_of("u:u")], ["diet"], [datetime(2100, 1, 1, tzinfo=UTC)])),
+    "reword a memory": (kept.REWORD, ("c", UUID(int=1), "forged", 1)),
+    "delete a memory in mind": (kept.DELETE_OF_CONVERSATION, ("c", UUID(int=1))),
+    "leave a conversation": (kept.LEAVE, ("c",)),
+    "forget withdrawals": (kept.FORGET_WITHDRAWALS, (owner_of("u:u"),)),
+    "retire values": (kept.RETIRE, (owner_of("u:u"), "diet")),
+    "change a memory": (
+        kept.CHANGE,
+        (UUID(int=1), False, "held", datetime(2100, 1, 1, tzinfo=UTC), None, False, 1, datetime.now(UTC)),
+    ),
+    "pin a key": (kept.PIN_KEY, (owner_of("u:u"), "diet", False)),
+    "give a memory its scope": (
+        remembered.HOLD,
+        (UUID(int=1), "u:u", None, True, "held", 1, None, datetime(2100, 1, 1, tzinfo=UTC), None, datetime.now(UTC)),
+    ),
     "erase a message": (erasing.REPLACE, ("c", 1, "{}", None, None, "forged", 1, 1)),
     "unask a result": (erasing.UNASK, ("c", 3, "{}", None, None, None, "forged", 1)),
     "forget memories": (erasing.FORGET, ("c", [1, 2, 3], [1])),
     "forget vectors": (erasing.UNEMBED, ("c", [1, 2, 3])),
-    "drop notes": (erasing.DROP_NOTES, ("c", [1], [1])),
-    "restore notes": (erasing.RESTORE_NOTES, ("c", [1])),
     "drop an index": (erasing.DROP_INDEX, ("c", [1])),
     "drop topics": (erasing.DROP_TOPICS, ("c", [1])),
     "drop summaries": (erasing.DROP_SUMMARIES, ("c", 1)),
@@ -219,7 +233,6 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "keep a passage": (pruning.KEEP, (UUID(int=1), "forged", "{}")),
     "advance the pruning": (pruning.ADVANCE, ("c", 1)),
     "date a conversation": (portable.DATE, ("c", datetime(2100, 1, 1, tzinfo=UTC))),
-    "drop other notes": (portable.DROP_OTHER_NOTES, ("c", [], [])),
 }
 
 
@@ -346,7 +359,7 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
     async with made.database.begin(BOB) as tx:
         [archive] = await archives.browse(as_tenant(tx, BOB), archives.ArchiveFilter("c"), limit=10)
         [passage, *_] = await tx.connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
-        [note, *_] = await notes.browse(as_tenant(tx, BOB), "c")
+        [note, *_] = await kept.of_conversation(as_tenant(tx, BOB), "c")
         wanted = [(archive["id"], passage["start"], 10)]
         terms = bm25.query(str(BOB))
         assert await archives.passages(as_tenant(tx, BOB), wanted)
@@ -359,8 +372,9 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
                 assert await as_tenant(tx, tenant).fetch(statement, [archive["id"]]) == []
             assert await as_tenant(tx, tenant).fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
             assert await memories.find(as_tenant(tx, tenant), passage["id"]) is None
-            assert await notes.change(as_tenant(tx, tenant), "c", note["id"], "forged", 1) is None
-            assert not await notes.delete(as_tenant(tx, tenant), "c", note["id"])
+            assert await kept.one(as_tenant(tx, tenant), note["id"]) is None
+            assert await kept.reword(as_tenant(tx, tenant), "c", note["id"], "forged", 1) is None
+            assert await kept.delete_of_conversation(as_tenant(tx, tenant), "c", note["id"]) is None
             gone = await archives.delete(as_tenant(tx, tenant), archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
         assert await memories.search(as_tenant(tx, BOB), passage["owner"], memories.Scoring(terms)) == ([], 0, 0.0, 0)
@@ -498,7 +512,17 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "CURRENT_NAME",
     }
     by_id |= {"LOOK_UP"}
-    put_in = {"INSERT", "INSERT_CONTENT", "INSERT_MEMORIES", "FIND_MORE", "DEMAND", "CREATE_TENANT"}
+    put_in = {
+        "INSERT",
+        "INSERT_CONTENT",
+        "INSERT_MEMORIES",
+        "INSERT_WISHES",
+        "KEEP_VERSION",
+        "WITHDRAW",
+        "DEMAND",
+        "CREATE_TENANT",
+    }
+    put_in |= {"REPEATED"}  # a part of INSERT_WISHES
     tried_elsewhere |= by_id | put_in
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25

@@ -65,6 +65,7 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
     turns = [{"role": "user", "content": f"question {number}"} for number in range(3)]
     client.post("/conversations/c/messages", json={"messages": turns, "user_id": "me"})
     note = client.post("/conversations/c/notes", json={"text": "Be brief."}).json()["id"]
+    memory = client.post("/memories", json={"user_id": "me", "content": "Likes tea."}).json()["memory_key"]
     for name, operation in operations(document):
         verb, path = name.split()
         takes_body = verb in ("post", "patch", "put") and not path.endswith("/retry")
@@ -83,7 +84,7 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
         assert content["schema"]["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"], name
         answer = client.request(
             verb,
-            path.format(conversation_id="c", name="recall_page", note=note),
+            path.format(conversation_id="c", name="recall_page", note=note, memory_key=memory),
             json=content["example"],
             headers={"X-Quire-User": "me"},  # hooks need a user
         )

@@ -48,7 +48,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "conversation, locked": (f"{conversations.FIND} FOR UPDATE OF c", (ANN, "c")),
     "entries": (windows.ENTRIES, (ANN, "c", LENGTH * 40 - 4000)),
     "pages for a head": (heads.PAGES, (ANN, "c", 9990, 9980, 9985, 10**6, [1, 500, 3000, *range(9986, 9996)], 19_980)),
-    "texts for a head": (heads.TEXTS, (ANN, "c", 19_980, 10**6, 9990)),
+    "texts for a head": (heads.TEXTS, (ANN, "c", 19_980, 10**6, 9990, 9990)),
     "chapters for a head": (chapters.AROUND, (ANN, "c", 9990, 9990, [1, 500, 3000])),
     "chapters before one": (chapters.SHELF, (ANN, "c", 9990)),
     "pages of a chapter": (chapters.TOLD, (ANN, "c", 9960, 9979)),
@@ -219,7 +219,7 @@ async def test_an_append_finds_its_conversation_by_index(tx: Tx) -> None:
     many = appending.FEW + 1
     for new, embeds, once in product((False, True), repeat=3):
         for count, rest in product((1, 2, many), (0, 1, many)):
-            shape = appending.StatementShape(new, count, rest, rest, rest, rest, rest, embeds, once)
+            shape = appending.StatementShape(new, count, rest, rest, rest, once and rest > 0, rest, rest, embeds, once)
             nodes = await _nodes(tx, appending.append_sql(shape))
             assert "Seq Scan" not in nodes, shape
             assert new or nodes & {"Index Scan", "Index Only Scan"}, shape

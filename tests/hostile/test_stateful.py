@@ -64,11 +64,11 @@ def model() -> Scripted:
 
     def page(request: Json) -> Json:
         said = [text[:280] for _, text in shown(request).values()]
-        memories = [{"type": "fact", "content": text, "seq": seq} for seq, (_, text) in shown(request).items()]
-        notes = [{"text": f"Always: {said[0][:150]}", "seq": next(iter(shown(request)))}]
+        memories = [{"text": text, "quote": text, "seq": seq} for seq, (_, text) in shown(request).items()]
+        wish = {"quote": said[0][:150], "seq": next(iter(shown(request))), "pinned": True}
         lines = {str(seq): text[:150] for seq, (_, text) in shown(request).items()}
         return index_of(
-            request, title=said[0][:90], lines=lines, topics=MARK.findall(said[0])[:3], memories=memories, notes=notes
+            request, title=said[0][:90], lines=lines, topics=MARK.findall(said[0])[:3], memories=[wish, *memories]
         )
 
     def summary(request: Json) -> str:

@@ -52,7 +52,7 @@ def index_of(request: Json, **changes: Any) -> Json:
     """A sound index of a page: each line is `line SEQ`, and the title names the first message."""
     seqs = list(shown(request))
     found = {"title": f"Title {seqs[0]}", "lines": {str(s): f"line {s}" for s in seqs}, "topics": [], "memories": []}
-    return {**found, "notes": [], **changes}
+    return {**found, **changes}
 
 
 def summary_of(request: Json) -> str:

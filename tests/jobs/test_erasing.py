@@ -23,10 +23,10 @@ def telling(request: Json) -> Json:
     seq = next(iter(shown(request)))
     if not said:
         return index_of(request, topics=["plain"])
-    memory = {"text": said, "type": "fact", "seq": seq}
-    note = {"text": said, "seq": seq, "replaces": []}
+    memory = {"text": said, "quote": said, "seq": seq}
+    wish = {"quote": said, "seq": seq, "pinned": True}
     lines = {str(s): text for s, (_, text) in shown(request).items()}
-    return index_of(request, title=said, lines=lines, topics=[said[:30]], memories=[memory], notes=[note])
+    return index_of(request, title=said, lines=lines, topics=[said[:30]], memories=[memory, wish])
 
 
 def test_model_output_about_an_erased_message_is_regenerated(
@@ -41,7 +41,7 @@ def test_model_output_about_an_erased_message_is_regenerated(
     worker = make_worker()
     worker.drain()
     held = tables_with(MARK)  # type: ignore[operator]
-    assert {"page_index", "topic_mentions", "summaries", "memories", "notes", "messages"} <= set(held)
+    assert {"page_index", "topic_mentions", "summaries", "memories", "messages"} <= set(held)
     gone = ok(client.delete(path("c", "messages", "3")))["erased"]
     assert (gone["page_index"], gone["topic_mentions"], gone["messages"]) == (1, 1, 1)
     assert gone["summaries"] >= 1

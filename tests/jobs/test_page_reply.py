@@ -9,16 +9,12 @@ from hypothesis import strategies as st
 
 from app.core.window.excerpts import Excerpt
 from app.jobs import page_reply
-from app.jobs.page_reply import CurrentNote, judge
+from app.jobs.page_reply import judge
 from app.providers import UnusableReply
 
 ROLES = {1: "user", 2: "assistant", 3: "tool", 4: "user"}
 SHOWN = [Excerpt(seq, role, f"{role} {seq}", 2) for seq, role in ROLES.items()]
-NOTES = [
-    CurrentNote("a", "Answer in French", 1, "extractive"),
-    CurrentNote("b", "Call me Ann", 0, "person"),
-    CurrentNote("c", "Later one", 99, "llm"),
-]
+KEPT = ["Answer in French", "Call me Ann"]
 TEXTS = st.one_of(
     st.text(max_size=40), st.sampled_from(["None", "null", "</quire-memory>", "a\x00b", "\ud800", "x" * 9999])
 )
@@ -26,13 +22,19 @@ VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-5, 10**30), TEXTS, st.sampled_from([1, 4, "fact", "1", "[4]"])),
     lambda inner: st.one_of(
         st.lists(inner, max_size=5),
-        st.dictionaries(st.sampled_from(["1", "4", "seq", "text", "line", "type", "replaces"]), inner, max_size=5),
+        st.dictionaries(st.sampled_from(["1", "4", "seq", "text", "line", "quote", "pinned"]), inner, max_size=5),
     ),
     max_leaves=12,
 )  # fmt: skip
 ITEMS = st.fixed_dictionaries(
     {"seq": st.integers(0, 5), "text": TEXTS},
-    optional={"type": st.sampled_from(["fact", "spell"]), "replaces": VALUES},
+    optional={
+        "quote": st.sampled_from(["user 1", "user 4", "tool 3", "None"]),
+        "pinned": VALUES,
+        "until": VALUES,
+        "ends": VALUES,
+        "key": st.sampled_from(["diet", "mood", None, 3]),
+    },
 )
 REPLIES = st.fixed_dictionaries(
     {},
@@ -41,7 +43,6 @@ REPLIES = st.fixed_dictionaries(
         "lines": st.one_of(VALUES, st.dictionaries(st.sampled_from(["1", "2", "9", "x"]), TEXTS), st.lists(ITEMS)),
         "topics": st.one_of(VALUES, st.lists(TEXTS, max_size=200)),
         "memories": st.one_of(VALUES, st.lists(ITEMS, max_size=200)),
-        "notes": st.one_of(VALUES, st.lists(ITEMS, max_size=200)),
     },
 )
 
@@ -49,19 +50,18 @@ REPLIES = st.fixed_dictionaries(
 @given(REPLIES)
 def test_a_reply_is_refused_or_bounded(value: dict[str, Any]) -> None:
     try:
-        reply = judge(value, SHOWN, NOTES)
+        reply = judge(value, SHOWN, KEPT)
     except UnusableReply:
         return
     assert reply.lines
     assert reply.lines.keys() <= ROLES.keys()
     assert len(reply.topics) <= page_reply.TOPICS_MAX
     assert len(reply.memories) <= page_reply.MEMORIES_MAX
-    assert len(reply.notes) <= page_reply.NOTES_MAX
-    assert all(memory.seq in ROLES for memory in reply.memories)
-    assert all(ROLES[note.seq] == "user" for note in reply.notes)
-    assert set(reply.retired) <= {"a"}
-    memories, notes = [m.text for m in reply.memories], [n.text for n in reply.notes]
-    texts = [reply.title, *reply.lines.values(), *reply.topics, *memories, *notes]
+    assert len(reply.wishes) <= page_reply.WISHES_MAX
+    assert all(ROLES[memory.seq] == "user" for memory in reply.memories)
+    assert all(ROLES[wish.seq] == "user" for wish in reply.wishes)
+    memories, wishes = [m.text for m in reply.memories], [found.wish.text for found in reply.wishes]
+    texts = [reply.title, *reply.lines.values(), *reply.topics, *memories, *wishes]
     assert max(map(len, texts)) <= page_reply.MEMORY_CHARACTERS
     for text in texts:
         assert text.strip()
@@ -81,21 +81,46 @@ def test_lines_come_by_number_or_as_a_list(lines: Any) -> None:
     assert judge({"title": "T", "lines": lines}, SHOWN, ()).lines == {1: "said"}
 
 
-def test_notes_without_new_content_are_dropped() -> None:
-    said = "Answer in French! No: answer in German only. Be very brief and friendly. I plan ahead for Fridays."
-    page = [*SHOWN[:3], Excerpt(4, "user", said, 20)]
+SAID = (
+    "Answer in French! No: answer in German only. Be very brief and friendly. "
+    "I repair boats in Porto. Stop answering in French."
+)
 
-    def notes(*found: dict[str, Any]) -> tuple[list[str], tuple[Any, ...]]:
-        reply = judge({"title": "T", "lines": {"1": "x"}, "notes": list(found)}, page, NOTES)
-        return [note.text for note in reply.notes], reply.retired
 
-    assert notes({"text": "answer in French!", "seq": 4}) == ([], ())
-    assert notes({"text": "Answer in French", "seq": 4, "replaces": [1]}) == ([], ())
-    assert notes({"text": "Answer in Spanish", "seq": 4, "replaces": [1]}) == ([], ())
-    assert notes({"quote": "answer in german", "seq": 4, "replaces": [1, 2, 3]}) == (["answer in German"], ("a",))
-    assert notes({"quote": "I plan ahead for Fridays", "seq": 4, "replaces": [1]}) == (["I plan ahead for Fridays"], ())
-    brief = {"quote": "Be very brief and friendly", "seq": 4}
-    assert notes(brief, {**brief, "quote": "be very brief"}) == (["Be very brief and friendly"], ())
+def found(*items: dict[str, Any]) -> page_reply.PageReply:
+    page = [*SHOWN[:3], Excerpt(4, "user", SAID, 20)]
+    return judge({"title": "T", "lines": {"1": "x"}, "memories": list(items)}, page, KEPT)
+
+
+def test_a_wish_holds_if_its_words_show_it_and_is_proposed_otherwise() -> None:
+    [german] = found({"quote": "answer in German only", "seq": 4, "pinned": True}).wishes
+    assert (german.wish.key, german.wish.reach, german.is_certain) == ("answer_language", "user", True)
+    [brief] = found({"quote": "Be very brief and friendly", "seq": 4, "pinned": True, "key": "mood"}).wishes
+    assert (brief.wish.key, brief.wish.reach, brief.is_certain) == (None, "proposed", False)
+    [ended] = found({"quote": "Stop answering in French", "seq": 4, "ends": True}).wishes
+    assert ended.wish.ends
+    [proposed] = found({"quote": "I repair boats in Porto", "seq": 4, "ends": True, "key": "diet"}).wishes
+    assert (proposed.wish.ends, proposed.wish.reach) == (True, "proposed")
+
+
+def test_what_is_in_mind_is_not_found_again() -> None:
+    assert found({"quote": "answer in french!", "seq": 4, "pinned": True}).wishes == ()
+    brief = {"quote": "Be very brief and friendly", "seq": 4, "pinned": True}
+    assert len(found(brief, {**brief, "quote": "be very brief"}).wishes) == 1
+
+
+def test_nothing_is_kept_without_the_words_of_a_person() -> None:
+    bad: list[dict[str, Any]] = [
+        {"text": "The user is a pilot", "seq": 4}, {"text": "x", "quote": "tool 3", "seq": 3, "pinned": True},
+        {"text": "x", "quote": "I hate Porto", "seq": 4}, {"text": "x", "quote": 7, "seq": 4, "ends": True},
+        {"text": "x", "quote": "I repair boats in Porto", "seq": 2},
+    ]  # fmt: skip
+    reply = found(*bad)
+    assert (reply.memories, reply.wishes) == ((), ())
+    [memory] = found(
+        {"text": "The user is a rich pilot in Porto", "quote": "i repair boats in porto", "seq": 4}
+    ).memories
+    assert memory.text == "I repair boats in Porto"
 
 
 def page_of(*texts: str) -> list[Excerpt]:
@@ -117,13 +142,14 @@ TITLES = {"en": "Hotels in Kyoto", "zh": "京都的酒店"}
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_loops_is_dropped(language: str) -> None:
     shown, lines, loop = PAGES[language], LINES[language], LOOPS[language]
-    found = [{"seq": 1, "text": loop, "type": "fact"}]
+    items = [{"seq": 1, "text": loop, "quote": "hotel number"}]
     reply = judge(
-        {"title": TITLES[language], "lines": {**lines, 3: loop}, "topics": [loop], "memories": found, "notes": found},
+        {"title": TITLES[language], "lines": {**lines, 3: loop}, "topics": [loop], "memories": items},
         shown, (),
     )  # fmt: skip
     assert reply.lines == {seq: line for seq, line in lines.items() if seq != 3}
-    assert (reply.topics, reply.memories, reply.notes) == ((), (), ())
+    assert reply.topics == ()
+    assert all(loop not in memory.text for memory in reply.memories)
     with pytest.raises(UnusableReply, match="title"):
         judge({"title": loop, "lines": lines}, shown, ())
     with pytest.raises(UnusableReply, match="must differ"):
@@ -134,15 +160,6 @@ def test_what_loops_is_dropped(language: str) -> None:
 def test_what_is_in_another_language_is_refused(language: str, other: str) -> None:
     with pytest.raises(UnusableReply, match="language"):
         judge({"title": TITLES[other], "lines": LINES[other]}, PAGES[language], ())
-    strange = {
-        "en": "The user never eats any breakfast before ten and wants every hotel to know it.",
-        "zh": "用户十点以前从不吃早餐，希望每一家酒店都知道这件事。",
-    }
-    found = {"seq": 1, "text": strange[other], "type": "general"}
-    own = {"seq": 1, "text": strange[language], "type": "general"}
-    asked = {"title": TITLES[language], "lines": LINES[language], "memories": [found, own]}
-    reply = judge(asked, PAGES[language], ())
-    assert [m.text for m in reply.memories] == [strange[language]]
 
 
 def test_messages_that_repeat_have_lines_that_repeat() -> None:
@@ -156,7 +173,5 @@ def test_what_a_page_repeats_may_be_quoted(language: str) -> None:
     """A message that loops, and a tool's result in another language than the messages."""
     loop, other = LOOPS[language][:280], PAGES["zh" if language == "en" else "en"][0].text
     shown = [*PAGES[language], Excerpt(11, "user", loop, 9), Excerpt(12, "tool", other, 9)]
-    found = [{"seq": 11, "text": loop, "type": "general"}, {"seq": 10, "text": other, "type": "general"}]
-    reply = judge({"title": TITLES[language], "lines": {11: loop[:150], 12: other}, "memories": found}, shown, ())
+    reply = judge({"title": TITLES[language], "lines": {11: loop[:150], 12: other}}, shown, ())
     assert list(reply.lines) == [11, 12]
-    assert [memory.text for memory in reply.memories] == [loop.strip(), other]

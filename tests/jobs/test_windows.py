@@ -34,8 +34,8 @@ def other(other_url: str, client: httpx.Client) -> Iterator[httpx.Client]:
 
 def index(request: Json) -> Json:
     [seq, *_] = shown(request)
-    notes = [{"quote": f"question {(seq + 1) // 2} why", "seq": seq}]
-    return index_of(request, topics=["Everyday life", f"Subject {seq % 7}"], notes=notes if seq % 5 == 1 else [])
+    wish = {"quote": f"question {(seq + 1) // 2} why", "seq": seq, "pinned": True}
+    return index_of(request, topics=["Everyday life", f"Subject {seq % 7}"], memories=[wish] if seq % 5 == 1 else [])
 
 
 def test_windows_keep_their_promises_while_jobs_run(
@@ -97,8 +97,7 @@ def test_an_epoch_made_before_the_jobs_keeps_its_text_and_the_next_one_has_the_m
     assert f"Title {first_left}" in head
     assert "was said." in head
     assert "Topics, all recallable: Everyday life (" in head
-    newest_note = (first_left - 1) // 10 * 10 + 1
-    assert f"- question {(newest_note + 1) // 2} why\n" in head
+    assert "why (" not in head, "what only the model finds lasting is proposed"
     entries = contents(client, "c")["entries"]
     assert {e["source"] for e in entries} == {"llm"}
     assert new["lag"]["summary_through_seq"] >= first_left + 1
@@ -108,32 +107,22 @@ def test_an_epoch_made_before_the_jobs_keeps_its_text_and_the_next_one_has_the_m
     assert ok(client.get(path("c", "summary")))["through_seq"] >= covered
 
 
-def test_a_note_leads_the_head_once_its_message_has_left_and_until_it_is_replaced(
-    client: httpx.Client, worker: Worker, model: Model
+def test_a_wish_leads_the_head_once_its_message_has_left_and_until_a_later_value_of_its_key_has(
+    client: httpx.Client, worker: Worker
 ) -> None:
     ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": BUDGET}), 201)
 
-    def one_note(request: Json) -> Json:
-        said = {seq: text for seq, (_, text) in shown(request).items()}
-        found = [(seq, text) for seq, text in said.items() if text.startswith("From now on")]
-        numbers = [1] if "<quire-notes>" in request["messages"][1]["content"] else []
-        return index_of(request, notes=[{"quote": t, "seq": s, "replaces": numbers} for s, t in found])
-
-    model.page = one_note
-    append(client, "c", [user("From now on speak like a pirate"), assistant("arr")])
+    append(client, "c", [user("From now on answer in French."), assistant("arr")])
     grow(client, worker)
-    assert head_of(window(client, "c")).count("speak like a pirate") >= 1
+    assert head_of(window(client, "c")).count("answer in French") >= 1
     assert window(client, "c")["usage"]["sections"]["notes"] > 0
-    page = append(client, "c", [user("From now on speak like a lawyer"), assistant("indeed")])["page"]
+    page = append(client, "c", [user("From now on answer in German."), assistant("indeed")])["page"]
     grow(client, worker)
     while page in (*(pages := window(client, "c")["pages"])["verbatim"], *pages["condensed"]):
-        assert "- From now on speak like a pirate" not in head_of(window(client, "c")), (
-            "it was replaced before this epoch"
-        )
         grow(client, worker)
-    notes = head_of(window(client, "c")).split("## Summary")[0]
-    assert "- From now on speak like a lawyer" in notes
-    assert "- From now on speak like a pirate" not in notes
+    kept = head_of(window(client, "c")).split("## Summary")[0]
+    assert "- From now on answer in German." in kept
+    assert "- From now on answer in French." not in kept
 
 
 def grow(client: httpx.Client, worker: Worker) -> None:

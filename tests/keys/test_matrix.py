@@ -132,6 +132,8 @@ ROUTES: dict[str, Route] = {
     "get /memories": Route("read", "names", "/memories?user_id=ann"),
     "get /memories/{memory_key}": Route("read", "unknown", "/memories/{memory}"),
     "delete /memories/{memory_key}": Route("write", "unknown", "/memories/{memory}"),
+    "patch /memories/{memory_key}": Route("write", "unknown", "/memories/{memory}", {"status": "held"}),
+    "get /memories/{memory_key}/versions": Route("read", "unknown", "/memories/{memory}/versions"),
     "post /memories/grep": Route("read", "names", "/memories/grep", {"user_id": "ann", "pattern": "likes"}),
     "post /memories/search": Route("read", "names", "/memories/search", {"user_id": "ann", "query": "likes"}),
     "get /memories/search": Route("read", "names", "/memories/search?user_id=ann&query=likes"),

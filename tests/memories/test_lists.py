@@ -24,10 +24,10 @@ INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, topi
 SELECT tenant_id, id, 1, 1, 'extractive', '{Shipping}' FROM conversations WHERE id IN ('c0', 'c3')
 """
 MANY = """
-INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content)
+INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content, valid_from, learnt_at)
 SELECT '{tenant}', gen_random_uuid(), CASE n % 2 WHEN 0 THEN '{owner}'::uuid ELSE gen_random_uuid() END,
        CASE n % 100 WHEN 0 THEN 'fact' ELSE 'episode' END, 0, 9, '{{1:1}}/1000000000',
-       CASE n % 100 WHEN 0 THEN 'content' END FROM generate_series(1, 20000) n
+       CASE n % 100 WHEN 0 THEN 'content' END, now(), now() FROM generate_series(1, 20000) n
 """
 BLOCKS_MAX = 1000
 """The table has more."""
@@ -187,7 +187,8 @@ def many(run_as_superuser: Callable[[str], object], fresh: None) -> None:
 
 async def test_a_list_of_memories_reads_the_index_of_its_owner(many: None, database: Database) -> None:
     async with database.snapshot(DEFAULT_TENANT) as tx:
-        arguments: tuple[object, ...] = (owner_of("u:u"), list(OWN_TYPES), False, None, [], "{}", 51, 800, None)
+        held = ("held", None, None, None, None)
+        arguments: tuple[object, ...] = (owner_of("u:u"), list(OWN_TYPES), False, None, [], "{}", 51, 800, None, *held)
         [row] = await tx.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {LIST}", *arguments)
     plan = json.loads(row[0])[0]["Plan"]
     assert plan["Actual Rows"] == 51

@@ -5,7 +5,7 @@ import pytest
 from app.runtime import Runtime
 from app.text.questions import asks
 from tests.api.kit import assistant, turn, user
-from tests.search.kit import drain, find, say
+from tests.search.kit import drain, find, say, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +32,16 @@ async def scores(made: Runtime, query: str) -> dict[str, float]:
 async def test_a_reply_is_found_by_the_question_before_it_and_not_by_a_statement(made: Runtime, language: str) -> None:
     found = await scores(made, await talked(made, language))
     assert found["The white one, at noon."] > found["The old paint had faded."] + 1
+
+
+async def test_a_turn_without_a_word_of_the_query_is_found_by_the_words_around_it(made: Runtime) -> None:
+    query = f"{await talked(made, 'en')} departure pier"
+    reply = "The white one, at noon."
+    found = await find(made, query, "keyword")
+    assert reply in texts(found)[2:], "after those that have the words"
+    assert found.total == len(found.hits)
+    assert reply not in texts(await find(made, query, "keyword", keywords=("ferry",)))
+    assert reply not in texts(await find(made, "island ferry", "keyword")), "those that have all the words are meant"
 
 
 async def test_a_long_message_that_tells_and_asks_comes_before_the_reply_that_repeats_its_words(made: Runtime) -> None:

@@ -71,6 +71,12 @@ def test_a_blank_message_has_no_line(text: str) -> None:
         ("yes please", "Your seat is now 14C by the window.", "Your seat is now 14C by the window"),
         ("Can you help with that? The invoice of March is wrong.", "", "The invoice of March is wrong"),
         ("我还可以教你怎么折！哇，这主意好极了！", "", "我还可以教你怎么折"),
+        (
+            "<env_context>\n<cwd>/srv</cwd>\n</env_context>",
+            "The build of the harbour map passes.",
+            "The build of the harbour map passes",
+        ),
+        ("<env_context>\n<cwd>/srv</cwd>\n</env_context>\nDraw the harbour map", "Done.", "Draw the harbour map"),
         ("", "", ""),
     ],
 )

@@ -152,7 +152,7 @@ def test_a_prompt_or_an_assistant_makes_no_note() -> None:
     for role in ("system", "assistant"):
         [draft] = read([{"role": role, "content": "Always answer in French."}], Limits())
         [placement], _ = place(ConversationEnd(), [draft])
-        assert reader.lines(placement).notes == ()
+        assert reader.lines(placement).wishes == ()
 
 
 def test_the_sentence_is_taken_out_of_its_message() -> None:

@@ -16,7 +16,7 @@ from app.core.edge.caller import Scope
 TAGS = [
     {"name": "messages", "description": "Store messages and get windows."},
     {"name": "conversations", "description": "Conversations and their parts."},
-    {"name": "notes", "description": "Standing notes, always in view."},
+    {"name": "notes", "description": "What is kept in mind in a conversation."},
     {"name": "archive", "description": "Large tool results."},
     {"name": "memories", "description": "Search everything that was said or archived."},
     {"name": "users", "description": "Export, import and erase a user's data."},

@@ -97,6 +97,12 @@ class ErasureResponse(BaseModel):
     erased: dict[str, int]
 
 
+class ConversationErased(ErasureResponse):
+    """An erased conversation."""
+
+    carried: int = Field(description="memories that it had given to its user: erased, unless `keep_memories`")
+
+
 class MessageErased(ErasureResponse):
     """An erased message; ``id`` is the conversation's."""
 

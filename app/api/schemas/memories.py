@@ -16,6 +16,8 @@ from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
 from app.core.search.fusion import QUERIES_MAX
 from app.core.search.grep import PATTERN_MAX
 
+MemoryStatus = Literal["held", "proposed", "refused"]
+SOURCES = "person, rule, llm, tool or import; extractive: a message or an archive"
 QueryText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
@@ -159,12 +161,30 @@ class FoundMemory(MemoryResult):
     similar: int = Field(description="older results that say the same, which this one stands for")
 
 
-class MemoryDetail(MemoryResult):
+class Quote(BaseModel):
+    text: str = Field(description="the person's own words")
+    seq: int = Field(description="the message that they are in")
+
+
+class MemoryStanding(BaseModel):
+    """Where and since when a memory holds."""
+
+    scope: Literal["user", "conversation"] | None = Field(description="where it holds; null: a message or an archive")
+    key: str | None = Field(description="of all memories with one scope and key the latest holds")
+    pinned: bool = Field(description="kept in view, from the first window on")
+    status: MemoryStatus
+    quote: Quote | None
+    valid_from: datetime | None = Field(description="since when it is true")
+    valid_to: datetime | None = Field(description="when it was ended")
+    learnt_at: datetime | None = Field(description="when it was stored")
+
+
+class MemoryDetail(MemoryResult, MemoryStanding):
     content: str = Field(description="up to 100 KB, with a mark where it is cut")
     is_cut: bool
     sensitivity: Literal["normal", "sensitive"]
     expires_at: datetime | None
-    source: str = Field(description="person, llm or extractive")
+    source: str = Field(description=SOURCES)
 
 
 class MemoryBody(RequestModel):
@@ -180,9 +200,44 @@ class MemoryBody(RequestModel):
     metadata: dict[str, Any] = Field(default={}, description="your own metadata, up to 16 KB as JSON")
     sensitivity: Literal["normal", "sensitive"] = "normal"
     expires_at: Time | None = Field(None, description="time from which search no longer finds it")
+    scope: Literal["user", "conversation"] | None = Field(
+        None, description="where it holds; default: for the user, or in a conversation without one"
+    )
+    key: str | None = Field(None, description="replaces what the scope's memory of this key says; segments between /")
+    pinned: bool | None = Field(None, description="keep it in view; default: as its key is, else false")
+    valid_from: Time | None = Field(None, description="since when it is true; default: now")
+    valid_to: Time | None = Field(None, description="until when it is true")
 
 
-class ListedMemory(BaseModel):
+class MemoryChange(RequestModel):
+    """What of a memory to change. A new `content` of a key keeps the old one as a version."""
+
+    content: str | None = Field(None, min_length=1, max_length=1_000_000)
+    pinned: bool | None = None
+    status: MemoryStatus | None = Field(None, description="`held` accepts a proposal, `refused` refuses it for good")
+    valid_from: Time | None = None
+    valid_to: Time | None = Field(None, description="a time that has come ends it")
+    sensitivity: Literal["normal", "sensitive"] | None = None
+
+
+class MemoryVersion(BaseModel):
+    memory_key: UUID
+    content: str
+    status: MemoryStatus
+    source: str = Field(description=SOURCES)
+    quote: Quote | None
+    conversation_id: str | None
+    valid_from: datetime
+    valid_to: datetime | None = Field(description="when it was ended, or replaced by the next value")
+    learnt_at: datetime
+
+
+class MemoryVersions(BaseModel):
+    items: list[MemoryVersion]
+    next_cursor: str | None
+
+
+class ListedMemory(MemoryStanding):
     memory_key: UUID
     memory_type: OwnType
     content_preview: str = Field(description="its first 200 characters")
@@ -190,7 +245,7 @@ class ListedMemory(BaseModel):
     metadata: dict[str, Any]
     conversation_id: str | None
     sensitivity: Literal["normal", "sensitive"]
-    source: str = Field(description="person, llm or extractive")
+    source: str = Field(description=SOURCES)
     created_at: datetime
     expires_at: datetime | None
 

@@ -94,7 +94,7 @@ class SummaryResponse(BaseModel):
 
 
 class NoteBody(RequestModel):
-    """A standing note."""
+    """Something to keep in mind."""
 
     text: str = Field(min_length=1, max_length=NOTE_MAX)
 
@@ -103,9 +103,9 @@ class NoteResponse(BaseModel):
     id: UUID
     text: str
     tokens: int
-    source: Literal["person", "extractive", "llm"]
-    seq: int | None = Field(description="message that it was found in")
-    replaced: bool = Field(description="true if another note replaced it")
+    source: Literal["person", "rule", "llm", "tool", "import"]
+    scope: Literal["user", "conversation"] = Field(description="where it holds")
+    seq: int | None = Field(description="message that it quotes")
     created_at: datetime
 
 

@@ -16,9 +16,10 @@ from app.core.conversation import Conversation
 from app.core.history.ingest import Placement, form_tokens, unmatched_results, weight
 from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
 from app.core.history.sync import INNER, link
+from app.core.kept import keep
 from app.core.messages import FRAME_TOKENS
 from app.core.model import UNMATCHED, Totals, WindowWarning
-from app.core.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewNote, NewPage, archive_row
+from app.core.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
 from app.core.scope import owner_of
 from app.core.times import dated
 from app.core.window.fresh import stored_parts, whole_tokens
@@ -60,7 +61,7 @@ class Append:
     is_new: bool
     messages: Sequence[NewMessage]
     pages: Sequence[NewPage] = ()
-    notes: Sequence[NewNote] = ()
+    wishes: Sequence[NewWish] = ()
     archives: Sequence[NewArchive] = ()
     memories: Sequence[NewMemory] = ()
     follow_up: FollowUp = field(default_factory=FollowUp)
@@ -80,7 +81,7 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
         is_new=basis.is_new,
         messages=rows,
         pages=_pages(basis, found, counts),
-        notes=[NewNote(new_id(), one.placement.seq, note, counts[note]) for one in found for note in one.lines.notes],
+        wishes=list(_wishes(basis, found, counts, new_id)),
         archives=list(_archives(found, after, counts)),
         memories=memories,
         follow_up=_follow_up(basis, found, after, memories),
@@ -264,6 +265,23 @@ def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> 
         for text in one.searchable
         for start, length, terms in text.passages
     ]  # fmt: skip
+
+
+def _wishes(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> Iterator[NewWish]:
+    """Yield the memories that the messages' wishes become. Nothing of an import follows its user by itself."""
+    for one in found:
+        if basis.arrivals[one.placement.index].archives is not None:
+            continue  # of an export, which has the memories too
+        draft = one.placement.draft
+        said_at = min(draft.said_at or basis.now, basis.now)
+        is_own = basis.origin != "import" and draft.name in (None, basis.conversation.user_id)
+        for wish in one.lines.wishes:
+            for kept in keep(wish, basis.conversation, basis.policy, is_own=is_own):
+                yield NewWish(
+                    new_id(), owner_of(kept.scope), kept.scope, kept.status, wish.key, one.placement.seq,
+                    one.placement.page, wish.text, counts[wish.text], wish.sensitive, said_at,
+                    said_at if wish.ends else None,
+                )  # fmt: skip
 
 
 def _follow_up(basis: Basis, found: Sequence[Prepared], after: Conversation, memories: Sequence[NewMemory]) -> FollowUp:

@@ -21,6 +21,7 @@ from app.core.conversation import Conversation, ConversationEnd
 from app.core.history.erasure import refused_mark
 from app.core.history.ingest import AnsweredCall, Placement, ShownForms, archived_answers, place, shown_forms, thinking
 from app.core.history.sync import digest
+from app.core.kept import Wish
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
@@ -100,17 +101,17 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class LinesOfMessage:
-    """The line of a message; the title of its page, if it opens one; the standing notes in it."""
+    """The line of a message; the title of its page, if it opens one; the wishes in it."""
 
     line: str
     title: str | None = None
-    notes: tuple[str, ...] = ()
+    wishes: tuple[Wish, ...] = ()
     words: str = ""
     """The words of the message that can name a subject, between blanks."""
 
     @property
     def texts(self) -> list[str]:
-        return [self.line, *(() if self.title is None else (self.title,)), *self.notes]
+        return [self.line, *(() if self.title is None else (self.title,)), *(wish.text for wish in self.wishes)]
 
 
 class TextReader(Protocol):
@@ -231,7 +232,8 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
     read = reader.lines(placement)
     is_elsewhere = bool(archived) or forms.loaded is not None or placement.kind == "prompt"
     words = "" if is_elsewhere else neutral(read.words)
-    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), tuple(map(neutral, read.notes)), words)
+    wishes = tuple(replace(wish, text=neutral(wish.text)) for wish in read.wishes)
+    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), wishes, words)
     if placement.kind == "refused":
         said = refused_mark(basis.language or "en")
         lines = LinesOfMessage(said, said if read.title is not None else None)

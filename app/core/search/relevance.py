@@ -204,6 +204,18 @@ def recalled(confident: float, least: float, weight: float, *, is_dated: bool = 
     return Recalled(ANSWERED_TOKENS * 2 ** min(DOUBLED * margin, 100.0))
 
 
+def judged(
+    passages: Sequence[Scored], known_part: float, memories: int, weight: float, terms: int, *, is_dated: bool = False
+) -> tuple[Recalled, float]:
+    """Return how much of what a query found is shown, and the confidence that was needed.
+
+    ``known_part``: of the owner's newest memories; ``memories``, ``weight`` and ``terms``: see ``needed``.
+    """
+    part = known(passages, known_part)
+    least = needed(memories, weight, terms, part)
+    return recalled(confidence(passages, part, weight), least, weight, is_dated=is_dated), least
+
+
 def is_foreign(weight: float, other: float) -> bool:
     """Return whether two texts are in different languages, by their weights of closeness.
 

@@ -53,6 +53,11 @@ def months(of_year: int, first: int, count: int) -> Span | None:
     return guarded(found)
 
 
+def through(first: Span | None, last: Span | None) -> Span | None:
+    """Return the days from the beginning of one span to the end of another, if that is not before it."""
+    return Span(first.first, last.end) if first and last and first.first < last.end else None
+
+
 def unit_at(now: date, unit: Unit, shift: int) -> Span | None:
     """Return the day, week (from Monday), month, quarter or year so many after the current one."""
     match unit:
@@ -102,6 +107,11 @@ def weekday(now: date, number: int) -> Span | None:
 
 def weekday_of(week: Span | None, number: int) -> Span | None:
     return days(week.first + timedelta(days=number)) if week else None
+
+
+def in_year(year: int | None, now: date, of: Callable[[int], Span | None]) -> Span | None:
+    """Return what a year makes of an expression; without a year, the newest."""
+    return of(year) if year is not None else newest(now, of)
 
 
 def newest(now: date, of_year: Callable[[int], Span | None]) -> Span | None:

@@ -90,7 +90,7 @@ def _numbers(match: re.Match[str], _: date) -> Span | None:
 
 def _month(match: re.Match[str], now: date) -> Span | None:
     year, number = _year_of(match, now), _number(match["month"])
-    found = spans.month(year, number) if year else spans.newest(now, lambda year: spans.month(year, number))
+    found = spans.in_year(year, now, lambda year: spans.month(year, number))
     return _part_of(match, found)
 
 
@@ -131,7 +131,7 @@ def _holiday(match: re.Match[str], now: date) -> Span | None:
         return spans.days(first.first, length) if first else None
 
     year = _year_of(match, now)
-    return of(year) if year is not None else spans.newest(now, of)
+    return spans.in_year(year, now, of)
 
 
 def _weekday(match: re.Match[str], now: date) -> Span | None:
@@ -196,9 +196,9 @@ def _range(match: re.Match[str], now: date) -> Span | None:
         until = year + (ends < begins)
         first = spans.day(year, begins, _number(match["day"]) if match["day"] else 1)
         last = spans.day(until, ends, _number(match["last_day"])) if match["last_day"] else spans.month(until, ends)
-        return Span(first.first, last.end) if first and last and first.first < last.end else None
+        return spans.through(first, last)
 
-    return of(year) if year is not None else spans.newest(now, of)
+    return spans.in_year(year, now, of)
 
 
 def _nth_week(match: re.Match[str], now: date) -> Span | None:

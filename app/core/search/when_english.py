@@ -107,9 +107,7 @@ def _slashed(match: re.Match[str], _: date) -> Span | None:
 
 def _day_of_month(match: re.Match[str], now: date) -> Span | None:
     year, month, of_month = _year_of(match, now), _month_of(match), int(match["day"])
-    if year is not None:
-        return spans.day(year, month, of_month)
-    return spans.newest(now, lambda year: spans.day(year, month, of_month))
+    return spans.in_year(year, now, lambda year: spans.day(year, month, of_month))
 
 
 def _month(match: re.Match[str], now: date) -> Span | None:
@@ -117,7 +115,7 @@ def _month(match: re.Match[str], now: date) -> Span | None:
     shift = match.groupdict().get("shift")
     if year is None and shift in ("this", "current", "next", "coming"):
         year = now.year + (SHIFTS[shift] and number <= now.month)
-    found = spans.month(year, number) if year else spans.newest(now, lambda year: spans.month(year, number))
+    found = spans.in_year(year, now, lambda year: spans.month(year, number))
     if shift in ("last", "past", "previous") and found and found.end > now:  # last May, in May
         found = spans.month(now.year - 1, number)
     return _part_of(match, found)
@@ -150,7 +148,7 @@ def _holiday(match: re.Match[str], now: date) -> Span | None:
         return spans.days(first.first, length) if first else None
 
     year = _year_of(match, now)
-    return of(year) if year is not None else spans.newest(now, of)
+    return spans.in_year(year, now, of)
 
 
 def _unit(match: re.Match[str], now: date) -> Span | None:
@@ -207,7 +205,7 @@ def _range(match: re.Match[str], now: date) -> Span | None:
     else:
         last = _named(match["last"], now)
         first = _named(match["first"], last.first, last) if last else None
-    return Span(first.first, last.end) if first and last and first.first < last.end else None
+    return spans.through(first, last)
 
 
 def _named(text: str, now: date, other: Span | None = None) -> Span | None:

@@ -101,7 +101,7 @@ ZONES_MAX = 0.9
 HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25
 """A smaller head has no room for a summary. In a window of less than 1,500 tokens it has this part of them."""
 HEAD_EXTRA = 1_000
-"""What a head can use besides its summary and its contents page: the frame and standing notes."""
+"""What a head can use besides its summary and its contents page: the frame and memories in mind."""
 
 
 def reserves(policy: Policy) -> list[float]:

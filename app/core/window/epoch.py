@@ -3,7 +3,7 @@
 Two pure steps, with a read before each:
 
     plan     the newest entries               -> the layout, and the pages that the head can tell of
-    freeze   what is stored of these pages    -> the epoch: notes, summary, contents page
+    freeze   what is stored of these pages    -> the epoch: what is kept in mind, summary, contents page
 
 A head says only what the conversation had learned by the layout's revision, so it comes out the same at any later time.
 """
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 
-from app.core import days
+from app.core import days, kept
+from app.core.kept import KeptLine
 from app.core.model import Entry, Epoch, Language, Layout, Policy, Totals
 from app.core.window import contents, head, head_summary, paging
 from app.core.window.contents import Chapter, PageEntry, PageNames
@@ -38,6 +40,8 @@ class EpochPlan:
     """The last page that has left the window, in part at least; 0 while none has."""
     zone: range
     """The pages of the condensed zone, and that of the first verbatim message: they have date lines."""
+    kept_max: int = 0
+    """What memories in mind may weigh."""
 
     @property
     def oldest_read(self) -> int:
@@ -57,16 +61,15 @@ def plan(
     """Lay the window out. ``entries`` reach back as ``paging.layout`` needs them."""
     layout = paging.layout(entries, totals, target.shares, target.policy, least_head=least_head)
     last_page = _last_page_gone(entries, layout)
-    return EpochPlan(layout, target.policy, language, layout.head_room, last_page, _zone(entries, layout))
+    kept_max = kept.tokens_max(target.shares.available)
+    return EpochPlan(layout, target.policy, language, layout.head_room, last_page, _zone(entries, layout), kept_max)
 
 
-def least_head(plan: EpochPlan, material: Material, target: Profile, reader: HeadReader) -> int:
-    """Return what the head must weigh for its notes; 0 where the plan has that room already, or nothing can have it."""
-    if not material.notes:
-        return 0
-    notes, _ = _notes(material.notes, target.shares.body)
+def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
+    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already."""
+    notes, _ = _kept(material.kept, plan.kept_max, reader)
     weight = head.frame_tokens(plan.language, reader.count) + head.weight(notes)
-    return weight if plan.room < weight <= target.shares.body else 0
+    return weight if notes and plan.room < weight else 0
 
 
 def _last_page_gone(entries: Sequence[Entry], layout: Layout) -> int:
@@ -87,16 +90,6 @@ def _zone(entries: Sequence[Entry], layout: Layout) -> range:
 
 
 @dataclass(frozen=True, slots=True)
-class StandingNote:
-    """A standing note."""
-
-    seq: int
-    """Its place in the conversation."""
-    text: str
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class Material:
     """The stored texts that a head is made of, as known at the layout's revision."""
 
@@ -106,19 +99,20 @@ class Material:
     """The model's titles and lines, by page."""
     chapters: Sequence[Chapter] = ()
     """The newest of each level, and those around pages recalled of late."""
-    notes: Sequence[StandingNote] = ()
-    """People's first, then the newest first."""
+    kept: Sequence[KeptLine] = ()
+    """What is kept in mind, the widest scope first, the newest first."""
     topics: Sequence[Topic] = ()
     summary: Written | None = None
 
 
 def freeze(plan: EpochPlan, material: Material, reader: HeadReader) -> Epoch:
-    """Return the epoch, its head's room filled: standing notes, then the summary with its topics, then the contents
-    page. Where no model has written a summary, the contents page is the summary and has the room of both.
+    """Return the epoch, its head's room filled: what is kept in mind, the summary with its topics, the contents page.
+
+    Where no model has written a summary, the contents page is the summary and has the room of both.
     """
     dates = days.settled({page.page: page.day for page in material.pages})
     frame = head.frame_tokens(plan.language, reader.count)
-    notes, left_out = _notes(material.notes, plan.room - frame)
+    notes, left_out = _kept(material.kept, min(plan.room - frame, plan.kept_max), reader)
     room = plan.room - frame - head.weight(notes)
     in_zone = days.in_zone({p: dates[p] for p in plan.zone if p in dates}, max(0, room), plan.language)
     room -= len(in_zone) * days.MESSAGE_TOKENS
@@ -162,12 +156,15 @@ def _is_open(page: PageEntry, plan: EpochPlan) -> bool:
     return contents.is_listed(page.page, page.recall_count, page.last_recalled_page, now, plan.policy)
 
 
-def _notes(notes: Sequence[StandingNote], room: int) -> tuple[list[SummaryLine], int]:
-    """Return the notes that fit, in conversation order, and how many do not: equal texts are one."""
-    lines = {note.text: SummaryLine(note.text, note.tokens) for note in notes}
-    places = {note.text: note.seq for note in notes}
-    taken = head.take(list(lines.values()), room)
-    return sorted(taken, key=lambda line: places[line.text]), len(lines) - len(taken)
+def _kept(memories: Sequence[KeptLine], room: int, reader: HeadReader) -> tuple[list[SummaryLine], int]:
+    """Return the lines of what is kept in mind that fit, with their days, and how many do not: equal texts are one."""
+    each = {memory.text: memory for memory in reversed(memories)}
+    lines = []
+    for memory in reversed(each.values()):
+        day = f" ({memory.since.astimezone(UTC):%Y-%m-%d})"
+        lines.append(SummaryLine(memory.text + day, memory.tokens + reader.count(day)))
+    taken = head.take(lines, room)
+    return taken, len(lines) - len(taken)
 
 
 def _summary(

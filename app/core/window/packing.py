@@ -1,8 +1,8 @@
 """Pack what a query found into the tail of a window.
 
 Passages are taken in the order in which the search found them, and any that does not fit is passed over, until the
-room is full. They are shown in order of time, those of other conversations first. A date stands where the day changes,
-and a conversation's name where that changes, so a passage needs no more than its speaker.
+room is full. They are shown in order of time, those of other conversations first. A year, a day, a speaker and a
+conversation stand where they change; what somebody goes on to say is indented.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uuid import UUID
 from app.core import wording
 from app.core.messages import ROLES
 from app.core.model import Language, TailItem
-from app.core.neutral import block, neutral, titled
+from app.core.neutral import INDENT, block, neutral, titled
 
 PASSAGE_TOKENS_MIN = 12
 """A passage has hardly fewer: the room is full when less is left."""
@@ -41,33 +41,69 @@ class FoundPassage:
     archive_id: UUID | None = None
 
     @property
-    def line(self) -> str:
-        """Return the quoted passage after its speaker. A name that imitates a role stands behind the true one."""
+    def speaker(self) -> str:
+        """Return who said it. A name that imitates a role stands behind the true one."""
         if self.role not in ROLES:
-            return f"{titled(self.role)}: {block(neutral(self.text))}"
+            return titled(self.role)
         named = self.name or self.role
-        who = f"{self.role} ({named})" if named.casefold() in ROLES and named != self.role else named
-        return f"{titled(who)}: {block(self.text)}"
+        return titled(f"{self.role} ({named})" if named.casefold() in ROLES and named != self.role else named)
+
+    @property
+    def line(self) -> str:
+        """Return the quoted passage after its speaker."""
+        return f"{self.speaker}: {self._said}"
+
+    @property
+    def more(self) -> str:
+        """Return the quoted passage where its speaker has just said something else."""
+        return f"{INDENT}{self._said}"
+
+    @property
+    def _said(self) -> str:
+        return block(self.text if self.role in ROLES else neutral(self.text))
+
+    def goes_on(self, before: FoundPassage) -> bool:
+        """Return whether it stands under the speaker of the passage before it."""
+        mine = (self.elsewhere, self.day, self.role, self.name)
+        return self.role in ROLES and mine == (before.elsewhere, before.day, before.role, before.name)
 
 
 def pack(found: Sequence[FoundPassage], room: int, count: Count, language: Language) -> list[TailItem]:
     """Return the best passages that fit into so many tokens; ``found`` has the best first."""
-    taken: list[tuple[FoundPassage, int]] = []
-    known: set[tuple[str | None, str]] = set()
-    free = room - _once(found, count, language)
-    for one in found:
-        own = count(one.line) + 1
-        more = 0 if (one.elsewhere, one.day) in known else count(f"{one.day} ")
-        if one.elsewhere is not None and all(elsewhere != one.elsewhere for elsewhere, _ in known):
-            more += count(_where(one.elsewhere, language)) + 1
-        if own + more > free:
-            continue
-        free -= own + more
-        known.add((one.elsewhere, one.day))
-        taken.append((one, own))
+    taken: list[FoundPassage] = []
+    shown: list[TailItem] = []
+    once = _once(found, count, language)
+    again = max((count(f"{one.day} {one.speaker}: ") for one in found), default=0)
+    left = [(one, count(one.line) + 1) for one in found]
+    while more := _fitting(left, taken, room - once - sum(item.tokens for item in shown), count, language):
+        taken += more
+        done = set(map(id, more))
+        left = [(one, own + again) for one, own in left if id(one) not in done]
+        shown = _shown(taken, count, language)
+        again = 0
+    return shown
+
+
+def _fitting(
+    left: Sequence[tuple[FoundPassage, int]], taken: Sequence[FoundPassage], free: int, count: Count, language: Language
+) -> list[FoundPassage]:
+    """Return what still fits if each needs its speaker, and its day where none of that day is taken.
+
+    ``left``: each with its own tokens, and those of a speaker and a day that what follows it may need again.
+    """
+    known = {(one.elsewhere, one.day) for one in taken}
+    more: list[FoundPassage] = []
+    for one, own in left:
         if free < PASSAGE_TOKENS_MIN:
             break
-    return _shown(taken, count, language)
+        tokens = own + (0 if (one.elsewhere, one.day) in known else count(f"{one.day} "))
+        if one.elsewhere is not None and all(elsewhere != one.elsewhere for elsewhere, _ in known):
+            tokens += count(_where(one.elsewhere, language)) + 1
+        if tokens <= free:
+            free -= tokens
+            known.add((one.elsewhere, one.day))
+            more.append(one)
+    return more
 
 
 def _once(found: Sequence[FoundPassage], count: Count, language: Language) -> int:
@@ -91,18 +127,30 @@ def _newest(day: str, language: Language) -> str:
     return wording.NEWEST_DAY.say(language, day=day)
 
 
-def _shown(taken: Sequence[tuple[FoundPassage, int]], count: Count, language: Language) -> list[TailItem]:
-    ordered = sorted(taken, key=lambda it: (it[0].elsewhere is None, it[0].elsewhere or "", it[0].day, it[0].place))
-    days = {one.day for one, _ in taken}
+def _shown(taken: Sequence[FoundPassage], count: Count, language: Language) -> list[TailItem]:
+    """Return the passages in order of time: a year, a day and a speaker stand where they change."""
+    ordered = sorted(taken, key=lambda one: (one.elsewhere is None, one.elsewhere or "", one.day, one.place))
+    days = {one.day for one in taken}
     newest = max(days) if len(days) > 1 else None
-    is_mixed = any(one.elsewhere is not None for one, _ in taken)
+    is_mixed = any(one.elsewhere is not None for one in taken)
     items: list[TailItem] = []
-    for elsewhere, told in groupby(ordered, key=lambda it: it[0].elsewhere):
+    for elsewhere, told in groupby(ordered, key=lambda one: one.elsewhere):
         opening = f"{_where(elsewhere, language)}\n" if is_mixed else ""
-        day = ""
-        for one, own in told:
-            date = _newest(one.day, language) if one.day == newest else one.day
-            mark = opening + ("" if one.day == day else f"{date} ")
-            items.append(TailItem(mark + one.line, own + (count(mark) if mark else 0), one.archive_id))
-            day, opening = one.day, ""
+        before: FoundPassage | None = None
+        for one in told:
+            if before is not None and one.goes_on(before):
+                text = one.more
+            elif before is not None and one.day == before.day:
+                text = one.line
+            else:
+                text = f"{opening}{_date(one.day, before.day if before else '', newest, language)} {one.line}"
+            items.append(TailItem(text, count(text) + 1, one.archive_id))
+            before, opening = one, ""
     return items
+
+
+def _date(day: str, before: str, newest: str | None, language: Language) -> str:
+    """Return a day without its year where that has just been said."""
+    if day == newest:
+        return _newest(day, language)
+    return day.partition("-")[2] if before[:4] == day[:4] else day

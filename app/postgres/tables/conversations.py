@@ -87,6 +87,13 @@ conversations = Table(
         server_default=text("false"),
         comment="its user had other conversations when it began",
     ),
+    Column(
+        "scopes",
+        ARRAY(Uuid),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="owners of what it keeps in mind, the widest first",
+    ),
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
     CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),
@@ -246,26 +253,6 @@ recalls = Table(
     of_conversation("recalls"),
 )
 Index("recalls_recent_idx", recalls.c.tenant_id, recalls.c.conversation_id, recalls.c.at_page)
-
-notes = Table(
-    "notes",
-    metadata,
-    tenant(),
-    conversation(),
-    Column("id", Uuid, nullable=False),
-    Column("seq", Integer, nullable=False, comment="the message it was found in; 0 if a person wrote it"),
-    Column("text", Text, nullable=False),
-    Column("tokens", Integer, nullable=False),
-    Column("source", Text, nullable=False),
-    Column(
-        "revision", Integer, nullable=False, server_default=ZERO, comment="heads made before it do not know the note"
-    ),
-    Column("replaced", Integer, comment="from this revision on another note holds instead"),
-    created(),
-    PrimaryKeyConstraint("tenant_id", "conversation_id", "id"),
-    of_conversation("notes"),
-    CheckConstraint("source IN ('person', 'extractive', 'llm')", name="source"),
-)
 
 page_index = Table(
     "page_index",

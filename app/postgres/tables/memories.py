@@ -3,6 +3,7 @@
 from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
 from sqlalchemy import (
     ARRAY,
+    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
@@ -101,6 +102,15 @@ memories = Table(
     Column("part_of", Uuid, comment="the memory whose content it is a passage of"),
     Column("expires_at", DateTime(timezone=True)),
     created(),
+    Column("scope", Text(collation="C"), comment="where it holds: u:user, or c:conversation; null: a passage"),
+    Column("key", Text(collation="C"), comment="of all with one scope and key the latest holds"),
+    Column("pinned", Boolean, nullable=False, server_default=text("false"), comment="kept in view"),
+    Column("status", Text, nullable=False, server_default=text("'held'")),
+    Column("tokens", Integer, nullable=False, server_default=text("'0'"), comment="of a pinned one's content"),
+    Column("quote", Text, comment="the person's words in its message, where they are not its content"),
+    Column("valid_from", DateTime(timezone=True), comment="since when it is true"),
+    Column("valid_to", DateTime(timezone=True), comment="when it was ended; that of its first moment: it ends its key"),
+    Column("learnt_at", DateTime(timezone=True), comment="when it was stored: heads made before do not know it"),
     PrimaryKeyConstraint("tenant_id", "id"),
     of_conversation("memories"),
     ForeignKeyConstraint(
@@ -116,6 +126,9 @@ memories = Table(
         ondelete="CASCADE",
     ),
     CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name="type"),
+    CheckConstraint("status IN ('held', 'proposed', 'refused')", name="status"),
+    CheckConstraint("valid_to >= valid_from", name="validity"),
+    CheckConstraint("scope IS NULL OR (valid_from IS NOT NULL AND learnt_at IS NOT NULL)", name="dated"),
 )
 # Every column a keyword search reads, so that it visits the table only for rows it returns. Ids are hashed and terms
 # bounded, because an index entry holds at most 2704 bytes.
@@ -140,6 +153,21 @@ Index(
 # Partial, all of them, so that no plan of a search can use them: one made before the table is analyzed would read all
 # of the tenant's memories for each that it looks up by id.
 Index("memories_refused_idx", memories.c.tenant_id, memories.c.owner, postgresql_where=memories.c.refused)
+Index(
+    "memories_pinned_idx",
+    memories.c.tenant_id,
+    memories.c.owner,
+    memories.c.valid_from,
+    postgresql_where=memories.c.pinned,
+)
+Index(
+    "memories_key_idx",
+    memories.c.tenant_id,
+    memories.c.owner,
+    memories.c.key,
+    memories.c.valid_from,
+    postgresql_where=memories.c.key.isnot(None),
+)
 Index("memories_part_idx", memories.c.tenant_id, memories.c.part_of, postgresql_where=memories.c.part_of.isnot(None))
 Index(
     "memories_archive_idx",
@@ -154,6 +182,16 @@ Index(
     memories.c.conversation_id,
     memories.c.seq,
     postgresql_where=memories.c.conversation_id.isnot(None),
+)
+
+withdrawals = Table(
+    "withdrawals",
+    metadata,
+    tenant(),
+    Column("owner", Uuid, nullable=False),
+    Column("count", BigInteger, nullable=False, comment="times that a memory in view of the scope was taken back"),
+    Column("at", DateTime(timezone=True), nullable=False, comment="the last of them"),
+    PrimaryKeyConstraint("tenant_id", "owner"),
 )
 
 embedding_models = Table(

@@ -168,7 +168,7 @@ async def _assembled(
     warnings = _warnings(runtime, conversation, place.request, offered=offers or not is_needed)
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
-        warnings += (WindowWarning("notes_left_out", f"the budget has no room for {left_out} of the standing notes"),)
+        warnings += (WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind"),)
     window = replace(window, warnings=(*window.warnings, *warnings))
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     return KeptWindow(place.key, own, target, epoch, window, offers)
@@ -337,8 +337,8 @@ def _known_epoch(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch
     conversation = parts.conversation
     if parts.own_epoch is not None:
         return parts.own_epoch if epochs.is_current(conversation, target) else None
-    if parts.has_notes is False and paging.is_whole(conversation.totals, target.shares, target.policy):
-        return epochs.of_whole(runtime, conversation, target)
+    if parts.kept is not None and paging.is_whole(conversation.totals, target.shares, target.policy):
+        return epochs.of_whole(runtime, conversation, target, parts.kept)
     return None
 
 

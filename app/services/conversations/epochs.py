@@ -7,11 +7,13 @@ offsets that never change, and a head only on what was known at the layout's rev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.core import wording
 from app.core.calibration import charged
 from app.core.conversation import Conversation
+from app.core.kept import KeptLine
 from app.core.messages import FRAME_TOKENS
 from app.core.model import Epoch, Fixed, Format, Head, Language, Policy
 from app.core.window import epoch, head, paging
@@ -82,7 +84,7 @@ def is_due(runtime: Runtime, conversation: Conversation) -> bool:
     """Return whether the stored epoch no longer fits the conversation as it is (or will be)."""
     own = own_profile(runtime, conversation)
     if conversation.own is None:
-        return conversation.totals.generation > 0 or not paging.is_whole(conversation.totals, own.shares, own.policy)
+        return conversation.own_generation > 0 or not paging.is_whole(conversation.totals, own.shares, own.policy)
     return not is_current(conversation, own)
 
 
@@ -109,20 +111,25 @@ async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, targe
     entries = await windows.entries(tx, conversation, paging.ledger_reach(conversation.totals, target.shares))
     plan = epoch.plan(entries, conversation.totals, language, target)
     material = await heads.material(*at, plan)
-    if least := epoch.least_head(plan, material, target, reader):
+    if least := epoch.least_head(plan, material, reader):
         plan = epoch.plan(entries, conversation.totals, language, target, least_head=least)
         material = await heads.material(*at, plan)
     return epoch.freeze(plan, material, reader)
 
 
-def of_whole(runtime: Runtime, conversation: Conversation, target: Profile) -> Epoch:
-    """Return the epoch that ``derive`` returns while the whole history is shown and the head has no notes.
+def of_whole(runtime: Runtime, conversation: Conversation, target: Profile, kept: Sequence[KeptLine]) -> Epoch | None:
+    """Return the epoch that ``derive`` returns while the whole history is shown: its head is what is kept in mind.
 
-    Nothing that is stored takes part in it.
+    None if the history does not fit beside that.
     """
-    plan = epoch.plan((), conversation.totals, conversation.language or "en", target)
-    reader = reader_of(runtime)
-    return epoch.freeze(plan, epoch.Material(pages=()), reader)
+    totals, language, reader = conversation.totals, conversation.language or "en", reader_of(runtime)
+    plan, material = epoch.plan((), totals, language, target), epoch.Material(pages=(), kept=kept)
+    least = epoch.least_head(plan, material, reader)
+    if totals.full + least > target.shares.whole:
+        return None
+    if least:
+        plan = epoch.plan((), totals, language, target, least_head=least)
+    return epoch.freeze(plan, material, reader)
 
 
 def reader_of(runtime: Runtime) -> HeadReader:
@@ -144,4 +151,4 @@ async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) 
     material = await heads.material(tx, conversation.id, plan)
     told = [page for page in material.pages if page.day]  # the others begin in the newest messages
     plan = replace(plan, last_page=told[-1].page if told else 0)
-    return epoch.freeze(plan, replace(material, pages=told, notes=(), summary=None), reader).head
+    return epoch.freeze(plan, replace(material, pages=told, kept=(), summary=None), reader).head

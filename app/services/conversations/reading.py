@@ -12,8 +12,8 @@ from app.core.placeholder import ArchiveCard
 from app.extractive.calls import call_line
 from app.extractive.chapters import words_told
 from app.extractive.lines import line_of, message_line, read, result_line, title_of
-from app.extractive.notes import notes_in
 from app.extractive.parts import best_parts
+from app.extractive.wishes import wishes_of
 from app.services.memory.archiving import make_card, vectors
 from app.text.language import language
 
@@ -41,7 +41,9 @@ class ExtractiveReader:
             line=line,
             words=_words(placement, line),
             title=title_of(opening),
-            notes=tuple(notes_in(opening.blocks.prose)) if draft.role == "user" and opening.blocks else (),
+            wishes=tuple(wishes_of(draft.text[:SCAN_MAX], opening.blocks.prose))
+            if draft.role == "user" and opening.blocks
+            else (),
         )
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:

@@ -229,10 +229,10 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
         tx, own.scope, query, most, sensitive=sensitive,
         conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
-    known = relevance.known(results.hits, results.known)
-    least = relevance.needed(results.memories, query.weight, len(query.terms), known)
-    confident = relevance.confidence(results.hits, known, query.weight)
-    amount = relevance.recalled(confident, least, query.weight, is_dated=relevance.asks_when(query.named.times))
+    amount, least = relevance.judged(
+        results.hits, results.known, results.memories, query.weight, len(query.terms),
+        is_dated=relevance.asks_when(query.named.times),
+    )  # fmt: skip
     if amount == NOTHING:
         return [], NOTHING
     good = [

@@ -1,15 +1,14 @@
-"""Insert what jobs had learned of a conversation: pages, summaries, recalls and notes of an import."""
+"""Insert what jobs had learned of a conversation: pages, summaries and recalls of an import."""
 
 from __future__ import annotations
 
 from app.core.conversation import Conversation
 from app.core.neutral import flat
 from app.errors import Invalid
-from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
-from app.services.lifecycle.lines import ImportedSummary, NoteLine, PageLine, RecallLine
-from app.store import conversations, messages, notes, page_index, portable, summaries
+from app.services.lifecycle.lines import ImportedSummary, PageLine, RecallLine
+from app.store import messages, page_index, portable, summaries
 from app.store.page_index import NewPageIndex
 from app.store.summaries import StoredSummary
 
@@ -18,7 +17,7 @@ async def insert(
     runtime: Runtime,
     tx: Tx,
     known: Conversation,
-    line: PageLine | ImportedSummary | RecallLine | NoteLine,
+    line: PageLine | ImportedSummary | RecallLine,
 ) -> bool:
     """Insert a line into its locked conversation; return False if it is there already. Raises Invalid."""
     match line:
@@ -29,8 +28,6 @@ async def insert(
         case RecallLine():
             has = await tx.fetchrow(portable.HAS_RECALL, known.id, line.page, line.count)
             return has is None and await messages.count_recall(tx, known.id, line.page, line.page)
-        case NoteLine():
-            return await _note(runtime, tx, known, line)
 
 
 async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -> bool:
@@ -41,24 +38,18 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
     title = flat(line.title) if line.title is not None else None
     lines = [flat(line.lines[str(seq)]) for seq in seqs]
-    texts = [title or "", *lines, *(flat(n.text) for n in line.notes)]
+    texts = [title or "", *lines]
     tokens = await runtime.tokens.count_many(texts)
     new = NewPageIndex(
         line.page, line.source, line.model, title, tokens[0] if title else 0, list(map(flat, line.topics)), seqs,
         lines, tokens[1 : 1 + len(lines)], line.error,
     )  # fmt: skip
     mentions = list(dict.fromkeys(map(flat, line.mentions)))
-    place = (known.id, known.uid, known.totals.generation)
+    place = (known.id, known.uid, known.own_generation)
     revision, is_stored = await page_index.index(tx, *place, new, mentions)
     assert revision is not None, "it is locked"
     if not is_stored:
         raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
-    found = [
-        (uuid7(), note.seq, text, weight)
-        for note, text, weight in zip(line.notes, texts[1 + len(lines) :], tokens[1 + len(lines) :], strict=True)
-    ]
-    replaced = await portable.named_notes(tx, known.id, [(n.seq, n.text) for n in line.replaces])
-    await notes.find_more(tx, known.id, revision, found, replaced)
     return True
 
 
@@ -76,17 +67,7 @@ async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: Imported
     return await summaries.insert(tx, known.id, new, revision)
 
 
-async def _note(runtime: Runtime, tx: Tx, known: Conversation, line: NoteLine) -> bool:
-    if await tx.fetchrow(portable.HAS_NOTE, known.id, line.id) is not None:
-        return False
-    text = flat(line.text)
-    await notes.insert(tx, known.id, line.id, text, await runtime.count(text))
-    await conversations.begin_generation(tx, known.id)
-    return True
-
-
 async def _revision(tx: ReadTx, known: Conversation) -> int:
-    generation = known.totals.generation
-    revision = await page_index.begin_revision(tx, known.id, known.uid, generation)
+    revision = await page_index.begin_revision(tx, known.id, known.uid, known.own_generation)
     assert revision is not None, "it is locked"
     return revision

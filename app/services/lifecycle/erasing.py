@@ -34,9 +34,9 @@ from app.services.conversations import chapters
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving
-from app.store import appending, archives, conversations, erasing, kept_answers, locks, messages, notes
+from app.store import appending, archives, conversations, erasing, kept_answers, locks, messages
 from app.store.erasing import Derived
-from app.store.memory import remembered
+from app.store.memory import kept, remembered
 
 ANSWERS_AT_ONCE = 200
 
@@ -351,10 +351,12 @@ async def _erase_expired(tx: ErasingTx, scope: str, rows: Sequence[Record]) -> E
 
 
 async def erase_note(tx: ErasingTx, conversation: Conversation, note: UUID) -> Erasure:
-    """Delete a standing note of a conversation that ``lock`` gave, and what was kept of it. Raises NotFound."""
-    if not await notes.delete(tx, conversation.id, note):
+    """Delete a pinned memory of a conversation that ``lock`` gave, and what was kept of it. Raises NotFound."""
+    gone = await kept.delete_of_conversation(tx, conversation.id, note)
+    if gone is None:
         raise errors.NotFound("There is no such note.")
-    done = Erasure(counts=Counter(notes=1))
+    await kept.settle(tx, [gone])
+    done = Erasure(counts=Counter(memories=1))
     await begin_generations(tx, {conversation.id}, done)
     await redact(tx, _owner(conversation), Redaction(erased=names([note])), (), done)
     return done
@@ -374,8 +376,10 @@ async def erase_memory(tx: ErasingTx, key: UUID, scope: str | None = None, *, se
     if content is not None and asker in (None, owner):
         repeated = await repeats.find(tx, owner, repeats.source_of([content["content"]]))
         loaded = await lock_repeats(tx, repeated)
-    if await remembered.delete(tx, key, owner=asker, sensitive=sensitive) is None:
+    gone = await remembered.delete(tx, key, owner=asker, sensitive=sensitive)
+    if gone is None:
         raise errors.NotFound("There is no such memory.")
+    await kept.settle(tx, [gone])
     done = Erasure(counts=Counter(memories=1))
     if loaded:
         await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)

@@ -18,6 +18,7 @@ from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.store import archives, conversations, kept_answers, keys, locks
 from app.store import erasing as stored
+from app.store.memory import kept
 
 ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
@@ -44,7 +45,9 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     done = Erasure(touched={conversation.id})
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
+    carried = await kept.carried_by(tx, conversation.id)
     done.counts.update(await conversations.erase(tx, conversation))
+    await kept.settle(tx, carried)
     redaction = Redaction(erased=erasing.names(message.id for message in loaded))
     await erasing.redact(tx, owner, redaction, named | set(repeated.answers), done)
     return done
@@ -63,6 +66,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
     while (one := await _erase_memories(runtime, tenant, owner_of(scope))) is not None:
         _add(runtime, tenant, done, one)
     async with runtime.database.begin(tenant) as tx:
+        await kept.forget_withdrawals(tx, owner_of(scope))
         if gone := await keys.delete_of_user(tx, user_id):
             done.counts["keys"] += gone
     return done

@@ -7,7 +7,7 @@ it was at the beginning; messages do not change, so what is appended meanwhile i
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -28,7 +28,7 @@ from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.lifecycle.lines import FORMAT, VERSION
 from app.services.views import inspect
-from app.store import conversations, messages, notes, portable
+from app.store import conversations, messages, portable
 
 MESSAGES_AT_ONCE = 100
 OTHERS_AT_ONCE = 50
@@ -108,14 +108,7 @@ async def _conversation(
         yield line
     async for line in _beside(runtime, tenant, conversation.id, conversation.user_id, sensitive=sensitive):
         yield line
-    async with _snapshot(runtime, tenant) as tx:
-        stored = await notes.browse(tx, conversation.id, replaced=True)
-    for note in stored:
-        if note["source"] == "person":
-            place = {"type": "note", "conversation_id": conversation.id}
-            yield dumps({**place, "id": str(note["id"]), "text": note["text"]})
-    left = _named(note for note in stored if note["source"] == "extractive")
-    yield dumps({"type": "end", "conversation_id": conversation.id, "found_notes": left})
+    yield dumps({"type": "end", "conversation_id": conversation.id})
 
 
 def _conversation_line(conversation: Conversation) -> dict[str, Any]:
@@ -211,13 +204,7 @@ async def _event(tx: ReadTx, name: str, event: Record) -> dict[str, Any] | None:
         **values,
         "lines": dict(zip(map(str, seqs), values["lines"], strict=True)),
         "mentions": [m["topic"] for m in mentions],
-        "notes": _named(await tx.fetch(portable.FOUND, name, event["revision"])),
-        "replaces": _named(await tx.fetch(portable.REPLACED, name, event["revision"])),
     }
-
-
-def _named(rows: Iterable[Record]) -> list[dict[str, Any]]:
-    return [{"seq": row["seq"], "text": row["text"]} for row in rows]
 
 
 async def _beside(
@@ -260,7 +247,11 @@ def _memory_line(place: Mapping[str, str | None], row: Record) -> str:
         "content": with_nul(row["content"], row["nul_offsets"]),
         "keywords": row["keywords"],
         "metadata": json.loads(row["metadata"]),
-        "source": "llm" if row["source"] == "llm" else "person",
+        "source": row["source"],
+        "scope": "conversation" if row["scope"].startswith("c:") else "user",
+        "is_found": row["length"] > 0,
+        **{name: row[name] for name in ("key", "pinned", "status", "quote")},
+        **{name: time_text(row[name]) if row[name] else None for name in ("valid_from", "valid_to", "learnt_at")},
         "sensitive": row["sensitive"],
         "seq": row["seq"],
         "page": row["page"],

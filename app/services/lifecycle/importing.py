@@ -24,7 +24,7 @@ from app.core.history.preparation import Arrival, KeptArchive
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.neutral import without_nul
 from app.core.rows import ArchivePlace, NewMemory, archive_row
-from app.core.scope import owner_of, scope_of
+from app.core.scope import conversation_scope, owner_of, scope_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx
@@ -37,12 +37,10 @@ from app.services.lifecycle.lines import (
     ArchiveLine,
     ConversationLine,
     EndLine,
-    FoundNote,
     Header,
     ImportedSummary,
     MemoryLine,
     MessageLine,
-    NoteLine,
     PageLine,
     RecallLine,
     checked,
@@ -52,6 +50,7 @@ from app.services.memory.archiving import all_vectors, vectors
 from app.services.memory.remembering import searchable
 from app.store import archives, conversations, portable
 from app.store.conversations import NewConversation
+from app.store.memory.kept import NO_TERMS
 from app.store.memory.remembered import Remembered
 
 MESSAGES_AT_ONCE = 200
@@ -105,7 +104,7 @@ async def import_lines(
     async for number, value in lines:
         await _located(number, _take(job, number, value))
     await _located(number, _flush(job))
-    await _located(number, _end(job, None))
+    await _located(number, _end(job))
     return {"imported": dict(sorted(job.done.items())), "matched": dict(sorted(job.matched.items()))}
 
 
@@ -135,13 +134,13 @@ async def _take(job: _Import, number: int, value: Any) -> None:
         case ConversationLine():
             await _finish(job)
             job.into = await _conversation(job, line)
-        case PageLine() | ImportedSummary() | RecallLine() | NoteLine():
+        case PageLine() | ImportedSummary() | RecallLine():
             await _flush(job)
             await _learn(job, line)
         case EndLine():
             await _flush(job)
             _in(job, line.conversation_id)
-            await _end(job, line.found_notes)
+            await _end(job)
             job.into = None
         case MemoryLine():
             await _flush(job)
@@ -153,7 +152,7 @@ async def _take(job: _Import, number: int, value: Any) -> None:
 
 async def _finish(job: _Import) -> None:
     await _flush(job)
-    await _end(job, None)
+    await _end(job)
     job.into = None
 
 
@@ -285,21 +284,21 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
 # --- What was learned ---------------------------------------------------------------------------------
 
 
-async def _learn(job: _Import, line: PageLine | ImportedSummary | RecallLine | NoteLine) -> None:
+async def _learn(job: _Import, line: PageLine | ImportedSummary | RecallLine) -> None:
     into, tenant = _in(job, line.conversation_id), job.tenant
     async with job.runtime.database.begin(tenant) as tx:
         known = await conversations.lock(tx, into.id, bound_to=job.limit.user_id)
         if known is None or known.uid != into.uid:
             raise Conflict("The conversation was erased during the import.")
         made = await derived.insert(job.runtime, tx, known, line)
-    names = {"page": "page_index", "summary": "summaries", "recall": "recalls", "note": "notes"}
+    names = {"page": "page_index", "summary": "summaries", "recall": "recalls"}
     (job.done if made else job.matched)[names[line.type]] += 1
     into.fresh = into.fresh or made
     job.runtime.caches.forget_conversation(tenant, into.id)
 
 
-async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
-    """Finish a conversation: delete notes that had been deleted, and enqueue missing work."""
+async def _end(job: _Import) -> None:
+    """Finish a conversation: enqueue missing work."""
     into, runtime, tenant = job.into, job.runtime, job.tenant
     if into is None:
         return
@@ -307,10 +306,6 @@ async def _end(job: _Import, found_notes: Sequence[FoundNote] | None) -> None:
         known = await conversations.lock(tx, into.id)
         if known is None or known.uid != into.uid:
             return
-        if into.fresh and found_notes is not None:
-            left = [(note.seq, note.text) for note in found_notes]
-            if await portable.drop_other_notes(tx, into.id, left):
-                await conversations.begin_generation(tx, into.id)
         rows = await tx.fetch(portable.UNINDEXED_PAGES, into.id)
         work = [enqueue.page(known.id, known.uid, row["page"]) for row in rows]
         enough = known.totals.last_seq >= runtime.defaults.summary_threshold
@@ -344,22 +339,26 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
     runtime, tenant = job.runtime, job.tenant
     content, offsets = without_nul(line.content)
     read_by = searchable(line.content, tuple(line.keywords)) if line.source == "person" else line.content
-    found = await anyio.to_thread.run_sync(all_vectors, read_by)
+    found = await anyio.to_thread.run_sync(all_vectors, read_by) if line.is_found else [(0, 0, NO_TERMS)]
+    tokens = await runtime.count(content) if line.pinned else 0
     ids = [line.id, *(uuid7() for _ in found[1:])]
     async with runtime.database.begin(tenant) as tx:
         scope, known = await _scope(job, tx, line.user_id, line.conversation_id)
+        if known is not None and line.scope == "conversation":
+            scope = conversation_scope(known.id)
         owner = await tx.fetchval(portable.OWNER_OF_MEMORY, line.id)
         if owner is not None and owner != owner_of(scope):
             raise Conflict("The memory id is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
         if owner is None:
             new = Remembered(
-                id=line.id, owner=owner_of(scope), type=line.memory_type, content=content,
+                id=line.id, scope=scope, type=line.memory_type, content=content,
                 nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=line.keywords, metadata=dumps(line.metadata),
                 source=line.source, sensitive=line.sensitive, expires_at=line.expires_at,
                 created_at=line.created_at or datetime.now(UTC),
                 passages=[(i, *passage) for i, passage in zip(ids, found, strict=True)],
                 conversation_id=known.id if known else None, conversation_uid=known.uid if known else None,
-                seq=line.seq, page=line.page,
+                seq=line.seq, page=line.page, key=line.key, pinned=line.pinned, status=line.status, tokens=tokens,
+                quote=line.quote, valid_from=line.valid_from, valid_to=line.valid_to, learnt_at=line.learnt_at,
             )  # fmt: skip
             await insertion.insert_remembered(runtime, tx, [new])
     (job.done if owner is None else job.matched)["memories"] += 1

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from app import errors
 from app.core.canonical import dumps
+from app.core.kept import key_problem
 from app.core.messages import (
     ID_MAX,
     KEYWORD_MAX,
@@ -22,7 +23,6 @@ from app.core.messages import (
     METADATA_MAX,
     MODEL_MAX,
     NOT_IN_IDS,
-    NOTE_MAX,
     TITLE_MAX,
 )
 from app.core.neutral import flat
@@ -46,6 +46,12 @@ def _storable(value: str) -> str:
     return value
 
 
+def _key(value: str) -> str:
+    if (problem := key_problem(value)) is not None:
+        raise ValueError(problem)
+    return value
+
+
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
     if len(dumps(value)) > METADATA_MAX:
         raise ValueError(f"must be at most {METADATA_MAX} characters as JSON")
@@ -55,6 +61,7 @@ def _metadata(value: dict[str, Any]) -> dict[str, Any]:
 Id = Annotated[str, Field(min_length=1, max_length=ID_MAX), AfterValidator(_id)]
 Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_storable)]
 Short = Annotated[str, Field(max_length=2_000), AfterValidator(_storable)]
+Key = Annotated[str, AfterValidator(_key)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 Seq = Annotated[int, Field(ge=1, le=2_147_483_647)]
 Time = Annotated[AwareDatetime, Field(strict=False)]
@@ -122,13 +129,8 @@ class MessageLine(ImportLine):
     """Cards by the id of the answered call. Without it, long results are archived anew."""
 
 
-class FoundNote(ImportLine):
-    seq: Seq
-    text: Text
-
-
 class PageLine(ImportLine):
-    """A page's index, and the topics and notes that were learnt with it."""
+    """A page's index, and the topics that were learnt with it."""
 
     type: Literal["page"]
     conversation_id: Id
@@ -141,8 +143,6 @@ class PageLine(ImportLine):
     lines: dict[str, Text] = {}
     """Lines by seq."""
     error: Short | None = None
-    notes: Annotated[list[FoundNote], Field(max_length=100)] = []
-    replaces: Annotated[list[FoundNote], Field(max_length=1000)] = []
 
 
 class ImportedSummary(ImportLine):
@@ -161,21 +161,11 @@ class RecallLine(ImportLine):
     count: Seq
 
 
-class NoteLine(ImportLine):
-    """A note that a person wrote."""
-
-    type: Literal["note"]
-    conversation_id: Id
-    id: Uuid
-    text: Annotated[Short, Field(min_length=1, max_length=NOTE_MAX)]
-
-
 class EndLine(ImportLine):
-    """The end of a conversation. ``found_notes`` are extracted notes that nobody deleted."""
+    """The end of a conversation."""
 
     type: Literal["end"]
     conversation_id: Id
-    found_notes: list[FoundNote] | None = None
 
 
 class MemoryLine(ImportLine):
@@ -189,7 +179,18 @@ class MemoryLine(ImportLine):
         list[Annotated[Short, Field(min_length=1, max_length=KEYWORD_MAX)]], Field(max_length=KEYWORDS_MAX)
     ] = []
     metadata: Metadata = {}
-    source: Literal["person", "llm"] = "person"
+    source: Literal["person", "rule", "llm", "tool", "import"] = "person"
+    scope: Literal["user", "conversation"] = "user"
+    """Where it holds; of a conversation without a user both are the same."""
+    key: Key | None = None
+    pinned: bool = False
+    status: Literal["held", "proposed", "refused"] = "held"
+    quote: Annotated[str, Field(max_length=2_000)] | None = None
+    is_found: bool = True
+    """False: its message is what search finds, or a later value of its key."""
+    valid_from: Time | None = None
+    valid_to: Time | None = None
+    learnt_at: Time | None = None
     sensitive: bool = False
     seq: Seq | None = None
     page: Seq | None = None
@@ -218,7 +219,6 @@ AnyLine = Annotated[
     | PageLine
     | ImportedSummary
     | RecallLine
-    | NoteLine
     | EndLine
     | MemoryLine
     | ArchiveLine,

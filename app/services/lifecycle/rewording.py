@@ -13,7 +13,7 @@ from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.memory import insertion, searching
 from app.services.memory.remembering import MemoryRequest, prepared
 from app.store import conversations, locks
-from app.store.memory import remembered
+from app.store.memory import kept, remembered
 
 
 async def reword(tx: ErasingTx, key: UUID, scope: str | None, content: str, *, sensitive: bool) -> tuple[UUID, Erasure]:
@@ -25,8 +25,8 @@ async def reword(tx: ErasingTx, key: UUID, scope: str | None, content: str, *, s
     if owner is None:
         raise errors.NotFound("There is no such memory.")
     await locks.lock_owner(tx, owner)
-    old = await searching.memory(tx, key, scope, sensitive=sensitive)
-    if old is None or old.whole is None or old.hit.type not in OWN_TYPES:
+    old, known = await searching.memory(tx, key, scope, sensitive=sensitive), await kept.one(tx, key)
+    if old is None or known is None or old.whole is None or old.hit.type not in OWN_TYPES:
         raise errors.NotFound("There is no such memory.")
     place = old.hit.conversation_id
     # Locked before anything of it is erased, and as strongly as erasing can need it: see store/locks.py.
@@ -36,6 +36,7 @@ async def reword(tx: ErasingTx, key: UUID, scope: str | None, content: str, *, s
         content, old.hit.type, conversation_id=place, keywords=tuple(old.whole["keywords"]),
         metadata=old.whole["metadata"], sensitive=old.whole["sensitive"], expires_at=old.whole["expires_at"],
     )  # fmt: skip
-    new = await anyio.to_thread.run_sync(prepared, request, owner, conversation.uid if conversation else None)
+    uid = conversation.uid if conversation else None
+    new = await anyio.to_thread.run_sync(prepared, request, known["scope"], uid)
     await insertion.insert_remembered(tx.runtime, tx, [new])
     return new.id, done

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.scope import owner_of, scope_of
+from app.core.neutral import with_nul
+from app.core.scope import conversation_scope, owner_of, scope_of
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.store import conversations
 from app.store.memory import remembered
+from app.store.memory.remembered import HELD_NOW, Held
 
+_TIMES = ("valid_from", "valid_to", "learnt_at")
 BEGINNING_CHARACTERS = 4 * PREVIEW_CHARACTERS
 """Read of each content: a preview shows runs of blanks as one."""
 
@@ -30,8 +34,12 @@ async def browse(
     sensitive: bool,
     after: UUID | None,
     limit: int,
+    held: Held = HELD_NOW,
+    alone: bool = False,
 ) -> Sequence[Record]:
     """Return memories of a user or a conversation, newest first. ``after``: the last of the page before.
+
+    ``alone``: only those that hold in the conversation and nowhere else.
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
@@ -41,9 +49,10 @@ async def browse(
         if user_id is not None and conversation.user_id != user_id:
             raise conversations.unknown()
         scope, uid = conversation.scope, conversation.uid
+        scope = conversation_scope(conversation.id) if alone else scope
     return await remembered.browse(
         tx, owner_of(scope), among, sensitive=sensitive, conversation_uid=uid, after=after,
-        limit=limit, characters=BEGINNING_CHARACTERS,
+        limit=limit, characters=BEGINNING_CHARACTERS, held=held,
     )  # fmt: skip
 
 
@@ -60,4 +69,38 @@ def view(row: Record) -> dict[str, Any]:
         "source": row["source"],
         "created_at": time_text(row["created_at"]),
         "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+        **standing(dict(row), row["beginning"]),
+    }
+
+
+_KINDS = {"u": "user", "c": "conversation"}
+
+
+def version(row: Record, ended_at: datetime | None) -> dict[str, Any]:
+    """Return a version of a key; ``ended_at``: when the next one began."""
+    until = min((time for time in (row["valid_to"], ended_at) if time is not None), default=None)
+    content = with_nul(row["content"], row["nul_offsets"])
+    told = standing({**row, "named": row["key"], "valid_to": until}, content)
+    return {
+        "memory_key": str(row["id"]),
+        "content": content,
+        "source": row["source"],
+        "conversation_id": row["conversation_id"],
+        **{name: told[name] for name in ("status", "quote", *_TIMES)},
+    }
+
+
+def standing(row: Mapping[str, Any] | None, content: str) -> dict[str, Any]:
+    """Return where and since when a memory holds; of a passage nothing."""
+    if row is None or row["scope"] is None:
+        return {"scope": None, "key": None, "pinned": False, "status": "held", "quote": None, **dict.fromkeys(_TIMES)}
+    is_quotation = row["seq"] is not None and row["length"] == 0
+    quote = row["quote"] if row["quote"] is not None else content if is_quotation else None
+    return {
+        "scope": _KINDS[row["scope"][0]],
+        "key": row["named"],
+        "pinned": row["pinned"],
+        "status": row["status"],
+        "quote": {"text": quote, "seq": row["seq"]} if quote is not None and row["seq"] is not None else None,
+        **{name: time_text(row[name]) if row[name] else None for name in _TIMES},
     }

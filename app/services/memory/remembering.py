@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -10,16 +10,16 @@ import anyio.to_thread
 
 from app import errors
 from app.core.conversation import Conversation
-from app.core.neutral import without_nul
-from app.core.scope import owner_of, scope_of
+from app.core.neutral import flat, without_nul
+from app.core.scope import conversation_scope, owner_of, scope_of
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
 from app.services.memory.hits import SearchHit
-from app.store import conversations
-from app.store.memory import memories
+from app.store import conversations, locks
+from app.store.memory import kept, memories
 from app.store.memory.remembered import Remembered
 from app.text.language import fold
 
@@ -34,6 +34,14 @@ class MemoryRequest:
     metadata: str = "{}"
     sensitive: bool = False
     expires_at: datetime | None = None
+    source: str = "person"
+    key: str | None = None
+    pinned: bool | None = None
+    """None: as its key is."""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    alone: bool = False
+    """It holds in its conversation and nowhere else."""
     bound_to: str | None = None
     """The one user whose conversations are there."""
 
@@ -44,6 +52,8 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     """
     scope, uid = scope_of(request.user_id, None), None
     conversation: Conversation | None = None
+    if request.key is not None or request.alone:
+        await _lock(tx, request)
     if request.conversation_id is not None:
         conversation = await conversations.hold(tx, request.conversation_id, bound_to=request.bound_to)
         if conversation is None:
@@ -54,25 +64,54 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
         scope, uid = conversation.scope, conversation.uid
-    new = await anyio.to_thread.run_sync(prepared, request, owner_of(scope), uid)
-    await insertion.insert_remembered(runtime, tx, [new])
+        scope = conversation_scope(conversation.id) if request.alone else scope
+    new = await anyio.to_thread.run_sync(prepared, request, scope, uid)
+    await keep(runtime, tx, new, pinned=request.pinned)
+    if request.alone and conversation is not None:
+        await conversations.begin_generation(tx, conversation.id)
     hit = await memories.find(tx, new.id)
     assert hit is not None
     (found,) = await searching.with_texts(tx, [hit], sensitive=True)
     return found, conversation
 
 
-def prepared(request: MemoryRequest, owner: UUID, uid: UUID | None) -> Remembered:
+async def _lock(tx: Tx, request: MemoryRequest) -> None:
+    """Let nobody else write a value of the key meanwhile, and nobody append where a new generation begins."""
+    known = request.conversation_id and await conversations.find(tx, request.conversation_id, bound_to=request.bound_to)
+    if known and request.alone:
+        await locks.lock_owner(tx, owner_of(conversation_scope(known.id)))
+        await conversations.lock(tx, known.id)
+    else:
+        await locks.lock_owner(tx, owner_of(known.scope if known else scope_of(request.user_id, None)))
+
+
+async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None) -> None:
+    """Store a memory. Of a key, whose owner is locked, search finds only the value that holds."""
+    if new.key is not None:
+        owner = owner_of(new.scope)
+        is_pinned = await kept.is_pinned(tx, owner, new.key)
+        if pinned not in (None, is_pinned):
+            await kept.pin_key(tx, owner, new.key, pinned=bool(pinned))
+        new = replace(new, pinned=is_pinned if pinned is None else pinned)
+    if new.pinned:
+        new = replace(new, tokens=await runtime.count(flat(new.content)))
+    await insertion.insert_remembered(runtime, tx, [new])
+    if new.key is not None:
+        await kept.retire(tx, owner_of(new.scope), new.key)
+
+
+def prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered:
     """Return the rows of a memory. Takes long for a long one."""
     content, offsets = without_nul(request.content)
     passages = all_vectors(searchable(request.content, request.keywords))
     ids = [uuid7() for _ in passages]
     return Remembered(
-        id=ids[0], owner=owner, type=request.memory_type, content=content,
+        id=ids[0], scope=scope, type=request.memory_type, content=content,
         nul_offsets=f"{{{','.join(map(str, offsets))}}}", keywords=request.keywords, metadata=request.metadata,
-        source="person", sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
+        source=request.source, sensitive=request.sensitive, expires_at=request.expires_at, created_at=datetime.now(UTC),
         passages=[(i, *passage) for i, passage in zip(ids, passages, strict=True)],
-        conversation_id=request.conversation_id, conversation_uid=uid,
+        conversation_id=request.conversation_id, conversation_uid=uid, key=request.key, pinned=request.pinned or False,
+        valid_from=request.valid_from, valid_to=request.valid_to,
     )  # fmt: skip
 
 

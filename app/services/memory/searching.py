@@ -18,7 +18,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
-from app.core.scope import owner_of, scope_of
+from app.core.scope import conversation_scope, owner_of, scope_of
 from app.core.search import relevance as relevances
 from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
@@ -33,10 +33,11 @@ from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory import reranking
 from app.services.memory.hits import SearchHit, spoken, worth_showing
+from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text, speaker, spoken_text
 from app.store import archives, conversations, messages
-from app.store.memory import embeddings, memories, narrowing, remembered
+from app.store.memory import embeddings, kept, memories, narrowing, remembered
 from app.store.memory.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
@@ -303,10 +304,8 @@ async def _search(
 
 def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
     """Return whether some of the results may answer a query. Those in another language are always taken to."""
-    known = relevances.known(results.hits, results.known)
-    confident = relevances.confidence(results.hits, known, query.weight)
-    least = relevances.needed(results.memories, query.weight, len(query.terms), known)
-    if relevances.recalled(confident, least, query.weight) != relevances.NOTHING:
+    amount, _ = relevances.judged(results.hits, results.known, results.memories, query.weight, len(query.terms))
+    if amount != relevances.NOTHING:
         return True
     weight = relevances.meaning(*script_counts("\n".join(one.text for one in found)))
     return relevances.is_foreign(query.weight, weight)
@@ -345,8 +344,18 @@ async def find(
 async def memory(tx: ReadTx, key: UUID, scope: str | None = None, *, sensitive: bool) -> SearchHit | None:
     """Return a memory with its text; with a scope, only if it belongs to that scope."""
     hit = await memories.find(tx, key, owner_of(scope) if scope is not None else None)
+    if hit is None and scope is not None and await is_in_conversation_of(tx, key, scope):
+        hit = await memories.find(tx, key)
     matches = await with_texts(tx, [hit], sensitive=sensitive) if hit else []
     return matches[0] if matches else None
+
+
+async def is_in_conversation_of(tx: ReadTx, key: UUID, scope: str) -> bool:
+    """Return whether a memory holds in a conversation of a user's scope, and nowhere else."""
+    row = await kept.one(tx, key)
+    if row is None or row["user_id"] is None or row["scope"] != conversation_scope(row["conversation_id"]):
+        return False
+    return scope_of(row["user_id"], None) == scope
 
 
 async def with_texts(tx: ReadTx, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
@@ -467,4 +476,5 @@ def detail(found: SearchHit) -> dict[str, Any]:
         "sensitivity": "sensitive" if whole and whole["sensitive"] else "normal",
         "expires_at": time_text(whole["expires_at"]) if whole and whole["expires_at"] else None,
         "source": whole["source"] if whole else "extractive",
+        **standing(None if whole is None else dict(whole), text),
     }

@@ -36,6 +36,7 @@ async def remember(runtime: Runtime, tenant: UUID, asking: Asker, given: dict[st
         memory_type=arguments.get("memory_type", "general"),
         user_id=asking.user_id,
         conversation_id=asking.conversation.id if asking.conversation and asking.user_id is None else None,
+        source="tool",
         keywords=tuple(replace_nul(word)[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
     )
 

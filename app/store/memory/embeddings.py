@@ -140,16 +140,18 @@ RETIRE = "UPDATE embedding_models SET is_current = false WHERE tenant_id = $1 AN
 # rows, which are being erased, are skipped.
 MARK = """
 WITH looked AS MATERIALIZED (
-  SELECT id, owner FROM memories WHERE tenant_id = $1 AND id > $3 ORDER BY id LIMIT $4
+  SELECT id, owner, length FROM memories WHERE tenant_id = $1 AND id > $3 ORDER BY id LIMIT $4
 ), marked AS (
   INSERT INTO unembedded (tenant_id, owner, memory_id)
   SELECT $1, m.owner, m.id FROM looked s JOIN memories m ON m.tenant_id = $1 AND m.id = s.id
-   WHERE NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = $1 AND e.memory_id = s.id AND e.model = $2)
+   WHERE s.length > 0
+     AND NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = $1 AND e.memory_id = s.id AND e.model = $2)
      FOR KEY SHARE OF m SKIP LOCKED
   ON CONFLICT DO NOTHING
 )
 SELECT (SELECT array_agg(DISTINCT s.owner) FROM looked s
-         WHERE NOT EXISTS (SELECT FROM embeddings e
+         WHERE s.length > 0
+           AND NOT EXISTS (SELECT FROM embeddings e
                             WHERE e.tenant_id = $1 AND e.memory_id = s.id AND e.model = $2)) AS owners,
        (SELECT id FROM looked ORDER BY id DESC LIMIT 1) AS through, (SELECT count(*) FROM looked) AS looked_at
 """

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.kept import Status
+from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.postgres.transactions import ReadTx, Tx
+from app.store.memory import kept
 from app.store.memory.narrowing import comparable, jsonb
 
 
@@ -19,7 +22,7 @@ class Remembered:
     """A memory and its passages; ``passages`` are start, length and terms of each, the first one's the row's own."""
 
     id: UUID
-    owner: UUID
+    scope: str
     type: str
     content: str
     """Without NUL; ``nul_offsets`` tells where it was."""
@@ -35,6 +38,21 @@ class Remembered:
     conversation_uid: UUID | None = None
     seq: int | None = None
     page: int | None = None
+    key: str | None = None
+    pinned: bool = False
+    status: Status = "held"
+    tokens: int = 0
+    quote: str | None = None
+    valid_from: datetime | None = None
+    """None: since it was created."""
+    valid_to: datetime | None = None
+    learnt_at: datetime | None = None
+    """None: now."""
+
+    @property
+    def is_found(self) -> bool:
+        """Return whether search can find it."""
+        return self.passages[0][2] > 0
 
 
 # The memory is the passage that begins its content; where it has more, each is a row that points to it.
@@ -52,13 +70,24 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FR
 """
 
 
+HOLD = """
+UPDATE memories SET scope = $3, key = $4, pinned = $5, status = $6, tokens = $7, quote = $8, valid_from = $9,
+       valid_to = $10, learnt_at = $11
+ WHERE tenant_id = $1 AND id = $2
+"""
+
+
 async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     """Insert a memory. ``embeds`` marks it for the embedding job, which the caller enqueues."""
     ids, starts, lengths, terms = zip(*new.passages, strict=True)
     await tx.execute(
-        INSERT, new.owner, new.type, new.conversation_id, new.conversation_uid, new.seq, new.page, new.id,
+        INSERT, owner_of(new.scope), new.type, new.conversation_id, new.conversation_uid, new.seq, new.page, new.id,
         new.content, new.nul_offsets, new.keywords, new.metadata, new.source, new.sensitive, new.expires_at,
-        new.created_at, ids, starts, lengths, terms, embeds,
+        new.created_at, ids, starts, lengths, terms, embeds and new.is_found,
+    )  # fmt: skip
+    await tx.execute(
+        HOLD, new.id, new.scope, new.key, new.pinned, new.status, new.tokens, new.quote,
+        new.valid_from or new.created_at, new.valid_to, new.learnt_at or datetime.now(UTC),
     )  # fmt: skip
 
 
@@ -68,7 +97,8 @@ CONTENTS = """
 SELECT m.id, w.id AS key, (row_number() OVER whole) = 1 AS is_whole,
        CASE WHEN row_number() OVER whole = 1 THEN w.content END AS content,
        CASE WHEN row_number() OVER whole = 1 THEN w.nul_offsets END AS nul_offsets,
-       w.keywords, w.metadata, w.source, w.sensitive, w.expires_at
+       w.keywords, w.metadata, w.source, w.sensitive, w.expires_at, w.scope, w.key AS named, w.pinned, w.status,
+       w.quote, w.seq, w.length, w.valid_from, w.valid_to, w.learnt_at
   FROM memories m
   JOIN memories w ON w.tenant_id = m.tenant_id AND w.id = CASE WHEN m.part_of IS NULL THEN m.id ELSE m.part_of END
  WHERE m.tenant_id = $1 AND m.id = ANY ($2::uuid[]) AND w.content IS NOT NULL
@@ -86,18 +116,42 @@ async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[
     return {row["id"]: wholes[row["key"]] for row in rows}
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The memories that are listed, of those of a scope."""
+
+    status: Status = "held"
+    key: str | None = None
+    pinned: bool | None = None
+    as_of: datetime | None = None
+    """When they held; None: now."""
+    known_at: datetime | None = None
+    """Up to when they were learnt; None: now."""
+
+
+HELD_NOW = Held()
+
 # A page of an owner's memories, newest first, after a cursor's id. The ids come from the covering index, because an
 # owner has many more passages of messages. Topics match in any letter case.
 LIST = f"""
 SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keywords, m.metadata, m.source, m.sensitive,
-       m.expires_at, m.created_at
+       m.expires_at, m.created_at, m.scope, m.key AS named, m.pinned, m.status, m.quote, m.seq, m.length, m.valid_from,
+       m.valid_to, m.learnt_at
   FROM (SELECT id FROM memories
          WHERE tenant_id = $1 AND owner = $2 AND type = ANY ($3) AND ($4 OR NOT sensitive)
            AND (expires_at IS NULL OR expires_at > now()) AND ($5::uuid IS NULL OR conversation_uid = $5)
            AND ($10::uuid IS NULL OR id < $10) ORDER BY id DESC OFFSET 0) k
   JOIN memories m ON m.tenant_id = $1 AND m.id = k.id
   LEFT JOIN conversations c ON c.tenant_id = $1 AND c.id = m.conversation_id
- WHERE m.content IS NOT NULL
+ WHERE m.content IS NOT NULL AND m.status = $11 AND ($12::text IS NULL OR m.key = $12)
+   AND ($13::boolean IS NULL OR m.pinned = $13)
+   AND m.valid_from <= coalesce($14, now()) AND m.learnt_at <= coalesce($15, now())
+   AND (m.valid_to IS NULL OR m.valid_to > coalesce($14, now()))
+   AND (m.key IS NULL OR m.status <> 'held' OR NOT EXISTS (
+     SELECT FROM memories n
+      WHERE n.tenant_id = $1 AND n.owner = m.owner AND n.key = m.key AND n.status = 'held'
+        AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id)
+        AND n.valid_from <= coalesce($14, now()) AND n.learnt_at <= coalesce($15, now())))
    AND (cardinality($6::text[]) = 0
         OR EXISTS (SELECT FROM unnest(m.keywords) AS t (topic) WHERE lower(t.topic) = ANY ($6))
         OR EXISTS (SELECT FROM page_index i, unnest(i.topics) AS t (topic)
@@ -118,12 +172,27 @@ async def browse(
     after: UUID | None = None,
     limit: int,
     characters: int,
+    held: Held = HELD_NOW,
 ) -> Sequence[Record]:
-    """List an owner's memories, newest first, with the first ``characters`` of each. Roles do not apply to them."""
+    """List an owner's memories that hold, newest first, and ``characters`` of each. Roles do not apply to them."""
     types = among.types or OWN_TYPES
     topics = comparable(among.topics)
     return await tx.fetch(
-        LIST, owner, types, sensitive, conversation_uid, topics, among.metadata, limit, characters, after
+        LIST,
+        owner,
+        types,
+        sensitive,
+        conversation_uid,
+        topics,
+        among.metadata,
+        limit,
+        characters,
+        after,
+        held.status,
+        held.key,
+        held.pinned,
+        held.as_of,
+        held.known_at,
     )
 
 
@@ -138,21 +207,20 @@ async def owner(tx: ReadTx, memory: UUID) -> UUID | None:
 DELETE = """
 DELETE FROM memories
  WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3::uuid IS NULL OR owner = $3) AND ($4 OR NOT sensitive)
-RETURNING owner, type
+RETURNING owner, scope, key, pinned, status, valid_from
 """
 
 
-async def delete(tx: Tx, memory: UUID, *, owner: UUID | None = None, sensitive: bool) -> UUID | None:
-    """Delete a memory with its passages and vectors; return its owner, or None if ``owner`` (any, if None) lacks it."""
-    row = await tx.fetchrow(DELETE, memory, owner, sensitive)
-    return row["owner"] if row else None
+async def delete(tx: Tx, memory: UUID, *, owner: UUID | None = None, sensitive: bool) -> Record | None:
+    """Delete a memory with its passages and vectors and return it, or None if ``owner`` (any, if None) lacks it."""
+    return await tx.fetchrow(DELETE, memory, owner, sensitive)
 
 
 DELETE_EXPIRED = """
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories
    WHERE tenant_id = $1 AND owner = $2 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
-RETURNING id
+RETURNING owner, scope, key, pinned, status, valid_from
 """
 # Some owners of memories that are past their time.
 OWNERS_OF_EXPIRED = """
@@ -165,6 +233,8 @@ async def owners_of_expired(tx: ReadTx) -> list[UUID]:
     return [row["owner"] for row in await tx.fetch(OWNERS_OF_EXPIRED)]
 
 
-async def delete_expired(tx: ReadTx, owner: UUID) -> int:
+async def delete_expired(tx: Tx, owner: UUID) -> int:
     """Delete some of an owner's expired memories and return how many. The owner must be locked."""
-    return len(await tx.fetch(DELETE_EXPIRED, owner))
+    gone = await tx.fetch(DELETE_EXPIRED, owner)
+    await kept.settle(tx, gone)
+    return len(gone)

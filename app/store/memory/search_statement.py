@@ -16,7 +16,7 @@ from app.core.search.relevance import (
     FEW,
     WORDS,
 )
-from app.store.memory.lifting import LOOKED_AT, LOOKED_AT_EACH, lifting
+from app.store.memory.lifting import FITS, LOOKED_AT, LOOKED_AT_EACH, lifting
 from app.text.bm25 import DIMENSIONS
 
 RECENT = 1_000
@@ -34,9 +34,11 @@ WITH terms AS MATERIALIZED (
   SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
     FROM asked a, (SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
                    ORDER BY owner DESC, id DESC LIMIT {RECENT}) m -- in no other index's order
+), counted AS MATERIALIZED (
+  SELECT count(*) AS n FROM recent
 ), idf AS (
   SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf, (df + 0.5) / (n + 1) AS part, df > 0 AS known
-    FROM (SELECT t.term, count(r.terms) AS df, (SELECT count(*) FROM recent) AS n
+    FROM (SELECT t.term, count(r.terms) AS df, (SELECT n FROM counted) AS n
             FROM terms t LEFT JOIN recent r ON r.terms IS NOT NULL AND (r.terms <#> t.one) < 0 GROUP BY t.term) d
 )"""
 _QUERY = f"""query AS MATERIALIZED (
@@ -50,14 +52,7 @@ _COVERAGE = "-(terms <#> (SELECT v FROM query)) / (SELECT information FROM query
 _WORDED = f"""worded AS (
   SELECT id, fits, {_COVERAGE}
     FROM (SELECT id, terms,
-                 ((expires_at IS NULL OR expires_at > now())
-                  AND ($4::uuid IS NULL OR conversation_uid = $4)
-                  AND ($5::text[] IS NULL OR type = ANY ($5))
-                  AND ($6::uuid[] IS NULL OR archive_id = ANY ($6) OR id = ANY ($6))
-                  AND ($8::text IS NULL OR (terms <#> $8::text::sparsevec) < 0)
-                  AND ($9::uuid IS NULL OR id >= $9)
-                  AND ($10::uuid IS NULL OR id < $10)
-                  AND ($15::boolean OR NOT sensitive)) IS TRUE AS fits
+                 ({FITS}) IS TRUE AS fits
             FROM memories WHERE tenant_id = $1 AND owner = $2 OFFSET 0) m
    WHERE NOT fits OR (terms <#> (SELECT v FROM asked)) < 0 OFFSET 0
 )"""
@@ -118,7 +113,7 @@ _RANKED = f"""found AS (
     FROM every WHERE score >= $11 ORDER BY score DESC, id LIMIT $7
 ), telling AS (
   SELECT coalesce(sum(idf) FILTER (WHERE known) / nullif(sum(idf), 0), 0)::float8 AS known,
-         (SELECT count(*) FROM recent) AS memories
+         (SELECT n FROM counted) AS memories
     FROM idf WHERE term = ANY ($16)
 ), many AS MATERIALIZED ( -- once, not for each row that is returned
   SELECT count(*) AS counted FROM scored
@@ -140,7 +135,7 @@ def _statement(*, vectors: bool) -> str:
         is_close=_IS_CLOSE if vectors else "false",
     )
     ways = [_QUERY, _WORDED, *([_SAMPLE, _CLOSENESS] if vectors else [])]
-    return ", ".join([_TERMS, *ways, scored, lifting(), _RANKED])
+    return ", ".join([_TERMS, *ways, scored, lifting(by_words=not vectors), _RANKED])
 
 
 BY_WORDS, SEARCH = _statement(vectors=False), _statement(vectors=True)

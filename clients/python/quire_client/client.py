@@ -161,13 +161,29 @@ class Quire:
         path = f"/archive/{uuid}"
         return cast(Json, self.send(calls.read(path, query=query, max_tokens=max_tokens, offset=offset, length=length)))
 
-    def remember(self, content: str, *, user_id: str | None = None, key: str | None = None, **more: Any) -> Json:
-        """Store a memory. `more`: conversation_id, memory_type, keywords, metadata, sensitivity, expires_at."""
-        body = {"content": content, **calls.given(user_id=user_id, **more)}
+    def remember(
+        self, content: str, *, user_id: str | None = None, name: str | None = None, key: str | None = None, **more: Any
+    ) -> Json:  # fmt: skip
+        """Store a memory; of a `name`, the `key` in the API, the latest holds. `more`: conversation_id, pinned,
+        scope, valid_from, memory_type, keywords, metadata, sensitivity, expires_at, …
+        """
+        body = {"content": content, **calls.given(user_id=user_id, **more, **({} if name is None else {"key": name}))}
         return cast(Json, self.send(calls.write("POST", "/memories", key, body)))
 
     def memory(self, key: str) -> Json:
         return cast(Json, self.send(calls.read(f"/memories/{key}")))
+
+    def memories(self, *, user_id: str | None = None, **more: Any) -> list[Json]:
+        """List memories. `more`: conversation_id, scope, key, pinned, status, as_of, known_at, limit, …"""
+        return cast(list[Json], (self.send(calls.read("/memories", user_id=user_id, **more)))["items"])
+
+    def change_memory(self, memory: str, *, key: str | None = None, **changes: Any) -> Json:
+        """Change a memory: content, pinned, status (`held` accepts a proposal), valid_from, valid_to, sensitivity."""
+        return cast(Json, self.send(calls.write("PATCH", f"/memories/{memory}", key, changes)))
+
+    def versions(self, memory: str, **more: Any) -> list[Json]:
+        """List what a memory's key said over time, the latest first."""
+        return cast(list[Json], (self.send(calls.read(f"/memories/{memory}/versions", **more)))["items"])
 
     def forget(self, key: str) -> Json:
         return cast(Json, self.send(calls.write("DELETE", f"/memories/{key}", None)))
@@ -180,7 +196,7 @@ class Quire:
         """Run the recall agent. `more`: conversation_id, max_iterations."""
         return cast(Recalled, self.send(calls.ask("/memories/recall", query=query, user_id=user_id, **more)))
 
-    # --- Standing notes ---
+    # --- What is kept in mind ---
 
     def notes(self, conversation: str) -> list[Json]:
         return cast(list[Json], self.send(calls.read(calls.conversation(conversation, "notes")))["items"])
@@ -341,13 +357,29 @@ class AsyncQuire:
             Json, await self.send(calls.read(path, query=query, max_tokens=max_tokens, offset=offset, length=length))
         )
 
-    async def remember(self, content: str, *, user_id: str | None = None, key: str | None = None, **more: Any) -> Json:
-        """Store a memory. `more`: conversation_id, memory_type, keywords, metadata, sensitivity, expires_at."""
-        body = {"content": content, **calls.given(user_id=user_id, **more)}
+    async def remember(
+        self, content: str, *, user_id: str | None = None, name: str | None = None, key: str | None = None, **more: Any
+    ) -> Json:  # fmt: skip
+        """Store a memory; of a `name`, the `key` in the API, the latest holds. `more`: conversation_id, pinned,
+        scope, valid_from, memory_type, keywords, metadata, sensitivity, expires_at, …
+        """
+        body = {"content": content, **calls.given(user_id=user_id, **more, **({} if name is None else {"key": name}))}
         return cast(Json, await self.send(calls.write("POST", "/memories", key, body)))
 
     async def memory(self, key: str) -> Json:
         return cast(Json, await self.send(calls.read(f"/memories/{key}")))
+
+    async def memories(self, *, user_id: str | None = None, **more: Any) -> list[Json]:
+        """List memories. `more`: conversation_id, scope, key, pinned, status, as_of, known_at, limit, …"""
+        return cast(list[Json], (await self.send(calls.read("/memories", user_id=user_id, **more)))["items"])
+
+    async def change_memory(self, memory: str, *, key: str | None = None, **changes: Any) -> Json:
+        """Change a memory: content, pinned, status (`held` accepts a proposal), valid_from, valid_to, sensitivity."""
+        return cast(Json, await self.send(calls.write("PATCH", f"/memories/{memory}", key, changes)))
+
+    async def versions(self, memory: str, **more: Any) -> list[Json]:
+        """List what a memory's key said over time, the latest first."""
+        return cast(list[Json], (await self.send(calls.read(f"/memories/{memory}/versions", **more)))["items"])
 
     async def forget(self, key: str) -> Json:
         return cast(Json, await self.send(calls.write("DELETE", f"/memories/{key}", None)))
@@ -360,7 +392,7 @@ class AsyncQuire:
         """Run the recall agent. `more`: conversation_id, max_iterations."""
         return cast(Recalled, await self.send(calls.ask("/memories/recall", query=query, user_id=user_id, **more)))
 
-    # --- Standing notes ---
+    # --- What is kept in mind ---
 
     async def notes(self, conversation: str) -> list[Json]:
         return cast(list[Json], (await self.send(calls.read(calls.conversation(conversation, "notes"))))["items"])

@@ -29,7 +29,6 @@ TABLES = (
     "epochs",
     "keys",
     "messages",
-    "notes",
     "page_index",
     "pages",
     "proxied_requests",
@@ -40,6 +39,7 @@ TABLES = (
     "memories",
     "embeddings",
     "unembedded",
+    "withdrawals",
 )
 GROWING = ("messages", "memories", "embeddings")
 
@@ -104,6 +104,7 @@ def upgrade() -> None:
     sa.Column('asked_from', sa.Integer(), nullable=True, comment='where the unanswered question to the proxy begins; null: there is none'),
     sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment="the model's API refused that question for good"),
     sa.Column('has_earlier', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='its user had other conversations when it began'),
+    sa.Column('scopes', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False, comment='owners of what it keeps in mind, the widest first'),
     sa.CheckConstraint('char_length(id) BETWEEN 1 AND 128', name=op.f('conversations_id_length_check')),
     sa.CheckConstraint('last_seq >= 0 AND last_page >= 0', name=op.f('conversations_counts_check')),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('conversations_pkey'))
@@ -288,21 +289,6 @@ def upgrade() -> None:
     op.create_index('messages_loaded_idx', 'messages', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('loaded IS NOT NULL'))
     op.create_index('messages_offset_idx', 'messages', ['tenant_id', 'conversation_id', 'short_before', 'seq'], unique=False)
     op.create_index('messages_response_idx', 'messages', ['tenant_id', 'client_id'], unique=False, postgresql_where=sa.text("client_id LIKE 'resp\\_%'"))
-    op.create_table('notes',
-    sa.Column('tenant_id', sa.Uuid(), nullable=False),
-    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
-    sa.Column('id', sa.Uuid(), nullable=False),
-    sa.Column('seq', sa.Integer(), nullable=False, comment='the message it was found in; 0 if a person wrote it'),
-    sa.Column('text', sa.Text(), nullable=False),
-    sa.Column('tokens', sa.Integer(), nullable=False),
-    sa.Column('source', sa.Text(), nullable=False),
-    sa.Column('revision', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='heads made before it do not know the note'),
-    sa.Column('replaced', sa.Integer(), nullable=True, comment='from this revision on another note holds instead'),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
-    sa.CheckConstraint("source IN ('person', 'extractive', 'llm')", name=op.f('notes_source_check')),
-    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='notes_conversation_fkey', ondelete='CASCADE'),
-    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'id', name=op.f('notes_pkey'))
-    )
     op.create_table('page_index',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
@@ -441,6 +427,18 @@ def upgrade() -> None:
     sa.Column('expires_at', sa.DateTime(timezone=True), nullable=True),
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
     sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='refused by the embedding provider'),
+    sa.Column('scope', sa.Text(collation='C'), nullable=True, comment='where it holds: u:user, or c:conversation; null: a passage'),
+    sa.Column('key', sa.Text(collation='C'), nullable=True, comment='of all with one scope and key the latest holds'),
+    sa.Column('pinned', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='kept in view'),
+    sa.Column('status', sa.Text(), server_default=sa.text("'held'"), nullable=False),
+    sa.Column('tokens', sa.Integer(), server_default=sa.text("'0'"), nullable=False, comment="of a pinned one's content"),
+    sa.Column('quote', sa.Text(), nullable=True, comment="the person's words in its message, where they are not its content"),
+    sa.Column('valid_from', sa.DateTime(timezone=True), nullable=True, comment='since when it is true'),
+    sa.Column('valid_to', sa.DateTime(timezone=True), nullable=True, comment='when it was ended; that of its first moment: it ends its key'),
+    sa.Column('learnt_at', sa.DateTime(timezone=True), nullable=True, comment='when it was stored: heads made before do not know it'),
+    sa.CheckConstraint("status IN ('held', 'proposed', 'refused')", name=op.f('memories_status_check')),
+    sa.CheckConstraint('valid_to >= valid_from', name=op.f('memories_validity_check')),
+    sa.CheckConstraint('scope IS NULL OR (valid_from IS NOT NULL AND learnt_at IS NOT NULL)', name=op.f('memories_dated_check')),
     sa.CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name=op.f('memories_type_check')),
     sa.ForeignKeyConstraint(['tenant_id', 'archive_id'], ['archives.tenant_id', 'archives.id'], name='memories_archive_fkey', ondelete='CASCADE'),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='memories_conversation_fkey', ondelete='CASCADE'),
@@ -449,9 +447,18 @@ def upgrade() -> None:
     )
     op.create_index('memories_archive_idx', 'memories', ['tenant_id', 'archive_id', 'start'], unique=False, postgresql_where=sa.text('archive_id IS NOT NULL'))
     op.create_index('memories_conversation_idx', 'memories', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('conversation_id IS NOT NULL'))
+    op.create_index('memories_key_idx', 'memories', ['tenant_id', 'owner', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('key IS NOT NULL'))
+    op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'owner', 'valid_from'], unique=False, postgresql_where=sa.text('pinned'))
     op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
     op.create_index('memories_refused_idx', 'memories', ['tenant_id', 'owner'], unique=False, postgresql_where=sa.text('refused'))
     op.create_index('memories_search_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'sensitive', 'expires_at', 'terms'])
+    op.create_table('withdrawals',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('owner', sa.Uuid(), nullable=False),
+    sa.Column('count', sa.BigInteger(), nullable=False, comment='times that a memory in view of the scope was taken back'),
+    sa.Column('at', sa.DateTime(timezone=True), nullable=False, comment='the last of them'),
+    sa.PrimaryKeyConstraint('tenant_id', 'owner', name=op.f('withdrawals_pkey'))
+    )
     op.create_table('embeddings',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('memory_id', sa.Uuid(), nullable=False),

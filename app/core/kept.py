@@ -1,0 +1,109 @@
+"""What is kept in mind: memories that stand in view from a conversation's first window on.
+
+A person's words make one, or nothing does. ``Wish`` is such a sentence, as the rules of a language find it; ``keep``
+decides whose memory it becomes. Of all memories with one scope and key, the one that holds is the one with the latest
+``valid_from`` that was known at the time: no row is changed when another takes its place.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from app.core.conversation import Conversation
+from app.core.model import Policy
+from app.core.scope import conversation_scope, scope_of
+
+Reach = Literal["user", "proposed", "conversation"]
+"""How far a wish goes: with its user at once, with them once a person accepts it, or nowhere."""
+Status = Literal["held", "proposed", "refused"]
+
+CLOSED_KEYS = frozenset({"name", "address", "pronouns", "answer_language", "time_zone", "units", "diet"})
+"""Keys that the rules know. Each has one value, the same in every language."""
+KEEP_SHARE, KEEP_TOKENS_MAX = 0.08, 600
+"""The most that memories in mind can take: of the available tokens, and in tokens."""
+PINNED_MAX = 2_000
+"""Characters of a pinned memory."""
+KEPT_READ_MAX = 200
+"""Memories that a head is made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A sentence of a person that holds for good."""
+
+    text: str
+    """The person's own words."""
+    reach: Reach = "conversation"
+    key: str | None = None
+    ends: bool = False
+    """It takes back what its key says, and puts nothing in its place."""
+    sensitive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A memory to keep, and where."""
+
+    scope: str
+    status: Status
+    wish: Wish
+
+
+def keep(
+    wish: Wish, conversation: Conversation, policy: Policy, *, is_own: bool, is_certain: bool = True
+) -> Iterator[Kept]:
+    """Yield the memories that a wish becomes.
+
+    ``is_own``: the conversation's user said it, to an agent of theirs. ``is_certain``: the words themselves show that
+    it holds for good; else only a model says so, and a person has to accept it.
+    """
+    user = conversation.user_id
+    carry = policy.carry if user is not None and is_own and policy.remember else "off"
+    if wish.reach == "user" and carry == "explicit" and not wish.sensitive:
+        yield Kept(scope_of(user, None), "held", wish)
+        return
+    is_proposed = wish.reach != "conversation" and carry != "off"
+    if is_certain and not wish.ends:
+        yield Kept(conversation_scope(conversation.id), "held", wish)
+    elif not is_certain and not is_proposed:
+        yield Kept(conversation_scope(conversation.id), "proposed", wish)
+    if is_proposed:
+        yield Kept(scope_of(user, None), "proposed", wish)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLine:
+    """A memory as a head shows it."""
+
+    id: UUID
+    text: str
+    tokens: int
+    since: datetime
+
+
+KEY_MAX, SEGMENTS_MAX = 256, 8
+_NOT_IN_KEYS = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+
+
+def key_problem(key: str) -> str | None:
+    """Return what is wrong with a memory's key, or None. Segments stand between slashes, as in a path."""
+    segments = key.split("/")
+    if not 1 <= len(key) <= KEY_MAX:
+        return f"must have 1 to {KEY_MAX} characters"
+    if any(unicodedata.category(character) in _NOT_IN_KEYS for character in key):
+        return "must not contain control, format or bidirectional characters"
+    if unicodedata.normalize("NFC", key) != key:
+        return "must be in Unicode normal form C"
+    if any(segment != segment.strip() or segment in ("", ".", "..") for segment in segments):
+        return "must not have segments that are empty, `.`, `..`, or begin or end with a blank"
+    return f"must have at most {SEGMENTS_MAX} segments" if len(segments) > SEGMENTS_MAX else None
+
+
+def tokens_max(available: int) -> int:
+    """Return what memories in mind can take of a window's available tokens."""
+    return min(KEEP_TOKENS_MAX, int(available * KEEP_SHARE))

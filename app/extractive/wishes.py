@@ -1,0 +1,112 @@
+"""Find how far a person's standing wish goes: with its user at once, only as a proposal, or nowhere.
+
+Precision comes first, because what follows a user is in every window of theirs. Three kinds follow at once: closed keys
+with one value each, needs of the person, and wishes in lasting words. Everything else that ``extractive.notes`` finds
+is proposed. Nothing goes further than its conversation from a message that hands over a text, plays a role or tells a
+story, nor a sentence about a day, a trip or a piece of work, about somebody else, in quotation marks, or in doubt.
+
+The patterns are in ``wishes.txt``.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from app.core.kept import Wish
+from app.extractive.blocks import take_apart
+from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, notes_in
+from app.extractive.patterns import strip_lead
+from app.text.language import clip, squeeze, window
+
+_SENTENCE_MAX = 200
+_SENTENCES_MAX = 30
+"""Sentences of a message that people write; a longer one was pasted."""
+_HEADING = re.compile(r"^\[([a-z_ ]+)\]$", re.MULTILINE)
+_TAGS_MAX = 400
+"""More are markup, and would take long to match."""
+_PUT_IN = re.compile(r"<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3}", re.DOTALL)
+_PARTS = ("please", "end", "han", "name", "diets")
+"""Sections of the file that are parts of the others."""
+
+
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    """Return the patterns of the file by section: a line is an alternative, a part in angle brackets stands for it."""
+    _, *told = _HEADING.split(Path(__file__).with_name("wishes.txt").read_text("utf-8"))
+    sections = {
+        name: "|".join(line for line in lines.splitlines() if line)
+        for name, lines in zip(told[::2], told[1::2], strict=True)
+    }
+    parts = {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN, **{name: sections.pop(name) for name in _PARTS}}
+    found = re.compile(f"<({'|'.join(parts)})>")
+    return {
+        name: re.compile(found.sub(lambda part: parts[part[1]], lines), re.IGNORECASE)
+        for name, lines in sections.items()
+    }
+
+
+_PATTERNS = _patterns()
+_KEYS = {name.removeprefix("key "): one for name, one in _PATTERNS.items() if name.startswith("key ")}
+_ENDS = {name.removeprefix("end "): one for name, one in _PATTERNS.items() if name.startswith("end ")}
+
+
+def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
+    """Return the wishes in a message, whose sentences are ``prose``: none of those in tags or triple quotation marks,
+    where programs put what the person did not write.
+    """
+    if text.count("<") > _TAGS_MAX:
+        return []
+    own = _PUT_IN.sub("\n\n", text) if "</" in text or '"""' in text else text
+    return wishes_in(prose if own == text else take_apart(window(own)).prose)
+
+
+def wishes_in(prose: Sequence[str]) -> list[Wish]:
+    """Return what holds for good among the sentences of a message, each at most 200 characters, and how far it goes."""
+    standing = dict.fromkeys(notes_in(prose))
+    travels = len(prose) <= _SENTENCES_MAX and not any(
+        _says("handed_over", one) or _says("play", one) or _says("speaker", one) for one in prose
+    )
+    found: dict[str, Wish] = {}
+    for sentence in (squeeze(one) for one in prose):
+        text = clip(strip_lead(sentence), _SENTENCE_MAX)
+        wish = _wish(text, is_standing=text in standing) if travels and len(sentence) <= _SENTENCE_MAX else None
+        if wish is None and text in standing:
+            wish = Wish(text)
+        if wish is not None:
+            found.setdefault(text, wish)
+    return list(islice(found.values(), NOTES_MAX))
+
+
+def wish_of(text: str) -> Wish | None:
+    """Return what a person's own words hold for good; None if nothing shows that they do."""
+    found = wishes_in([text])
+    return found[0] if found else None
+
+
+def _says(name: str, text: str) -> bool:
+    return _PATTERNS[name].search(text) is not None
+
+
+def _wish(text: str, *, is_standing: bool) -> Wish | None:
+    """Return a sentence as a wish; None if it goes nowhere."""
+    if _says("here", text) and not _says("unless_lasting", text):
+        return None
+    sensitive = _says("sensitive", text)
+    if (key := _key_of(text, _ENDS)) is not None:
+        return Wish(text, "user", key, ends=True)
+    if not _says("doubt", text):
+        if (key := _key_of(text, _KEYS)) is not None or _says("need", text):
+            return Wish(text, "user", key, sensitive=sensitive)
+        if is_standing and _is_lasting(text):
+            return Wish(text, "user", sensitive=sensitive)
+    return Wish(text, "proposed", sensitive=sensitive) if is_standing and not text.endswith(("?", "？")) else None
+
+
+def _key_of(text: str, keys: Mapping[str, re.Pattern[str]]) -> str | None:
+    return next((key for key, pattern in keys.items() if pattern.search(text)), None)
+
+
+def _is_lasting(text: str) -> bool:
+    """Return whether a standing wish is an order in lasting words, to the assistant and to nobody's team."""
+    is_other = any(_says(name, text) for name in ("team", "whenever", "preference"))
+    return not is_other and _says("lasting", text) and _PATTERNS["of_oneself"].match(text) is None

@@ -1,0 +1,141 @@
+"""Change a memory: its text, how long it holds, and whether a proposal is accepted.
+
+What a key said before stays as a version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import anyio.to_thread
+from asyncpg import Record
+
+from app import errors
+from app.core.kept import PINNED_MAX, Status
+from app.core.neutral import with_nul
+from app.core.scope import scope_of
+from app.ids import uuid7
+from app.postgres.transactions import Tx
+from app.runtime import Runtime
+from app.services.memory import remembering, searching
+from app.services.memory.hits import SearchHit
+from app.services.memory.remembering import MemoryRequest
+from app.store import conversations, locks
+from app.store.memory import kept, memories, remembered
+from app.store.memory.kept import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What of a memory is changed; None: nothing of that."""
+
+    content: str | None = None
+    pinned: bool | None = None
+    status: Status | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    sensitive: bool | None = None
+
+
+def unknown() -> errors.NotFound:
+    return errors.NotFound("There is no such memory.")
+
+
+async def change(
+    runtime: Runtime, tx: Tx, memory: UUID, wanted: Change, *, bound_to: str | None, sensitive: bool
+) -> tuple[SearchHit, Record]:
+    """Change a memory and return it as it is then, and its row before. Raises NotFound or Invalid."""
+    before = await _locked(tx, memory, bound_to, sensitive=sensitive)
+    _check(before, wanted)
+    if wanted.content is not None and wanted.content != with_nul(before["content"], before["nul_offsets"]):
+        await _reworded(runtime, tx, before, wanted)
+    else:
+        await _moved(runtime, tx, before, wanted)
+    was_in_view = before["pinned"] and before["status"] == "held"
+    if was_in_view or (_ends(before) and wanted.status == "held"):
+        await kept.withdraw(tx, [before["owner"]])
+    if before["scope"].startswith("c:"):
+        await conversations.begin_generation(tx, before["conversation_id"])
+    hit = await memories.find(tx, memory)
+    assert hit is not None
+    (found,) = await searching.with_texts(tx, [hit], sensitive=True)
+    return found, before
+
+
+async def _locked(tx: Tx, memory: UUID, bound_to: str | None, *, sensitive: bool) -> Record:
+    """Return a memory that nobody else can change meanwhile. Raises NotFound."""
+    owner = await remembered.owner(tx, memory)
+    if owner is None:
+        raise unknown()
+    await locks.lock_owner(tx, owner)
+    row = await kept.one(tx, memory)
+    if row is None or (row["sensitive"] and not sensitive):
+        raise unknown()
+    user_scope = scope_of(row["user_id"], None) if row["scope"].startswith("c:") and row["user_id"] else row["scope"]
+    if bound_to is not None and user_scope != scope_of(bound_to, None):
+        raise unknown()
+    if row["conversation_id"] is not None and await conversations.lock(tx, row["conversation_id"]) is None:
+        raise unknown()
+    return row
+
+
+def _check(before: Record, wanted: Change) -> None:
+    """Raise Invalid for what does not go together."""
+    problems: list[errors.FieldError] = []
+    pinned = before["pinned"] if wanted.pinned is None else wanted.pinned
+    if pinned and len(wanted.content or before["content"]) > PINNED_MAX:
+        problems.append({"loc": ["body", "content"], "msg": f"must have at most {PINNED_MAX} characters when pinned"})
+    since = wanted.valid_from or (datetime.now(UTC) if wanted.content else before["valid_from"])
+    until = wanted.valid_to or (None if wanted.content else before["valid_to"])
+    if until is not None and until < since:
+        problems.append({"loc": ["body", "valid_to"], "msg": "must not be earlier than `valid_from`"})
+    if wanted.status == "proposed" and before["status"] != "proposed":
+        problems.append({"loc": ["body", "status"], "msg": "must be held or refused"})
+    if problems:
+        raise errors.Invalid(errors=problems)
+
+
+def _ends(row: Record) -> bool:
+    return row["valid_to"] is not None and row["valid_to"] == row["valid_from"]
+
+
+async def _reworded(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> None:
+    """Give a memory another text, in a person's words."""
+    if before["key"] is not None:
+        await kept.keep_version(tx, before["id"], uuid7())
+    request = MemoryRequest(
+        wanted.content or "", before["type"], conversation_id=before["conversation_id"],
+        keywords=tuple(before["keywords"]), metadata=before["metadata"], key=before["key"],
+        sensitive=before["sensitive"] if wanted.sensitive is None else wanted.sensitive,
+        expires_at=before["expires_at"], pinned=before["pinned"] if wanted.pinned is None else wanted.pinned,
+        valid_from=wanted.valid_from, valid_to=wanted.valid_to,
+    )  # fmt: skip
+    known = before["conversation_id"] and await conversations.find(tx, before["conversation_id"])
+    uid = known.uid if known else None
+    await remembered.delete(tx, before["id"], sensitive=True)
+    new = await anyio.to_thread.run_sync(remembering.prepared, request, before["scope"], uid)
+    passages = [(before["id"], *new.passages[0][1:]), *new.passages[1:]]
+    new = replace(new, id=before["id"], passages=passages, status=wanted.status or before["status"])
+    await remembering.keep(runtime, tx, new, pinned=request.pinned)
+
+
+async def _moved(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> None:
+    """Change what a memory says of itself."""
+    pinned = before["pinned"] if wanted.pinned is None else wanted.pinned
+    is_accepted = wanted.status == "held" and before["status"] != "held"
+    standing = Standing(
+        pinned=pinned,
+        status=wanted.status or before["status"],
+        valid_from=wanted.valid_from or before["valid_from"],
+        valid_to=wanted.valid_to or before["valid_to"],
+        sensitive=before["sensitive"] if wanted.sensitive is None else wanted.sensitive,
+        tokens=before["tokens"] or (await runtime.count(before["content"]) if pinned else 0),
+        learnt_at=datetime.now(UTC) if is_accepted else before["learnt_at"],
+    )
+    await kept.change(tx, before["id"], standing)
+    if before["key"] is not None:
+        if pinned != before["pinned"]:
+            await kept.pin_key(tx, before["owner"], before["key"], pinned=pinned)
+        await kept.retire(tx, before["owner"], before["key"])

@@ -1,0 +1,109 @@
+"""How far a wish goes: what follows a user at once, and what never does."""
+
+from pathlib import Path
+
+import pytest
+
+from app.core.kept import Wish, key_problem
+from app.extractive.blocks import take_apart
+from app.extractive.wishes import wishes_of
+from app.text.language import window
+
+HERE = Path(__file__).parent
+LABELLED = [line.split("\t") for line in (HERE / "carried.tsv").read_text("utf-8").splitlines()]
+"""Sentences that we wrote with the rules: `user` or `none`, the language, the text."""
+NOTES = ("standing_notes", "standing_notes_heldout", "standing_notes_blind", "standing_orders")
+
+
+def wishes(text: str) -> list[Wish]:
+    return wishes_of(text, take_apart(window(text)).prose)
+
+
+def follows(text: str) -> bool:
+    return any(wish.reach == "user" and not wish.ends for wish in wishes(text))
+
+
+@pytest.mark.parametrize(("label", "spoken", "text"), LABELLED)
+def test_a_sentence_follows_its_user_or_does_not(label: str, spoken: str, text: str) -> None:
+    assert follows(text) == (label == "user")
+
+
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+def test_of_sentences_that_are_no_wish_none_follows(spoken: str) -> None:
+    """Sentences written for the notes of one conversation, most of them to fool their search; the rules of what follows
+    were mended on three of them.
+    """
+    lines = [line.split("\t")[-3:] for name in NOTES for line in (HERE / f"{name}.tsv").read_text("utf-8").splitlines()]
+    others = [text for label, written, text in lines if label == "none" and written == spoken]
+    assert len(others) > 400
+    assert [text for text in others if follows(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("Call me Lin.", "name"),
+        ("叫我小林就好。", "name"),
+        ("Please call me Dr. Okafor.", "address"),
+        ("请叫我李老师。", "address"),
+        ("My pronouns are they/them.", "pronouns"),
+        ("Always answer in French, even if I write English.", "answer_language"),
+        ("以后都用中文回答。", "answer_language"),
+        ("I'm in UTC+9.", "time_zone"),
+        ("我的时区是东八区。", "time_zone"),
+        ("Please use metric units.", "units"),
+        ("单位都用公制。", "units"),
+        ("I'm vegetarian.", "diet"),
+        ("我吃素。", "diet"),
+        ("I'm allergic to nuts.", None),
+    ],
+)
+def test_a_key_has_one_name_in_every_language(text: str, key: str | None) -> None:
+    [wish] = wishes(text)
+    assert (wish.key, wish.reach, wish.ends) == (key, "user", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("I'm not vegetarian any more.", "diet"),
+        ("I am no longer vegan.", "diet"),
+        ("我不吃素了。", "diet"),
+        ("Stop answering in French.", "answer_language"),
+        ("别再叫我小林了。", "name"),
+    ],
+)
+def test_what_is_taken_back_ends_its_key(text: str, key: str) -> None:
+    [wish] = [one for one in wishes(text) if one.ends]
+    assert wish.key == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<system-reminder>\n# claudeMd\nAlways run the tests. Never use tabs.\n</system-reminder>\nplease fix the bug",
+        "# AGENTS.md\n\n<INSTRUCTIONS>\nAlways write tests. Never push to main.\n</INSTRUCTIONS>",
+        'Context:\n"""\nI am vegan. Call me Bob.\n"""\nWho is this?',
+        "<quire-page 3>\n[12] user: Always answer in French.\n</quire-page>",
+    ],
+)
+def test_what_programs_put_into_a_message_is_nobodys_wish(text: str) -> None:
+    assert wishes(text) == []
+    assert follows(f"{text}\n\nCall me Lin.")
+
+
+def test_a_secret_is_never_carried() -> None:
+    [wish] = wishes("Always use my password hunter2.")
+    assert wish.sensitive
+
+
+@pytest.mark.parametrize(
+    "key", ["", "a/../b", "/a", "a//b", ".", "a\x00", "a\u202eb", "e\u0301", "a/b/c/d/e/f/g/h/i", "x" * 257, " a"]
+)
+def test_a_bad_key_is_named(key: str) -> None:
+    assert key_problem(key)
+
+
+def test_a_good_key_is_a_path_of_up_to_eight_segments() -> None:
+    assert key_problem("a/b/c/d/e/f/g/h") is None
+    assert key_problem("家/饮食") is None
