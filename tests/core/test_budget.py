@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.model import Fixed, Policy
+from app.core.model import OPENING_TOKENS, Fixed, Policy
 from app.core.models import TABLE
 from app.core.window.budget import (
     LOADED_TOKENS,
@@ -44,13 +44,13 @@ def test_shares_leave_room_to_grow_and_never_add_up_to_more_than_is_available(
         found = shares(available, policy, reserve=reserve)
         assert found.body + found.reserve == available
         assert found.head + found.condensed + found.keep <= found.body * 0.95 + 1
-        assert found.whole == found.body
+        assert found.whole == max(0, found.body - OPENING_TOKENS)
 
 
 def test_a_budget_of_10_000_is_shared_out_like_this() -> None:
     found = profile(Policy(), 10_000, Fixed(tools_tokens=600, system_tokens=400)).shares
-    assert (found.available, found.reserve, found.whole) == (9000, 0, 9000)
-    assert (found.head, found.condensed, found.keep, found.fresh) == (900, 900, 4950, 2250)
+    assert (found.available, found.reserve, found.whole) == (9000, 0, 8994)
+    assert (found.head, found.condensed, found.keep, found.fresh) == (900, 900, 5400, 2250)
 
 
 def test_the_body_gives_way_to_a_tail_in_steps() -> None:
@@ -62,7 +62,7 @@ def test_the_body_gives_way_to_a_tail_in_steps() -> None:
 
 def test_a_page_limit_leaves_room_for_the_contents_page() -> None:
     found = shares(8_000, Policy(active_pages=20))
-    assert found.whole == found.body - found.head - found.condensed == 6_400
+    assert found.whole == found.body - 6 - found.head - found.condensed == 6_394
 
 
 def test_a_large_window_gives_the_head_no_more_than_it_can_use() -> None:

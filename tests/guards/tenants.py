@@ -153,7 +153,8 @@ async def fill(
     await superuser.execute(f"""
     INSERT INTO epochs (tenant_id, conversation_id, number, made_for, condensed_from, verbatim_from, pinned, head_room,
                         full_until, short_until, pages_until, generation, trigger_page, revision, half_mark, head)
-    SELECT tenant_id, id, 0, 4000, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, full_total + 1000, short_total + 1000,
+    SELECT tenant_id, id, 0, 4000, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, full_total + 1000,
+           short_total + 1000,
            last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
     learnt = ("page_index", "topic_mentions", "summaries")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.calibration import OURS
-from app.core.model import Policy
+from app.core.model import OPENING_TOKENS, Policy
 
 BUDGET_MAX = 10_000_000
 """The largest budget that is taken for one, in tokens."""
@@ -126,7 +126,7 @@ def shares(available: int, policy: Policy, *, reserve: float = 0.0) -> Shares:
     rest = int(body * ZONES_MAX) - head
     if rest < condensed + keep:  # in a small window the head takes more than its share
         condensed, keep = rest * condensed // (condensed + keep), rest * keep // (condensed + keep)
-    whole = body
+    whole = max(0, body - OPENING_TOKENS)
     if policy.active_pages:  # pages leave before the body is full, and what stands for them needs room
         whole = max(0, whole - head - condensed)
     return Shares(available, free, whole, head, condensed, keep, head_most)

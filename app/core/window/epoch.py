@@ -114,7 +114,11 @@ def freeze(plan: EpochPlan, material: Material, reader: HeadReader) -> Epoch:
     frame = head.frame_tokens(plan.language, reader.count)
     notes, left_out = _kept(material.kept, min(plan.room - frame, plan.kept_max), reader)
     room = plan.room - frame - head.weight(notes)
-    in_zone = days.in_zone({p: dates[p] for p in plan.zone if p in dates}, max(0, room), plan.language)
+    in_zone = days.in_zone(
+        {p: dates[p] for p in plan.zone if p in dates},
+        min(plan.room, int(max(0, room) / days.ZONE_SHARE)),
+        plan.language,
+    )
     room -= len(in_zone) * days.MESSAGE_TOKENS
     if not plan.last_page or room <= 0:
         page = contents.ContentsPage(unlisted=plan.last_page)

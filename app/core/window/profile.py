@@ -67,7 +67,7 @@ def unfit_shares(policy: Policy) -> str | None:
 
 
 def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
-    """Return the deployment's policy with a conversation's values; the deployment's ``keep_share`` gives way to them."""
+    """Return the deployment's policy with a conversation's values, to which ``keep_share`` gives way."""
     if not overrides:
         return defaults.policy
     policy = replace(defaults.policy, **overrides)
