@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,10 +31,12 @@ Key = click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the se
 @click.option(
     "--from",
     "source",
-    type=click.Choice(sorted((*importers.SOURCES, *importers.MEMORIES))),
+    type=click.Choice(importers.NAMES),
     help="Whose JSON it is, if not Quire's.",
 )
-@click.option("--conversation", "conversation_id", help="With --from: the conversation's id. Memories have none.")
+@click.option(
+    "--conversation", "conversation_id", help="With --from: the conversation's id, if the file does not name it."
+)
 @click.option("--user", "user_id", help="With --from: whose it is to be.")
 @click.option("--print", "only_print", is_flag=True, help="With --from: write the lines instead of sending them.")
 @Url
@@ -59,7 +60,7 @@ def import_file(
     if source is None:
         beginning = file.read(importers.LOOKED_AT) if file.seekable() else b""
         if beginning and not importers.is_quires(beginning):
-            others = ", ".join(sorted((*importers.SOURCES, *importers.MEMORIES)))
+            others = ", ".join(importers.NAMES)
             raise click.ClickException(
                 f"{_name(file)} {importers.looks_like(beginning)}, not lines that `quire export` wrote."
                 f" Name whose it is with --from: {others}."
@@ -80,17 +81,20 @@ def _name(file: BinaryIO) -> str:
 def _converted(file: BinaryIO, source: str, conversation_id: str | None, user_id: str | None) -> str:
     if user_id is None:
         raise click.UsageError(f"--from {source} needs --user.")
-    if (conversation_id is None) != (source in importers.MEMORIES):
+    is_single = source in importers.SOURCES
+    if source not in importers.TRANSCRIPTS and (conversation_id is not None) != is_single:
         needs = "takes no" if conversation_id is not None else "needs"
         raise click.UsageError(f"--from {source} {needs} --conversation.")
     content = file.read()
     try:
-        value = json.loads(content)
+        value = importers.parsed(content)
     except (ValueError, RecursionError):
         said = f"--from {source} takes JSON; {_name(file)} {importers.looks_like(content)}."
         raise click.ClickException(said) from None
     try:
-        if conversation_id is None:
+        if source in importers.TRANSCRIPTS:
+            lines = importers.transcript_lines(source, value, user_id, conversation_id)
+        elif conversation_id is None:
             lines = importers.memory_lines(source, value, user_id)
         else:
             lines = importers.lines(source, value, conversation_id, user_id)

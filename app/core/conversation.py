@@ -18,6 +18,10 @@ class OpenCall:
     id: str
     name: str
     arguments: str
+    group: int = field(default=0, compare=False)
+    """The call group that its result joins."""
+    is_left: bool = field(default=False, compare=False)
+    """The conversation went on without its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class ConversationEnd:
     prompt_through: int = 0
     """``seq`` of the last message of the leading prompt."""
     group: int = 0
+    """The call group that more calls join: that of the newest message, if it calls tools; else 0."""
     open_calls: tuple[OpenCall, ...] = ()
 
 

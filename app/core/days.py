@@ -4,14 +4,15 @@ Head and condensed zone have a date line wherever the day changes: one in all wh
 are frozen with the epoch. Verbatim messages stay as their sender wrote them; a date line stands before the first of
 them, if its day is another.
 
-A page's day is that of its first message, in UTC: when it was said, else when it was stored. No page is later than
-those after it: a message of an import that has no time of its own was not said on the day of the import.
+A page's day is that of its first message: when it was said, by the speaker's clock, else when it was stored, in UTC.
+No page is later than those after it: a message of an import that has no time of its own was not said on the day of the
+import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from app.core import wording
 from app.core.canonical import dumps
@@ -30,8 +31,8 @@ def day_line(day: str, language: Language) -> str:
 
 
 def day_of(time: datetime) -> str:
-    """Return the day of a time, in UTC."""
-    return time.astimezone(UTC).date().isoformat()
+    """Return the day of a time, by its own clock."""
+    return time.date().isoformat()
 
 
 def settled(stored: Mapping[int, str]) -> dict[int, str]:

@@ -1,14 +1,17 @@
-"""Call groups: an assistant message with tool calls, and the results that answer it.
+"""Call groups: assistant messages with tool calls, and the results that answer them, wherever they stand.
 
-A group is shown whole or not at all, since a model refuses a call without its result and a result without
-its call. While results are still to come the group is held back. When the conversation went on without them,
-the calls that were answered stay, and a line of text stands for each that was not.
+A call and its result are shown together or not at all, since a model refuses a call without its result and a result
+without its call. Consecutive messages with calls are one, as models make them; the results follow in their order, and
+after them what was said between or beside them. While results are still to come, the newest calls are held back. When
+the conversation went on without them, the calls that were answered stay, and a line of text stands for each that was
+not.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -22,7 +25,7 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
     Messages that are not sent belong to no unit; neither do results whose call has been deleted.
     """
     shown = [item for item in items if item.kind not in UNZONED]
-    found = [list(unit) for _, unit in groupby(shown, key=lambda item: item.group)]
+    found = [unit for _, group in groupby(shown, key=lambda item: item.group) for unit in _units_of(list(group))]
     found = [unit for unit in found if unit[0].kind != "result"]
     if found and _is_awaited(found[-1]):
         return [_settled(unit) for unit in found[:-1]], found[-1]
@@ -34,22 +37,152 @@ def shrunk(items: Iterable[Item]) -> Iterator[Item]:
     return (item if item.loaded_text is None else item._replace(loaded_text=None) for item in items)
 
 
+def _units_of(group: list[Item]) -> list[list[Item]]:
+    """Return the units of a call group. Nearly always it is one: a call, and results with nothing but the last beside
+    them.
+    """
+    if len(group) == 1:
+        return [group]
+    is_plain = all(item.kind == "result" for item in group[1:]) and all(i.parts <= i.results for i in group[1:-1])
+    if group[0].kind == "result" or (group[0].kind == "call" and is_plain):
+        return [group]
+    return _Sorting().sort(group)
+
+
+@dataclass
+class _Unit:
+    calls: list[Item] = field(default_factory=list)
+    results: list[Item] = field(default_factory=list)
+    beside: list[Item] = field(default_factory=list)
+    """What was said beside its results, and everything that is no call."""
+
+
+@dataclass
+class _Sorting:
+    """Puts the items of a group in the order in which a model takes them."""
+
+    units: list[_Unit] = field(default_factory=list)
+    open: dict[str, _Unit] = field(default_factory=dict)
+    """The unit of each call without a result so far."""
+
+    def sort(self, group: Sequence[Item]) -> list[list[Item]]:
+        for item in group:
+            if item.kind == "call":
+                self._call(item)
+            elif item.kind == "result":
+                self._results(item)
+            else:
+                self.units.append(_Unit(beside=[item]))
+        return [[*_merged(unit.calls), *unit.results, *unit.beside] for unit in self.units]
+
+    def _call(self, item: Item) -> None:
+        last = self.units[-1] if self.units else None
+        if last is None or last.results or last.beside:
+            last = _Unit()
+            self.units.append(last)
+        last.calls.append(item)
+        self.open |= {call["id"]: last for message in chat_messages(item.text) for call in message["tool_calls"]}
+
+    def _results(self, item: Item) -> None:
+        messages = chat_messages(item.text)
+        owners = {id_: self.open.pop(id_) for message in messages if (id_ := _answered(message)) in self.open}
+        for unit in self.units:
+            if ids := {id_ for id_, owner in owners.items() if owner is unit}:
+                unit.results.append(_part(item, ids, len(ids)))
+        if item.parts > item.results:
+            said = _part(item, {None}, 0)
+            if owners and all(owner is self.units[-1] for owner in owners.values()):
+                self.units[-1].beside.append(said._replace(tokens=0, short_tokens=0, loaded_tokens=0))
+            else:
+                self.units.append(_Unit(beside=[said._replace(kind="message", role="user")]))
+
+
+def _answered(message: dict[str, Any]) -> str | None:
+    return message["tool_call_id"] if message.get("role") == "tool" else None
+
+
+def _part(item: Item, ids: set[Any], results: int) -> Item:
+    """Return an item with the results of some calls only (``None``: with what is said beside them).
+
+    It keeps the tokens of the whole, which are never too few.
+    """
+
+    def of(text: str) -> tuple[str, int]:
+        kept = [message for message in chat_messages(text) if _answered(message) in ids]
+        return ",".join(map(dumps, kept)), len(kept)
+
+    text, parts = of(item.text)
+    return item._replace(
+        text=text,
+        parts=parts,
+        results=results,
+        short_text=of(item.short_text)[0] if item.short_text is not None else None,
+        loaded_text=of(item.loaded_text)[0] if item.loaded_text is not None else None,
+        anthropic=_blocks_of(item.anthropic, ids) if item.anthropic is not None else None,
+    )
+
+
+def _blocks_of(anthropic: str, ids: set[Any]) -> str:
+    message = json.loads(anthropic)
+    kept = [block for block in message["content"] if block.get("tool_use_id") in ids]
+    return dumps({**message, "content": kept})
+
+
+def _merged(calls: list[Item]) -> list[Item]:
+    """Return messages with calls as one, with the items of the others empty."""
+    if len(calls) < 2:
+        return calls
+    first, *rest = calls
+    messages = [message for call in calls for message in chat_messages(call.text)]
+    has_short = any(call.short_text is not None for call in calls)
+    shorts = [message for call in calls for message in chat_messages(call.short_text or call.text)]
+    as_sent = [json.loads(call.anthropic) for call in calls if call.anthropic is not None]
+    blocks = [block for message in as_sent for block in message["content"]]
+    first = first._replace(
+        text=dumps(_as_one(messages)),
+        short_text=dumps(_as_one(shorts)) if has_short else None,
+        anthropic=dumps({**as_sent[0], "content": blocks}) if len(as_sent) == len(calls) else None,
+    )
+    short = "" if has_short else None
+    return [first, *(call._replace(text="", parts=0, short_text=short, anthropic=None) for call in rest)]
+
+
+def _as_one(messages: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return an assistant's messages as one."""
+    found = messages[0]
+    for message in messages[1:]:
+        found = {name: _both(found.get(name), message.get(name)) for name in {**found, **message}}
+    return found
+
+
+def _both(one: Any, other: Any) -> Any:
+    if not one or not other or one == other:
+        return one or other
+    match one, other:
+        case str(), str():
+            return f"{one}\n\n{other}"
+        case dict(), dict():
+            return {inner: _both(one.get(inner), other.get(inner)) for inner in {**one, **other}}
+        case ((str() | list()), (str() | list())):
+            parts = [[{"type": "text", "text": said}] if isinstance(said, str) else said for said in (one, other)]
+            return parts[0] + parts[1]
+    return one
+
+
 def _is_complete(unit: Sequence[Item]) -> bool:
-    if len(unit) == 1:
-        return unit[0].calls == unit[0].results
     return sum(item.calls for item in unit) == sum(item.results for item in unit)
 
 
 def _is_awaited(unit: Sequence[Item]) -> bool:
     """Return whether results may still come; once anything else has followed, none will."""
-    return not _is_complete(unit) and all(item.parts <= item.results for item in unit[1:])
+    return not _is_complete(unit) and all(item.kind == "call" or item.parts <= item.results for item in unit)
 
 
 def _settled(unit: list[Item]) -> list[Item]:
     """Return a unit in its final form, once nothing more can answer it."""
     if _is_complete(unit):
         return unit
-    answered = {call_id for item in unit[1:] for call_id in _answered_ids(item.text)}
+    answered = {call_id for item in unit[1:] if item.kind != "call" for call_id in _answered_ids(item.text)}
     call = unit[0]
     kept = call._replace(
         text=_without_unanswered(call.text, answered),

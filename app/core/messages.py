@@ -40,6 +40,9 @@ METADATA_MAX = 16_384
 KEYWORDS_MAX, KEYWORD_MAX = 20, 100
 """Keywords of a memory, and the characters of one."""
 THINKING_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+ANTHROPIC_PARTS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+NO_ID = ""
+"""The id of a result that came without one: it answers the first open call."""
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 CARRIED = "carried"
 """What an answer had beside its text and its calls (``core.dialects.carried``)."""
@@ -73,6 +76,7 @@ class Result:
     call_id: str
     content: Any
     text: str
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +174,7 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
     parts = _parts(message, role, loc, problems)
     calls = _calls(message, parts, role, loc, problems)
     results = _results(message, parts, role, loc, problems)
-    is_anthropic = role in ("user", "assistant") and any(
-        p.get("type") in ("tool_use", "tool_result", "thinking", "redacted_thinking") for p in parts
-    )
+    is_anthropic = role in ("user", "assistant") and any(p.get("type") in ANTHROPIC_PARTS for p in parts)
     if problems:
         return Draft(role, message, "", client_id)
     text = (
@@ -251,20 +253,36 @@ def _calls(
         return ()
     calls: list[Call] = []
     for i, call in enumerate(given or []):
-        function = call.get("function", call) if isinstance(call, dict) else None
-        calls += _call(call, function, "arguments", (*loc, "tool_calls", i), problems)
-    for block in blocks:
-        calls += _call(block, block, "input", (*loc, "content"), problems)
+        function = function_of(call) if isinstance(call, dict) else None
+        calls += _call(call, i, function, "arguments", (*loc, "tool_calls", i), problems)
+    for i, block in enumerate(blocks):
+        calls += _call(block, i, block, "input", (*loc, "content"), problems)
     if len({call.id for call in calls}) < len(calls):
         problems.at((*loc, "tool_calls"), "must have different ids")
     return tuple(calls)
 
 
-def _call(call: Any, function: Any, field_name: str, loc: tuple[str | int, ...], problems: _Problems) -> list[Call]:
+def function_of(call: dict[str, Any]) -> Any:
+    """Return name and arguments of a call; the text that a custom tool gets is the argument ``input``."""
+    custom = call.get("custom")
+    if isinstance(custom, dict):
+        return {"name": custom.get("name"), "arguments": wrapped(custom.get("input"))}
+    return call.get("function", call)
+
+
+def wrapped(text: Any) -> str:
+    """Return a custom tool's input as a function's arguments."""
+    return dumps({"input": text if isinstance(text, str) else ""})
+
+
+def _call(
+    call: Any, place: int, function: Any, field_name: str, loc: tuple[str | int, ...], problems: _Problems
+) -> list[Call]:
     if not isinstance(call, dict) or not isinstance(function, dict):
         problems.at(loc, "must be an object with `id` and `function`")
         return []
-    if not _is_id(call.get("id"), CALL_ID_MAX):
+    id_ = call.get("id") or f"call_{place}"  # some servers and exports give none
+    if not _is_id(id_, CALL_ID_MAX):
         problems.at((*loc, "id"), f"must be a string with 1 to {CALL_ID_MAX} characters and no control characters")
         return []
     if not _is_id(function.get("name"), NAME_MAX):
@@ -277,15 +295,15 @@ def _call(call: Any, function: Any, field_name: str, loc: tuple[str | int, ...],
         problems.at((*loc, field_name), "must be a JSON string or an object")
         return []
     text = arguments if isinstance(arguments, str) else dumps(arguments)
-    return [Call(call["id"], function["name"], text)]
+    return [Call(id_, function["name"], text)]
 
 
 def _results(
     message: dict[str, Any], parts: list[dict[str, Any]], role: str, loc: tuple[str | int, ...], problems: _Problems
 ) -> tuple[Result, ...]:
     if role == "tool":
-        call_id = message.get("tool_call_id")
-        if not _is_id(call_id, CALL_ID_MAX):
+        call_id = message.get("tool_call_id") or NO_ID
+        if call_id != NO_ID and not _is_id(call_id, CALL_ID_MAX):
             rule = f"must be the id of the call that the message answers, of 1 to {CALL_ID_MAX} characters"
             problems.at((*loc, "tool_call_id"), rule)
             return ()
@@ -294,7 +312,8 @@ def _results(
     for i, part in enumerate(parts):
         if part.get("type") != "tool_result":
             continue
-        if role != "user" or not _is_id(part.get("tool_use_id"), CALL_ID_MAX):
+        call_id = part.get("tool_use_id") or NO_ID
+        if role != "user" or (call_id != NO_ID and not _is_id(call_id, CALL_ID_MAX)):
             rule = f"must be the id of the call that the result answers, of 1 to {CALL_ID_MAX} characters"
             problems.at((*loc, "content", i, "tool_use_id"), rule)
             continue
@@ -304,7 +323,7 @@ def _results(
             continue
         blocks = _typed(content, (*loc, "content", i, "content"), problems) if isinstance(content, list) else []
         text = content if isinstance(content, str) else _plain(blocks)
-        results.append(Result(part["tool_use_id"], content, text))
+        results.append(Result(call_id, content, text, part.get("is_error") is True))
     return tuple(results)
 
 

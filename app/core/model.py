@@ -151,7 +151,9 @@ class Entry(NamedTuple):
     @property
     def opens_page(self) -> bool:
         """The user message that opens its page; on the first page, the first message that is shown at all."""
-        return self.seq == self.user_seq if self.page > 1 else self.full_before == 0 < self.full
+        if self.page > 1:
+            return self.seq == self.user_seq == self.group  # not between a call and its late result
+        return self.full_before == 0 < self.full
 
     @property
     def opens_group(self) -> bool:

@@ -30,7 +30,7 @@ class Said:
 
 def page_text(page: int, messages: Sequence[Said], since: datetime, language: Language) -> str:
     """Return a page in full."""
-    time = since.strftime("%Y-%m-%d %H:%M UTC")
+    time = since.strftime("%Y-%m-%d %H:%M %Z")
     title = wording.PAGE_TITLE.say(language, page=page, time=time)
     lines = "\n".join(f"[{s.seq}] {s.role}: {block(s.text)}" for s in messages)
     return f"<quire-page {title}>\n{lines}\n</quire-page>"

@@ -51,6 +51,8 @@ class NewMessage:
     """None where that of the message before is not known."""
     said_at: datetime | None
     """When it was said; None where the sender did not tell."""
+    said_offset: int
+    """Minutes that the speaker's clock is ahead of UTC."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
@@ -13,21 +13,34 @@ from app.errors import FieldError
 SAID_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 """No message can have been said before."""
 CLOCKS_DIFFER = timedelta(minutes=1)
-"""How far a sender's clock can be ahead of ours."""
+"""How far a sender's clock can be ahead of ours, or of another sender's."""
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 
 
 def time_text(value: datetime) -> str:
     """Return a time in UTC as RFC 3339, such as 2030-01-31T12:00:00Z."""
-    return value.isoformat().replace("+00:00", "Z")
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def offset_of(value: datetime | None) -> int:
+    """Return how many minutes the clock of a time's place is ahead of UTC."""
+    shift = value.utcoffset() if value is not None else None
+    return int(shift.total_seconds()) // 60 if shift is not None else 0
+
+
+def said_text(value: datetime, offset: int) -> str:
+    """Return when a message was said as its sender can have written it."""
+    return local(value, offset).isoformat().replace("+00:00", "Z")
+
+
+def local(value: datetime, offset: int) -> datetime:
+    """Return a time by the clock of its place: its day is the speaker's."""
+    return value.astimezone(timezone(timedelta(minutes=offset))) if offset else value
 
 
 def said_at(value: Any) -> datetime:
-    """Read when a message was said. Raises ValueError with the rule that is broken."""
-    match = _RFC_3339.fullmatch(value) if isinstance(value, str) else None
-    if match is not None and match[2] is None:
-        raise ValueError("must have an offset from UTC, such as Z or +08:00")
-    time = _utc(value) if match is not None else None
+    """Read when a message was said, by the speaker's clock. Raises ValueError with the rule that is broken."""
+    time = _read(value) if isinstance(value, str) and _RFC_3339.fullmatch(value) else None
     if time is None:
         raise ValueError("must be a time as in RFC 3339, such as 2030-01-31T12:00:00Z")
     if time < SAID_FIRST:
@@ -35,18 +48,23 @@ def said_at(value: Any) -> datetime:
     return time
 
 
-def _utc(text: str) -> datetime | None:
-    """Return the time in UTC; None if there is no such time."""
+def _read(text: str) -> datetime | None:
+    """Return the time, in UTC where it names no zone; None if there is no such time."""
     try:
-        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+        time = datetime.fromisoformat(text.upper())
+        time = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+    return time
 
 
 def problems_of_said(
     times: Iterable[datetime | None], newest: datetime | None, now: datetime, first: int = 0
 ) -> list[FieldError]:
     """Return what is wrong unless messages were said in their order, after what is stored, and not in the future.
+
+    Clocks differ: a message can be a little older than the one before it.
 
     ``newest``: when the newest message before them was said that has a time. ``first``: the place of the first of
     ``times`` in the request's list.
@@ -59,11 +77,11 @@ def problems_of_said(
         loc: list[str | int] = ["body", "messages", index, "said_at"]
         if time > until:
             problems.append({"loc": loc, "msg": f"must not be in the future, after {time_text(until)}"})
-        elif newest is not None and time < newest:
+        elif newest is not None and time < newest - CLOCKS_DIFFER:
             message = f"must not be before {time_text(newest)}, when a message before it was said"
             problems.append({"loc": loc, "msg": message})
         else:
-            newest = time
+            newest = max(time, newest) if newest is not None else time
     return problems
 
 

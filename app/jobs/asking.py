@@ -10,6 +10,7 @@ from asyncpg import Record
 
 from app.core.days import day_of
 from app.core.model import UNZONED
+from app.core.times import local
 from app.core.window.excerpts import Excerpt
 from app.core.window.replies import Covered, wording_of
 from app.jobs.policy import fault_of_all, refuses_most
@@ -43,7 +44,7 @@ def excerpts_of(rows: Sequence[Record]) -> list[Excerpt]:
             "tool" if row["kind"] == "result" else row["role"],
             text[:MESSAGE_CHARACTERS_MAX],
             0,
-            day=day_of(row["said_at"] or row["created_at"]),
+            day=day_of(local(row["said_at"] or row["created_at"], row["said_offset"])),
         )
         for row in rows
         if row["kind"] not in UNZONED and not row["loaded_tokens"] and (text := said_text(row))

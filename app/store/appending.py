@@ -11,6 +11,7 @@ from uuid import UUID
 from app.core.conversation import Conversation
 from app.core.history.append import Append
 from app.core.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
+from app.core.times import offset_of
 from app.postgres.database import Database
 from app.postgres.transactions import Tx
 from app.queue import enqueue
@@ -105,7 +106,7 @@ def _select(alias: str, names: Sequence[str]) -> str:
 _STATE = (
     "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
     "history_total", "prompt_tokens", "language", "updated_at", "chain", "asked",
-    "answered", "said_at", "asked_from", "refused", "title",
+    "answered", "said_at", "said_offset", "asked_from", "refused", "title",
 )  # fmt: skip
 _FIRST = 6
 OWN = ("", "", "", "", "::uuid[]")
@@ -262,7 +263,8 @@ def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: Idem
     arguments: list[object] = [str(tenant), after.id, after.uid, version, created_at]
     arguments += [end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end)]
     arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
-    arguments += [after.chain, after.asked, after.answered, after.said_at, after.asked_from, after.refused, after.title]
+    arguments += [after.chain, after.asked, after.answered, after.said_at, offset_of(after.said_at)]
+    arguments += [after.asked_from, after.refused, after.title]
     if append.is_new:
         arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes]
     for row, rows in (

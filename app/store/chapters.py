@@ -92,10 +92,10 @@ SELECT p.page, o.time AS opened_at, e.time AS ended_at, m.roles, m.lines, m.word
     SELECT first_seq FROM pages
      WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page ORDER BY page LIMIT 1) next
   CROSS JOIN LATERAL (
-    SELECT coalesce(said_at, created_at) AS time FROM messages
+    SELECT coalesce(said_at, created_at) + said_offset * interval '1 minute' AS time FROM messages
      WHERE tenant_id = $1 AND conversation_id = $2 AND seq = p.first_seq LIMIT 1) o
   CROSS JOIN LATERAL (
-    SELECT coalesce(said_at, created_at) AS time FROM messages
+    SELECT coalesce(said_at, created_at) + said_offset * interval '1 minute' AS time FROM messages
      WHERE tenant_id = $1 AND conversation_id = $2 AND seq < next.first_seq ORDER BY seq DESC LIMIT 1) e
   CROSS JOIN LATERAL (
     SELECT array_agg(CASE WHEN kind = 'result' THEN 'tool' ELSE role END ORDER BY seq) AS roles,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.model import Layout, Totals
 from app.core.scope import scopes_in_view
+from app.core.times import local
 from app.errors import NotFound
 from app.postgres.transactions import ReadTx, Tx
 
@@ -38,7 +39,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.b
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
- c.asked, c.answered, c.said_at, c.asked_from, c.refused, c.has_earlier, c.scopes,
+ c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.has_earlier, c.scopes,
  coalesce((SELECT sum(d.count) FROM withdrawals d
             WHERE d.tenant_id = c.tenant_id AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
 
@@ -77,10 +78,11 @@ def read_conversation(row: Record) -> Conversation:
         chain = b""
     plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
-    through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered", "said_at")
+    through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
     proxied = ("asked_from", "refused", "has_earlier", "withdrawn")
     values = {name: row[name] for name in (*plain, *more, *through, *proxied)}
-    return Conversation(**values, end=end, totals=totals, chain=chain, own=own)
+    said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
+    return Conversation(**values, end=end, totals=totals, chain=chain, own=own, said_at=said_at)
 
 
 def unknown() -> NotFound:
@@ -140,6 +142,8 @@ class NewConversation:
     budget: int | None = None
     policy: str = "{}"
     metadata: str = "{}"
+    has_earlier: bool | None = None
+    """What an import says; None: what its user has tells."""
 
 
 # A new conversation, or no row if there is one of this id.
@@ -154,7 +158,7 @@ RETURNING id
 
 async def create(tx: ReadTx, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
-    has_earlier = await has_any(tx, new.user_id)
+    has_earlier = new.has_earlier if new.has_earlier is not None else await has_any(tx, new.user_id)
     return bool(
         await tx.fetchrow(
             CREATE, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
@@ -221,6 +225,17 @@ UPDATE conversations SET token_percent = $3, generation = generation + last_seq 
  WHERE tenant_id = $1 AND id = $2
 """
 FORGET_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2"
+
+
+# A late result joins the group of its call, and with it all that came between them.
+JOIN = """
+UPDATE messages SET call_group = $3
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND call_group > $3
+"""
+
+
+async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
+    await tx.execute(JOIN, conversation_id, group)
 
 
 async def begin_generation(tx: Tx, conversation_id: str) -> int:
@@ -314,4 +329,4 @@ def policy_overrides(conversation: Conversation) -> dict[str, Any]:
 
 
 def calls_text(end: ConversationEnd) -> str:
-    return dumps([[call.id, call.name, call.arguments] for call in end.open_calls])
+    return dumps([astuple(call) for call in end.open_calls])

@@ -48,7 +48,7 @@ WITH recent AS MATERIALIZED (
 SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page,
        i.page IS NOT NULL AS is_named, i.title AS name, i.title_tokens AS name_tokens, i.seqs AS named_seqs,
        i.lines AS named_lines, i.line_tokens AS named_line_tokens,
-       to_char(m.time AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, m.seqs, m.roles, m.lines, m.line_tokens
+       to_char(m.time, 'YYYY-MM-DD') AS day, m.seqs, m.roles, m.lines, m.line_tokens
   FROM p
   LEFT JOIN r ON r.page = p.page
   LEFT JOIN LATERAL (
@@ -62,13 +62,15 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
       UNION ALL SELECT CASE WHEN p.page <= $3 THEN $8::int ELSE p.first_seq + 1 END) n
   ) until
   CROSS JOIN LATERAL (
-    SELECT (array_agg(coalesce(l.said_at, l.created_at)))[1] AS time,
+    SELECT (array_agg(coalesce(l.said_at, l.created_at) AT TIME ZONE 'UTC'
+                      + l.said_offset * interval '1 minute'))[1] AS time,
            array_agg(l.seq) FILTER (WHERE l.is_line) AS seqs,
            array_agg(CASE WHEN l.kind = 'result' THEN 'tool' ELSE l.role END) FILTER (WHERE l.is_line) AS roles,
            array_agg(l.line) FILTER (WHERE l.is_line) AS lines,
            array_agg(l.line_tokens) FILTER (WHERE l.is_line) AS line_tokens
       FROM (
-        SELECT seq, role, kind, line, line_tokens, said_at, created_at, line <> '' AND kind <> 'prompt' AS is_line
+        SELECT seq, role, kind, line, line_tokens, said_at, said_offset, created_at,
+               line <> '' AND kind <> 'prompt' AS is_line
           FROM messages
          WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= p.first_seq AND seq < until.seq
          ORDER BY seq LIMIT {LINES_PER_PAGE}) l

@@ -26,7 +26,7 @@ async def taken_client_ids(tx: ReadTx, conversation_id: str, client_ids: Sequenc
 
 
 MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.body, m.view, m.full_tokens, m.loaded_tokens,
- m.line, m.archive_ids, m.created_at, m.said_at"""
+ m.line, m.archive_ids, m.created_at, m.said_at, m.said_offset"""
 
 # Whether a model's API refused a message of a conversation ($2) for good; null is false.
 _REFUSED = """m.kind = 'refused' OR m.seq >= (

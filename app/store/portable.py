@@ -14,7 +14,7 @@ SELECT id FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND id > $3 O
 """
 # A stretch of the messages, with the call that each archive answers.
 MESSAGES = """
-SELECT seq, id, kind, body, view, archive_ids, revision, created_at, said_at, digest FROM messages
+SELECT seq, id, kind, body, view, archive_ids, revision, created_at, said_at, said_offset, digest FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND seq <= $4 ORDER BY seq LIMIT $5
 """
 CARDS = """
@@ -66,10 +66,10 @@ SELECT id, conversation_id, scope, digest, tool_name, tool_input, query_summary,
 # --- Import -------------------------------------------------------------------------------------------
 
 STORED = """
-SELECT seq, id, client_id, body FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+SELECT seq, id, client_id, digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
 STORED_BY_CLIENT = """
-SELECT seq, id, client_id, body FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND client_id = $3
+SELECT seq, id, client_id, digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND client_id = $3
 """
 DATE = "UPDATE conversations SET created_at = $3, updated_at = $3 WHERE tenant_id = $1 AND id = $2"
 HAS_SUMMARY = "SELECT FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND version >= $3"

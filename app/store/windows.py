@@ -238,12 +238,15 @@ def read_head(text: str) -> Head:
 
 
 # The newest messages without their texts, back to a condensed offset and on to the start of a call group, and the
-# user message that opened the page they begin in.
+# user message that opened the page they begin in (which a late result can be on a page after).
 ENTRIES = """
-WITH s AS (
+WITH e AS (
   SELECT call_group, user_seq FROM messages
    WHERE tenant_id = $1 AND conversation_id = $2 AND short_before <= $3
    ORDER BY short_before DESC, seq DESC LIMIT 1
+), s AS (
+  SELECT e.call_group, least(e.user_seq, m.user_seq) AS user_seq
+    FROM e LEFT JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = e.call_group
 )
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
        m.user_seq, m.revision, m.fresh_tokens, m.loaded_tokens

@@ -11,7 +11,6 @@ from tests.sync.kit import sync
 
 FIRST, SECOND, THIRD = "2024-03-01T09:00:00Z", "2024-03-02T09:00:00Z", "2024-03-03T09:00:00Z"
 BAD_TIMES = [
-    ("2024-03-01T09:00:00", "offset"),
     ("2024-03-01", "RFC 3339"),
     ("yesterday", "RFC 3339"),
     ("2024-02-30T09:00:00Z", "RFC 3339"),
@@ -40,6 +39,46 @@ def refused(client: httpx.Client, messages: list[Json], *names: str, route: str 
 def test_said_at_is_returned_in_utc_or_null(client: httpx.Client) -> None:
     append(client, "c", [user(said_at="2024-03-01T17:00:00.25+08:00"), assistant(), user(said_at=None)])
     assert times(client) == ["2024-03-01T09:00:00.250000Z", None, None]
+
+
+def test_a_time_without_a_zone_is_in_utc(client: httpx.Client) -> None:
+    append(client, "c", [user(said_at="2024-03-01T09:00:00"), assistant(said_at="2024-03-01T09:00:00.5")])
+    assert times(client) == [FIRST, "2024-03-01T09:00:00.500000Z"]
+
+
+def test_a_message_that_is_a_little_older_than_the_one_before_it_keeps_its_place(client: httpx.Client) -> None:
+    append(client, "c", [user("a", said_at=SECOND), assistant("b", said_at="2024-03-02T08:59:59.999Z")])
+    append(client, "c", [user("c", said_at="2024-03-02T08:59:30Z")])
+    assert [message["content"] for message in history(client, "c")] == ["a", "b", "c"]
+    refused(client, [user("d", said_at="2024-03-02T08:58:59Z")], SECOND)  # a minute after the newest, not the last
+
+
+def test_the_day_is_the_speakers(client: httpx.Client) -> None:
+    """In the head, the condensed zone, the contents, a page in full, and what a query finds."""
+    for page in range(28):
+        time = f"2024-03-{2 + page:02d}T07:30:00+08:00"
+        append(client, "c", [user(f"Paid bill {page} " + "x " * 150, said_at=time), assistant("Noted. " * 60)])
+    asked: Json = {"budget": 4000, "pages": 1, "query": "Which bill was paid on March 2?"}
+    shown = (
+        ok(client.get(path("c", "context"), params={"budget": 4000})),
+        ok(client.get(path("c", "context"), params=asked)),
+    )
+    whole = ok(client.post(path("c", "tools", "recall_page"), json={"arguments": {"page": 1}}))
+    found = ok(client.post(path("c", "tools", "search_memories"), json={"arguments": {"query": "bill 0"}}))
+    told = str([one["messages"] for one in shown]) + whole["content"] + found["content"]
+    assert "2024-03-01" not in told
+    assert "2024-03-02" in told
+
+
+def test_a_day_that_a_query_names_is_the_speakers(client: httpx.Client) -> None:
+    times_ = ["2024-03-02T07:30:00+08:00", "2024-03-03T07:30:00+08:00"]
+    sent = [user("We met in the tea house.", said_at=times_[0]), user("We met in the tea garden.", said_at=times_[1])]
+    append(client, "old", sent)
+    append(client, "c", [user("hello", said_at="2024-03-05T07:30:00+08:00")])
+    query: Json = {"budget": 4000, "query": "Where in the tea house did we meet on March 2, 2024?"}
+    assert "2024-03-02" in str(ok(client.get(path("c", "context"), params=query))["messages"])
+    exported = client.get("/users/u/export").text
+    assert times_[0] in exported
 
 
 def test_no_model_sees_it(client: httpx.Client) -> None:

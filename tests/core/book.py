@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count as count_from
@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.append import decide
-from app.core.history.ingest import AnsweredCall, Placement, ShownForms
+from app.core.history.ingest import AnsweredCall, Placement, ShownForms, joined_from
 from app.core.history.preparation import (
     Arrival,
     Basis,
@@ -235,6 +235,8 @@ class Book:
             self.conversation, is_new=not self.rows, arrivals=arrivals, origin="caller", policy=self.policy,
             language=self.language, rules=PreparationRules(recall_tools=RECALL_TOOLS), now=self.now,
         )  # fmt: skip
+        if (group := joined_from(self.conversation.end, basis.placed[0])) is not None:
+            basis = self._joined(basis, group)
         counts = {text: count(text) for text in results_to_count(basis)}
         preparation = prepare(basis, counts, BookReader(), self._archive_id)
         counts |= {text: count(text) for text in texts(basis, preparation)}
@@ -245,6 +247,18 @@ class Book:
         self.rows += added
         self._close_chapters()
         return added
+
+    def _joined(self, basis: Basis, group: int) -> Basis:
+        """What app/services/conversations/changes.py does when a result comes late."""
+        self.rows = [
+            replace(row, message=replace(row.message, call_group=min(row.message.call_group, group)))
+            if row.message.seq > group
+            else row
+            for row in self.rows
+        ]
+        totals = self.conversation.totals
+        totals = replace(totals, generation=totals.generation + totals.last_seq + 1)
+        return replace(basis, conversation=replace(self.conversation, totals=totals))
 
     def _close_chapters(self) -> None:
         """What the append's transaction does, as app/services/conversations/chapters.py does it."""
@@ -348,7 +362,8 @@ class Book:
         start = next((e for e in reversed(known) if e.short_before <= bound), None)
         if start is None:
             return []
-        opener = [e for e in known if e.seq == start.user_seq and e.seq < start.group]
+        first = next((e for e in known if e.seq == start.group), start)
+        opener = [e for e in known if e.seq == min(start.user_seq, first.user_seq) and e.seq < start.group]
         return opener + [e for e in known if e.seq >= start.group]
 
     def epoch(self, wanted: Profile) -> Epoch:

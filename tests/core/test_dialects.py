@@ -1,6 +1,7 @@
 """Translations between dialects, as pure functions."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -8,10 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.dialects.compaction import opened, sealed
+from app.core.dialects.deltas import Deltas
+from app.core.dialects.inbound_chat import ChatWriter
+from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.items import items_of, messages_of
+from app.core.dialects.question import AnswerReader
 from app.core.dialects.splicing import with_message
 from app.core.dialects.stored import StoredPart, message
-from app.core.dialects.upstream_chat import chat_messages
+from app.core.dialects.upstream_chat import ChatReader, chat_messages
+from app.core.dialects.upstream_messages import MessagesReader
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUE = st.recursive(st.none() | st.integers() | TEXT, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner))
@@ -72,3 +78,79 @@ def test_opaque_items_say_which_call_they_came_before() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     said = message(parts, [call], "Hm.")
     assert [part.get("before_call") for part in said["content"]] == ["a", None, None]
+
+
+def told(reader: AnswerReader, events: Sequence[dict[str, Any]]) -> tuple[Deltas, dict[str, Any]]:
+    """An answer's pieces, and what a Messages client gets."""
+    deltas, writer = Deltas(frozenset(), frozenset()), MessagesWriter("msg_1", "m")
+    deltas.begin()
+    for event in events:
+        for chunk in reader.feed(event):
+            for passed in deltas.feed(chunk):
+                writer.feed(passed)
+    for passed in deltas.end_round():
+        writer.feed(passed)
+    writer.feed(deltas.end("stop"))
+    writer.end(None)
+    return deltas, writer.whole()
+
+
+def chunk(*calls: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"tool_calls": list(calls)}, "finish_reason": finish}]}
+
+
+def part(id_: str | None, name: str | None, arguments: str, index: int = 0) -> dict[str, Any]:
+    return {"index": index, "id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def test_a_new_id_at_the_index_of_another_call_is_a_new_call() -> None:
+    found, _ = told(
+        ChatReader(), [chunk(part("a", "f", '{"p":')), chunk(part("a", None, "1}")), chunk(part("b", "f", "{}"))]
+    )
+    assert [(c["id"], c["function"]["arguments"]) for c in found.calls] == [("a", '{"p":1}'), ("b", "{}")]
+    same = [chunk(part("a", "f", "{")), chunk(part("a", "f", "}")), chunk(part("c", "f", "{}", index=1))]
+    assert [c["function"]["arguments"] for c in told(ChatReader(), same)[0].calls] == ["{}", "{}"]
+
+
+def test_a_custom_tools_call_is_read_as_a_functions_once_it_is_whole() -> None:
+    def custom(id_: str | None, name: str | None, text: str) -> dict[str, Any]:
+        return {"index": 0, "id": id_, "type": "custom", "custom": {"name": name, "input": text}}
+
+    events = [chunk(custom("a", "patch", "*** ")), chunk(custom(None, None, "Begin")), chunk(finish="tool_calls")]
+    found, _ = told(ChatReader(), events)
+    assert [c["function"] for c in found.calls] == [{"name": "patch", "arguments": '{"input":"*** Begin"}'}]
+    writer = ChatWriter(custom={"patch"})
+    for event in [chunk({**found.calls[0], "index": 0}), chunk(finish="tool_calls")]:
+        writer.feed(event)
+    [call] = writer.whole()["choices"][0]["message"]["tool_calls"]
+    assert (call["id"], call["custom"]) == ("a", {"name": "patch", "input": "*** Begin"})
+
+
+CITED = {"type": "char_location", "cited_text": "abc", "document_index": 0}
+
+
+def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"type": "content_block_start", "index": index, "content_block": start},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def test_citations_stay_on_their_block_wherever_they_come() -> None:
+    empty = {"type": "text", "text": ""}
+    cite, words = {"type": "citations_delta", "citation": CITED}, {"type": "text_delta", "text": "So it is"}
+    before = {"type": "text_delta", "text": "In my view. "}
+    for deltas in ((words, cite), (cite, words)):
+        found, whole = told(MessagesReader(), [*block(0, empty, before), *block(1, empty, *deltas)])
+        cited = {"type": "text", "text": "So it is", "citations": [CITED]}
+        assert whole["content"] == [{"type": "text", "text": "In my view. "}, cited]
+        assert message(found.parts, [], found.text)["content"] == whole["content"]
+        assert found.text == "In my view. So it is"
+
+
+def test_arguments_that_come_whole_at_the_beginning_of_a_block_count() -> None:
+    start = {"type": "tool_use", "id": "a", "name": "f", "input": {"p": 1}}
+    found, whole = told(MessagesReader(), block(0, start))
+    assert [c["function"]["arguments"] for c in found.calls] == ['{"p":1}']
+    assert whole["content"] == [start]

@@ -67,3 +67,37 @@ def test_two_results_for_one_call_in_one_message_are_one() -> None:
     )
     assert (shown, held_back) == ([[1], [2, 3]], [])
     assert [m["role"] for m in chat] == ["user", "assistant", "tool"]
+
+
+def test_calls_in_several_messages_are_one_message_with_all_results() -> None:
+    shown, held_back, chat = body(user("go"), calls("a", text="Both."), calls("b"), result("b"), result("a"))
+    assert (shown, held_back) == ([[1], [2, 3, 4, 5]], [])
+    assert [m.get("tool_call_id") for m in chat] == [None, None, "b", "a"]
+    assert ([c["id"] for c in chat[1]["tool_calls"]], chat[1]["content"]) == (["a", "b"], "Both.")
+
+
+def test_a_note_beside_the_first_result_follows_the_last() -> None:
+    def answer(id_: str, *more: Message) -> Message:
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id_, "content": id_}, *more]}
+
+    note: Message = {"type": "text", "text": "Be careful."}
+    shown, _, chat = body(user("go"), calls("a", "b"), answer("a", note), answer("b"))
+    assert shown == [[1], [2, 3, 4, 3]]
+    assert [m["role"] for m in chat] == ["user", "assistant", "tool", "tool", "user"]
+    assert chat[-1]["content"] == "Be careful."
+
+
+def test_what_came_between_a_call_and_its_late_result_follows_them() -> None:
+    between = user("wait"), {"role": "assistant", "content": "I do."}, calls("b")
+    shown, _, chat = body(user("go"), calls("a"), *between, result("a"), result("b"), user("so?"))
+    assert shown == [[1], [2, 6], [3], [4], [5, 7], [8]]
+    assert [m["role"] for m in chat] == ["user", "assistant", "tool", "user", "assistant", "assistant", "tool", "user"]
+
+
+def test_results_for_calls_of_two_turns_in_one_message_go_to_each() -> None:
+    results = [{"type": "tool_result", "tool_use_id": i, "content": i} for i in ("a", "b")]
+    both: Message = {"role": "user", "content": [*results, {"type": "text", "text": "There."}]}
+    shown, _, chat = body(user("go"), calls("a"), user("wait"), calls("b"), both)
+    assert shown == [[1], [2, 5], [3], [4, 5], [5]]
+    assert [m.get("tool_call_id") for m in chat if m["role"] == "tool"] == ["a", "b"]
+    assert chat[-1] == {"role": "user", "content": "There."}

@@ -54,6 +54,21 @@ def test_an_event_that_repeats_what_was_stored_last_is_the_same(sent: Any, seq: 
     assert again == [] or again == named(plan(of(sent)), None, seq - 1)
 
 
+def test_a_failed_tool_is_stored_with_its_error() -> None:
+    sent = event("PostToolUseFailure", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t", error="exit 1")
+    call, result = plan(of(sent)).messages
+    assert call["tool_calls"][0]["function"]["name"] == "Bash"
+    assert result == {"role": "tool", "tool_call_id": "t", "content": "Error: exit 1"}
+    with pytest.raises(Invalid, match="error"):
+        plan(of({name: value for name, value in sent.items() if name != "error"}))
+
+
+def test_a_sub_agents_call_is_marked() -> None:
+    sent = {**used("seen"), "agent_id": "a1", "agent_type": "Explore"}
+    assert plan(of(sent)).messages[0]["content"] == "[sub-agent: Explore]"
+    assert plan(of(used("seen"))).messages[0]["content"] is None
+
+
 def test_the_same_words_can_be_said_again_later() -> None:
     first = named(plan(of(prompt("Go on."))), None, 0)[0]["client_id"]
     answered = named(plan(of(stop("Done."))), first, 1)[0]["client_id"]

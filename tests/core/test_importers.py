@@ -85,7 +85,7 @@ def test_times_of_another_service_are_kept_unless_they_decrease() -> None:
     said = {"messages": [{"role": "user", "content": "Hi", "created_at": time} for time in times]}
     found = [json.loads(line).get("message", {}) for line in lines("redis", said, "c", "u")][2:-1]
     assert [message.get("said_at") for message in found] == [
-        "2025-10-03T10:00:00Z", None, None, "2025-10-03T10:00:01Z"
+        "2025-10-03T12:00:00+02:00", None, None, "2025-10-03T10:00:01+00:00"
     ]  # fmt: skip
 
 

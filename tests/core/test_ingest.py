@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 
 from app.core.conversation import ConversationEnd
-from app.core.history.ingest import ShownForms, archived_answers, place, shown_forms
+from app.core.history.ingest import LATE_MAX, ShownForms, archived_answers, joined_from, place, shown_forms
 from app.core.messages import Limits, read
 from app.core.model import Language, Policy
 from tests.core.conversations import Message, Transcript, calls, result, sizes, transcripts, user
@@ -53,6 +53,33 @@ def test_a_result_is_an_orphan_without_its_call_or_when_that_is_answered_or_left
     assert kinds == ["call", "orphan", "result", "orphan", "message", "orphan"]
 
 
+def test_calls_of_one_turn_that_come_as_several_messages_are_one_group() -> None:
+    found = places(user("go"), calls("a"), calls("b"), result("b"), result("a"), calls("c"), result("c"))
+    assert [group for _, _, group, _ in found] == [1, 2, 2, 2, 2, 6, 6]
+
+
+def test_a_late_result_joins_its_call_with_all_that_came_between() -> None:
+    answer = {"role": "assistant", "content": "Meanwhile."}
+    found = places(user("go"), calls("a"), user("wait"), answer, calls("b"), result("a"), result("b"), user("so?"))
+    assert [group for _, _, group, _ in found] == [1, 2, 2, 2, 2, 2, 2, 8]
+    assert [kind for *_, kind in found] == [
+        "message",
+        "call",
+        "message",
+        "message",
+        "call",
+        "result",
+        "result",
+        "message",
+    ]
+
+
+def test_a_result_that_comes_much_later_answers_no_call() -> None:
+    chat = [user(str(number)) for number in range(LATE_MAX + 1)]
+    assert places(calls("a"), *chat[1:], result("a"))[-1][-1] == "result"
+    assert places(calls("a"), *chat, result("a"))[-1][-1] == "orphan"
+
+
 def test_a_call_id_used_again_is_that_of_the_newer_call() -> None:
     found = places(calls("a"), result("a"), calls("a"), result("a"))
     assert [group for _, _, group, _ in found] == [1, 1, 3, 3]
@@ -66,10 +93,14 @@ def test_an_orphan_message_keeps_its_text_without_its_results() -> None:
 
 @given(transcripts(), sizes)
 def test_places_do_not_depend_on_the_batches(transcript: Transcript, other: tuple[int, ...]) -> None:
-    def placed(split: Transcript) -> tuple[list[Any], ConversationEnd]:
-        tail, found = ConversationEnd(), []
+    def placed(split: Transcript) -> tuple[list[tuple[Any, ...]], ConversationEnd]:
+        tail = ConversationEnd()
+        found: list[tuple[Any, ...]] = []
         for batch in split.batches:
+            before = tail
             placements, tail = place(tail, read(list(batch), Limits()))
+            if (late := joined_from(before, placements)) is not None:
+                found = [(*one[:3], min(one[3], late) if one[0] > late else one[3], *one[4:]) for one in found]
             found += [(p.seq, p.page, p.user_seq, p.group, p.kind, p.answers) for p in placements]
         return found, tail
 

@@ -43,7 +43,7 @@ def refused(message: Any) -> list[tuple[str, str]]:
         ({"role": "assistant", "tool_calls": {}}, "tool_calls", "must be a list"),
         ({"role": "assistant", "tool_calls": ["x"]}, "tool_calls.0", "`id` and `function`"),
         ({"role": "assistant", "tool_calls": [{"id": "a", "function": 3}]}, "tool_calls.0", "`id` and `function`"),
-        ({"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}, "tool_calls.0.id", "1 to 8192"),
+        ({"role": "assistant", "tool_calls": [{"id": 3, "function": {"name": "f"}}]}, "tool_calls.0.id", "1 to 8192"),
         ({"role": "assistant", "tool_calls": [{"id": "a", "function": {}}]}, "tool_calls.0.name", "1 to 256"),
         (
             {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": 3}}]},
@@ -55,9 +55,13 @@ def refused(message: Any) -> list[tuple[str, str]]:
             "tool_calls",
             "must have different ids",
         ),
-        ({"role": "tool", "content": "x"}, "tool_call_id", "must be the id"),
+        ({"role": "tool", "tool_call_id": 3, "content": "x"}, "tool_call_id", "must be the id"),
         ({"role": "tool", "tool_call_id": "a", "content": None}, "content", "must be a string or a list"),
-        ({"role": "user", "content": [{"type": "tool_result"}]}, "content.0.tool_use_id", "must be the id"),
+        (
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": 3}]},
+            "content.0.tool_use_id",
+            "must be the id",
+        ),
         (
             {"role": "assistant", "content": [{"type": "tool_result", "tool_use_id": "a"}]},
             "content.0.tool_use_id",

@@ -56,8 +56,8 @@ def test_calls_are_open_again_without_their_results() -> None:
     calls = [{"id": i, "type": "function", "function": {"name": f"f{i}", "arguments": "{}"}} for i in "ab"]
     call = {"role": "assistant", "content": None, "tool_calls": calls}
     shown = [json.dumps(call), json.dumps({"role": "tool", "tool_call_id": "a", "content": "1"})]
-    assert [c.id for c in open_again(shown[:1])] == ["a", "b"]
-    assert [(c.id, c.name) for c in open_again(shown)] == [("b", "fb")]
+    assert [c.id for c in open_again(shown[:1], 1)] == ["a", "b"]
+    assert [(c.id, c.name) for c in open_again(shown, 1)] == [("b", "fb")]
 
 
 def test_refused_messages_keep_their_place_and_leave_calls_open() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.core.edge.importers import transcript_lines
 from app.demo.transcript import load
 from tests.api.kit import (
     SHIPPED,
@@ -29,6 +30,7 @@ from tests.api.kit import (
 )
 from tests.archive.conftest import Rows
 from tests.archive.made import archive, archived, load_tool, made
+from tests.core.test_transcripts import NAMED, SAMPLES
 
 BUDGETS = (2_500, 4_000, 6_000, 9_000, 60_000)
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -265,7 +267,6 @@ def test_an_imported_history_is_searched_by_its_own_dates(client: httpx.Client) 
 @pytest.mark.parametrize(
     ("time", "limit"),
     [
-        ("2019-05-01T08:00:00", "offset"),
         ("1969-01-01T00:00:00Z", "1970"),
         ("2999-01-01T00:00:00Z", "future"),
         ("2019-05-01T00:00:00Z", "2019-05-02"),
@@ -283,3 +284,30 @@ def test_a_bad_time_is_named_by_its_line_and_its_message_is_not_stored(
     loc = found["errors"][0]["loc"]
     assert (loc[:3], loc[-1]) == (["line", 4, "message"], "said_at")
     assert "second" not in [message["content"] for message in history(client, "c")]
+
+
+@pytest.mark.parametrize("source", SAMPLES)
+def test_a_transcript_imported_again_adds_nothing(client: httpx.Client, source: str) -> None:
+    """Not even where its long results were archived."""
+    text = json.dumps(SAMPLES[source]).replace('"done"', json.dumps(made("prose", size=20_000)))
+    name = NAMED.get(source, "own")
+    sent = list(transcript_lines(source, json.loads(text), "u", None if source in NAMED else "own"))
+    first, again = imported(client, sent), imported(client, sent)
+    assert first["imported"]["messages"] == again["matched"]["messages"] == len(history(client, name))
+    assert (again["imported"], len(history(client, name))) == ({}, first["imported"]["messages"])
+    shown = json.dumps(window(client, name, budget=8000)["messages"])
+    assert "no result" not in shown
+    assert "Here it is" in shown
+
+
+def test_windows_of_several_conversations_are_the_same_after_an_import(
+    client: httpx.Client, delete_every_row: Callable[[], None]
+) -> None:
+    """The second one tells that there was an earlier one, in whatever order they are exported."""
+    for name in ("zz", "aa"):
+        append(client, name, [user("Hello"), {"role": "assistant", "content": "Hi"}])
+    before = [window(client, name, budget=8000)["messages"] for name in ("zz", "aa")]
+    lines = exported(client, "/users/u")
+    delete_every_row()
+    imported(client, lines)
+    assert [window(client, name, budget=8000)["messages"] for name in ("zz", "aa")] == before

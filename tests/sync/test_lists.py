@@ -141,6 +141,40 @@ def test_lists_in_anthropic_form_are_matched_and_windows_made_of_them(client: ht
 # --- System prompts -----------------------------------------------------------------------------------
 
 
+IMAGE = "data:image/png;base64,iVBORw0KGgo="
+CHAT_LIST: list[Json] = [
+    {"role": "user", "content": [{"type": "text", "text": "q"}, {"type": "image_url", "image_url": {"url": IMAGE}}]},
+    call("a", "b"), result("a", "first"), result("b", "second "), assistant("done"),
+]  # fmt: skip
+MESSAGES_LIST: list[Json] = [
+    {"role": "user", "content": [
+        {"type": "text", "text": "q"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+    ]},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": i, "name": "look", "input": {}} for i in "ab"]},
+    {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "first"}]},
+        {"type": "tool_result", "tool_use_id": "b", "content": "second"},
+    ]},
+    {"role": "assistant", "content": [{"type": "text", "text": "done\n"}]},
+]  # fmt: skip
+RESPONSES_PARTS: list[Json] = [
+    {"role": "user", "content": [
+        {"type": "input_text", "text": "q"}, {"type": "input_image", "image_url": IMAGE}]},
+    *CHAT_LIST[1:4], {"role": "assistant", "content": [{"type": "output_text", "text": "done", "annotations": []}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("second", [CHAT_LIST, MESSAGES_LIST, RESPONSES_PARTS])
+@pytest.mark.parametrize("first", [CHAT_LIST, MESSAGES_LIST, RESPONSES_PARTS])
+def test_a_list_that_changes_its_dialect_continues(client: httpx.Client, first: list[Json], second: list[Json]) -> None:
+    sync(client, "c", first)
+    found = sync(client, "c", [*second, user("and then?")])
+    assert (found["matched"], len(found["appended"])) == (len(second), 1)
+    trimmed = sync(client, "c", [*second[2:], user("and then?"), assistant("so")])
+    assert [message["content"] for message in trimmed["appended"]] == ["so"]
+
+
 def test_the_leading_system_messages_are_the_prompt_and_may_change(client: httpx.Client) -> None:
     for number, day in enumerate(("Monday", "Tuesday"), 1):
         lead = [system(f"Today is {day}."), {"role": "developer", "content": [{"type": "text", "text": "Be brief."}]}]

@@ -16,7 +16,7 @@ from app.api.http import model_api_errors
 from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_plain, work_on
 from app.api.http.callers import MODE, PASS_THROUGH
 from app.api.http.runtime import runtime_of
-from app.api.v1.proxying import CONVERSATION, RECALL, Wishes, proxy_request, upstream_of, with_model
+from app.api.v1.proxying import CONVERSATION, RECALL, Wishes, keeps, proxy_request, upstream_of, with_model
 from app.core.dialects.question import Dialect, Question
 from app.core.dialects.untranslated import NAMES
 from app.core.edge.caller import Caller
@@ -55,6 +55,7 @@ async def passed_through(
     asked = await work_on(request, _understood, request, caller, wishes, body, read)
     path = str(request.scope["path"]).removeprefix("/v1")
     headers = _passed(request, clients_key=runtime.proxying.passes_keys)
+    stores = stores and (asked is None or keeps(wishes, asked.question))
     try:
         answer = await pass_on(runtime, upstream, Passing(path, dialect, body, headers, asked if stores else None))
     except ProviderError as error:

@@ -19,6 +19,7 @@ from app.api.http.callers import MODE, USER
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
 from app.core.dialects import untranslated
+from app.core.dialects.background import is_background
 from app.core.dialects.question import Event, Question
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Proxying
@@ -28,11 +29,12 @@ from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.runtime import Runtime
 from app.services.conversations.requests import Follows
-from app.services.proxy.answering import answer
+from app.services.proxy.answering import answer, answer_unstored
 from app.services.proxy.events import sent
 from app.services.proxy.proxying import ProxyRequest, ask
 
 CONVERSATION, RECALL, DROPPED = "X-Quire-Conversation", "X-Quire-Recall", "X-Quire-Dropped"
+STORE = "X-Quire-Store"
 STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
 
@@ -65,6 +67,16 @@ _RecallHeader = Annotated[
 ]
 
 
+_StoreHeader = Annotated[
+    Literal["on", "off"] | None,
+    Header(
+        alias=STORE,
+        description="`off`: the model sees the request as it is; nothing of it is stored, nothing recalled. The same"
+        " holds for titles, tags and follow-ups that common chat UIs ask for, unless it is `on`.",
+    ),
+]
+
+
 _ModeHeader = Annotated[
     Literal["window", "pass-through"] | None,
     Header(
@@ -85,6 +97,7 @@ class Wishes:
     user: str | None
     budget: int | None
     recall: Literal["auto", "off"] | None
+    store: Literal["on", "off"] | None = None
     follows: Follows | None = None
 
 
@@ -93,10 +106,11 @@ async def _wishes(
     user: _UserHeader = None,
     budget: _BudgetHeader = None,
     recall: _RecallHeader = None,
+    store: _StoreHeader = None,
     _mode: _ModeHeader = None,
 ) -> Wishes:
     name = check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None
-    return Wishes(asyncio.get_running_loop().time(), name, unquote(user) if user else None, budget, recall)
+    return Wishes(asyncio.get_running_loop().time(), name, unquote(user) if user else None, budget, recall, store)
 
 
 Wished = Annotated[Wishes, Depends(_wishes)]
@@ -109,11 +123,15 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
     upstream = upstream_of(runtime)
     question = with_model(runtime.proxying, question)
     dropped = untranslated.check(question, upstream.asked.dialect)
-    stored = await ask(runtime, proxy_request(request, caller, wishes, question))
-    more = {CONVERSATION: _encoded(stored.conversation.id), **({DROPPED: ", ".join(dropped)} if dropped else {})}
+    dropped += untranslated.quoted(question, upstream.asked.dialect)
+    more = {DROPPED: ", ".join(dropped)} if dropped else {}
+    asked = proxy_request(request, caller, wishes, question)
+    stored = await ask(runtime, asked) if keeps(wishes, question) else None
+    if stored is not None:
+        more[CONVERSATION] = _encoded(stored.conversation.id)
     request.state.headers = {**getattr(request.state, "headers", {}), **more}
     try:
-        turn = await answer(runtime, upstream, stored)
+        turn = await answer(runtime, upstream, stored) if stored else answer_unstored(runtime, upstream, asked)
         await turn.begun()
     except ProviderError as error:
         return model_api_errors.answer(error, question.dialect)
@@ -123,6 +141,11 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
     if not await request.is_disconnected():
         turn.delivered()
     return json_text(text)
+
+
+def keeps(wishes: Wishes, question: Question) -> bool:
+    """Return whether what a request says is stored."""
+    return wishes.store == "on" or (wishes.store is None and not is_background(question))
 
 
 def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Question) -> ProxyRequest:

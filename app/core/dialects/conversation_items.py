@@ -14,11 +14,11 @@ from uuid import UUID
 
 from app.core import wording
 from app.core.dialects.inbound_responses import ResponsesWriter
-from app.core.dialects.items import CUSTOM, items_of
+from app.core.dialects.items import CUSTOM, function_call, items_of
 from app.core.dialects.question import Json, Question
 from app.core.dialects.stored import chunks
 from app.core.history.sync import digest
-from app.core.messages import Draft
+from app.core.messages import Draft, function_of
 
 RESPONSE = "resp_"
 _ID = re.compile("[a-z]{2,4}_(?P<hex>[0-9a-f]{32})(?P<seq>[0-7][0-9a-f]{7})?_(?P<place>[0-9]{1,4})")
@@ -84,20 +84,14 @@ def identified_items(draft: Draft, name: MessageName) -> list[Json]:
 def _said(message: Mapping[str, Any], name: MessageName) -> list[Json]:
     """Return an answer's items, which are the same as when it was given."""
     calls = message.get("tool_calls") or []
-    customs = [call.get("function", call).get("name") for call in calls if call.get(CUSTOM)]
+    customs = [function_of(call).get("name") for call in calls if call.get(CUSTOM)]
     tools = [{"type": "custom", "name": custom} for custom in customs]
     writer = ResponsesWriter(f"{RESPONSE}{name.hex}", Question("responses", {"tools": tools}, [], {"model": ""}), 0)
-    for chunk in chunks({**message, "tool_calls": [_call(call) for call in calls]}, {}):
+    for chunk in chunks({**message, "tool_calls": [function_call(call) for call in calls]}, {}):
         writer.feed(chunk)
     writer.end(None)
     output: list[Json] = writer.whole()["output"]
     return [{**item, "id": _item_id(item, name, place)} for place, item in enumerate(output)]
-
-
-def _call(call: Mapping[str, Any]) -> Json:
-    """Return a call with its function in place, whichever form it was sent in."""
-    function = call.get("function", call)
-    return {"id": call["id"], "type": "function", "function": {n: function.get(n) for n in ("name", "arguments")}}
 
 
 def _identified(item: Json, name: MessageName, place: int) -> Json:

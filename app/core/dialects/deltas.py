@@ -25,6 +25,8 @@ class _Call:
 
     id: str
     more: dict[str, Any]
+    given: Any = None
+    """The id that it came with."""
     name: str = ""
     arguments: str = ""
     outer: int | None = None
@@ -62,6 +64,8 @@ class Deltas:
     """The client was told the role."""
     _pause: bool = False
     _calls: dict[int, _Call] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)
+    """The number of the newest call at each index."""
     _outer: int = 0
     _used: dict[str, Any] | None = None
 
@@ -69,6 +73,7 @@ class Deltas:
         """Begin a round of the answer: a call of the model."""
         self.finish_reason = None
         self._calls.clear()
+        self._numbers.clear()
         self.parts, self.earlier, self._reasons = [], self.text, {}
         self._pause = bool(self.text)
         self.carrying = Carrying()
@@ -136,8 +141,8 @@ class Deltas:
                 delta["content"] = content = f"{PAUSE}{content}"
             self.text += content
             self._add_text(content)
-        if isinstance(native := delta.get("native"), Mapping) and "part" in native:
-            self.parts.append(StoredPart("native", native=native["part"], dialect=native["dialect"]))
+        if isinstance(native := delta.get("native"), Mapping):
+            self._add_native(native)
         if isinstance(delta.get("refusal"), str):
             self.refusal += delta["refusal"]
         if calls:
@@ -168,6 +173,17 @@ class Deltas:
             extras[calls[0]["id"]] = more  # what the first call has is the whole answer's
         return self.carrying.value(model, extras)
 
+    def _add_native(self, native: Mapping[str, Any]) -> None:
+        event, part = native.get("event") or {}, native.get("part")
+        is_text = (event.get("content_block") or {}).get("type") == "text"
+        if is_text:
+            self.parts.append(StoredPart("text"))  # each block stays its own
+        if part is None:
+            return
+        if part.get("type") == "text" and self.parts and self.parts[-1].kind == "text":
+            self.parts.pop()
+        self.parts.append(StoredPart("native", native=part, dialect=native["dialect"]))
+
     def _add_text(self, text: str) -> None:
         if not self.parts or self.parts[-1].kind != "text":
             self.parts.append(StoredPart("text"))
@@ -193,6 +209,7 @@ class Deltas:
             index = part.get("index")
             if type(index) is not int:
                 index = len(self._calls)
+            index = self._place(index, part)
             if index not in self._calls:
                 for earlier in self._calls.values():
                     found += self._decide(earlier)
@@ -200,6 +217,18 @@ class Deltas:
                 self.parts.append(StoredPart("call", self._calls[index].id))
             found += self._grow(self._calls[index], part)
         return found
+
+    def _place(self, index: int, part: Mapping[str, Any]) -> int:
+        """Return the number of a part's call. A new id with a name begins a call, even at the index of another."""
+        number = self._numbers.get(index, index)
+        known, id_, function = self._calls.get(number), part.get("id"), part.get("function")
+        is_named = isinstance(function, Mapping) and bool(function.get("name"))
+        if known is not None and is_named and isinstance(id_, str) and id_ and id_ != known.given:
+            number = max(self._calls) + 1
+        elif known is None and number in self._numbers.values():
+            number = max(self._calls, default=-1) + 1
+        self._numbers[index] = number
+        return number
 
     def _new(self, part: Mapping[str, Any]) -> _Call:
         ids = {call.id for call in self._calls.values()}
@@ -209,7 +238,7 @@ class Deltas:
             while id_ in ids:
                 id_ += "_"
         more = {name: value for name, value in part.items() if name not in ("index", "id", "function")}
-        return _Call(id_, {"type": "function", **{k: v for k, v in more.items() if v is not None}})
+        return _Call(id_, {"type": "function", **{k: v for k, v in more.items() if v is not None}}, part.get("id"))
 
     def _grow(self, call: _Call, part: Mapping[str, Any]) -> list[dict[str, Any]]:
         function = part.get("function")

@@ -7,13 +7,12 @@ holds for that address and model from then on.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.core.call_ids import CallIds
 from app.core.dialects.question import Dialect
 from app.core.messages import CARRIED, THINKING_FIELDS, sound_carried
 from app.core.models import ModelRow
@@ -22,8 +21,6 @@ Json = dict[str, Any]
 LIMITS = ("max_tokens", "max_completion_tokens")
 ESSENTIAL = frozenset({"model", "messages", "input", "tools", "stream", "system", "instructions"})
 THINKING = ("thinking", "redacted_thinking")
-NOT_SENT = re.compile(r"[^A-Za-z0-9_-]")
-ID_LENGTHS = (9, 12, 16, 24, 32, 40)
 MISSING = r"(?i)missing|must|passed back|required|expected"
 SHAPE = r"(?i)content|\bid\b|role|system|alternat|sequence|string|duplicate|nil|null|`text`"
 REASONING = r"(?i)signature|thinking|thought|encrypted|reasoning"
@@ -308,44 +305,17 @@ def _both(one: Any, other: Any) -> Any:
 # --- Ids of calls ----------------------------------------------------------------------------------------
 
 
-def mapped_id(pattern: str, id_: str) -> str:
-    """Return an id that the pattern takes, the same for the same one."""
-    if not pattern or re.fullmatch(pattern, id_):
-        return id_
-    hexadecimal = hashlib.sha256(id_.encode(errors="surrogatepass")).hexdigest()
-    candidates = [NOT_SENT.sub("_", id_)[:64], *(hexadecimal[:length] for length in ID_LENGTHS)]
-    return next((found for found in candidates if re.fullmatch(pattern, found)), id_)
-
-
 def _named_calls(row: ModelRow, messages: Sequence[Json]) -> list[Json]:
     if not row.ids:
         return list(messages)
-    ids = _Ids(row.ids)
+    ids = CallIds(row.ids)
     return [_with_ids(message, ids) for message in messages]
 
 
-def _with_ids(message: Json, ids: _Ids) -> Json:
+def _with_ids(message: Json, ids: CallIds) -> Json:
     if message["role"] == "tool":
         return {**message, "tool_call_id": ids.result(message["tool_call_id"])}
     return _with_calls(message, lambda _, call: {"id": ids.call(call["id"])})
-
-
-class _Ids:
-    """The ids of a list's calls, each mapped once; a result belongs to the latest call of its id."""
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-        self._seen: Counter[str] = Counter()
-        self._latest: dict[str, str] = {}
-
-    def call(self, id_: str) -> str:
-        times = self._seen[id_]
-        self._seen[id_] += 1
-        self._latest[id_] = mapped_id(self._pattern, id_ if not times else f"{id_}-{times}")
-        return self._latest[id_]
-
-    def result(self, id_: str) -> str:
-        return self._latest.get(id_) or mapped_id(self._pattern, id_)
 
 
 # --- Messages --------------------------------------------------------------------------------------------
@@ -353,7 +323,7 @@ class _Ids:
 
 def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learned) -> list[Json]:
     loop = _loop(messages)
-    ids = _Ids(row.ids)
+    ids = CallIds(row.ids)
     found: list[Json] = []
     for at, message in enumerate(messages):
         if not isinstance(message["content"], list):
@@ -369,7 +339,7 @@ def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learn
     return found
 
 
-def _with_block_id(block: Json, ids: _Ids) -> Json:
+def _with_block_id(block: Json, ids: CallIds) -> Json:
     match block["type"]:
         case "tool_use":
             return {**block, "id": ids.call(block["id"])}

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from app.core.dialects.question import Event, Json, Question
+from app.core.dialects.items import custom_call, custom_function
+from app.core.dialects.question import Event, Json, Question, function_name
 
 
 def question(body: Mapping[str, Any]) -> Question:
     """Read a request that was checked already."""
     options = {name: value for name, value in body.items() if name not in ("messages", "tools")}
-    return Question("chat", body, body["messages"], options, tuple(body.get("tools") or ()))
+    return Question("chat", body, body["messages"], options, tuple(map(_function, body.get("tools") or ())))
+
+
+def custom_names(body: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the client's custom tools."""
+    return frozenset(name for tool in body.get("tools") or () if "custom" in tool and (name := function_name(tool)))
+
+
+def _function(tool: Json) -> Json:
+    custom = tool.get("custom")
+    if not isinstance(custom, Mapping) or not isinstance(custom.get("name"), str):
+        return tool
+    form = custom.get("format")
+    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    definition = grammar.get("definition") if isinstance(grammar, Mapping) else None
+    return {"type": "function", "function": custom_function(custom["name"], custom.get("description"), definition)}
 
 
 class ChatWriter:
-    """Pass chunks on, without the parts of other dialects."""
+    """Pass chunks on, without the parts of other dialects. A custom tool's call is told once it has come whole."""
 
-    def __init__(self, created: int = 0, *, tells_usage: bool = True) -> None:
+    def __init__(self, created: int = 0, custom: Collection[str] = (), *, tells_usage: bool = True) -> None:
         self._created, self._tells_usage = created, tells_usage
+        self._custom, self._held = custom, dict[int, Json]()
         self._head: Json = {}
         self._said: Json = {}
         self._calls: dict[int, Json] = {}
@@ -28,7 +45,7 @@ class ChatWriter:
     def feed(self, chunk: Mapping[str, Any]) -> list[Event]:
         own = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
         self._head = {"created": self._created, **own}
-        choices = [_shown(choice) for choice in chunk.get("choices") or []]
+        choices = [self._shown(choice) for choice in chunk.get("choices") or []]
         for choice in choices:
             self._reason = choice.get("finish_reason") or self._reason
             self._add(choice["delta"])
@@ -56,7 +73,32 @@ class ChatWriter:
             call = {name: value for name, value in part.items() if name != "index"}
             known = self._calls.setdefault(part["index"], call)
             if known is not call:
-                known["function"]["arguments"] += (part.get("function") or {}).get("arguments") or ""
+                _grow(known, part)
+
+    def _shown(self, choice: Mapping[str, Any]) -> Json:
+        shown = _shown(choice)
+        calls = shown["delta"].pop("tool_calls", None) or []
+        passed = [part for part in calls if not self._holds(part)]
+        if choice.get("finish_reason") is not None:
+            passed += [custom_call(call, self._custom) for call in self._held.values()]
+            self._held.clear()
+        if passed:
+            shown["delta"]["tool_calls"] = passed
+        return shown
+
+    def _holds(self, part: Mapping[str, Any]) -> bool:
+        """Keep a part of a custom tool's call back. Return whether it is one."""
+        if (call := self._held.get(part["index"])) is not None:
+            _grow(call, part)
+        elif function_name(part) in self._custom:
+            self._held[part["index"]] = {**part, "function": dict(part["function"])}
+        else:
+            return False
+        return True
+
+
+def _grow(call: Json, part: Mapping[str, Any]) -> None:
+    call["function"]["arguments"] += (part.get("function") or {}).get("arguments") or ""
 
 
 def _shown(choice: Mapping[str, Any]) -> Json:

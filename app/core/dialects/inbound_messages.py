@@ -186,7 +186,7 @@ class MessagesWriter:
         return [("content_block_stop", _at("content_block_stop", len(self._blocks) - 1))]
 
     def _text(self, text: str) -> list[Event]:
-        events = [] if self._open == "text" else self._start("text", {"type": "text", "text": ""})
+        events = [] if self._open == "text" else self._start("text", _text_block())
         self._blocks[-1]["text"] += text
         return [*events, self._delta({"type": "text_delta", "text": text})]
 
@@ -204,16 +204,24 @@ class MessagesWriter:
     def _native(self, event: Mapping[str, Any]) -> list[Event]:
         """Pass on an event of the upstream Messages API with its index in this answer."""
         kind = event["type"]
+        if kind == "content_block_start" and event["content_block"]["type"] == "text":
+            citations = event["content_block"].get("citations")  # its text begins it
+            return [*self._close(), *(self._start("text", _text_block(citations)) if citations else [])]
         if kind == "content_block_start":
             return self._start("native", dict(event["content_block"]))
         if kind == "content_block_stop":
             return self._close()
+        delta = dict(event["delta"])
+        begun = self._start("text", _text_block()) if delta["type"] == "citations_delta" and not self._open else []
         if not self._blocks or self._open is None:
             return []
-        delta = dict(event["delta"])
         self._arguments += delta.get("partial_json") or ""
         grow(self._blocks[-1], delta)
-        return [self._delta(delta)]
+        return [*begun, self._delta(delta)]
+
+
+def _text_block(citations: Any = None) -> Json:
+    return {"type": "text", "text": "", **({"citations": citations} if citations else {})}
 
 
 def grow(block: Json, delta: Mapping[str, Any]) -> None:

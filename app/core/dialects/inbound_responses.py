@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from app.core.dialects.items import COMPACTION, TRIGGER, call_item, messages_of, unwrapped
+from app.core.dialects.items import COMPACTION, TRIGGER, call_item, custom_function, messages_of, unwrapped
 from app.core.dialects.question import Event, Json, Question
 from app.errors import FieldError, Invalid
 
@@ -15,12 +15,6 @@ ECHOED = (
     "instructions", "max_output_tokens", "metadata", "previous_response_id", "reasoning", "temperature", "text",
     "top_p", "truncation", "user", "store",
 )  # fmt: skip
-CUSTOM_PARAMETERS: Json = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-    "additionalProperties": False,
-}
 
 
 def question(body: Mapping[str, Any]) -> Question:
@@ -82,15 +76,12 @@ def namespaces(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _function(tool: Mapping[str, Any]) -> Json:
-    function = {"name": tool["name"], "description": tool.get("description"), "parameters": tool.get("parameters")}
     if tool["type"] == "custom":
         form = tool.get("format")
         grammar = form.get("definition") if isinstance(form, Mapping) else None
-        told = [str(tool.get("description") or ""), f"The input follows this grammar:\n{grammar}" if grammar else None]
-        function |= {"description": "\n\n".join(filter(None, told)) or None, "parameters": CUSTOM_PARAMETERS}
-    elif tool.get("strict") is not None:
-        function["strict"] = tool["strict"]
-    return {"type": "function", "function": {name: value for name, value in function.items() if value is not None}}
+        return {"type": "function", "function": custom_function(tool["name"], tool.get("description"), grammar)}
+    names = ("name", "description", "parameters", "strict")
+    return {"type": "function", "function": {name: tool[name] for name in names if tool.get(name) is not None}}
 
 
 def _options(body: Mapping[str, Any]) -> Json:

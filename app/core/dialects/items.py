@@ -11,8 +11,9 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from app.core.canonical import dumps
 from app.core.dialects.question import Json
+from app.core.messages import function_of, wrapped
+from app.core.parts import chat_parts
 from app.errors import FieldError, Invalid
 
 ROLES = ("user", "system", "developer")
@@ -126,11 +127,6 @@ class _Reading:
         self._parts, self._waiting, self._calls = [], [], []
 
 
-def wrapped(text: Any) -> str:
-    """Return a custom tool's input as a function's arguments."""
-    return dumps({"input": text if isinstance(text, str) else ""})
-
-
 def unwrapped(arguments: str) -> str:
     """Return a function's arguments as a custom tool's input; other arguments are returned unchanged."""
     try:
@@ -139,6 +135,38 @@ def unwrapped(arguments: str) -> str:
         return arguments
     text = found.get("input") if isinstance(found, dict) else None
     return text if isinstance(text, str) else arguments
+
+
+CUSTOM_PARAMETERS: Json = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+
+def custom_function(name: str, description: Any, grammar: Any) -> Json:
+    """Return a custom tool as a function."""
+    told = [str(description or ""), f"The input follows this grammar:\n{grammar}" if grammar else ""]
+    function = {"name": name, "description": "\n\n".join(filter(None, told)) or None, "parameters": CUSTOM_PARAMETERS}
+    return {n: value for n, value in function.items() if value is not None}
+
+
+def custom_call(call: Mapping[str, Any], custom: Collection[str]) -> Json:
+    """Return a call as Chat Completions has it, if it is of a custom tool."""
+    function = call.get("function") or {}
+    if function.get("name") not in custom:
+        return dict(call)
+    more = {name: value for name, value in call.items() if name != "function"}
+    called = {"name": function["name"], "input": unwrapped(function.get("arguments") or "")}
+    return {**more, "type": "custom", "custom": called}
+
+
+def function_call(call: Mapping[str, Any]) -> Json:
+    """Return a call with its function in place, whichever form it has."""
+    function = function_of(dict(call))
+    called = {name: function.get(name) for name in ("name", "arguments")}
+    return {**{n: v for n, v in call.items() if n not in ("custom", *called)}, "type": "function", "function": called}
 
 
 def parts_of(content: Any) -> list[Json]:
@@ -207,20 +235,25 @@ def call_item(call: Mapping[str, Any], custom: Collection[str]) -> Json:
 def _input(content: Any) -> Any:
     if not isinstance(content, list):
         return content or ""
-    return [found for part in content for found in _input_part(part)]
+    return [_input_part(found) for part in content for found in _chat_parts(part)]
 
 
-def _input_part(part: Mapping[str, Any]) -> list[Json]:
+def _chat_parts(part: Mapping[str, Any]) -> list[Json]:
+    return [dict(part)] if part["type"] == "input_audio" else chat_parts(part)
+
+
+def _input_part(part: Mapping[str, Any]) -> Json:
     match part["type"]:
-        case "text":
-            return [{"type": "input_text", "text": part["text"]}]
         case "image_url":
-            given = part.get("image_url")
-            image = given if isinstance(given, Mapping) else {"url": given}
-            return [{"type": "input_image", "image_url": image.get("url"), "detail": image.get("detail") or "auto"}]
-        case "file" if isinstance(part.get("file"), Mapping):
-            return [{"type": "input_file", **part["file"]}]
-    return [dict(part)] if part["type"].startswith("input_") else []
+            image = part["image_url"]
+            return {"type": "input_image", "image_url": image["url"], "detail": image.get("detail") or "auto"}
+        case "file":
+            return {"type": "input_file", **part["file"]}
+        case "refusal":
+            return {"type": "input_text", "text": part["refusal"]}
+        case "text":
+            return {"type": "input_text", "text": part["text"]}
+    return dict(part)
 
 
 def _output(content: Any) -> Any:

@@ -96,6 +96,6 @@ def function_name(tool: object) -> str | None:
     """Return the name of a tool in any dialect's form."""
     if not isinstance(tool, Mapping):
         return None
-    function = tool.get("function")
+    function = tool.get("function") or tool.get("custom")
     name = (function if isinstance(function, Mapping) else tool).get("name")
     return name if isinstance(name, str) else None

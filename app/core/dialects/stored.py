@@ -14,8 +14,9 @@ from typing import Any, Literal
 from app.core.canonical import dumps
 from app.core.dialects.carried import bare
 from app.core.dialects.inbound_messages import arguments_of
+from app.core.dialects.items import function_call
 from app.core.dialects.question import Dialect, Json
-from app.core.messages import CARRIED
+from app.core.messages import CARRIED, function_of
 
 
 @dataclass
@@ -53,10 +54,10 @@ def message(
 
 
 def _blocks(parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]], earlier: str | None) -> list[Json]:
-    by_id = {call["id"]: call["function"] for call in calls}
+    by_id = {call["id"]: function_of(dict(call)) for call in calls}
     blocks: list[Json] = [{"type": "text", "text": earlier}] if earlier and earlier.strip() else []
     for part in parts:
-        if part.kind == "native":
+        if part.kind == "native" and (earlier is not None or part.native.get("type") != "text"):
             blocks.append(part.native)
         elif part.kind == "call" and part.text in by_id:
             function = by_id[part.text]
@@ -87,8 +88,8 @@ def chunks(message: Mapping[str, Any], head: Mapping[str, Any]) -> list[Json]:
     """Return a stored answer roughly as the chunks that it came in."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
-    is_plain = all(part.get("type") == "text" for part in parts)
-    calls: list[Json] = [{"index": i, **call} for i, call in enumerate(message.get("tool_calls") or [])]
+    is_plain = all(part.get("type") == "text" and not part.get("citations") for part in parts)
+    calls: list[Json] = [{"index": i, **function_call(call)} for i, call in enumerate(message.get("tool_calls") or [])]
     if is_plain:
         texts = {"content": "\n".join(part["text"] for part in parts)} if parts else {}
         said = {name: value for name, value in message.items() if name not in ("id", "client_id", CARRIED)}
@@ -107,6 +108,10 @@ def _chunk(head: Mapping[str, Any], delta: Json) -> Json:
 def _deltas(part: Mapping[str, Any], calls: list[Json]) -> list[Json]:
     """Return the deltas of one content part. A call follows the items that preceded it."""
     match part.get("type"):
+        case "text" if part.get("citations"):
+            start = {"type": "content_block_start", "content_block": {**part, "text": ""}}
+            stop = {"dialect": "messages", "event": {"type": "content_block_stop"}, "part": part}
+            return [{"native": {"dialect": "messages", "event": start}}, {"content": part["text"]}, {"native": stop}]
         case "text":
             return [{"content": part["text"]}]
         case "refusal" if isinstance(part.get("refusal"), str):

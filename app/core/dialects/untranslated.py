@@ -9,9 +9,10 @@ names what was dropped.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from app.core.dialects.question import Dialect, Question
+from app.core.parts import is_quoted
 from app.errors import FieldError, Invalid
 
 TRANSLATED: Mapping[Dialect, Collection[str]] = {
@@ -105,6 +106,24 @@ def check(question: Question, upstream: Dialect) -> list[str]:
     if wrong:
         raise Invalid(errors=wrong)
     return sorted(name for name in given if _NAME.fullmatch(name))[:DROPPED_MAX]
+
+
+def quoted(question: Question, upstream: Dialect) -> list[str]:
+    """Return the types of content parts that the API reads only by their names."""
+    if question.dialect == upstream:
+        return []
+    contents = [message.get("content") for message in question.messages if isinstance(message, Mapping)]
+    return sorted({kind for content in contents for kind in _quoted_in(content, upstream)})[:DROPPED_MAX]
+
+
+def _quoted_in(content: object, upstream: Dialect) -> Iterator[str]:
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, Mapping) or not isinstance(kind := part.get("type"), str):
+            continue
+        if kind == "tool_result":
+            yield from _quoted_in(part.get("content"), upstream)
+        elif kind != "tool_use" and _NAME.fullmatch(kind) and is_quoted(part, upstream):
+            yield kind
 
 
 DROPPED_MAX = 20

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from app.core.dialects.items import CUSTOM
+from app.core.dialects.inbound_chat import custom_names
+from app.core.dialects.items import CUSTOM, custom_call, function_call
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest
-
-UNREADABLE = frozenset({"reasoning", "thinking", "redacted_thinking", "compaction"})
-HOSTED = frozenset({"tool_use_id", "input"})
-"""What marks a hosted tool's call or result."""
+from app.core.parts import as_chat
 
 
 def tools(question: Question) -> list[Json]:
-    return list(question.tools)
+    return list(question.body.get("tools") or ()) if question.dialect == "chat" else list(question.tools)
 
 
 def request(question: Question, shown: ShownToClient) -> Json:
@@ -23,108 +21,68 @@ def request(question: Question, shown: ShownToClient) -> Json:
     withheld = {} if shown.calls_tools else {"tool_choice": "none"}
     offered = {"tools": shown.tools, **withheld} if shown.tools else {}
     options = question.options if shown.tools else _without_tools(question.options)
-    return {**options, **usage, "messages": chat_messages(shown.messages), **offered}
+    return {**options, **usage, "messages": chat_messages(shown.messages, _customs(question)), **offered}
 
 
 def _without_tools(options: Mapping[str, Any]) -> Json:
     return {name: value for name, value in options.items() if name not in ("tool_choice", "parallel_tool_calls")}
 
 
-def chat_messages(messages: Sequence[Json]) -> list[Json]:
-    """Return the messages with every part in Chat Completions' form.
-
-    Tool results are text there, so their other parts follow as a user message after the last result of the calls.
-    """
-    found: list[Json] = []
-    beside: list[Json] = []
-    for message in map(_unmarked, messages):
-        if message["role"] != "tool" and beside:
-            found.append({"role": "user", "content": beside})
-            beside = []
-        content = message.get("content")
-        if not isinstance(content, list):
-            found.append(message)
-            continue
-        parts = [part for sent in content for part in _part(sent)]
-        if message["role"] == "tool":
-            beside += [part for part in parts if part["type"] != "text"]
-            parts = [part for part in parts if part["type"] == "text"]
-        found.append({**message, "content": parts or (None if message.get("tool_calls") else "")})
-    return [*found, {"role": "user", "content": beside}] if beside else found
+def _customs(question: Question) -> Collection[str]:
+    return custom_names(question.body) if question.dialect == "chat" else ()
 
 
-def _unmarked(message: Json) -> Json:
-    """Return a message without the marks of custom tools, which no API knows."""
+def chat_messages(messages: Sequence[Json], custom: Collection[str] = ()) -> list[Json]:
+    """Return the messages with every part in Chat Completions' form. ``custom``: names of custom tools."""
+    return [_called(message, custom) for message in as_chat(messages)]
+
+
+def _called(message: Json, custom: Collection[str]) -> Json:
+    """Return a message with its calls as the API has them, without marks that no API knows."""
     if calls := message.get("tool_calls"):
-        return {**message, "tool_calls": [{n: value for n, value in call.items() if n != CUSTOM} for call in calls]}
+        bare = [{n: value for n, value in call.items() if n != CUSTOM} for call in calls]
+        return {**message, "tool_calls": [custom_call(call, custom) for call in bare]}
     return {n: value for n, value in message.items() if n != CUSTOM} if CUSTOM in message else message
 
 
-def _part(part: Json) -> list[Json]:
-    """Convert a content part; empty if no Chat Completions API reads it."""
-    match part["type"]:
-        case "text":
-            return [{"type": "text", "text": part["text"]}] if part["text"] else []
-        case "image":
-            return _image(_source(part))
-        case "document":
-            return _document(part)
-        case "search_result":
-            return _search_result(part)
-    return [] if part["type"] in UNREADABLE or set(part) & HOSTED else [part]
-
-
-def _source(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    source = part.get("source")
-    return source if isinstance(source, Mapping) else {}
-
-
-def _image(source: Mapping[str, Any]) -> list[Json]:
-    url = source.get("url") or f"data:{source.get('media_type')};base64,{source.get('data')}"
-    return [{"type": "image_url", "image_url": {"url": url}}] if source.get("type") in ("base64", "url") else []
-
-
-def _document(part: Mapping[str, Any]) -> list[Json]:
-    source = _source(part)
-    title = str(part.get("title") or "document")
-    match source.get("type"):
-        case "text":
-            return [{"type": "text", "text": f"{title}\n{source.get('data', '')}"}]
-        case "base64":
-            data = f"data:{source.get('media_type')};base64,{source.get('data')}"
-            return [{"type": "file", "file": {"filename": title, "file_data": data}}]
-        case "content" if isinstance(source.get("content"), list):
-            texts = [inner for inner in source["content"] if isinstance(inner, dict) and inner.get("type") == "text"]
-            return [{"type": "text", "text": str(inner.get("text") or "")} for inner in texts]
-        case "url":
-            return [{"type": "text", "text": f"[{title}: {source.get('url')}]"}]
-    return []
-
-
-def _search_result(part: Mapping[str, Any]) -> list[Json]:
-    content = part.get("content")
-    blocks = content if isinstance(content, list) else []
-    texts = [block["text"] for block in blocks if isinstance(block, Mapping) and isinstance(block.get("text"), str)]
-    return [{"type": "text", "text": "\n".join([f"{part.get('title', '')} ({part.get('source', '')})", *texts])}]
-
-
 class ChatReader:
-    """Its chunks are the neutral ones, but that ``native`` means nothing in them."""
+    """Its chunks are the neutral ones, but that ``native`` means nothing in them.
+
+    A custom tool's call is read as a function's, once it has come whole: its input is a text.
+    """
+
+    def __init__(self) -> None:
+        self._custom: list[Json] = []
 
     def feed(self, event: Mapping[str, Any]) -> list[Json]:
         choices = event.get("choices")
-        if not isinstance(choices, list) or not any(_says_native(choice) for choice in choices):
+        if not isinstance(choices, list):
             return [dict(event)]
-        return [{**event, "choices": [_without_native(c) if _says_native(c) else c for c in choices]}]
+        return [{**event, "choices": [self._read(choice) for choice in choices]}]
 
+    def _read(self, choice: Any) -> Any:
+        delta = choice.get("delta") if isinstance(choice, Mapping) else None
+        if not isinstance(delta, Mapping):
+            return choice
+        calls = delta.get("tool_calls")
+        plain = [part for part in calls if not self._takes(part)] if isinstance(calls, list) else calls
+        if choice.get("finish_reason") and self._custom:
+            plain, self._custom = [*(plain or []), *map(function_call, self._custom)], []
+        told = {name: value for name, value in delta.items() if name != "native"}
+        return {**choice, "delta": {**told, **({"tool_calls": plain} if "tool_calls" in delta or plain else {})}}
 
-def _says_native(choice: Any) -> bool:
-    delta = choice.get("delta") if isinstance(choice, Mapping) else None
-    return isinstance(delta, Mapping) and "native" in delta
-
-
-def _without_native(choice: Mapping[str, Any]) -> Json:
-    return {**choice, "delta": {name: value for name, value in choice["delta"].items() if name != "native"}}
+    def _takes(self, part: Any) -> bool:
+        """Keep a part of a custom tool's call back. Return whether it is one."""
+        custom = part.get("custom") if isinstance(part, Mapping) else None
+        if not isinstance(custom, Mapping):
+            return False
+        last = next((call for call in reversed(self._custom) if call.get("index") == part.get("index")), None)
+        if last is None or (part.get("id") and part["id"] != last.get("id") and custom.get("name")):
+            last = {**part, "custom": {"name": "", "input": ""}}
+            self._custom.append(last)
+        for name in ("name", "input"):
+            last["custom"][name] += custom.get(name) or ""
+        return True
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:

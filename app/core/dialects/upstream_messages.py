@@ -28,8 +28,6 @@ REASONS = {
     "refusal": "content_filter",
 }
 CHOICES = {"auto": "auto", "required": "any", "none": "none"}
-OWN_BLOCKS = ("text", "tool_use")
-"""Blocks that have a place in the neutral form; any other is native."""
 
 
 def tools(question: Question) -> list[Json]:
@@ -179,7 +177,8 @@ class MessagesReader:
         self._block, self._input = dict(event["content_block"]), ""
         match self._block["type"]:
             case "text":
-                return [self._chunk({"content": self._block["text"]})] if self._block.get("text") else []
+                said = [self._chunk({"content": self._block["text"]})] if self._block.get("text") else []
+                return [self._native(event), *said]
             case "tool_use":
                 function = {"name": self._block["name"], "arguments": ""}
                 call = {"index": self._calls, "id": self._block["id"], "type": "function", "function": function}
@@ -201,11 +200,11 @@ class MessagesReader:
     def _stop(self, event: Mapping[str, Any]) -> list[Json]:
         kind = self._block.get("type")
         if kind == "tool_use":
-            empty = [] if self._input else [self._chunk({"tool_calls": [_no_arguments(self._calls)]})]
+            whole = {"index": self._calls, "function": {"arguments": dumps(self._block.get("input") or {})}}
             self._calls += 1
-            return empty
-        if kind in OWN_BLOCKS:
-            return []
+            return [] if self._input else [self._chunk({"tool_calls": [whole]})]
+        if kind == "text":
+            return [self._native(event, part=self._block if self._block.get("citations") else None)]
         if self._input:
             self._block["input"] = arguments_of(self._input)
         return [self._native(event, part=self._block)]
@@ -227,10 +226,6 @@ class MessagesReader:
         return [last, {**self._head, "choices": [], "usage": chat_usage(self._usage)}]
 
 
-def _no_arguments(index: int) -> Json:
-    return {"index": index, "function": {"arguments": "{}"}}
-
-
 def chat_usage(usage: Mapping[str, Any]) -> Json:
     """Convert usage from Messages to Chat Completions, where cached tokens are part of the input."""
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
@@ -247,12 +242,7 @@ def events(whole: Mapping[str, Any]) -> list[Json]:
     """Return the events of an answer in one piece."""
     found: list[Json] = [{"type": "message_start", "message": whole}]
     for block in whole["content"]:
-        called = dumps(block["input"]) if block["type"] == "tool_use" else None
-        found.append({"type": "content_block_start", "content_block": block})
-        if called is not None:
-            delta = {"type": "input_json_delta", "partial_json": called}
-            found.append({"type": "content_block_delta", "delta": delta})
-        found.append({"type": "content_block_stop"})
+        found += [{"type": "content_block_start", "content_block": block}, {"type": "content_block_stop"}]
     end = {name: whole.get(name) for name in ("stop_reason", "stop_sequence")}
     return [*found, {"type": "message_delta", "delta": end, "usage": whole.get("usage")}]
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.core.dialects.inbound_responses import custom_names
-from app.core.dialects.items import items_of, wrapped
+from app.core.dialects.items import items_of
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest, function_name
+from app.core.messages import wrapped
 
 MOVED = frozenset({"input", "instructions", "tools", "previous_response_id", "conversation", "context_management"})
 ENCRYPTED = "reasoning.encrypted_content"

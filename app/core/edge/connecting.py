@@ -18,6 +18,7 @@ Client = Literal["claude-code", "codex", "cursor", "cline", "opencode"]
 
 KEY_VARIABLE = "QUIRE_API_KEY"
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
+CLAUDE_EVENTS = (*EVENTS, "PostToolUseFailure")
 HOOK_SECONDS = 10
 BEGIN, END = "# quire: begin", "# quire: end"
 
@@ -63,7 +64,7 @@ def files(client: Client, target: Target) -> tuple[ConfigFile, ...]:
     """Return what connects a client: its hooks, where it has them, and Quire's MCP server."""
     match client:
         case "claude-code":
-            hooks = {"hooks": {name: [{"hooks": [_claude_hook(name, target)]}] for name in EVENTS}}
+            hooks = {"hooks": {name: [{"hooks": [_claude_hook(name, target)]}] for name in CLAUDE_EVENTS}}
             return JsonFile(".claude/settings.json", hooks), JsonFile(".claude.json", _mcp(target))
         case "codex":
             hooks = {"hooks": {name: [{"hooks": [_command_hook("codex", target)]}] for name in EVENTS}}

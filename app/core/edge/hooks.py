@@ -38,6 +38,7 @@ HEAD_TOKENS_MAX = 2000
 HEAD_BUDGETS = (16_000, 8_000, 4_000, 2_000)
 """Budgets of the windows whose head can be the answer; the first that has one is taken. A head takes a tenth."""
 QUERY_CHARACTERS_MAX = 10_000
+FAILED = "Error: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def plan(event: Event) -> HookPlan:
     match event.name:
         case "UserPromptSubmit":
             return _of_prompt(event)
-        case "PostToolUse":
+        case "PostToolUse" | "PostToolUseFailure":
             return _of_tool(event)
         case "Stop":
             return _of_stop(event)
@@ -107,20 +108,30 @@ def _of_stop(event: Event) -> HookPlan:
 def _of_tool(event: Event) -> HookPlan:
     """Plan to store a call with its result, so that neither is ever there alone."""
     name = _name(event, "tool_name")
-    if "tool_response" not in event.data:
-        raise Invalid(errors=[{"loc": ["body", "tool_response"], "msg": "is required"}])
+    member = "error" if event.name == "PostToolUseFailure" else "tool_response"
+    if member not in event.data:
+        raise Invalid(errors=[{"loc": ["body", member], "msg": "is required"}])
     if name.startswith(OWN_TOOLS):
         return HookPlan()
-    given, result = event.data.get("tool_input"), _result(event.data["tool_response"])
+    given, result = event.data.get("tool_input"), _result(event.data[member])
+    if member == "error":
+        result = f"{FAILED}{result}"
     arguments = dumps(given if isinstance(given, dict) else {} if given is None else {"input": given})
-    content = [name, arguments, event.data["tool_response"]]
+    content = [name, arguments, event.data[member]]
     call_id = _name(event, "tool_use_id") if "tool_use_id" in event.data else f"call_{_digest(content)}"
     call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
     pair: list[dict[str, Any]] = [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "assistant", "content": _by(event), "tool_calls": [call]},
         {"role": "tool", "tool_call_id": call_id, "content": result},
     ]
     return _storing(event, pair, content)
+
+
+def _by(event: Event) -> str | None:
+    """Return a mark for a call of a sub-agent."""
+    names = (event.data.get(name) for name in ("agent_type", "subagent_type", "agent_id"))
+    name = next((name for name in names if isinstance(name, str) and name.strip()), None)
+    return f"[sub-agent: {name[:NAME_MAX]}]" if name is not None else None
 
 
 def _storing(

@@ -2,7 +2,7 @@
 
 Most read one conversation: Redis agent-memory-server's working memory, the messages of a Letta agent or a Zep thread,
 and a LangGraph checkpoint whose state has ``messages``. Everything that is not part of a conversation is skipped. Those
-of MEMORIES read a user's memories, which belong to no conversation.
+of TRANSCRIPTS read files that name their conversations; those of MEMORIES a user's memories, which belong to none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.core.canonical import dumps
-from app.core.times import SAID_FIRST, said_at, time_text
+from app.core.edge.transcripts import Transcript, chatgpt, claude_ai, claude_code, client_id, codex, messages, time_of
+from app.core.messages import NAME_MAX, NOT_IN_IDS
+from app.core.times import CLOCKS_DIFFER, SAID_FIRST, said_at, time_text
 
 Json = dict[str, Any]
 Found = Iterator[tuple[Json, str | None]]
@@ -62,6 +64,17 @@ def looks_like(content: bytes) -> str:
     return "is a single JSON value"
 
 
+def parsed(content: bytes) -> Any:
+    """Return a file's JSON; of JSON lines their list. Raises ValueError or RecursionError."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        found = [json.loads(line) for line in content.splitlines() if line.strip()]
+        if len(found) < 2:
+            raise
+        return found
+
+
 def _lines_or_text(begun: bytes) -> str:
     first = begun.split(b"\n", 1)[0]
     try:
@@ -77,17 +90,43 @@ def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterat
     """Yield the lines of a conversation. Raises ValueError if the JSON is not of the source's shape."""
     yield dumps({"type": "header", "format": "quire", "version": 1, "conversation_id": conversation_id})
     yield dumps({"type": "conversation", "id": conversation_id, "user_id": user_id})
-    messages = list(_shaped(SOURCES[source](value), "messages"))
+    found = list(_shaped(SOURCES[source](value), "messages"))
     newest = SAID_FIRST
-    for seq, (message, time) in enumerate(messages, 1):
+    for seq, (message, time) in enumerate(found, 1):
         dated = {"created_at": time} if time else {}
         said_time = _said_at(time, newest)
-        newest = said_time or newest
-        dated_message = {**message, "said_at": time_text(said_time)} if said_time else message
+        newest = max(said_time or newest, newest)
+        dated_message = {**message, "said_at": said_time.isoformat()} if said_time else message
         yield dumps(
             {"type": "message", "conversation_id": conversation_id, "seq": seq, **dated, "message": dated_message}
         )
     yield dumps({"type": "end", "conversation_id": conversation_id})
+
+
+def transcript_lines(source: str, value: Any, user_id: str, conversation_id: str | None = None) -> Iterator[str]:
+    """Yield the lines of a file's conversations. Raises ValueError if the JSON is not of the source's shape.
+
+    ``conversation_id``: the id of the only one, instead of its own.
+    """
+    yield dumps({"type": "header", "format": "quire", "version": 1, "user_id": user_id})
+    for number, found in enumerate(_shaped(TRANSCRIPTS[source](value), "conversations")):
+        name = conversation_id or found.id
+        if name is None or (conversation_id is not None and number):
+            needs = "names no conversation; choose its id" if name is None else "has several; leave out the id"
+            raise ValueError(f"the file {needs} with --conversation")
+        yield from _conversation_lines(name, user_id, found)
+
+
+def _conversation_lines(name: str, user_id: str, found: Transcript) -> Iterator[str]:
+    titled = {"title": found.title} if found.title else {}
+    yield dumps({"type": "conversation", "id": name, "user_id": user_id, **titled})
+    newest = SAID_FIRST
+    for seq, (message, time) in enumerate(_shaped(iter(found.messages), "messages"), 1):
+        said_time = _said_at(time, newest)
+        newest = max(said_time or newest, newest)
+        dated = {"said_at": said_time.isoformat()} if said_time else {}
+        yield dumps({"type": "message", "conversation_id": name, "seq": seq, "message": {**message, **dated}})
+    yield dumps({"type": "end", "conversation_id": name})
 
 
 def memory_lines(source: str, value: Any, user_id: str) -> Iterator[str]:
@@ -144,22 +183,23 @@ def _zoned(value: Any) -> str | None:
 def redis(value: Any) -> Found:
     for message in _messages(value):
         plain = _plain(message.get("role"), message.get("content"), message)
-        yield {**plain, **_client(message.get("id"))}, _time(message.get("created_at"))
+        yield {**plain, **client_id(message.get("id"))}, time_of(message.get("created_at"))
 
 
 def zep(value: Any) -> Found:
     for message in _messages(value):
         role = message.get("role_type") or message.get("role")
         plain = _plain(role, message.get("content"), message)
-        name = message.get("name") or (message.get("role") if message.get("role_type") else None)
-        named = {"name": name} if isinstance(name, str) and name.strip() and name not in _KNOWN else {}
-        yield {**plain, **named, **_client(message.get("uuid"))}, _time(message.get("created_at"))
+        name = str(message.get("name") or (message.get("role") if message.get("role_type") else None) or "")
+        is_name = name.strip() and name not in _KNOWN and not NOT_IN_IDS.search(name)
+        named = {"name": name[:NAME_MAX]} if is_name else {}
+        yield {**plain, **named, **client_id(message.get("uuid"))}, time_of(message.get("created_at"))
 
 
 def letta(value: Any) -> Found:
     """Yield the messages of a Letta agent. Reasoning is skipped; a tool's return answers the call with its id."""
     for message in _messages(value):
-        kind, time = message.get("message_type"), _time(message.get("date"))
+        kind, time = message.get("message_type"), time_of(message.get("date"))
         match kind:
             case "user_message" | "assistant_message" | "system_message":
                 yield _plain(str(kind).removesuffix("_message"), message.get("content"), message), time
@@ -190,15 +230,23 @@ def langgraph(value: Any) -> Found:
         if role == "tool":
             yield {"role": "tool", "tool_call_id": fields["tool_call_id"], "content": _content(fields["content"])}, None
             continue
-        calls = [(c["id"], c["name"], dumps(c.get("args") or {})) for c in fields.get("tool_calls") or []]
+        calls = [(c.get("id"), c["name"], dumps(c.get("args") or {})) for c in fields.get("tool_calls") or []]
         if calls:
             yield _calling(calls, _content(fields.get("content")) or None), None
         else:
-            yield {**_plain(role, fields.get("content"), fields), **_client(fields.get("id"))}, None
+            yield {**_plain(role, fields.get("content"), fields), **client_id(fields.get("id"))}, None
 
 
 SOURCES: Mapping[str, Callable[[Any], Found]] = {"redis": redis, "letta": letta, "zep": zep, "langgraph": langgraph}
+TRANSCRIPTS: Mapping[str, Callable[[Any], Iterator[Transcript]]] = {
+    "chatgpt": chatgpt,
+    "claude-ai": claude_ai,
+    "claude-code": claude_code,
+    "codex": codex,
+    "messages": messages,
+}
 MEMORIES: Mapping[str, Callable[[Any], Iterator[Json]]] = {"mem0": mem0}
+NAMES = sorted((*SOURCES, *TRANSCRIPTS, *MEMORIES))
 
 
 def _messages(value: Any) -> Iterable[Json]:
@@ -231,26 +279,17 @@ def _content(content: Any) -> Any:
     return dumps(content)
 
 
-def _calling(calls: Sequence[tuple[str, str, str]], content: Any = None) -> Json:
+def _calling(calls: Sequence[tuple[str | None, str, str]], content: Any = None) -> Json:
     tool_calls = [
         {"id": i, "type": "function", "function": {"name": name, "arguments": text}} for i, name, text in calls
     ]
     return {"role": "assistant", "content": content, "tool_calls": tool_calls}
 
 
-def _client(name: Any) -> Json:
-    return {"client_id": name} if isinstance(name, str) and 0 < len(name) <= 128 else {}
-
-
 def _said_at(time: str | None, newest: datetime) -> datetime | None:
-    """Return when a message was said; None if unknown, or earlier than the message before."""
+    """Return when a message was said; None if unknown, or earlier than the one before by more than clocks differ."""
     try:
         parsed = said_at(time)
     except ValueError:
         return None
-    return parsed if parsed >= newest else None
-
-
-def _time(value: Any) -> str | None:
-    """Return a time only if it has a zone."""
-    return value if isinstance(value, str) and value[10:11] == "T" and value[-1:] in ("Z", "0") else None
+    return parsed if parsed >= newest - CLOCKS_DIFFER or newest == SAID_FIRST else None

@@ -17,11 +17,11 @@ from app.core.history.ingest import Placement, form_tokens, unmatched_results, w
 from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
 from app.core.history.sync import INNER, link
 from app.core.kept import keep
-from app.core.messages import FRAME_TOKENS
+from app.core.messages import FRAME_TOKENS, NO_ID
 from app.core.model import UNMATCHED, Totals, WindowWarning
 from app.core.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
 from app.core.scope import owner_of
-from app.core.times import dated
+from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
 
 SUMMARY_STEP = 5
@@ -162,6 +162,7 @@ def _row(
         digest=INNER if arrival.is_inner else one.digest,
         chain=chain,
         said_at=draft.said_at,
+        said_offset=offset_of(draft.said_at),
     )
 
 
@@ -183,9 +184,11 @@ def _stored_body(one: Prepared) -> dict[str, Any]:
     if not references:
         return original
     if one.placement.draft.role == "tool":
-        return {**original, "content": references[original["tool_call_id"]]}
+        return {**original, "content": references[original.get("tool_call_id") or NO_ID]}
     blocks = [
-        {**block, "content": references[block["tool_use_id"]]} if block.get("tool_use_id") in references else block
+        {**block, "content": references[id_]}
+        if block["type"] == "tool_result" and (id_ := block.get("tool_use_id") or NO_ID) in references
+        else block
         for block in original["content"]
     ]
     return {**original, "content": blocks}
@@ -211,7 +214,7 @@ def _after(
         asked_from=goes_on or (found[0].placement.seq if basis.origin == "proxy question" else None),
         refused=before.refused and basis.origin == "proxy recall",
         answered=before.answered or (chain if basis.origin == "proxy answer" else None),
-        said_at=next((time for time in _times(reversed(found)) if time is not None), before.said_at),
+        said_at=max((time for time in (before.said_at, *_times(found)) if time is not None), default=None),
     )
     if before.title is None and not before.end.user_seq and basis.origin != "import":
         after = replace(after, title=_asked_first(found))

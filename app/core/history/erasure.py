@@ -15,7 +15,7 @@ from typing import Any
 
 from app.core import wording
 from app.core.canonical import dumps
-from app.core.messages import SENT_FIELDS, THINKING_PARTS
+from app.core.messages import SENT_FIELDS, THINKING_PARTS, function_of
 from app.core.model import Language
 
 ERASED = wording.ERASED.en
@@ -116,8 +116,8 @@ def _blocks(content: Sequence[Mapping[str, Any]], mark_text: str, kept_names: Co
 
 
 def _call(call: Mapping[str, Any], kept_names: Collection[str]) -> dict[str, Any]:
-    name = _name(call.get("function", call)["name"], kept_names)
-    return {"id": call["id"], "type": "function", "function": {"name": name, "arguments": "{}"}}
+    name = _name(function_of(dict(call))["name"], kept_names)
+    return {"id": call.get("id"), "type": "function", "function": {"name": name, "arguments": "{}"}}
 
 
 def _name(name: str, kept_names: Collection[str]) -> str:

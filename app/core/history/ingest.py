@@ -21,12 +21,14 @@ from typing import Any
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
-from app.core.messages import CARRIED, THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
+from app.core.messages import CARRIED, NO_ID, THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
 from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
+LATE_MAX = 30
+"""Messages after which a call that the conversation went on without can no longer be answered."""
 OPEN_ARGUMENTS_MAX = 4_000
 """Characters of a call's arguments that are kept for its archive while the call is open."""
 
@@ -53,33 +55,54 @@ class Placement:
     def opens_page(self) -> bool:
         return self.user_seq == self.seq
 
+    @property
+    def is_late(self) -> bool:
+        """Return whether it answers a call that the conversation went on without."""
+        return any(answer.call.is_left for answer in self.answers)
+
 
 def place(
     end: ConversationEnd, drafts: Sequence[Draft], refused: Collection[int] = ()
 ) -> tuple[list[Placement], ConversationEnd]:
-    """Return the messages' places and the end after them. ``refused``: indices of those that are not sent again."""
-    placements = []
+    """Return the messages' places and the end after them. ``refused``: indices of those that are not sent again.
+
+    A late result joins the group of its call, and so does all that came between them.
+    """
+    placements: list[Placement] = []
     for index, draft in enumerate(drafts):
         placement, end = (_place_refused if index in refused else _place_one)(end, draft, index)
+        if placement.is_late:
+            group = placement.group
+            placements = [replace(p, group=min(p.group, group)) if p.seq > group else p for p in placements]
         placements.append(placement)
     return placements, end
+
+
+def joined_from(end: ConversationEnd, placements: Sequence[Placement]) -> int | None:
+    """Return the group that stored messages after it join, as a late result came; ``end`` is before the messages."""
+    return min((p.group for p in placements if p.is_late and p.group <= end.last_seq), default=None)
 
 
 def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placement, ConversationEnd]:
     seq = end.last_seq + 1
     answers = _answered_calls(end, draft)
     page, user_seq = max(end.last_page, 1), end.user_seq
-    group = seq
-    open_calls: tuple[OpenCall, ...] = ()
+    group, next_group = seq, 0
+    open_calls = _left(end, seq)
     prompt_through = end.prompt_through
     kind: Kind = "message"
     if answers:
-        kind, group = "result", end.group
+        kind, group = "result", min(answer.call.group for answer in answers)
         answered = {answer.call.id for answer in answers}
-        # Text next to results ends the group: nothing can come between a call and its results.
-        open_calls = () if draft.view else tuple(c for c in end.open_calls if c.id not in answered)
+        is_late = any(answer.call.is_left for answer in answers)
+        rest = open_calls if draft.view else end.open_calls
+        open_calls = tuple(
+            replace(call, group=min(call.group, group)) if is_late and call.group > group else call
+            for call in rest
+            if call.id not in answered
+        )
     elif draft.results and not draft.view:
-        kind, group, open_calls = "orphan", seq, end.open_calls
+        kind, group, next_group, open_calls = "orphan", seq, end.group, end.open_calls
     elif draft.role in ("system", "developer") and end.last_seq == end.prompt_through:
         kind, prompt_through = "prompt", seq
     elif draft.role == "user":
@@ -87,7 +110,12 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
         user_seq = seq
     elif draft.calls:
         kind = "call"
-        open_calls = tuple(OpenCall(c.id, c.name, c.arguments[:OPEN_ARGUMENTS_MAX]) for c in draft.calls)
+        names = {call.id for call in draft.calls}
+        if end.group and names.isdisjoint(call.id for call in end.open_calls):
+            group, open_calls = end.group, end.open_calls
+        next_group = group
+        new = [OpenCall(c.id, c.name, c.arguments[:OPEN_ARGUMENTS_MAX], group) for c in draft.calls]
+        open_calls = (*(call for call in open_calls if call.id not in names), *new)
     placement = Placement(draft, index, seq, page, user_seq, group, kind, answers)
     after = replace(
         end,
@@ -95,10 +123,15 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
         last_page=page,
         user_seq=user_seq,
         prompt_through=prompt_through,
-        group=end.group if kind == "orphan" else group,
+        group=next_group,
         open_calls=open_calls,
     )
     return placement, after
+
+
+def _left(end: ConversationEnd, seq: int) -> tuple[OpenCall, ...]:
+    """Return the open calls after a message that answers none of them."""
+    return tuple(replace(call, is_left=True) for call in end.open_calls if seq - call.group <= LATE_MAX)
 
 
 def _place_refused(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placement, ConversationEnd]:
@@ -119,11 +152,12 @@ def unmatched_results(placement: Placement) -> list[str]:
 
 
 def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, ...]:
-    """Return the results that answer an open call; of two for one call, the first."""
+    """Return the results that answer an open call, wherever it stands; of two for one call, the first."""
     open_calls = {call.id: call for call in end.open_calls}
     answers = []
     for result in draft.results:
-        call = open_calls.pop(result.call_id, None)
+        id_ = next(iter(open_calls), NO_ID) if result.call_id == NO_ID else result.call_id
+        call = open_calls.pop(id_, None)
         if call is not None:
             answers.append(AnsweredCall(result, call))
     return tuple(answers)
@@ -234,8 +268,9 @@ def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: f
     results = [
         {
             "role": "tool",
-            "tool_call_id": answer.result.call_id,
+            "tool_call_id": answer.call.id,
             "content": contents[i] if i in contents else _result_content(answer, recall_tools),
+            **({"is_error": True} if answer.result.is_error else {}),
         }
         for i, answer in enumerate(placement.answers)
     ]
@@ -277,15 +312,19 @@ def _disarmed_part(part: dict[str, Any]) -> dict[str, Any]:
 
 def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any]:
     """Return an Anthropic message in a form the API accepts: without unmatched results and cache marks."""
-    by_call = {answer.call.id: i for i, answer in enumerate(placement.answers)}
+    by_call = {answer.result.call_id: i for i, answer in enumerate(placement.answers)}
     blocks = []
     content = placement.draft.original["content"]
+    calls = iter(placement.draft.calls)
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         part = {name: value for name, value in block.items() if name != "cache_control"}
+        if block["type"] == "tool_use":
+            part["id"] = next(calls).id
         if block["type"] == "tool_result":
-            index = by_call.pop(block["tool_use_id"], None)
+            index = by_call.pop(block.get("tool_use_id") or NO_ID, None)
             if index is None:
                 continue
+            part["tool_use_id"] = placement.answers[index].call.id
             if index in contents:
                 blocks.append({**part, "content": contents[index]})
                 continue

@@ -33,12 +33,13 @@ def leaves(origin: Origin, role: str) -> bool:
             return role != "assistant"
 
 
-def open_again(shown: Sequence[str]) -> tuple[OpenCall, ...]:
+def open_again(shown: Sequence[str], group: int) -> tuple[OpenCall, ...]:
     """Return the calls of a group that no result answers. ``shown``: the group's messages as windows show them."""
-    call, *results = [chat_messages(text) for text in shown]
-    answered = {message.get("tool_call_id") for result in results for message in result}
+    messages = [message for text in shown for message in chat_messages(text)]
+    answered = {message.get("tool_call_id") for message in messages}
     return tuple(
-        OpenCall(one["id"], one["function"]["name"], one["function"]["arguments"][:OPEN_ARGUMENTS_MAX])
-        for one in call[0].get("tool_calls") or ()
+        OpenCall(one["id"], one["function"]["name"], one["function"]["arguments"][:OPEN_ARGUMENTS_MAX], group)
+        for message in messages
+        for one in message.get("tool_calls") or ()
         if one["id"] not in answered
     )

@@ -26,6 +26,7 @@ from itertools import accumulate
 from typing import Any
 
 from app.core.messages import THINKING_PARTS, Draft
+from app.core.parts import chat_parts, is_translated
 
 LOOK_BACK = 1_000
 """The number of newest stored messages, beyond the common beginning, that are compared one by one."""
@@ -47,25 +48,36 @@ def digest(draft: Draft) -> bytes:
 
     It excludes what clients drop or change between two requests: message ids, thinking, cache marks, members that are
     null or that no model sees, the order of members, the spacing of a call's arguments, blanks at the end of a text,
-    and whether a text is a string or a single text part. System and developer are the same role; so are a tool message
-    and a user message with nothing but that tool result.
+    and the dialect: parts are compared as Chat Completions has them, and a text part alone as its text. System and
+    developer are the same role. A message with several results, or with a text beside them, has a piece for each: as
+    many digests as the messages have that say the same in another dialect.
     """
-    content = draft.original.get("content") if draft.role != "tool" else None
-    content_parts = [
-        _role(draft),
-        draft.name if draft.role != "tool" else None,
-        _parts(content),
+    results = [_hashed(["tool", None, [], None, [], [[one.call_id, _parts(one.content)]]]) for one in draft.results]
+    if draft.results and (draft.role == "tool" or not draft.view):
+        return b"".join(results)
+    said = [
+        "system" if draft.role == "developer" else draft.role,
+        draft.name,
+        _parts(draft.original.get("content")),
         draft.original.get("refusal"),
         [[call.id, call.name, _arguments(call.arguments)] for call in draft.calls],
-        [[result.call_id, _parts(result.content)] for result in draft.results],
+        [],
     ]
-    return hashlib.sha256(_encode(content_parts).encode()).digest()[:DIGEST_BYTES]
+    return b"".join([*results, _hashed(said)])
 
 
-def _role(draft: Draft) -> str:
-    if draft.results and not draft.view:
-        return "tool"
-    return "system" if draft.role == "developer" else draft.role
+def _hashed(said: list[Any]) -> bytes:
+    return hashlib.sha256(_encode(said).encode()).digest()[:DIGEST_BYTES]
+
+
+def pieces(digests: Sequence[bytes]) -> tuple[list[bytes], list[int]]:
+    """Return the digests of messages piece by piece, and which message each piece is of."""
+    found = [
+        (digest[at : at + DIGEST_BYTES], place)
+        for place, digest in enumerate(digests)
+        for at in range(0, max(1, len(digest)), DIGEST_BYTES)
+    ]
+    return [piece for piece, _ in found], [place for _, place in found]
 
 
 def _parts(content: Any) -> list[Any]:
@@ -75,12 +87,14 @@ def _parts(content: Any) -> list[Any]:
     if not isinstance(content, list):
         return [content] if content else []
     own_parts = [part for part in content if part.get("type") not in (*THINKING_PARTS, "tool_use", "tool_result")]
-    parts = [part["text"].rstrip() if part["type"] == "text" else _part(part) for part in own_parts]
+    parts = [found for part in own_parts for found in _part(part)]
     return [part for part in parts if part != ""]
 
 
-def _part(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if value is not None and name != "cache_control"}
+def _part(part: dict[str, Any]) -> list[Any]:
+    if not is_translated(part):
+        return [{name: value for name, value in part.items() if value is not None and name != "cache_control"}]
+    return [found["text"].rstrip() if found["type"] == "text" else found for found in chat_parts(part)]
 
 
 def _arguments(text: str) -> str:
@@ -93,7 +107,9 @@ def _arguments(text: str) -> str:
 
 def link(chain: bytes, digest: bytes) -> bytes:
     """Return the chain after one more message. That of no message is empty."""
-    return hashlib.sha256(chain + digest).digest()
+    for piece in pieces([digest])[0]:
+        chain = hashlib.sha256(chain + piece).digest()
+    return chain
 
 
 def chains(digests: Sequence[bytes], start: bytes = b"") -> list[bytes]:

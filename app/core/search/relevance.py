@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from math import exp, inf, log
 from typing import Protocol
 
@@ -138,19 +138,24 @@ class Favoured:
     weight: float
 
 
-def favoured(named: Iterable[Span]) -> tuple[Favoured, ...]:
-    """Return the times that count for more because a query names these days, and the days after them."""
+def favoured(named: Iterable[Span], zone: tzinfo = UTC) -> tuple[Favoured, ...]:
+    """Return the times that count for more because a query names these days, and the days after them.
+
+    ``zone``: where the days are.
+    """
     times: list[Favoured] = []
     for one in named:
-        since, until = _midnight(one.first), _midnight(one.end)
+        since, until = _midnight(one.first, zone), _midnight(one.end, zone)
         times.append(Favoured(since, until, DATED))
         if one.end < date.max - timedelta(days=AFTER_DAYS):
             times.append(Favoured(until, until + timedelta(days=AFTER_DAYS), DATED * AFTER_PART))
     return tuple(times)
 
 
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+def _midnight(day: date, zone: tzinfo) -> datetime:
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    in_range = date.min < day < date.max  # so that it can be told in UTC
+    return midnight.replace(tzinfo=zone) if in_range else midnight
 
 
 def known(passages: Sequence[Scored], known_part: float) -> float:

@@ -71,6 +71,7 @@ conversations = Table(
     Column("asked", LargeBinary, comment="the chain where the newest request through the proxy ended"),
     Column("answered", LargeBinary, comment="the chain after the first answer that the proxy gave"),
     Column("said_at", DateTime(timezone=True), comment="the newest of its messages'; null: none has any"),
+    Column("said_offset", SmallInteger, nullable=False, server_default=ZERO, comment="minutes ahead of UTC"),
     counter("chaptered_through"),
     Column("asked_from", Integer, comment="where the unanswered question to the proxy begins; null: there is none"),
     Column(
@@ -165,6 +166,7 @@ messages = Table(
     Column("digest", LargeBinary, comment="of what it says: core.sync"),
     Column("chain", LargeBinary, comment="of all digests up to it"),
     Column("said_at", DateTime(timezone=True), comment="when it was said; null: the sender did not tell"),
+    Column("said_offset", SmallInteger, nullable=False, server_default=ZERO, comment="minutes ahead of UTC"),
     PrimaryKeyConstraint("tenant_id", "conversation_id", "seq"),
     of_conversation("messages"),
     CheckConstraint("kind IN ('prompt', 'message', 'call', 'result', 'orphan', 'refused')", name="kind"),

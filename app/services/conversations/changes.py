@@ -1,7 +1,7 @@
 """Changes that an append makes to its conversation before it adds messages.
 
-A new system prompt, the first words in Chinese, a higher token ratio and a refused question that leaves: each changes
-what every window is laid out by, so it begins a generation and needs the conversation's lock.
+A new system prompt, the first words in Chinese, a higher token ratio, a refused question that leaves and a result that
+comes late: each changes what every window is laid out by, so it begins a generation and needs the conversation's lock.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from app.core.calibration import risen
 from app.core.conversation import Conversation
+from app.core.history.ingest import joined_from, place
 from app.core.history.preparation import spoken_language
 from app.core.messages import FRAME_TOKENS
 from app.postgres.transactions import Tx
@@ -25,7 +26,10 @@ def is_due(runtime: Runtime, known: Conversation, request: AppendRequest, select
     """Return whether the append changes what every window's layout depends on."""
     calibrates = _token_percent(runtime, known, selection) != known.token_percent
     takes_out = refused.leaves(known, request, selection)
-    return calibrates or takes_out or _changes_system(known, selection) or _turns_out_chinese(known, selection)
+    is_late = _late_from(known, selection) is not None
+    return (
+        calibrates or takes_out or is_late or _changes_system(known, selection) or _turns_out_chinese(known, selection)
+    )
 
 
 async def make(
@@ -41,13 +45,22 @@ async def make(
         known = await refused.take_out(runtime, tx, known, request)
     if _changes_system(known, selection):
         known = await _change_system(runtime, tx, known, selection.system or "")
-    if takes_out or _turns_out_chinese(known, selection):
+    if (group := _late_from(known, selection)) is not None:
+        await conversations.join_group(tx, known.id, group)
+    if takes_out or group is not None or _turns_out_chinese(known, selection):
         await conversations.begin_generation(tx, known.id)
         known = _of_next_generation(known)
     if (percent := _token_percent(runtime, known, selection)) != known.token_percent:
         await conversations.calibrate(tx, known.id, percent)
         known = replace(_of_next_generation(known), token_percent=percent)
     return known
+
+
+def _late_from(known: Conversation, selection: Arrivals) -> int | None:
+    """Return the group of a call that the conversation went on without, if its result comes now."""
+    if not any(call.is_left for call in known.end.open_calls):
+        return None
+    return joined_from(known.end, place(known.end, [arrival.draft for arrival in selection.arrivals])[0])
 
 
 def _token_percent(runtime: Runtime, known: Conversation, selection: Arrivals) -> int:

@@ -26,6 +26,7 @@ from app.core.groups import chat_messages, shrunk
 from app.core.messages import CARRIED, FRAME_TOKENS
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window, WindowWarning
 from app.core.models import GENERAL, ModelTable
+from app.core.parts import as_chat
 from app.core.window import fresh, paging
 from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, with_tail
 from app.core.window.budget import reserves
@@ -211,10 +212,11 @@ def _answer_of(
 def fitted_window(found: Context, models: ModelTable, model: str, form: Format) -> Context:
     """Return a window as its model's API wants it, without what answers carried for other models."""
     row = models.row(model)
-    if form == "anthropic" or (row == GENERAL and f'"{CARRIED}"'.encode() not in found.body):
+    is_plain = f'"{CARRIED}"'.encode() not in found.body and b'"type":"reasoning"' not in found.body
+    if form == "anthropic" or (row == GENERAL and is_plain):
         return found
     answer = json.loads(found.body)
-    body = dumps({**answer, "messages": chat_fitted(row, model, answer["messages"])}).encode()
+    body = dumps({**answer, "messages": chat_fitted(row, model, as_chat(answer["messages"]))}).encode()
     return replace(found, body=body, etag=etag_of(body))
 
 

@@ -17,7 +17,7 @@ from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
 from app.core.dialects.proxy import leaves_out, meet
 from app.core.history.preparation import Arrival
-from app.core.history.sync import LOOK_BACK, match
+from app.core.history.sync import LOOK_BACK, match, pieces
 from app.core.messages import Draft
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -186,12 +186,13 @@ async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Arri
     """Return what is new of a synced list. Raises Fork."""
     listed = request.messages
     same, through = await _common_beginning(tx, known, listed)
-    digests = listed.digests[same:]
+    digests, owners = pieces(listed.digests[same:])
     stored = known.end.last_seq - through
     newest: list[bytes] = []
     if digests and stored:
         newest = [told.digest for told in await messages.newest_told(tx, known.id, through, LOOK_BACK)]
-    matched = match(digests, newest, stored=stored, joins_forks=request.joins_forks)
+    tail, told_by = pieces(newest)
+    matched = match(digests, tail, stored=stored, joins_forks=request.joins_forks)
     index, seq = listed.lead + same, through + 1
     if matched is None:
         raise errors.Fork(
@@ -199,10 +200,15 @@ async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Arri
             errors=[{"loc": ["body", "messages", index], "msg": f"differs from what is stored as message {seq}"}],
             extra={"index": index, "seq": seq},
         )
-    passed_over = [index + i for i in matched.passed_over]
-    return replace(
-        _from(listed, same + matched.new_from, matched.ahead, passed_over), reported_usage=request.reported_usage
-    )
+    passed_over = list(dict.fromkeys(index + owners[i] for i in matched.passed_over))
+    ahead = len(set(told_by[len(tail) - matched.ahead :])) if digests and matched.ahead else matched.ahead
+    new_from = same + _owner(owners, matched.new_from)
+    return replace(_from(listed, new_from, ahead, passed_over), reported_usage=request.reported_usage)
+
+
+def _owner(owners: Sequence[int], piece: int) -> int:
+    """Return the message that a piece is of; the number of messages for the end."""
+    return owners[piece] if piece < len(owners) else (owners[-1] + 1 if owners else 0)
 
 
 async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, request: ProxyQuestion) -> Arrivals:
@@ -217,19 +223,25 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
     newest: list[ToldMessage] = []
     if known.end.last_seq > through:
         newest = await messages.newest_told(tx, known.id, through, LOOK_BACK)
-    sent = list(zip(listed.roles, listed.digests, strict=True))
-    stored = [(told.role, told.digest) for told in newest]
-    met = meet(sent, alike, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried)
-    selection = _from(listed, met.new_from, passed_over=[listed.lead + i for i in met.passed_over])
+    digests, owners = pieces(listed.digests)
+    told_digests, told_by = pieces([told.digest for told in newest])
+    sent = [(listed.roles[place], digest) for place, digest in zip(owners, digests, strict=True)]
+    stored = [(newest[place].role, digest) for place, digest in zip(told_by, told_digests, strict=True)]
+    begun = sum(place < alike for place in owners)
+    met = meet(sent, begun, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried)
+    passed_over = dict.fromkeys(listed.lead + owners[i] for i in met.passed_over)
+    selection = _from(listed, _owner(owners, met.new_from), passed_over=list(passed_over))
     if selection.arrivals:
         if request.follows is not None and request.follows.is_last and leaves_out(sent, stored):
             raise errors.Invalid(errors=[CONTINUED])
         return replace(selection, reported_usage=_reported(runtime, tx.tenant, known))
     if met.asked:
-        asked_through = newest[met.asked - 1].seq
+        asked_through = newest[told_by[met.asked - 1]].seq
     else:
         asked_through = await messages.last_told(tx, known.id, through)
-    return replace(selection, asked_before=AskedBefore(asked_through, tuple(newest[i].seq for i in met.answers)))
+    return replace(
+        selection, asked_before=AskedBefore(asked_through, tuple(newest[told_by[i]].seq for i in met.answers))
+    )
 
 
 def _awaited(runtime: Runtime, tenant: UUID, known: Conversation, request: ProxyQuestion) -> int | None:

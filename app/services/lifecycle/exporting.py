@@ -22,7 +22,7 @@ from app.core.history.sync import INNER
 from app.core.neutral import with_nul
 from app.core.placeholder import as_sent
 from app.core.scope import owner_of, scope_of
-from app.core.times import time_text
+from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -114,7 +114,11 @@ async def _conversation(
 def _conversation_line(conversation: Conversation) -> dict[str, Any]:
     view = inspect.conversation_view(conversation)
     names = ("id", "user_id", "title", "system", "model", "budget", "settings", "metadata", "created_at")
-    return {"type": "conversation", **{name: view[name] for name in names}}
+    return {
+        "type": "conversation",
+        **{name: view[name] for name in names},
+        "has_earlier": conversation.has_earlier,
+    }
 
 
 async def _archived(
@@ -147,7 +151,7 @@ def _message_line(conversation: Conversation, row: Record, texts: dict[UUID, str
 
 def _dated(row: Record, message: dict[str, Any]) -> dict[str, Any]:
     """Return the message with the time it was said, if any. Older versions ignored a member of this name."""
-    said_at = {"said_at": time_text(row["said_at"])} if row["said_at"] else {}
+    said_at = {"said_at": said_text(row["said_at"], row["said_offset"])} if row["said_at"] else {}
     return {**{name: value for name, value in message.items() if name != "said_at"}, **said_at}
 
 

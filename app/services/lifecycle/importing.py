@@ -21,6 +21,7 @@ from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.preparation import Arrival, KeptArchive
+from app.core.history.sync import digest
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.neutral import without_nul
 from app.core.rows import ArchivePlace, NewMemory, archive_row
@@ -178,7 +179,8 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     tokens = await runtime.count(line.system) + FRAME_TOKENS if line.system else 0
     settings = job.limit.settings(line.settings)
     new = NewConversation(
-        line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata)
+        line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata),
+        line.has_earlier,
     )  # fmt: skip
     async with runtime.database.begin(job.tenant) as tx:
         made = await conversations.create(tx, new)
@@ -225,7 +227,7 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
         return False
     same = line.id == stored["id"] if line.id is not None else draft.client_id == stored["client_id"]
     if line.id is None and draft.client_id is None:
-        same = stored["body"] == dumps(draft.original)
+        same = stored["digest"] == digest(draft)
     if not same:
         raise Conflict("Its place is taken.", errors=[{"loc": ["line", number, "seq"], "msg": "is taken"}])
     return True

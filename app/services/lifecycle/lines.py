@@ -93,6 +93,7 @@ class ConversationLine(ImportLine):
     settings: dict[str, Any] = {}
     metadata: Metadata = {}
     created_at: Time | None = None
+    has_earlier: bool | None = None
 
 
 class Card(ImportLine):

@@ -21,7 +21,7 @@ from app.core.neutral import replace_nul
 from app.core.scope import scope_of
 from app.core.search import grep
 from app.core.search.grep import MessageSpan, Pattern, SearchedLine
-from app.core.times import time_text
+from app.core.times import local, time_text
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -222,7 +222,7 @@ def _hit(one: _Text, number: int, offset: int, line: str, start: int, stop: int)
 
 def _message(row: Record) -> _Text:
     def hit(line: SearchedLine) -> GrepHit:
-        said_at = row["said_at"] or row["created_at"]
+        said_at = local(row["said_at"] or row["created_at"], row["said_offset"] or 0)
         return GrepHit(line, row["conversation_id"], row["page"], row["role"], said_at, row["seq"], row["id"])
 
     return _Text(replace_nul(_text(row)), hit)
@@ -246,7 +246,7 @@ def _placeholders(row: Record) -> Iterator[str]:
 
 def _result(row: Record) -> _Text:
     def hit(line: SearchedLine) -> GrepHit:
-        said_at = row["said_at"] or row["created_at"]
+        said_at = local(row["said_at"] or row["created_at"], row["said_offset"] or 0)
         role = f"tool {row['tool_name']}"
         return GrepHit(line, row["conversation_id"], row["page"], role, said_at, archive_id=row["id"])
 

@@ -11,7 +11,9 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.days import day_of
 from app.core.search.repetitions import RepeatedStatement, Told, each_once
+from app.core.times import local
 from app.store.memory.memories import Hit
 from app.text.queries import answers_first
 from app.text.statements import stated
@@ -35,6 +37,8 @@ class SearchHit:
     """The name that its message was sent with."""
     is_spoken: bool = True
     """Whether it is more than calls of tools and placeholders."""
+    offset: int = 0
+    """Minutes that the clock of its speaker is ahead of UTC."""
     alike: frozenset[UUID] = frozenset()
     """Older results that say the same, which it stands for."""
 
@@ -57,7 +61,12 @@ class SearchHit:
 
     @property
     def day(self) -> str:
-        return self.hit.created_at.strftime("%Y-%m-%d")
+        return day_of(self.said_at)
+
+    @property
+    def said_at(self) -> datetime:
+        """Return when it was said, by the speaker's clock."""
+        return local(self.hit.created_at, self.offset)
 
     @property
     def told(self) -> tuple[datetime, int, int]:

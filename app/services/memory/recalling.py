@@ -13,6 +13,7 @@ from app.core import quote, wording
 from app.core.groups import chat_messages
 from app.core.model import Language
 from app.core.quote import Said, page_text, plain_text, speaker_of
+from app.core.times import local
 from app.core.window.budget import fair
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
@@ -34,7 +35,8 @@ async def page(
     messages = await run_in_thread_if_large(size, _said, rows)
     if max_tokens is not None:
         messages = await _fitted(runtime, messages, max_tokens, wording.CUT_PAGE.say(language))
-    return await run_in_thread_if_large(size, page_text, number, messages, rows[0]["created_at"], language)
+    since = local(rows[0]["said_at"] or rows[0]["created_at"], rows[0]["said_offset"])
+    return await run_in_thread_if_large(size, page_text, number, messages, since, language)
 
 
 def _said(rows: Sequence[Record]) -> list[Said]:

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from typing import Any, Literal
 from uuid import UUID
 
@@ -131,11 +131,11 @@ async def ready(
 ) -> Query:
     """Make a query ready. To be called while no connection is held: a model may be asked.
 
-    ``asked_at``: what "yesterday" is the day before; None: now.
+    ``asked_at``: what "yesterday" is the day before, and where; None: now, in UTC.
     """
     text = subject_of(scalar(text))
-    today = (asked_at or datetime.now(UTC)).astimezone(UTC).date()
-    named = named_in(text, today)
+    asked_at = asked_at or datetime.now(UTC)
+    named = named_in(text, asked_at.date(), asked_at.tzinfo or UTC)
     terms = bm25.query(text)
     meaning: Meaning | None = None
     warnings: list[dict[str, str]] = []
@@ -146,9 +146,9 @@ async def ready(
     return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings, named, compound)
 
 
-def named_in(text: str, today: date) -> Named:
+def named_in(text: str, today: date, zone: tzinfo = UTC) -> Named:
     """Return the speakers and the days that a query names."""
-    return Named(bm25.speakers(text), relevances.favoured(days_named(text, today)))
+    return Named(bm25.speakers(text), relevances.favoured(days_named(text, today), zone))
 
 
 async def _parts(runtime: Runtime, tenant: UUID, text: str, meaning: Meaning | None) -> list[QueryPart]:
@@ -387,18 +387,19 @@ def _told(
     names = {place: speaker(row) for place, row in rows_by_place.items()}
     own = {key: with_nul(row["content"], row["nul_offsets"]) for key, row in wholes.items()}
     for hit in hits:
-        whole = contents.get(hit.id)
+        whole, said = contents.get(hit.id), rows_by_place.get((hit.conversation_id, hit.seq))
+        offset = said["said_offset"] if said is not None else 0
         if whole is not None and hit.type != "episode":
             content = own[whole["key"]]
             text = content[hit.start : hit.start + hit.length] or content[:PREVIEW_CHARACTERS]  # its keywords matched
-            results.append(SearchHit(hit, f"memory ({hit.type})", text, whole=whole))
+            results.append(SearchHit(hit, f"memory ({hit.type})", text, whole=whole, offset=offset))
         elif hit.type not in ("episode", "passage"):
             continue
         elif hit.archive_id is not None:
             passage = passages.get((hit.archive_id, hit.start))
             if passage is not None:
-                results.append(SearchHit(hit, f"tool {passage[0]}", passage[1]))
-        elif (row := rows_by_place.get((hit.conversation_id, hit.seq))) is not None:
+                results.append(SearchHit(hit, f"tool {passage[0]}", passage[1], offset=offset))
+        elif (row := said) is not None:
             said_all = texts[hit.conversation_id, hit.seq]
             text = said_all[hit.start : hit.start + hit.length]
             if whole is not None:
@@ -408,7 +409,15 @@ def _told(
             is_spoken = whole is not None or _is_spoken(row, hit)
             results.append(
                 SearchHit(
-                    hit, row["role"], text, row["id"], line=line, body=row["body"], name=name, is_spoken=is_spoken
+                    hit,
+                    row["role"],
+                    text,
+                    row["id"],
+                    line=line,
+                    body=row["body"],
+                    name=name,
+                    is_spoken=is_spoken,
+                    offset=offset,
                 )
             )
     return results

@@ -14,12 +14,18 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from app import errors
+from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
 from app.core.calibration import ReportedUsage
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
+from app.core.dialects.background import unstored
 from app.core.dialects.deltas import Deltas
+from app.core.dialects.inbound_chat import custom_names
+from app.core.dialects.items import custom_call
 from app.core.dialects.proxy import (
     CallsOfAnswer,
     names_of,
@@ -29,6 +35,7 @@ from app.core.dialects.proxy import (
 )
 from app.core.dialects.question import ShownToClient
 from app.core.dialects.stored import message as stored_message
+from app.core.messages import read
 from app.core.model import Context
 from app.core.window.profile import budget_of
 from app.core.window.render import origins
@@ -42,7 +49,7 @@ from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.proxy.events import scalars
 from app.services.proxy.keeping import keep, mark_refused
-from app.services.proxy.proxying import ProxyTurn
+from app.services.proxy.proxying import ProxyRequest, ProxyTurn
 from app.services.proxy.watching import Watch, record
 from app.services.proxy.writing import Telling, given_again, response_id, writer_of
 from app.services.tools import tool_calls
@@ -286,6 +293,8 @@ class _Work:
         elif outer and reason == "stop":
             reason = "tool_calls"
         carried = deltas.carried(self._model, outer)
+        if self._question.dialect == "chat":
+            outer = [custom_call(call, custom_names(self._question.body)) for call in outer]
         message = stored_message(deltas.parts, outer, deltas.text, deltas.earlier, carried)
         if deltas.refusal:
             message["refusal"] = deltas.refusal
@@ -314,6 +323,38 @@ class _Work:
         text = self._deltas.text
         seq = await keep(self._runtime, self._asked, said, inner=inner, answers=answers, text=text)
         self._watch.last_seq = seq or self._watch.last_seq
+
+
+class _UnstoredWork(_Work):
+    """An answer to a request in the background: the model sees the list itself, and nothing is kept."""
+
+    async def run(self) -> None:
+        try:
+            await self._answer_in_time()
+        except (ProviderError, errors.QuireError) as error:
+            _logger.warning("no answer through the proxy: %s: %s", type(error).__name__, error)
+            raise
+
+    async def _window(self) -> Context:
+        drafts = await run_in_thread_if_large(
+            LONG_CHARACTERS + 1 if self._request.is_large else 0, read, list(self._question.messages),
+            replace(self._runtime.defaults.limits, messages=self._runtime.defaults.limits.listed),
+        )  # fmt: skip
+        shown, system, window = unstored(drafts, self._upstream.asked.window)
+        body = {"messages": shown, "system": system, "tools": list(self._tools), "stable_messages": len(shown)}
+        return Context(dumps(body).encode(), "", window, self._asked.conversation.uid, system or "")
+
+    async def _store(self, *_: Any, **__: Any) -> None:
+        self._reported = None
+
+
+def answer_unstored(runtime: Runtime, upstream: Upstream, request: ProxyRequest) -> Answering:
+    """Return the turn that answers a request of which nothing is stored. Raises Busy."""
+    if len(runtime.turns.running) >= runtime.proxying.concurrency:
+        raise errors.Busy("Too many answers are in progress. Try again.")
+    now = datetime.now(UTC)
+    asked = ProxyTurn(request, Conversation("", uuid7(), now, now), 0, (), b"")
+    return runtime.turns.start(uuid7(), 0, lambda turn: _UnstoredWork(runtime, upstream, asked, turn).run())
 
 
 def _tool_call(call: Mapping[str, Any]) -> tool_calls.ToolCall:

@@ -384,7 +384,7 @@ async def _get_memory_detail(
         return Answer(wording.NO_MEMORY.say(language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
     hit, elsewhere = found.hit, found.elsewhere(_conversation(asking))
-    line = passage_text(hit.page or 0, found.role, detail["content"], hit.created_at, elsewhere, language)
+    line = passage_text(hit.page or 0, found.role, detail["content"], found.said_at, elsewhere, language)
     shown = await clipped(runtime, line, epochs.room_for_recall(runtime, asking.conversation).most)
     cut = "" if shown == line else wording.CUT.say(language)
     return Answer(memories_text(str(key), [shown + cut]), detail)

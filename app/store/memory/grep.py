@@ -39,7 +39,8 @@ async def spans(tx: ReadTx, user_id: str) -> list[MessageSpan]:
 # Messages in some stretches that can match, the newest of each first: what search finds too, so neither prompts, nor
 # what was refused, nor what a recall tool brought back. "C" knows only the case of ASCII, but is twice as fast.
 MESSAGES = """
-SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.role, m.body, m.view, m.archive_ids, m.created_at, m.said_at
+SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.role, m.body, m.view, m.archive_ids, m.created_at, m.said_at,
+       m.said_offset
   FROM unnest($2::text[], $3::int[], $4::int[]) WITH ORDINALITY AS s (id, first, last, place)
   JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = s.id AND m.seq BETWEEN s.first AND s.last
  WHERE m.kind NOT IN ('prompt', 'refused') AND m.loaded IS NULL
@@ -84,7 +85,7 @@ async def archives(tx: ReadTx, scope: str, conversation_id: str | None) -> list[
 
 # The archives among some that can match, with their content; NUL stands as U+FFFD.
 RESULTS = """
-SELECT a.id, a.tool_name, a.conversation_id, m.page, a.created_at, m.said_at, t.content
+SELECT a.id, a.tool_name, a.conversation_id, m.page, a.created_at, m.said_at, m.said_offset, t.content
   FROM archives a
   JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest
   LEFT JOIN messages m ON m.tenant_id = a.tenant_id AND m.conversation_id = a.conversation_id AND m.seq = a.seq

@@ -1,0 +1,177 @@
+"""Messages as other systems write them: stored as they came, shown so that each API takes them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.api.kit import Json, append, assistant, call, history, result, user, window
+from tests.core.apis import anthropic_problems, openai_problems
+
+PNG = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+URL = "data:image/png;base64,iVBORw0KGgo="
+IMAGE = {"type": "image_url", "image_url": {"url": URL}}
+
+
+def use(id_: str, name: str = "look", **more: Any) -> Json:
+    return {"type": "tool_use", "id": id_, "name": name, "input": {}, **more}
+
+
+def answer(id_: str, content: Any = "seen", **more: Any) -> Json:
+    return {"type": "tool_result", "tool_use_id": id_, "content": content, **more}
+
+
+def said(*blocks: Json) -> Json:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def text(words: str) -> Json:
+    return {"type": "text", "text": words}
+
+
+def shown(client: httpx.Client, messages: list[Json], form: str = "openai") -> list[Json]:
+    """The window of a new conversation, without the system prompt; the API of its form takes it."""
+    append(client, "c", messages)
+    found: list[Json] = window(client, "c", budget=8000, format=form)["messages"]
+    assert (openai_problems if form == "openai" else anthropic_problems)(found) == []
+    return [message for message in found if message["role"] != "system" and "quire-memory" not in str(message)]
+
+
+IN_PIECES = {
+    "openai": [call("a"), call("b"), result("b", "second"), result("a", "first")],
+    "anthropic": [said(use("a")), said(use("b")), user([answer("a", "first")]), user([answer("b", "second")])],
+    "with a note": [
+        said(use("a"), use("b")),
+        user([answer("a", "first"), text("Careful.")]),
+        user([answer("b", "second")]),
+    ],
+    "with a word between": [call("a", "b"), result("a", "first"), user("Wait."), result("b", "second")],
+    "with an answer between": [call("a"), result("a", "first"), call("b"), assistant("Soon."), result("b", "second")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("sent", IN_PIECES.values(), ids=IN_PIECES)
+def test_calls_meet_their_results_wherever_they_stand(client: httpx.Client, sent: list[Json], form: str) -> None:
+    told = json.dumps(shown(client, [user("Read both"), *sent, user("Well?")], form))
+    assert "first" in told
+    assert "second" in told
+    assert "no result" not in told
+
+
+def test_a_result_that_comes_in_a_later_request_changes_the_epoch_once(client: httpx.Client) -> None:
+    append(client, "c", [user("go"), call("a"), user("Wait.")])
+    before = window(client, "c", budget=8000)
+    assert "[look: no result]" in json.dumps(before["messages"])
+    append(client, "c", [result("a", "at last")])
+    after = window(client, "c", budget=8000)
+    assert openai_problems(after["messages"]) == []
+    assert [m["role"] for m in after["messages"][-4:]] == ["user", "assistant", "tool", "user"]
+    assert "no result" not in json.dumps(after["messages"])
+    assert after["epoch"] > before["epoch"]
+    append(client, "c", [assistant("Good.")])
+    assert window(client, "c", budget=8000)["messages"][: len(after["messages"])] == after["messages"]
+
+
+def test_an_id_of_several_turns_is_unique_in_anthropics_form(client: httpx.Client) -> None:
+    turns = [[user("go"), call("call:0"), result("call:0", str(n)), assistant("ok")] for n in range(3)]
+    found = shown(client, [message for turn in turns for message in turn], "anthropic")
+    ids = [b["id"] for m in found for b in m["content"] if b["type"] == "tool_use"]
+    answered = {b["tool_use_id"]: b["content"] for m in found for b in m["content"] if b["type"] == "tool_result"}
+    assert len(set(ids)) == 3
+    assert [answered[id_] for id_ in ids] == ["0", "1", "2"]
+
+
+def test_results_without_an_id_answer_the_calls_in_their_order(client: httpx.Client) -> None:
+    """As Ollama sends them."""
+    calls = [{"function": {"name": name, "arguments": {"x": 1}}} for name in ("one", "two")]
+    asked = {"role": "assistant", "content": "", "tool_calls": calls}
+    sent = [user("go"), asked, *({"role": "tool", "tool_name": n, "content": n} for n in ("one", "two"))]
+    *_, called, first, second = shown(client, [*sent])
+    assert [c["id"] for c in called["tool_calls"]] == [first["tool_call_id"], second["tool_call_id"]]
+    assert [first["content"], second["content"]] == ["one", "two"]
+    assert history(client, "c")[2]["tool_call_id"] is None
+
+
+def test_images_of_either_api_are_images_of_the_other(client: httpx.Client) -> None:
+    shot = [call("a", name="shot"), user([answer("a", [text("Here."), {"type": "image", "source": PNG}])])]
+    sent = [user([{"type": "image", "source": PNG}, text("What is it?")]), *shot]
+    first, _, tool, beside = shown(client, sent)
+    assert first["content"] == [IMAGE, text("What is it?")]
+    assert tool["content"] == [text("Here.")]
+    assert beside == {"role": "user", "content": [IMAGE]}
+    found = window(client, "c", budget=8000, format="anthropic")["messages"]
+    assert found[-3]["content"][0] == {"type": "image", "source": PNG}
+
+
+def test_parts_of_responses_are_parts_of_each_api(client: httpx.Client) -> None:
+    sent = [
+        user([{"type": "input_text", "text": "hello"}, {"type": "input_image", "image_url": URL}]),
+        said({"type": "output_text", "text": "hi", "annotations": []}),
+        user("x"),
+    ]  # fmt: skip
+    assert [m["content"] for m in shown(client, sent)] == [[text("hello"), IMAGE], [text("hi")], "x"]
+    found = window(client, "c", budget=8000, format="anthropic")["messages"]
+    assert [b["type"] for m in found[-3:] for b in m["content"]] == ["text", "image", "text", "text"]
+
+
+def test_files_are_documents_of_messages_and_back(client: httpx.Client) -> None:
+    pdf = {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjQK"}
+    source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQK"}
+    document = {"type": "document", "source": source, "title": "a.pdf"}
+    [found] = shown(client, [user([{"type": "file", "file": pdf}, document])], "anthropic")
+    assert found["content"] == [document, document]
+    chat = window(client, "c", budget=8000)["messages"][-1]
+    assert chat["content"] == [{"type": "file", "file": pdf}] * 2
+
+
+def test_what_has_no_counterpart_is_quoted_by_name_without_what_is_encoded(client: httpx.Client) -> None:
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGRg" * 1000, "format": "wav"}}
+    [found] = shown(client, [user([text("Listen"), sound])], "anthropic")
+    assert [b["type"] for b in found["content"]] == ["text", "text"]
+    assert found["content"][1]["text"].startswith("[input_audio: ")
+    assert "UklGRgUklGRg" not in json.dumps(found)
+    search = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "tea"}}
+    append(client, "d", [user("q"), said(search, text("Tea it is."))])
+    assert "web_search" in str(window(client, "d", budget=8000)["messages"][-1]["content"])
+
+
+def test_members_that_no_api_names_stay_in_the_history(client: httpx.Client) -> None:
+    sent = [user("q"), said(use("a", call_id="a")), user([answer("a", toolUseResult={"x": 1})])]
+    found = shown(client, sent, "anthropic")
+    assert found[-2]["content"] == [use("a")]
+    assert [set(block) - {"cache_control"} for block in found[-1]["content"]] == [{"type", "tool_use_id", "content"}]
+    assert "toolUseResult" in json.dumps(history(client, "c"))
+
+
+def test_a_failed_call_says_so_in_each_form(client: httpx.Client) -> None:
+    sent = [user("q"), said(use("a")), user([answer("a", "no such file", is_error=True)])]
+    assert shown(client, sent)[-1]["content"] == "Error: no such file"
+    assert window(client, "c", budget=8000, format="anthropic")["messages"][-1]["content"][0]["is_error"] is True
+
+
+def test_an_assistant_that_says_nothing_is_not_shown(client: httpx.Client) -> None:
+    nothing = {"role": "assistant", "content": None}
+    assert [m["content"] for m in shown(client, [user("q"), nothing, user("Still there?")])] == ["q", "Still there?"]
+
+
+def test_names_that_an_api_refuses_are_mapped_and_kept(client: httpx.Client) -> None:
+    named = {"role": "user", "content": "q", "name": "Ada Lovelace"}
+    first, called, _ = shown(client, [named, call("a", name="files/read all"), result("a")])
+    assert first["name"] == "Ada_Lovelace"
+    assert called["tool_calls"][0]["function"]["name"] == "files_read_all"
+    assert history(client, "c")[0]["name"] == "Ada Lovelace"
+    blocks = window(client, "c", budget=8000, format="anthropic")["messages"][-2]["content"]
+    assert blocks[-1]["name"] == "files_read_all"
+
+
+def test_custom_tools_calls_are_stored_as_they_came_and_answered(client: httpx.Client) -> None:
+    patch = {"id": "a", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [patch]}
+    *_, called, answered = shown(client, [user("q"), asked, result("a")])
+    assert called["tool_calls"][0]["function"] == {"name": "patch", "arguments": '{"input":"*** Begin"}'}
+    assert answered["tool_call_id"] == "a"
+    assert history(client, "c")[1]["tool_calls"] == [patch]
