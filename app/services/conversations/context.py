@@ -63,7 +63,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     free = free_for_tail(shown.window)
     room = max(free, steps[-1] - TAIL_OVERHEAD)
     gathered = await tail.gather(runtime, tenant, conversation, request, policy, shown.window, room)
-    needed = sum(item.tokens for item in gathered.items)
+    needed = tail.weight(gathered.items, room)
     if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
         step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
         shown = await _shown(runtime, tenant, conversation_id, plain, reserves(policy)[step])

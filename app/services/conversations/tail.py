@@ -78,6 +78,15 @@ class ContextRequest:
         return replace(self, query=None, recall_max_tokens=None, load=(), pages=())
 
 
+def weight(items: Sequence[TailItem], room: int) -> int:
+    """Return what the items weigh that fit a room, in order."""
+    taken = 0
+    for item in items:
+        if taken + item.tokens <= room:
+            taken += item.tokens
+    return taken
+
+
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """What a request loads, and what its query found."""
@@ -148,7 +157,7 @@ async def _packed(
     room: int,
 ) -> list[TailItem]:
     """Return the tail's items: what was named, and the passages that fit beside it."""
-    free = room - sum(item.tokens for item in named)
+    free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
     hits = hits[: int(min(found.amount.passages, PASSAGES_MAX))]
