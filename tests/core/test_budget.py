@@ -40,7 +40,7 @@ def test_shares_leave_room_to_grow_and_never_add_up_to_more_than_is_available(
     available: int, policy: Policy, recall_share: float | None
 ) -> None:
     policy = replace(policy, recall_share=recall_share)
-    for reserve in reserves(policy):
+    for reserve in reserves(available, policy):
         found = shares(available, policy, reserve=reserve)
         assert found.body + found.reserve == available
         assert found.head + found.condensed + found.keep <= found.body * 0.95 + 1
@@ -54,9 +54,9 @@ def test_a_budget_of_10_000_is_shared_out_like_this() -> None:
 
 
 def test_the_body_gives_way_to_a_tail_in_steps() -> None:
-    assert reserves(Policy()) == [0, 0.15, 0.35, 0.65]
-    assert reserves(Policy(recall_share=0.3)) == [0, 0.15, 0.3]
-    found = profile(Policy(), 10_000, Fixed(600, 400), reserve=0.65).shares
+    assert reserves(9_000, Policy()) == [0, 1350, 3150, 5850]
+    assert reserves(9_000, Policy(recall_share=0.3)) == [0, 1350, 2700]
+    found = profile(Policy(), 10_000, Fixed(600, 400), reserve=5850).shares
     assert (found.reserve, found.body) == (5850, 3150)
 
 
@@ -72,7 +72,7 @@ def test_a_large_window_gives_the_head_no_more_than_it_can_use() -> None:
 @pytest.mark.parametrize(("available", "head"), [(1_000, 250), (1_520, 380), (3_000, 380), (8_000, 800)])
 def test_a_small_window_has_a_head_that_holds_a_summary(available: int, head: int) -> None:
     assert shares(available, Policy()).head == head
-    assert shares(available, Policy(), reserve=0.65).head == min(head, 380)
+    assert shares(available, Policy(), reserve=int(available * 0.65)).head == min(head, 380)
     assert shares(available, Policy(head_share=0)).head == 0
 
 

@@ -96,6 +96,7 @@ def fair(requests: Sequence[int], room: int) -> list[int]:
 
 RESERVES = (0.0, 0.15, 0.35, 0.65)
 """The steps in which the body gives way to a tail that does not fit beside it: parts of the available tokens."""
+RESERVE_MOST = 0.8
 ZONES_MAX = 0.9
 """The largest share of the body's room for head, condensed and kept messages; the rest is growth."""
 HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25
@@ -104,10 +105,10 @@ HEAD_EXTRA = 1_000
 """What a head can use besides its summary and its contents page: the frame and memories in mind."""
 
 
-def reserves(policy: Policy) -> list[float]:
-    """Return the shares of the available tokens that the body can leave to the tail, in order: none, then the steps."""
+def reserves(available: int, policy: Policy) -> list[int]:
+    """Return the tokens that the body can leave to the tail, in order: none, then the steps."""
     most = policy.recall_share if policy.recall_share is not None else RESERVES[-1]
-    return [*(step for step in RESERVES if step < most), most]
+    return [int(available * step) for step in (*(step for step in RESERVES if step < most), most)]
 
 
 def zones(policy: Policy) -> float:
@@ -115,9 +116,9 @@ def zones(policy: Policy) -> float:
     return policy.head_share + policy.condensed_share + policy.keep_share
 
 
-def shares(available: int, policy: Policy, *, reserve: float = 0.0) -> Shares:
-    """Divide the available tokens, of which the tail gets the share ``reserve``."""
-    free = int(available * reserve)
+def shares(available: int, policy: Policy, *, reserve: int = 0) -> Shares:
+    """Divide the available tokens, of which so many are left to the tail."""
+    free = min(reserve, int(available * RESERVE_MOST))
     body = available - free
     scale = min(1.0, ZONES_MAX / max(zones(policy), ZONES_MAX))
     head_most = policy.contents_max + policy.summary_max + HEAD_EXTRA if policy.head_share else 0

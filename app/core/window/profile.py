@@ -95,7 +95,7 @@ def offers_tools(budget: int, tokens: int, token_percent: int = OURS) -> bool:
     return tokens * TOOLS_SHARE * token_percent <= budget * OURS
 
 
-def profile(policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS, *, reserve: float = 0.0) -> Profile:
-    """Return the profile of a window that leaves the share ``reserve`` of the available tokens to its tail."""
+def profile(policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS, *, reserve: int = 0) -> Profile:
+    """Return the profile of a window that leaves so many tokens to its tail."""
     room = max(0, usable(budget, token_percent) - fixed.tokens)
     return Profile(policy, budget, fixed, shares(room, policy, reserve=reserve), token_percent)

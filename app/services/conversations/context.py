@@ -53,20 +53,20 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     way in fixed steps.
     """
     plain = request.without_tail()
-    shown = await _shown(runtime, tenant, conversation_id, plain)
+    shown = await _shown(runtime, tenant, conversation_id, plain, request.tail_room)
     if not request.asks_for_tail:
         found = shown.context or await _rendered(runtime, shown, plain)
         runtime.caches.keep_window(replace(shown, context=found))
         return _counted(runtime, found)
     conversation, policy = shown.conversation, shown.target.policy
-    steps = [int(shown.target.shares.available * step) for step in reserves(policy)]
+    steps = reserves(shown.target.shares.available, policy)
     free = free_for_tail(shown.window)
     room = max(free, steps[-1] - TAIL_OVERHEAD)
     gathered = await tail.gather(runtime, tenant, conversation, request, policy, shown.window, room)
     needed = tail.weight(gathered.items, room)
     if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
         step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
-        shown = await _shown(runtime, tenant, conversation_id, plain, reserves(policy)[step])
+        shown = await _shown(runtime, tenant, conversation_id, plain, steps[step])
         gathered = await tail.laid_out(runtime, tenant, gathered, shown.window, free_for_tail(shown.window))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
@@ -74,7 +74,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
 
 
 async def _shown(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: float = 0.0
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int
 ) -> KeptWindow:
     """Return the window whose body leaves a share of the available tokens to the tail."""
     key = _memory_key(tenant, conversation_id, request, reserve)
@@ -102,7 +102,7 @@ class _Place:
 
     key: tuple[object, ...]
     request: ContextRequest
-    reserve: float
+    reserve: int
     remembered: FoundEpoch | None
 
 
@@ -150,7 +150,7 @@ async def _read(
     return parts
 
 
-def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest, reserve: float) -> tuple[object, ...]:
+def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int) -> tuple[object, ...]:
     own = hashlib.sha256(dumps([request.system, request.tools, request.carries]).encode()).digest()
     return (tenant, conversation_id, request.budget, request.model, request.format, reserve, own)
 
@@ -288,7 +288,7 @@ async def _profile(
         own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     alone = profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve)
     tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
-    is_needed = epochs.has_more(conversation, alone)
+    is_needed = request.carries or epochs.has_more(conversation, alone)  # the proxy runs them itself
     if not (may_offer and is_needed and offers_tools(budget, tools + guide, percent)):
         return alone, False, is_needed
     if _taken(request):

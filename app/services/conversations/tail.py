@@ -52,6 +52,8 @@ class ContextRequest:
     query: str | None = None
     recall_max_tokens: int | None = None
     """Tokens that the query can bring in; None: whatever is free, and what the body can give way."""
+    tail_room: int = 0
+    """Tokens that the layout leaves to the tail in any case, so that the answer to each call's query moves nothing."""
     recall_scope: RecallScope | None = None
     """The range of the query; None: as set by the conversation's policy."""
     recall_filter: Narrowing = EVERYTHING

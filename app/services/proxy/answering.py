@@ -37,6 +37,7 @@ from app.core.dialects.question import ShownToClient
 from app.core.dialects.stored import message as stored_message
 from app.core.messages import read
 from app.core.model import Context
+from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.profile import budget_of
 from app.core.window.render import origins
 from app.ids import uuid7
@@ -209,11 +210,12 @@ class _Work:
             known.budget,
             model,
         )
+        recalled = request.recall_max_tokens
         wanted = ContextRequest(
             budget=None if budget == known.budget else budget, tools=self._tools, bound_to=request.caller.user_id,
             sensitive=request.caller.sensitive, format=self._upstream.asked.window,
-            query=newest_user_text(self._question.messages) if request.recall_max_tokens else None,
-            recall_max_tokens=request.recall_max_tokens, carries=True,
+            query=newest_user_text(self._question.messages) if recalled else None, recall_max_tokens=recalled,
+            tail_room=recalled + TAIL_OVERHEAD if recalled else 0, carries=True,
         )  # fmt: skip
         window = await context(self._runtime, self._asked.tenant, known.id, wanted)
         if window.conversation_uid != known.uid:
