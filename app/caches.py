@@ -17,7 +17,8 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from app.core.conversation import Conversation
-from app.core.model import Context, Epoch, Role
+from app.core.model import Context, Epoch, Role, Window
+from app.core.window.profile import Profile
 from app.store.windows import WindowParts
 
 CONVERSATIONS_CACHED = 20_000
@@ -25,6 +26,8 @@ EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
 MESSAGES_CACHED = 40_000
 """About 250 bytes each."""
+KEPT_FORMS = 3
+"""A kept window has most texts as they are shown, condensed, and rendered."""
 WINDOWS_KEPT_BYTES = 32_000_000
 """Total size of cached window texts: about a thousand windows of 8,000 tokens."""
 WINDOWS_KEPT_SECONDS = 60.0
@@ -41,27 +44,38 @@ class FoundEpoch:
     """An epoch derived for a budget other than the conversation's own."""
 
     uid: UUID
-    available: int
+    made_for: int
     epoch: Epoch
 
-    def holds(self, conversation: Conversation, available: int) -> bool:
-        """Return whether it is the epoch of the conversation as it is, with so many tokens available."""
-        same = self.uid == conversation.uid and self.available == available
+    def holds(self, conversation: Conversation, made_for: int) -> bool:
+        """Return whether it is the epoch of the conversation for a profile's key, as far as totals tell."""
+        same = self.uid == conversation.uid and self.made_for == made_for
         return same and self.epoch.layout.holds(conversation.totals)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptWindow:
-    """A finished window, to be extended with the messages appended next."""
+    """A finished window without a tail, to be extended with the messages appended next, and what it was made of."""
 
+    key: tuple[object, ...]
     parts: WindowParts
     """Without the conversation's own epoch."""
+    target: Profile
     epoch: Epoch
-    available: int
-    context: Context | None
-    """The response, if it had no tail."""
-    size: int
-    """Approximate size of all its texts in bytes."""
+    window: Window
+    offers_tools: bool
+    """Whether the recall tools are in it."""
+    context: Context | None = None
+    """The response, once it was asked for."""
+
+    @property
+    def conversation(self) -> Conversation:
+        return self.parts.conversation
+
+    @property
+    def size(self) -> int:
+        """Return the approximate size of all its texts in bytes."""
+        return KEPT_FORMS * sum(len(placed.text) for placed in self.window.body)
 
 
 class Known(NamedTuple):
@@ -140,10 +154,10 @@ class Caches:
         for texts in (self.counts, self.query_vectors, self.expansions, self.messages):
             texts.clear()
 
-    def keep_window(self, key: tuple[object, ...], window: KeptWindow) -> None:
+    def keep_window(self, window: KeptWindow) -> None:
         """Cache a window for the next call if it fits."""
         if window.size <= self.windows.maxsize:
-            self.windows[key] = window
+            self.windows[window.key] = window
 
     async def expire_windows(self) -> None:
         """Drop windows as they expire, rather than when space runs out, until cancelled."""

@@ -1,9 +1,10 @@
 """Learn how many tokens a conversation's model makes of a hundred of ours.
 
-Windows are counted with one vocabulary. Other vendors' tokenizers make more tokens of the same text: the safety margin
-covers up to 10/9, and anything beyond is learned from the usage that callers report. The ratio only rises. Each change
-begins a new epoch, so it rises in steps; and a model that makes fewer tokens of the next window, perhaps in another
-language, makes more of a later one.
+Windows are counted with one vocabulary, o200k_base. The models that use it count the same, so their budgets have no
+margin. Other vendors' tokenizers make more tokens of the same text: they are charged UNREPORTED until a caller has
+reported what its API counted, and from then on what was reported, with a rest for other texts. The ratio only rises.
+Each change begins a new epoch, so it rises in steps; and a model that makes fewer tokens of the next window, perhaps in
+another language, makes more of a later one.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OURS = 100
-"""Percent of ours: as o200k_base counts."""
+"""Percent of ours: as o200k_base counts. A conversation has it until its model's API has reported more."""
+UNREPORTED = 112
+"""What a model of another vocabulary is charged before its API has reported anything: a margin of a tenth."""
 STEP = 5
+"""The ratio rises in steps of so many percent; one step more is left to what other texts or the API add."""
 PERCENT_MAX = 200
 """A report beyond this is of no tokenizer: there was more in the prompt than the window."""
 WINDOW_TOKENS_MIN = 500
@@ -29,11 +33,20 @@ class ReportedUsage:
     """All that the model read for it, from its cache or not."""
 
 
-def risen(percent: int, reported: ReportedUsage) -> int:
-    """Return the ratio after a report. Up to one step more than the known ratio is left to the safety margin."""
+def charged(percent: int, *, is_exact: bool) -> int:
+    """Return the percent that windows are laid out with. ``is_exact``: the model counts with our vocabulary."""
+    if is_exact:
+        return percent
+    return percent + STEP if percent > OURS else UNREPORTED
+
+
+def risen(percent: int, reported: ReportedUsage, *, is_exact: bool) -> int:
+    """Return the ratio after a report: more than OURS after any report of a model that does not count as we do."""
     if reported.window_tokens < WINDOW_TOKENS_MIN:
         return percent
     seen = -(-reported.prompt_tokens * OURS // reported.window_tokens)
-    if not percent + STEP < seen <= PERCENT_MAX:
+    if seen > PERCENT_MAX:
         return percent
-    return -(-seen // STEP) * STEP
+    if percent + STEP < seen or (not is_exact and percent == OURS < seen):
+        return -(-seen // STEP) * STEP
+    return percent if is_exact else max(percent, OURS + 1)

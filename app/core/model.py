@@ -36,6 +36,8 @@ UNSENT = frozenset({"orphan", "refused"})
 """Kinds that the history keeps and no window shows."""
 UNZONED = UNSENT | {"prompt"}
 """Kinds that are in no zone of a window and weigh nothing there."""
+OPENING_TOKENS = 6
+"""Tokens of the message that Anthropic's form needs before an assistant's that would be the first."""
 UNMATCHED = "unmatched_tool_result"
 """The warning for a tool result that answers no open call, in an append's response and in windows."""
 
@@ -104,18 +106,17 @@ class Policy:
         "Maximum share of the body's room for the head after a cut.",
     )
     condensed_share: float = setting(
-        Variable("memory_condensed_share", 0.15, ge=0, le=0.8, own=Own(0, 0.8, "of the body's room")),
+        Variable("memory_condensed_share", 0.1, ge=0, le=0.8, own=Own(0, 0.8, "of the body's room")),
         "Maximum share of the body's room for condensed messages after a cut.",
     )
     keep_share: float = setting(
-        Variable("memory_keep_share", 0.2, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the body's room")),
+        Variable("memory_keep_share", 0.6, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the body's room")),
         "Maximum share of the body's room that stays verbatim after a cut. The three shares together must be at "
         "most 0.9; the rest is growth.",
     )
     recall_share: float | None = setting(
         Variable("memory_recall_share", None, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the available tokens")),
-        "Share of the available tokens reserved for recalls and for what a query brings in. Unset: 0.15, at most "
-        "6,000 tokens, and 0.65 for requests with a query.",
+        "Largest share of the available tokens for what a request loads or its query brings in. Unset: 0.65.",
     )
 
 
@@ -138,6 +139,10 @@ class Entry(NamedTuple):
     """``seq`` of the user message that opened its page; 0 on a first page that has none yet."""
     revision: int
     """The conversation's revision when the message was appended: what a head frozen here may know."""
+    fresh: tuple[int, ...] = ()
+    """What each of its archived results adds if it is shown whole while its page is the newest."""
+    loaded: int = 0
+    """What a recall tool brought in with it, beyond the mark that it shrinks to."""
 
     @property
     def full_after(self) -> int:
@@ -186,9 +191,13 @@ class Layout:
     """``seq`` of a user message shown although its page is paged out in part; 0 for none."""
     head_room: int
     full_until: int
-    """The epoch holds while the conversation's ``full`` total is at most this …"""
+    """The epoch holds while the conversation's ``full`` total, and what its newest page shows in full, is at most this
+    …
+    """
+    short_until: int
+    """… its ``short`` total at most this …"""
     pages_until: int
-    """… and its last page at most this …"""
+    """… its last page at most this …"""
     generation: int
     """… and its generation is this."""
     trigger_page: int
@@ -201,6 +210,7 @@ class Layout:
     def holds(self, totals: Totals) -> bool:
         return (
             totals.full <= self.full_until
+            and totals.short <= self.short_until
             and totals.last_page <= self.pages_until
             and totals.generation == self.generation
         )
@@ -234,6 +244,8 @@ class Head:
     summary_through_seq: int = 0
     summary_source: str = "extractive"
     """The author of the summary: ``llm`` or ``extractive``."""
+    pinned: str = ""
+    """The text of a head that has nothing but the notes."""
     notes_left_out: int = 0
     """Memories to keep in mind for which there was no room."""
     days: tuple[Day, ...] = ()
@@ -242,6 +254,12 @@ class Head:
     @property
     def tokens(self) -> int:
         return self.frame_tokens + self.notes_tokens + self.summary_tokens + self.contents_tokens
+
+    def only_pinned(self) -> Head:
+        """Return the head with nothing but its notes; an empty one if it has none."""
+        if not self.pinned:
+            return Head()
+        return Head(self.pinned, self.frame_tokens, self.notes_tokens, notes_left_out=self.notes_left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +300,8 @@ class Item(NamedTuple):
     """The message as it was sent, when that was in Anthropic form and it is shown verbatim."""
     archive_ids: tuple[str, ...] = ()
     """The archives whose placeholders stand in it."""
+    fresh: tuple[int, ...] = ()
+    """What each of them adds if it is shown whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +382,8 @@ class Placed(NamedTuple):
     tokens: int
     anthropic: str | None = None
     archive_ids: tuple[str, ...] = ()
+    fresh: tuple[int, ...] = ()
+    """Tokens for what each of the archives adds, while they are fresh."""
     passing: bool = False
     """Shown in full for this page only; at the next user message it shrinks to a mark."""
     cache_mark: bool = False
@@ -381,8 +403,6 @@ class Window:
     listed_pages: tuple[int, ...]
     unlisted: int
     warnings: tuple[WindowWarning, ...] = field(default=())
-    is_marked: bool = False
-    """For lack of space, marks stand for recalls of the newest page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,8 @@ class ModelRow:
     """Members that turn it down."""
     unstreamed: Mapping[str, Any] | None = None
     """Members that a request must have whose answer is not streamed."""
+    exact: bool = False
+    """Its tokenizer is o200k_base, which counts our windows."""
     window: int | None = None
     """Tokens of the context window."""
     output: int | None = None

@@ -44,6 +44,8 @@ class NewMessage:
     words: str
     """The words that can name a subject, between blanks."""
     archive_ids: tuple[UUID, ...]
+    fresh_tokens: tuple[int, ...]
+    """What each of them adds if it is shown whole."""
     digest: bytes
     chain: bytes | None
     """None where that of the message before is not known."""

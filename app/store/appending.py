@@ -89,6 +89,7 @@ def _unnest(row: type, first: int, alias: str) -> str:
 
 _CAST_COLUMNS = {
     "archive_ids": "uuid[]",
+    "fresh_tokens": "int[]",
     "key_terms": "text[]",
     "sources": "text[]",
     "nul_offsets": "int[]",

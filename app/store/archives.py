@@ -207,7 +207,10 @@ async def showing(tx: ReadTx, row: Record) -> Sequence[Record]:
 REPLACE = """
 UPDATE messages
    SET body = $4, view = $5, short = $6, anthropic = $7, loaded = NULL, loaded_tokens = 0, line = $8, line_tokens = $9,
-       words = '', archive_ids = array_remove(archive_ids, $10)
+       words = '', archive_ids = array_remove(archive_ids, $10),
+       fresh_tokens = (
+         SELECT coalesce(array_agg(f.tokens), '{}') FROM unnest(archive_ids, fresh_tokens) AS f (id, tokens)
+          WHERE f.id <> $10)
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
 FORGET_MOMENT = """

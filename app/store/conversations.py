@@ -26,13 +26,14 @@ LAYOUT_COLUMNS = (
     "pinned",
     "head_room",
     "full_until",
+    "short_until",
     "pages_until",
     "generation",
     "trigger_page",
     "revision",
     "half_mark",
 )
-EPOCH_FIELDS = ", ".join(("e.available AS e_available", *(f"e.{c} AS e_{c}" for c in LAYOUT_COLUMNS)))
+EPOCH_FIELDS = ", ".join(("e.made_for AS e_made_for", *(f"e.{c} AS e_{c}" for c in LAYOUT_COLUMNS)))
 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
@@ -69,9 +70,9 @@ def read_conversation(row: Record) -> Conversation:
         generation=row["generation"] + row["withdrawn"],
     )
     own = None
-    if row["e_available"] is not None:
+    if row["e_made_for"] is not None:
         layout = Layout(number=row["epoch"], **{name: row[f"e_{name}"] for name in LAYOUT_COLUMNS})
-        own = (row["e_available"], layout)
+        own = (row["e_made_for"], layout)
     chain = row["chain"]
     if chain is None and not end.last_seq:
         chain = b""

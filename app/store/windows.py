@@ -31,18 +31,19 @@ ITEM_COLUMNS = {
     "call_group": "m.call_group",
     "kind": "m.kind",
     "role": "m.role",
-    "text": "coalesce(CASE WHEN m.seq < z.verbatim_from THEN m.short END, m.view, m.body)",
-    "tokens": "CASE WHEN m.seq < z.verbatim_from THEN m.short_tokens ELSE m.full_tokens END",
+    "text": "coalesce(CASE WHEN m.seq < z.verbatim_from AND m.seq <> z.pinned THEN m.short END, m.view, m.body)",
+    "tokens": "CASE WHEN m.seq < z.verbatim_from AND m.seq <> z.pinned THEN m.short_tokens ELSE m.full_tokens END",
     "parts": "m.parts",
     "calls": "m.calls",
     "results": "m.results",
     "full_after": "m.full_before + m.full_tokens",
-    "loaded": "CASE WHEN m.page = c.last_page THEN m.loaded END",
+    "loaded": "CASE WHEN m.page = c.last_page AND m.seq >= z.verbatim_from THEN m.loaded END",
     "loaded_tokens": "m.loaded_tokens",
     "short": "CASE WHEN m.seq >= z.verbatim_from THEN m.short END",
     "short_tokens": "m.short_tokens",
     "anthropic": "CASE WHEN $7 AND m.seq >= z.verbatim_from THEN m.anthropic END",
     "archives": "nullif(m.archive_ids::text, '{}')",
+    "fresh": "nullif(m.fresh_tokens::text, '{}')",
 }
 _AGGREGATES = ",\n         ".join(f"array_agg({sql} ORDER BY m.seq) AS m_{name}" for name, sql in ITEM_COLUMNS.items())
 _SOURCE = "FROM messages m WHERE m.tenant_id = $1::uuid AND m.conversation_id = $2"
@@ -50,7 +51,7 @@ _ONE_ROW_OF_THE_TENANT = "LIMIT length(set_config('app.tenant', $1::text, true))
 
 # A conversation, the head of its own epoch, and the messages of a window's body: the prompt, the pinned user
 # message, and all from the condensed zone on. The zones are the caller's ($3 to $5), or its own epoch's ($3 null);
-# no message is read if the caller's epoch ended before the conversation's totals ($6 and $8 to $9). Without an epoch of
+# no message is read if the caller's epoch ended before the conversation's totals ($6, $8 to $11). Without an epoch of
 # its own, also what it keeps in mind while the history is whole.
 #
 # What bounds ``seq`` are scalar subqueries of their own: under row-level security a bound that holds COALESCE, LEAST
@@ -84,7 +85,7 @@ SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*, k.*
       ) m
      WHERE $3::int IS NULL
         OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int
-            AND c.generation + c.withdrawn = $10::bigint)
+            AND c.generation + c.withdrawn = $10::bigint AND c.short_total <= $11::bigint)
   ) w ON true
   LEFT JOIN LATERAL ({in_mind(before="1", known=known_at(opened="c.created_at"))}
      WHERE (SELECT number FROM e) IS NULL
@@ -100,8 +101,8 @@ _NEWER_COLUMNS = ", ".join(f"{sql} AS m_{name}" for name, sql in ITEM_COLUMNS.it
 # The upper bound on ``seq`` keeps out nothing: it makes the planner expect few rows whatever $3 is, so that it keeps
 # its plan. Planning takes three times as long as executing here.
 NEWER = f"""
-SELECT {CONVERSATION_FIELDS}, NULL::int AS e_available,
-       {_NEWER_COLUMNS.replace("$7", "$5::boolean").replace("z.verbatim_from", "$4::int")}
+SELECT {CONVERSATION_FIELDS}, NULL::int AS e_made_for,
+       {_NEWER_COLUMNS.replace("$7", "$5::boolean").replace("z.verbatim_from", "$4::int").replace("z.pinned", "0")}
   FROM conversations c
   LEFT JOIN messages m ON m.tenant_id = $1::uuid AND m.conversation_id = $2
    AND m.seq > $3::int AND m.seq <= 2147483647
@@ -148,6 +149,7 @@ async def load(
         layout and layout.full_until,
         layout and layout.pages_until,
         layout and layout.generation,
+        layout and layout.short_until,
     )
     if isinstance(database, Database):
         row = await database.fetch_row(WINDOW, *arguments)
@@ -158,7 +160,7 @@ async def load(
 
 async def without_body(database: Database, tenant: UUID, conversation_id: str) -> WindowParts | None:
     """Load a conversation and its own epoch, but no messages; None if there is no such conversation."""
-    zones_of_no_conversation = (0, 0, 0, None, False, None, None, None)
+    zones_of_no_conversation = (0, 0, 0, None, False, None, None, None, None)
     return _parts(await database.fetch_row(WINDOW, str(tenant), conversation_id, *zones_of_no_conversation))
 
 
@@ -203,7 +205,7 @@ def _item(values: Sequence[Any]) -> Item:
     """Return the item of a message; ``values`` in the order of ITEM_COLUMNS."""
     (
         seq, page, group, kind, role, text, tokens, parts, calls, results, full_after, loaded, loaded_tokens, short,
-        short_tokens, anthropic, archives,
+        short_tokens, anthropic, archives, fresh,
     ) = values  # fmt: skip
     return Item(
         seq=seq,
@@ -223,6 +225,7 @@ def _item(values: Sequence[Any]) -> Item:
         short_tokens=short_tokens,
         anthropic=anthropic,
         archive_ids=tuple(archives[1:-1].split(",")) if archives else (),
+        fresh=tuple(map(int, fresh[1:-1].split(","))) if fresh else (),
     )
 
 
@@ -234,8 +237,8 @@ def read_head(text: str) -> Head:
     return Head(**values)
 
 
-# The newest messages without their texts, back over a number of condensed tokens and on to the start of a call
-# group, and the user message that opened the page they begin in (which a late result can be on a page after).
+# The newest messages without their texts, back to a condensed offset and on to the start of a call group, and the
+# user message that opened the page they begin in (which a late result can be on a page after).
 ENTRIES = """
 WITH e AS (
   SELECT call_group, user_seq FROM messages
@@ -246,22 +249,30 @@ WITH e AS (
     FROM e LEFT JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = e.call_group
 )
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
-       m.user_seq, m.revision
+       m.user_seq, m.revision, m.fresh_tokens, m.loaded_tokens
   FROM messages m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq >= (SELECT call_group FROM s)
 UNION ALL
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
-       m.user_seq, m.revision
+       m.user_seq, m.revision, m.fresh_tokens, m.loaded_tokens
   FROM messages m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = (SELECT user_seq FROM s WHERE user_seq < call_group)
  ORDER BY seq
 """
 
 
-async def entries(tx: ReadTx, conversation: Conversation, reach: int) -> list[Entry]:
-    bound = max(0, conversation.totals.short - reach)
-    rows = await tx.fetch(ENTRIES, conversation.id, bound)
-    return [Entry(*row) for row in rows]
+async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> list[Entry]:
+    """Return the entries from a condensed offset on, as ``paging.layout`` needs them."""
+    rows = await tx.fetch(ENTRIES, conversation.id, short_from)
+    return [_entry(*row) for row in rows]
+
+
+def _entry(*values: Any) -> Entry:
+    *place, fresh, loaded = values
+    entry = Entry(*place)
+    if not fresh and not loaded:
+        return entry
+    return entry._replace(fresh=tuple(fresh), loaded=max(0, loaded - entry.full) if loaded else 0)
 
 
 LINES_PER_PAGE = 30
@@ -305,20 +316,20 @@ WITH c AS (
 ), later AS (
   DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number > $3
 )
-INSERT INTO epochs (tenant_id, conversation_id, number, available, head, {", ".join(LAYOUT_COLUMNS)})
+INSERT INTO epochs (tenant_id, conversation_id, number, made_for, head, {", ".join(LAYOUT_COLUMNS)})
 SELECT $1, c.id, $3, $4::int, $5::text, {", ".join(f"${6 + i}::bigint" for i in range(len(LAYOUT_COLUMNS)))} FROM c
 ON CONFLICT (tenant_id, conversation_id, number) DO UPDATE
-   SET available = excluded.available, head = excluded.head,
+   SET made_for = excluded.made_for, head = excluded.head,
        {", ".join(f"{name} = excluded.{name}" for name in LAYOUT_COLUMNS)}
 """
 
 
-async def store_epoch(tx: Tx, conversation_id: str, available: int, epoch: Epoch) -> None:
+async def store_epoch(tx: Tx, conversation_id: str, made_for: int, epoch: Epoch) -> None:
     """Keep an epoch of the conversation's own budget. (A number is met twice only after the budget changed.)"""
     layout = epoch.layout
     columns = [getattr(layout, name) for name in LAYOUT_COLUMNS]
     head = dumps(asdict(epoch.head))
-    await tx.execute(STORE_EPOCH, conversation_id, layout.number, available, head, *columns)
+    await tx.execute(STORE_EPOCH, conversation_id, layout.number, made_for, head, *columns)
 
 
 STORED_HEAD = "SELECT head FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number = $3"

@@ -117,9 +117,9 @@ def test_a_warning_names_what_the_tail_cannot_show(seeded: httpx.Client) -> None
     assert [w["code"] for w in found["warnings"]].count("archive_not_found") == 2
     assert [w["code"] for w in found["warnings"]].count("page_not_found") == 2
     assert "zzz" not in str(found)
-    full = window(seeded, "c", budget=4000, pages=",".join(map(str, range(1, 21))))
+    full = window(seeded, "c", budget=2000, pages=",".join(map(str, range(1, 21))))
     assert "tail_cut" in [w["code"] for w in full["warnings"]]
-    assert full["usage"]["total"] <= 3600
+    assert full["usage"]["total"] <= 1800
 
 
 def test_the_callers_system_and_tools_are_counted_and_returned(seeded: httpx.Client) -> None:
@@ -220,7 +220,7 @@ def test_a_query_that_is_wrong_is_refused_by_name(seeded: httpx.Client, query: J
 def test_a_window_of_nothing_is_empty(client: httpx.Client) -> None:
     created(client, id="c")
     found = window(client, "c", budget=4000)
-    assert [m["role"] for m in found["messages"]] == ["system"]
+    assert found["messages"] == found["tools"] == []
     assert found["pages"] == {"verbatim": [], "condensed": [], "listed": [], "unlisted": 0}
     assert window(client, "c", budget=4000, format="anthropic")["messages"] == []
 
@@ -265,22 +265,23 @@ def test_a_window_before_the_users_first_words_is_gone_on_with_or_ends(
     after = window(client, "c", budget=4000, format=form)
     shown = after["messages"][: before["stable_messages"]]
     is_gone_on_with = (shown, after["system"]) == (before["messages"][: before["stable_messages"]], before["system"])
-    assert is_gone_on_with == (after["epoch"] == before["epoch"]) == first.isascii()
+    assert is_gone_on_with
+    assert (after["epoch"] == before["epoch"]) == first.isascii()
 
 
 def test_pending_calls_are_held_back_and_orphans_are_never_shown(client: httpx.Client) -> None:
     append(client, "c", [user("q"), call("a", "b"), result("a", "first"), result("zz", "nobody asked")])
     found = window(client, "c")
-    assert [m["role"] for m in found["messages"]] == ["system", "user"]
+    assert [m["role"] for m in found["messages"]] == ["user"]
     assert [w["code"] for w in found["warnings"]] == ["tool_results_awaited", "unmatched_tool_result"]
     append(client, "c", [result("b", "second"), result("a", "again")])
     found = window(client, "c")
-    assert [m["role"] for m in found["messages"]] == ["system", "user", "assistant", "tool", "tool"]
+    assert [m["role"] for m in found["messages"]] == ["user", "assistant", "tool", "tool"]
     assert [w["code"] for w in found["warnings"]] == ["unmatched_tool_result"]
     append(client, "c", [call("d", "e"), result("e", "only this"), user("go on without d")])
     found = window(client, "c")
-    assert [m["role"] for m in found["messages"]][5:] == ["assistant", "tool", "user"]
-    assert [c["id"] for c in found["messages"][5]["tool_calls"]] == ["e"]
+    assert [m["role"] for m in found["messages"]][4:] == ["assistant", "tool", "user"]
+    assert [c["id"] for c in found["messages"][4]["tool_calls"]] == ["e"]
 
 
 def test_a_result_that_answers_no_call_is_warned_of_and_can_be_found(client: httpx.Client) -> None:
@@ -354,14 +355,14 @@ def test_a_warning_tells_of_notes_that_do_not_fit(client: httpx.Client) -> None:
         append(client, "c", turn(number))
     for note in ("Never call before ten.", "永远用中文回答。"):
         ok(client.post(path("c", "notes"), json={"text": note}), 201)
-    seen = {budget: window(client, "c", budget=budget) for budget in (400, 8000)}
+    seen = {budget: window(client, "c", budget=budget) for budget in (100, 8000)}
     assert "Never call before ten." in str(seen[8000]["messages"])
     told = {
         budget: [w["detail"] for w in found["warnings"] if w["code"] == "notes_left_out"]
         for budget, found in seen.items()
     }
-    assert told == {400: ["there is no room for 2 memories to keep in mind"], 8000: []}
-    assert seen[400]["usage"]["sections"]["notes"] == 0
+    assert told == {100: ["there is no room for 2 memories to keep in mind"], 8000: []}
+    assert seen[100]["usage"]["sections"]["notes"] == 0
 
 
 @pytest.mark.parametrize("query", [None, "tea house"])

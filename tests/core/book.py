@@ -147,7 +147,8 @@ class Row:
             seq=found.seq, page=found.page, group=found.call_group, kind=found.kind,
             full=found.full_tokens, short=found.short_tokens,
             full_before=found.full_before, short_before=found.short_before,
-            user_seq=found.user_seq, revision=self.revision,
+            user_seq=found.user_seq, revision=self.revision, fresh=found.fresh_tokens,
+            loaded=max(0, found.loaded_tokens - found.full_tokens) if found.loaded_tokens else 0,
         )  # fmt: skip
 
     @property
@@ -330,8 +331,9 @@ class Book:
         """The window. Raises BudgetTooSmall."""
         wanted = self.profile(budget, form)
         found = self.epoch(wanted)
-        window = assemble(found, self.items(found.layout), wanted.fixed, budget, self.totals)
-        window = with_tail(with_fresh(window, self.results(), self.totals.last_page), tail)
+        most_fresh = wanted.shares.fresh
+        window = assemble(found, self.items(found.layout), wanted.fixed, budget, self.totals, most_fresh=most_fresh)
+        window = with_tail(with_fresh(window, self.results()), tail)
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
         rendered = render(window, self._system_text(), tools_text(tools, form), form, self.language)
         return Seen(tuple(self._kept()), self.conversation, wanted, found, window, rendered)
@@ -347,13 +349,16 @@ class Book:
         ]
 
     def layout(self, wanted: Profile, *, from_scratch: bool = False) -> Layout:
-        entries = [row.entry for row in self._kept()] if from_scratch else self.entries(ledger_reach(wanted.shares))
+        entries = (
+            [row.entry for row in self._kept()]
+            if from_scratch
+            else self.entries(ledger_reach(self.totals, wanted.shares))
+        )
         return paging.layout(entries, self.totals, wanted.shares, wanted.policy)
 
-    def entries(self, reach: int) -> list[Entry]:
+    def entries(self, bound: int) -> list[Entry]:
         """The newest entries, as app/store/windows.py reads them."""
         known = [row.entry for row in self._kept()]
-        bound = max(0, self.totals.short - reach)
         start = next((e for e in reversed(known) if e.short_before <= bound), None)
         if start is None:
             return []
@@ -362,8 +367,10 @@ class Book:
         return opener + [e for e in known if e.seq >= start.group]
 
     def epoch(self, wanted: Profile) -> Epoch:
-        entries = self.entries(ledger_reach(wanted.shares))
+        entries = self.entries(ledger_reach(self.totals, wanted.shares))
         plan = epoch.plan(entries, self.totals, self.language, wanted)
+        if least := epoch.least_head(plan, self.material(plan), READER):
+            plan = epoch.plan(entries, self.totals, self.language, wanted, least_head=least)
         return epoch.freeze(plan, self.material(plan), READER)
 
     def material(self, plan: EpochPlan) -> Material:
@@ -422,7 +429,7 @@ class Book:
 
     def _item(self, row: Row, layout: Layout) -> Item:
         entry, found = row.entry, row.message
-        verbatim = entry.seq >= layout.verbatim_from
+        verbatim = entry.seq >= layout.verbatim_from or entry.seq == layout.pinned
         view = found.view if found.view is not None else found.body
         return Item(
             seq=entry.seq,
@@ -436,12 +443,15 @@ class Book:
             calls=found.calls,
             results=found.results,
             full_after=entry.full_after,
-            loaded_text=found.loaded if entry.page == self.totals.last_page else None,
+            loaded_text=found.loaded
+            if entry.page == self.totals.last_page and entry.seq >= layout.verbatim_from
+            else None,
             loaded_tokens=found.loaded_tokens,
             short_text=found.short if verbatim else None,
             short_tokens=entry.short,
             anthropic=found.anthropic if verbatim else None,
             archive_ids=row.archives,
+            fresh=found.fresh_tokens,
         )
 
     def _kept(self) -> Iterator[Row]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.model import Fixed, Policy
+from app.core.model import OPENING_TOKENS, Fixed, Policy
 from app.core.models import TABLE
 from app.core.window.budget import (
     LOADED_TOKENS,
@@ -16,6 +16,7 @@ from app.core.window.budget import (
     RecallRoom,
     fair,
     recall_room,
+    reserves,
     shares,
     smallest_budget,
     usable,
@@ -34,49 +35,44 @@ a_share = st.floats(0, 1)
 policies = st.builds(Policy, head_share=a_share, condensed_share=a_share, keep_share=a_share)
 
 
-@given(st.integers(0, 10_000_000), policies, st.none() | st.floats(0, 0.8), st.booleans())
+@given(st.integers(0, 10_000_000), policies, st.none() | st.floats(0, 0.8))
 def test_shares_leave_room_to_grow_and_never_add_up_to_more_than_is_available(
-    available: int, policy: Policy, recall_share: float | None, has_query: bool
+    available: int, policy: Policy, recall_share: float | None
 ) -> None:
-    found = shares(available, replace(policy, recall_share=recall_share), has_query=has_query)
-    assert found.body + found.reserve == available
-    assert found.head + found.condensed + found.keep + found.growth <= max(found.body, 1)
-    assert found.growth >= found.body // 20
-    assert found.body <= found.whole <= available
+    policy = replace(policy, recall_share=recall_share)
+    for reserve in reserves(policy):
+        found = shares(available, policy, reserve=reserve)
+        assert found.body + found.reserve == available
+        assert found.head + found.condensed + found.keep <= found.body * 0.95 + 1
+        assert found.whole == max(0, found.body - OPENING_TOKENS)
 
 
 def test_a_budget_of_10_000_is_shared_out_like_this() -> None:
     found = profile(Policy(), 10_000, Fixed(tools_tokens=600, system_tokens=400)).shares
-    assert (found.available, found.reserve, found.whole) == (8000, 1200, 6800)
-    assert (found.head, found.condensed, found.keep, found.growth) == (680, 1020, 1360, 3740)
+    assert (found.available, found.reserve, found.whole) == (9000, 0, 8994)
+    assert (found.head, found.condensed, found.keep, found.fresh) == (900, 900, 5400, 2250)
 
 
-def test_a_query_has_a_larger_reserve_but_what_fits_is_still_shown_whole() -> None:
-    found = profile(Policy(), 10_000, Fixed(600, 400), has_query=True).shares
-    assert (found.reserve, found.body, found.whole) == (5200, 2800, 6800)
-
-
-def test_one_recall_share_holds_for_requests_with_a_query_and_without() -> None:
-    policy = Policy(recall_share=0.3)
-    found = shares(10_000, policy)
-    assert found == shares(10_000, policy, has_query=True)
-    assert (found.reserve, found.whole) == (3_000, 7_000)
+def test_the_body_gives_way_to_a_tail_in_steps() -> None:
+    assert reserves(Policy()) == [0, 0.15, 0.35, 0.65]
+    assert reserves(Policy(recall_share=0.3)) == [0, 0.15, 0.3]
+    found = profile(Policy(), 10_000, Fixed(600, 400), reserve=0.65).shares
+    assert (found.reserve, found.body) == (5850, 3150)
 
 
 def test_a_page_limit_leaves_room_for_the_contents_page() -> None:
     found = shares(8_000, Policy(active_pages=20))
-    assert found.whole == found.body - found.head - found.condensed == 5_100
+    assert found.whole == found.body - 6 - found.head - found.condensed == 6_394
 
 
-def test_a_large_window_reserves_6_000_tokens_and_gives_the_head_no_more_than_it_can_use() -> None:
-    found = shares(100_000, Policy())
-    assert (found.reserve, found.head) == (6_000, 4_000)
+def test_a_large_window_gives_the_head_no_more_than_it_can_use() -> None:
+    assert shares(100_000, Policy()).head == 4_000
 
 
-@pytest.mark.parametrize(("available", "head"), [(1_000, 250), (1_520, 380), (3_000, 380), (8_000, 680)])
+@pytest.mark.parametrize(("available", "head"), [(1_000, 250), (1_520, 380), (3_000, 380), (8_000, 800)])
 def test_a_small_window_has_a_head_that_holds_a_summary(available: int, head: int) -> None:
     assert shares(available, Policy()).head == head
-    assert shares(available, Policy(), has_query=True).head == min(head, 380)
+    assert shares(available, Policy(), reserve=0.65).head == min(head, 380)
     assert shares(available, Policy(head_share=0)).head == 0
 
 
@@ -137,22 +133,17 @@ def test_recall_tools_are_offered_where_they_take_at_most_a_quarter() -> None:
     assert not offers_tools(399, 100)
 
 
-@given(st.integers(0, 10_000_000), st.integers(0, 10_000_000))
-def test_what_a_tool_brings_in_leaves_half_of_the_window_to_the_rest(available: int, growth_left: int) -> None:
-    shared = shares(available, Policy())
-    found = recall_room(shared, min(growth_left, shared.body))
+@given(st.integers(0, 10_000_000))
+def test_what_a_tool_brings_in_leaves_half_of_the_window_to_the_rest(available: int) -> None:
+    found = recall_room(shares(available, Policy()))
     assert 1 <= found.usual <= found.most <= max(1, available // 2)
     assert found.usual <= LOADED_TOKENS
-    if available >= 1_000:
-        assert found.most <= shared.reserve + growth_left
 
 
-def test_a_window_of_4_000_gets_800_tokens_at_a_time_and_a_large_one_4_000() -> None:
+def test_a_window_of_4_000_gets_900_tokens_at_a_time_and_a_large_one_4_000() -> None:
     small, large = (profile(Policy(), budget, Fixed(350, 0)).shares for budget in (4_000, 128_000))
-    assert recall_room(small, 2_000) == RecallRoom(812, 1_625)
-    assert recall_room(small, 100) == RecallRoom(487, 487)  # the reserve
-    assert recall_room(large, 100_000) == RecallRoom(4_000, 57_425)
-    assert recall_room(large, 0) == RecallRoom(4_000, 6_000)
+    assert recall_room(small) == RecallRoom(912, 1_825)
+    assert recall_room(large) == RecallRoom(4_000, 63_825)
 
 
 @given(st.lists(st.integers(0, 1_000)), st.integers(-10, 20_000))

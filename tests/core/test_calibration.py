@@ -6,42 +6,52 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.core.calibration import OURS, PERCENT_MAX, STEP, WINDOW_TOKENS_MIN, ReportedUsage, risen
+from app.core.calibration import OURS, PERCENT_MAX, STEP, UNREPORTED, WINDOW_TOKENS_MIN, ReportedUsage, charged, risen
 from app.core.window.budget import smallest_budget, usable
 
 percents = st.integers(OURS // STEP, PERCENT_MAX // STEP).map(lambda n: n * STEP)
 reports = st.builds(ReportedUsage, st.integers(1, 1_000_000), st.integers(1, 3_000_000))
 
 
-@given(st.integers(1, 10_000_000), percents, reports)
+@given(st.integers(1, 10_000_000), percents, reports, st.booleans())
 def test_a_full_window_is_within_the_budget_of_the_models_tokens(
-    budget: int, percent: int, reported: ReportedUsage
+    budget: int, percent: int, reported: ReportedUsage, is_exact: bool
 ) -> None:
     assume(reported.window_tokens >= WINDOW_TOKENS_MIN)
     assume(reported.prompt_tokens * OURS <= PERCENT_MAX * reported.window_tokens)
-    window = usable(budget, risen(percent, reported))
-    assert window * reported.prompt_tokens <= budget * reported.window_tokens
+    after = risen(percent, reported, is_exact=is_exact)
+    window = usable(budget, charged(after, is_exact=is_exact))
+    added = STEP if is_exact else 0  # what an API adds to our count of its own vocabulary
+    assert window * reported.prompt_tokens * OURS <= budget * reported.window_tokens * (OURS + added)
 
 
-@given(percents, st.lists(reports, max_size=20))
-def test_calibration_is_stepwise_and_deterministic(percent: int, told: list[ReportedUsage]) -> None:
+@given(percents, st.lists(reports, max_size=20), st.booleans())
+def test_calibration_is_stepwise_and_deterministic(percent: int, told: list[ReportedUsage], is_exact: bool) -> None:
     for reported in told:
-        after = risen(percent, reported)
+        after = risen(percent, reported, is_exact=is_exact)
         assert percent <= after <= PERCENT_MAX
-        assert after % STEP == 0
-        assert risen(after, reported) == after
+        assert after % STEP == 0 or after == OURS + 1
+        assert risen(after, reported, is_exact=is_exact) == after
         percent = after
 
 
 @pytest.mark.parametrize(
-    ("window", "prompt", "percent"),
+    ("window", "prompt", "percent", "of_ours"),
     [
-        (1000, 1050, 100), (1000, 1051, 110), (1000, 1300, 130), (1000, 1301, 135), (1000, 2000, 200),
-        (1000, 2001, 100), (499, 900, 100), (500, 900, 180), (1000, 400, 100),
+        (1000, 1050, 105, 100), (1000, 1051, 110, 110), (1000, 1300, 130, 130), (1000, 1301, 135, 135),
+        (1000, 2000, 200, 200), (1000, 2001, 100, 100), (499, 900, 100, 100), (500, 900, 180, 180),
+        (1000, 400, 101, 100),
     ],
 )  # fmt: skip
-def test_the_first_report_sets_the_ratio(window: int, prompt: int, percent: int) -> None:
-    assert risen(OURS, ReportedUsage(window, prompt)) == percent
+def test_the_first_report_sets_the_ratio(window: int, prompt: int, percent: int, of_ours: int) -> None:
+    assert risen(OURS, ReportedUsage(window, prompt), is_exact=False) == percent
+    assert risen(OURS, ReportedUsage(window, prompt), is_exact=True) == of_ours
+
+
+def test_the_margin_is_what_is_uncertain() -> None:
+    assert charged(OURS, is_exact=True) == OURS
+    assert charged(OURS, is_exact=False) == UNREPORTED
+    assert charged(OURS + 1, is_exact=False) < UNREPORTED
 
 
 @given(st.integers(0, 10_000_000), percents)

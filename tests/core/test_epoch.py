@@ -26,7 +26,7 @@ def test_a_head_fits_its_room_and_lists_pages_that_were_read(
         book.index()
         book.summarise()
     target = book.profile(budget)
-    plan = epoch.plan(book.entries(ledger_reach(target.shares)), book.totals, book.language, target)
+    plan = epoch.plan(book.entries(ledger_reach(book.totals, target.shares)), book.totals, book.language, target)
     material = book.material(plan)
     frozen = epoch.freeze(plan, material, READER)
     assert frozen.layout == plan.layout
@@ -39,6 +39,6 @@ def test_nothing_is_read_for_a_history_that_is_whole() -> None:
     book = Book()
     book.append([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello there"}])
     target = book.profile(8_000)
-    plan = epoch.plan(book.entries(ledger_reach(target.shares)), book.totals, book.language, target)
+    plan = epoch.plan(book.entries(ledger_reach(book.totals, target.shares)), book.totals, book.language, target)
     assert (plan.last_page, list(plan.zone)) == (0, [])
     assert epoch.freeze(plan, book.material(plan), READER).head.text == ""

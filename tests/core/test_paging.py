@@ -1,7 +1,7 @@
 """Where zones begin, in numbers.
 
-The examples have a body of 1,000 tokens: 100 for the head, 150 condensed, 200 kept, so 550 of growth. A cut is due at
-1,000, 1,550, 2,100 ... tokens of history. Messages have 10 tokens (4 when condensed), in pages of 5.
+The examples have a body of 1,000 tokens: 100 for the head, 150 condensed, 200 kept. Messages have 10 tokens (4 when
+condensed), in pages of 5.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.model import Entry, Kind, Layout, Policy, Totals
+from app.core.model import OPENING_TOKENS, Entry, Kind, Layout, Policy, Totals
 from app.core.window.budget import Shares, shares
-from app.core.window.paging import in_force, layout, page_threshold, token_threshold
+from app.core.window.paging import layout, page_threshold
 
-SHARES = Shares(available=1200, reserve=200, whole=1000, head=100, condensed=150, keep=200)
-WITH_QUERY = Shares(available=1200, reserve=600, whole=1000, head=60, condensed=90, keep=120)
+SHARES = Shares(available=1006, reserve=0, whole=1000, head=100, condensed=150, keep=200, head_most=400)
 POLICY = Policy(full_recent_count=10)
 
 
@@ -48,20 +47,6 @@ def laid_out(entries: list[Entry], policy: Policy = POLICY, known: Shares = SHAR
     return layout(entries, totals(entries), known, policy)
 
 
-@pytest.mark.parametrize(
-    ("full", "passed"),
-    [(0, 0), (1000, 0), (1001, 1000), (1550, 1000), (1551, 1550), (2100, 1550), (2101, 2100)],
-)
-def test_a_cut_is_due_when_the_body_is_full_and_each_time_it_has_grown_full_again(full: int, passed: int) -> None:
-    assert token_threshold(full, SHARES) == passed
-
-
-@pytest.mark.parametrize(("full", "passed"), [(1000, 0), (1001, 930), (1261, 1260)])
-def test_a_query_shrinks_the_body_unless_the_whole_history_fits(full: int, passed: int) -> None:
-    assert (WITH_QUERY.body, WITH_QUERY.growth) == (600, 330)
-    assert token_threshold(full, WITH_QUERY) == passed
-
-
 @pytest.mark.parametrize(("page", "opened"), [(4, 0), (5, 5), (6, 5), (7, 7), (8, 7), (9, 9)])
 def test_an_epoch_is_due_when_there_is_a_page_too_many_and_then_after_every_half_of_them(
     page: int, opened: int
@@ -81,37 +66,72 @@ def test_until_the_first_threshold_everything_is_verbatim() -> None:
     assert not found.holds(totals(small_pages(101)))
 
 
-def test_at_the_threshold_the_newest_pages_stay_verbatim_within_their_share() -> None:
-    #   1 .. 46 ..... 81 ..... 101    101 x 10 tokens; message 101 passes 1000
-    #   head | condensed | verbatim   200 tokens before 1000 is message 81, which begins a page;
-    #                                 150 tokens condensed are 37 messages: pages from 46 on
+def test_what_does_not_fit_makes_a_cut_that_keeps_the_newest_within_their_share() -> None:
+    #   1 .. 46 ..... 81 ..... 101    101 x 10 tokens; message 101 does not fit
+    #   head | condensed | verbatim   200 tokens back is message 82; a page begins at 86, 40 tokens on;
+    #                                 150 tokens condensed are 37 messages back from there: pages from 51 on
     found = laid_out(small_pages(101))
-    assert (found.number, found.verbatim_from, found.condensed_from) == (101, 81, 46)
-    assert (found.full_until, found.trigger_page, found.head_room) == (1550, 21, 100)
+    assert (found.number, found.verbatim_from, found.condensed_from) == (101, 86, 51)
+    #   850 tokens before it, and 1,000 less the head's 100 and 140 condensed
+    assert (found.full_until, found.trigger_page, found.head_room) == (850 + 760, 21, 100)
 
 
 def test_within_an_epoch_nothing_moves() -> None:
     made = laid_out(small_pages(101))
-    for messages in range(102, 156):  # 155 x 10 = 1550
+    for messages in range(102, 162):  # 161 x 10 = 1610
         assert laid_out(small_pages(messages)) == made
-    assert laid_out(small_pages(156)).number == 156
+    assert laid_out(small_pages(162)).number == 162
 
 
 def test_a_window_is_full_at_the_end_of_an_epoch() -> None:
-    entries = small_pages(155)
+    entries = small_pages(161)
     found = laid_out(entries)
     verbatim = sum(e.full for e in entries if e.seq >= found.verbatim_from)
     condensed = sum(e.short for e in entries if found.condensed_from <= e.seq < found.verbatim_from)
-    assert found.head_room + condensed + verbatim == 100 + 140 + 750
-    assert SHARES.body - 10 == 100 + 140 + 750
+    assert found.head_room + condensed + verbatim == SHARES.body - 6 == 1000
+
+
+def test_a_page_is_cut_inside_where_its_beginning_costs_more_than_a_tenth_of_the_room() -> None:
+    pages = history(*([(10, 4)] * 15 for _ in range(7)))[:101]
+    assert laid_out(pages).verbatim_from == 91  # 90 tokens on from 82
+    found = laid_out(history(*([(10, 4)] * 40 for _ in range(3)))[:101])
+    assert (found.verbatim_from, found.pinned) == (82, 81)  # the next page begins at 121
 
 
 def test_a_page_is_cut_inside_if_too_few_messages_would_stay() -> None:
-    #   pages of 15 messages: message 91 opens one, but 101 - 90 = 11 is too few of 15
     pages = history(*([(10, 4)] * 15 for _ in range(7)))[:101]
-    assert laid_out(pages).verbatim_from == 91
     found = laid_out(pages, replace(POLICY, full_recent_count=15))
-    assert (found.verbatim_from, found.pinned, found.condensed_from) == (81, 0, 46)
+    assert (found.verbatim_from, found.pinned) == (82, 76)
+
+
+def fresh_results(count: int, size: int) -> list[Entry]:
+    """A question, and calls with a fresh result each."""
+    entries = history([(10, 10)], *[])
+    for _ in range(count):
+        last = entries[-1]
+        seq = last.seq + 1
+        call = Entry(seq, 1, seq, "call", 10, 10, last.full_after, last.short_before + last.short, 1, seq)
+        fresh = Entry(
+            seq + 1, 1, seq, "result", 10, 10, call.full_after, call.short_before + call.short, 1, seq + 1, (size,)
+        )
+        entries += [call, fresh]
+    return entries
+
+
+def test_what_is_fresh_brings_a_cut_forward_and_the_cut_stays_when_its_page_is_over() -> None:
+    entries = fresh_results(6, 200)  # 130 tokens, and 200 for each result while it is fresh
+    assert laid_out(entries[:9]).number == 0  # 90 + 800
+    found = laid_out(entries[:11])  # 110 + 1000
+    assert (found.number, found.verbatim_from, found.pinned) == (11, 10, 1)
+    last = entries[10]
+    closed = Entry(12, 2, 12, "message", 10, 10, last.full_after, last.short_before + last.short, 12, 12)
+    assert laid_out([*entries[:11], closed]) == found
+
+
+def test_a_result_larger_than_its_part_weighs_what_is_shown_of_it() -> None:
+    found = laid_out(fresh_results(3, 50_000))
+    assert found.number == 0  # three times a quarter of the room, and 70
+    assert laid_out(fresh_results(4, 50_000)).number == 9
 
 
 def test_pages_alone_make_an_epoch_due_too() -> None:
@@ -124,29 +144,16 @@ def test_pages_alone_make_an_epoch_due_too() -> None:
 
 
 def test_a_page_larger_than_the_zone_is_cut_inside_and_its_question_stays() -> None:
-    entries = history([(10, 4)] * 200)
-    found = laid_out(entries)
-    #   the last threshold is 1550, the floor 200 before it: message 136 begins there. Of 1000 tokens growth takes 750,
-    #   the head 100, the question 10; in the 140 that are left 35 condensed messages fit
-    assert (found.number, found.verbatim_from, found.condensed_from) == (156, 136, 101)
-    assert found.pinned == 1
-
-
-def test_a_layout_made_under_other_shares_is_not_in_force() -> None:
-    known = totals(small_pages(120))
-    made = laid_out(small_pages(120))
-    assert in_force(made, known, SHARES, POLICY)
-    assert not in_force(made, totals(small_pages(156)), SHARES, POLICY)
-    assert not in_force(made, replace(known, generation=1), SHARES, POLICY)
-    assert not in_force(made, known, replace(SHARES, keep=250), POLICY)
-    assert not in_force(made, known, SHARES, replace(POLICY, active_pages=40))
+    found = laid_out(history([(10, 4)] * 200))
+    assert found.number
+    assert (found.pinned, found.verbatim_from) == (1, found.number - 19)
 
 
 def test_a_call_group_is_never_cut() -> None:
     entries = history([(10, 10)], [(10, 10)] * 60)
     kinds: dict[int, Kind] = {20: "call", **dict.fromkeys(range(21, 50), "result")}
     grouped = [e._replace(group=20, kind=kinds[e.seq]) if e.seq in kinds else e for e in entries]
-    known = replace(SHARES, available=400, whole=350, reserve=50, head=35, condensed=50, keep=70)
+    known = replace(SHARES, available=400, whole=400, head=35, condensed=50, keep=70)
     for messages in range(30, 62):
         found = laid_out(grouped[:messages], known=known)
         assert not 20 < found.verbatim_from < 50
@@ -165,7 +172,7 @@ def test_an_orphan_between_a_call_and_its_result_begins_no_zone() -> None:
         made.append(e._replace(kind=kind, group=group, full=weight, short=weight, full_before=full, short_before=full))
         full += weight
     for keep in range(200, 400, 5):
-        known = Shares(available=600, reserve=50, whole=550, head=50, condensed=100, keep=keep)
+        known = Shares(600, 0, whole=550, head=50, condensed=100, keep=keep, head_most=400)
         for recent in (1, 99):
             found = laid_out(made[:59], replace(POLICY, full_recent_count=recent), known)
             assert found.number
@@ -211,7 +218,7 @@ def test_paging_copes_with_missing_messages(pages: list[list[tuple[int, int]]], 
 
 
 some_pages = st.lists(st.lists(weights, min_size=1, max_size=12), min_size=1, max_size=30)
-some_shares = st.builds(shares, st.integers(0, 3000), st.just(POLICY), has_query=st.booleans())
+some_shares = st.builds(shares, st.integers(0, 3000), st.just(POLICY), reserve=st.sampled_from((0.0, 0.15, 0.65)))
 
 
 @given(some_shares, some_pages)
@@ -219,11 +226,14 @@ def test_the_zones_of_a_layout_fit_the_body(known: Shares, pages: list[list[tupl
     entries = history(*pages)
     found = laid_out(entries, known=known)
     start = next((e for e in entries if e.seq == found.verbatim_from), entries[0])
-    growth = found.full_until - start.full_before
     pinned = sum(e.full for e in entries if e.seq == found.pinned)
-    if found.number and growth + pinned <= known.body:  # no message or question larger than the zone
-        condensed = sum(e.short for e in entries if found.condensed_from <= e.seq < found.verbatim_from)
-        assert found.head_room + condensed + pinned + growth <= known.body
+    newest = next(e for e in entries if e.seq == (found.number or 1))
+    if found.number and found.full_until > newest.full_after:  # no message or question larger than the zone
+        condensed = sum(
+            e.short for e in entries if found.condensed_from <= e.seq < found.verbatim_from and e.seq != found.pinned
+        )
+        growth = found.full_until - start.full_before
+        assert found.head_room + condensed + pinned + growth + OPENING_TOKENS <= known.body
 
 
 @given(some_shares, some_pages)
@@ -235,8 +245,12 @@ def test_nothing_that_fits_is_dropped(known: Shares, pages: list[list[tuple[int,
 
 
 @given(some_shares, some_pages)
-def test_a_layout_is_in_force_as_long_as_it_holds(known: Shares, pages: list[list[tuple[int, int]]]) -> None:
+def test_a_larger_budget_shows_no_less_than_a_fresh_cut_of_three_quarters_of_it(
+    known: Shares, pages: list[list[tuple[int, int]]]
+) -> None:
     entries = history(*pages)
-    made = laid_out(entries[: len(entries) // 2 + 1], known=known)
-    now = totals(entries)
-    assert in_force(made, now, known, POLICY) == made.holds(now)
+    smaller = shares(known.body * 3 // 4, POLICY)
+    found = laid_out(entries, known=shares(known.body, POLICY))
+    start = next((e for e in entries if e.seq == found.verbatim_from), entries[0])
+    page = smaller.body // 10 + max(e.full for e in entries)  # where a cut falls
+    assert totals(entries).full - start.full_before >= min(smaller.keep, totals(entries).full) - page

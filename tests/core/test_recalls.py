@@ -1,4 +1,4 @@
-"""What recall tools bring in takes the reserve and what is free; the body never moves for it."""
+"""What recall tools bring in is in full until the next user message; where it does not fit, a cut comes sooner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.model import Format
-from app.core.window import paging
 from app.core.window.budget import recall_room
 from tests.core.book import Book, Seen
 from tests.core.conversations import Message, result, user
@@ -24,10 +23,8 @@ def turn(tokens: int) -> list[Message]:
 
 
 def brought_in(book: Book, budget: int) -> str:
-    """The most that a tool brings in now."""
-    wanted = book.profile(budget)
-    room = recall_room(wanted.shares, paging.growth_left(book.totals, wanted.shares, wanted.policy))
-    return "r" * 4 * (room.most - 1)
+    """The most that a tool brings in."""
+    return "r" * 4 * (recall_room(book.profile(budget).shares).most - 1)
 
 
 def codes(seen: Seen) -> list[str]:
@@ -36,7 +33,7 @@ def codes(seen: Seen) -> list[str]:
 
 @settings(max_examples=15)
 @given(st.integers(30, 150), st.sampled_from((2_000, 4_000)), st.sampled_from(("openai", "anthropic")))
-def test_a_recall_at_any_time_leaves_the_body_where_it_is(size: int, budget: int, form: Format) -> None:
+def test_a_recall_at_any_time_is_in_full_and_moves_nothing_but_by_a_cut(size: int, budget: int, form: Format) -> None:
     book = Book()
     for _ in range(budget // size // 2):
         book.append([*turn(size), user("and before?")])
@@ -46,31 +43,38 @@ def test_a_recall_at_any_time_leaves_the_body_where_it_is(size: int, budget: int
         seen = recalled.window(budget, form)
         assert "window_squeezed" not in codes(seen)
         assert seen.window.body[-1].passing
-        if seen.layout == before.layout:
-            assert seen.window.number == before.window.number
+        if seen.window.number == before.window.number:
             assert seen.stable[: len(before.stable)] == before.stable
 
 
-def test_of_several_recalls_the_newest_stays_in_full_and_marks_stand_for_those_before_it() -> None:
+@settings(max_examples=15)
+@given(st.integers(30, 150), st.integers(1, 6))
+def test_recalls_of_one_page_stay_as_they_are_until_a_cut(size: int, times: int) -> None:
     book = Book()
-    while paging.growth_left(book.totals, (wanted := book.profile(4_000)).shares, wanted.policy) > 600:
-        book.append(turn(40))
+    for _ in range(4_000 // size // 2):
+        book.append(turn(size))
     book.append([user("and before?")])
-    shown = []
-    for name in "abc":
-        book.append([recalls(name), result(name, name * 4 * 480)])
+    before = book.window(4_000)
+    for name in range(times):
+        book.append([recalls(f"r{name}"), result(f"r{name}", str(name) * 4 * 480)])
         seen = book.window(4_000)
         assert "window_squeezed" not in codes(seen)
-        shown.append([p.text[-20] for p in seen.window.body if p.passing])
-    assert [names[-1] for names in shown] == ["a", "b", "c"]
-    assert len(shown[-1]) < 3
+        assert seen.window.body[-1].passing
+        if seen.window.number == before.window.number:
+            assert seen.stable[: len(before.stable)] == before.stable
+        before = seen
 
 
-def test_of_parallel_recalls_that_do_not_fit_the_last_is_in_full() -> None:
+def test_a_cut_that_a_recall_brought_forward_stays_when_its_page_is_over() -> None:
     book = Book()
-    while paging.growth_left(book.totals, (wanted := book.profile(4_000)).shares, wanted.policy) > 300:
+    while book.window(4_000).window.ledger.total < 3_000:
         book.append(turn(40))
-    book.append([recalls("a", "b"), result("a", "a" * 4 * 480), result("b", "b" * 4 * 480)])
-    seen = book.window(4_000)
-    assert codes(seen) == []
-    assert [p.text[-20] for p in seen.window.body if p.passing] == ["b"]
+    before = book.window(4_000)
+    book.append([user("and before?"), recalls("a"), result("a", brought_in(book, 4_000))])
+    cut = book.window(4_000)
+    assert cut.window.number > before.window.number
+    book.append([user("thanks")])
+    after = book.window(4_000)
+    assert after.layout == cut.layout
+    assert after.window.number > cut.window.number  # the mark
+    assert after.stable[: len(cut.window.body) - 1] == cut.stable[: len(cut.window.body) - 1]

@@ -72,7 +72,7 @@ def test_a_loaded_and_a_plain_result_share_a_message() -> None:
     book.append([user("go"), asked, result("a", "plain"), result("b", "loaded " * 20)])
     seen = book.window(100_000, "anthropic")
     assert anthropic_problems(seen.messages) == []
-    assert seen.rendered.stable_messages == 2
+    assert seen.rendered.stable_messages == 3
 
 
 def test_anthropic_gets_a_leading_user_message_if_there_is_none() -> None:

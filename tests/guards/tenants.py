@@ -151,9 +151,10 @@ async def fill(
     SELECT tenant_id, conversation_id, page, page * 2, page, 'summary ' || page, 4, 'm' FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO epochs (tenant_id, conversation_id, number, available, condensed_from, verbatim_from, pinned, head_room,
-                        full_until, pages_until, generation, trigger_page, revision, half_mark, head)
+    INSERT INTO epochs (tenant_id, conversation_id, number, made_for, condensed_from, verbatim_from, pinned, head_room,
+                        full_until, short_until, pages_until, generation, trigger_page, revision, half_mark, head)
     SELECT tenant_id, id, 0, 4000, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, full_total + 1000,
+           short_total + 1000,
            last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
     learnt = ("page_index", "topic_mentions", "summaries")

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.core.window.budget import LOADED_SHARE, LOADED_SHARE_MAX, LOADED_SHARE_MIN, LOADED_TOKENS
+from app.core.window.budget import LOADED_SHARE, LOADED_SHARE_MAX, LOADED_TOKENS
 from app.text import tokens
 from tests.api.kit import append, assistant, call, created, result, user, window
 from tests.archive.made import archived, made
@@ -26,7 +26,7 @@ def test_no_tool_brings_in_more_than_its_part_of_the_conversations_budget(
     append(client, "c", [user(f"Note this: {long}"), assistant("Noted. The seal number is 5512.")])
     append(client, "c", [user("And now?")])
     available = int(budget * 0.9) - window(client, "c")["usage"]["sections"]["tools"]
-    least = min(LOADED_TOKENS, available * LOADED_SHARE_MIN)
+    least = min(LOADED_TOKENS, available * 0.1)
     usual = min(LOADED_TOKENS, available * LOADED_SHARE) + FRAME
     most = available * LOADED_SHARE_MAX + FRAME
 

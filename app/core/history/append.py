@@ -22,7 +22,7 @@ from app.core.model import UNMATCHED, Totals, WindowWarning
 from app.core.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
 from app.core.scope import owner_of
 from app.core.times import dated, offset_of
-from app.core.window.fresh import stored_parts
+from app.core.window.fresh import stored_parts, whole_tokens
 
 SUMMARY_STEP = 5
 """New messages after which a refresh of the rolling summary is enqueued."""
@@ -158,6 +158,7 @@ def _row(
         line_tokens=counts[one.lines.line],
         words=one.lines.words,
         archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),
+        fresh_tokens=tuple(whole_tokens(archived.text, counts[archived.text]) for archived in one.archived.values()),
         digest=INNER if arrival.is_inner else one.digest,
         chain=chain,
         said_at=draft.said_at,

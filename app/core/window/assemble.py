@@ -1,13 +1,12 @@
 """head + body + tail -> window.
 
 The recipe: take the epoch's layout and head, show the body as the layout says, and add up. Nearly always that fits,
-because the layout leaves room for the body's growth until the next epoch, and a reserve for what recall tools bring in.
-Where they brought in more than there is room for, marks stand for it, the oldest first; what came last stays in full.
+because a layout ends where it would not (``core/window/paging.py``).
 
-It can still fail to fit, when a single message is larger than the zone it is in. Then the window is squeezed: the
-newest user message is kept whole whatever happens, then the newest unit, the head, and older units, newest first, in
-their condensed form, which grow again as far as there is room, without date lines. A squeezed window is an epoch of
-its own.
+It can still fail to fit, when the newest user message or call group is larger than the zone it is in. Then the window
+is squeezed: the newest user message is kept whole whatever happens, then what is pinned in the head, the newest unit,
+the rest of the head, and older units, newest first, in their condensed form, which grow again as far as there is room,
+without date lines. A squeezed window is an epoch of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from app.core.calibration import OURS
 from app.core.days import MESSAGE_TOKENS
 from app.core.groups import units
 from app.core.model import (
+    OPENING_TOKENS,
     UNMATCHED,
     UNSENT,
     UNZONED,
@@ -37,19 +37,18 @@ from app.core.model import (
     WindowWarning,
 )
 from app.core.window.budget import smallest_budget, usable
+from app.core.window.fresh import shown_tokens
 from app.errors import BudgetTooSmall
 
 TAIL_OVERHEAD = 40
 """Tokens of the message and the frame around the tail (render.TAIL_FRAMES), in either language."""
-OPENING_TOKENS = 6
-"""Tokens of the message that Anthropic's form needs before an assistant's that would be the first."""
 UNMATCHED_NAMED = 10
 """Unmatched results that a warning names, the newest."""
 
 
 class _Form(Enum):
-    WHOLE = "whole"  # as sent, and what a recall tool brought in in full
-    MARKED = "marked"  # as sent, a mark for what a recall tool brought in
+    WHOLE = "whole"  # as sent, with what is fresh and what a recall tool brought in
+    MARKED = "marked"  # as sent, with placeholders, and marks for what a recall tool brought in
     SHORT = "short"  # condensed
 
 
@@ -58,13 +57,20 @@ class _Unit:
     """Items that are shown together or not at all, in the forms they can take."""
 
     items: tuple[Item, ...]
+    fresh: tuple[int, ...] = ()
+    """Tokens for each of its archived results while they are fresh."""
 
     @property
     def is_user(self) -> bool:
         return _opens_page(self.items[0])
 
     def tokens(self, form: _Form) -> int:
-        return sum(_shown(item, form)[1] for item in self.items)
+        return sum(_shown(item, form)[1] for item in self.items) + (sum(self.fresh) if form is _Form.WHOLE else 0)
+
+    def within(self, most_fresh: int) -> _Unit:
+        """Return the unit with so much room for what is fresh."""
+        sizes = [size for item in self.items for size in item.fresh]
+        return replace(self, fresh=tuple(shown.tokens for shown in shown_tokens(sizes, most_fresh)))
 
 
 def _opens_page(item: Item) -> bool:
@@ -81,13 +87,16 @@ def _shown(item: Item, form: _Form) -> tuple[str, int]:
 
 
 def assemble(
-    epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals, token_percent: int = OURS
-) -> Window:
-    """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works."""
+    epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals, token_percent: int = OURS,
+    *, most_fresh: int = 0,
+) -> Window:  # fmt: skip
+    """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works.
+
+    ``most_fresh``: tokens for the fresh results of one call group (``Shares.fresh``).
+    """
     room = usable(budget, token_percent) - fixed.tokens
-    number = _number(items, epoch, room, totals)
     shown, held_back = units(items)
-    body = [_Unit(tuple(unit)) for unit in shown]
+    body = [_unit(tuple(unit), epoch.layout, totals.last_page, most_fresh) for unit in shown]
     newest = next((unit for unit in reversed(body) if unit.is_user), None)
     needed = newest.tokens(_Form.MARKED) if newest else 0
     if needed > room:
@@ -98,17 +107,13 @@ def assemble(
     head, layout = epoch.head, epoch.layout
     opening = _opening(head, body[0].items[0].role if body else "user")
     placed = _placed(body, head, layout)
-    excess = head.tokens + opening + sum(p.tokens for p in placed) - room
-    if excess > 0:
-        body = _with_marks(body, excess)
-        placed = _placed(body, head, layout)
-    if head.tokens + opening + sum(p.tokens for p in placed) > room:
+    if head.tokens + opening + sum(p.tokens + sum(p.fresh) for p in placed) > room:
         head, placed, squeezed = _squeeze(body, newest, head, layout, room)
         warnings.append(squeezed)
     ledger = _ledger(fixed, head, placed, budget, token_percent, totals)
     verbatim, condensed, listed = _pages(items, body, placed, head, layout)
     return Window(
-        number=number,
+        number=_number(items, layout, totals),
         head=head.text,
         body=tuple(_marked(placed, items, layout)),
         tail=(),
@@ -118,8 +123,13 @@ def assemble(
         listed_pages=listed,
         unlisted=totals.last_page - len(verbatim) - len(condensed) - len(listed),
         warnings=tuple(warnings),
-        is_marked=excess > 0,
     )
+
+
+def _unit(items: tuple[Item, ...], layout: Layout, last_page: int, most_fresh: int) -> _Unit:
+    unit = _Unit(items)
+    is_fresh = items[0].page == last_page and items[0].seq >= layout.verbatim_from
+    return unit.within(most_fresh) if is_fresh and any(item.fresh for item in items) else unit
 
 
 def _placed(body: Sequence[_Unit], head: Head, layout: Layout) -> list[Placed]:
@@ -136,25 +146,6 @@ def _dated(body: Iterable[Placed], days: Sequence[Day], layout: Layout) -> Itera
             text = due[-1].text
             yield Placed(0, placed.page, "condensed", "user", text, parts=1, tokens=MESSAGE_TOKENS)
         yield placed
-
-
-def _with_marks(body: Sequence[_Unit], excess: int) -> list[_Unit]:
-    """Put marks in the place of what recall tools brought in, the oldest first, until so many tokens are saved. What
-    came last stays.
-
-    A mark can be longer than what it replaces; it takes its place all the same, so that nothing older is left in full.
-    """
-    marked = set()
-    for item in [item for unit in body for item in unit.items if item.loaded_text is not None][:-1]:
-        if excess <= 0:
-            break
-        marked.add(item.seq)
-        excess -= item.loaded_tokens - item.tokens
-    return [_marked_unit(unit, marked) if any(item.seq in marked for item in unit.items) else unit for unit in body]
-
-
-def _marked_unit(unit: _Unit, marked: set[int]) -> _Unit:
-    return _Unit(tuple(item._replace(loaded_text=None) if item.seq in marked else item for item in unit.items))
 
 
 def free_for_tail(window: Window) -> int:
@@ -185,21 +176,25 @@ def with_tail(window: Window, requested: Iterable[TailItem]) -> Window:
 
 def _place(unit: _Unit, form: _Form, layout: Layout) -> list[Placed]:
     placed = []
+    fresh = list(unit.fresh) if form is _Form.WHOLE else []
     for item in unit.items:
         text, tokens = _shown(item, form)
         as_sent = item.seq >= layout.verbatim_from and text == item.text
         passing = text == item.loaded_text
+        rooms = tuple(fresh[: len(item.fresh)])
+        del fresh[: len(item.fresh)]
         placed.append(
             Placed(
                 seq=item.seq,
                 page=item.page,
-                zone="verbatim" if as_sent or passing else "condensed",
+                zone="verbatim" if as_sent or passing or item.seq == layout.pinned else "condensed",
                 role=item.role,
                 text=text,
                 parts=item.parts,
                 tokens=tokens,
                 anthropic=item.anthropic if as_sent else None,
                 archive_ids=item.archive_ids,
+                fresh=rooms,
                 passing=passing,
             )
         )
@@ -210,22 +205,29 @@ def _squeeze(
     body: Sequence[_Unit], newest_user: _Unit | None, head: Head, layout: Layout, room: int
 ) -> tuple[Head, list[Placed], WindowWarning]:
     """Fit what matters most, in the order the module's docstring says."""
+    body = list(body)
     forms: dict[int, _Form] = {}
     room -= OPENING_TOKENS  # should the newest user message not be the first
     newest_first = [i for i in reversed(range(len(body))) if body[i] is not newest_user]
     if newest_user is not None:
         forms[body.index(newest_user)] = _Form.MARKED
         room -= newest_user.tokens(_Form.MARKED)
+    pinned = head.only_pinned()
+    if pinned.tokens > room:
+        pinned = Head()
+    room -= pinned.tokens
     for index in newest_first[:1]:
+        if body[index].fresh:
+            body[index] = body[index].within(min(sum(body[index].fresh), room - body[index].tokens(_Form.MARKED)))
         for form in _Form:
             if body[index].tokens(form) <= room:
                 forms[index] = form
                 room -= body[index].tokens(form)
                 break
-    if head.tokens <= room:
-        room -= head.tokens
+    if head.tokens - pinned.tokens <= room:
+        room -= head.tokens - pinned.tokens
     else:
-        head = Head()
+        head = pinned
     for index in newest_first[1:]:
         if body[index].tokens(_Form.SHORT) > room:
             break
@@ -251,28 +253,24 @@ def _opening(head: Head, first_role: str) -> int:
     return OPENING_TOKENS if first_role == "assistant" and not head.text else 0
 
 
-def _number(items: Sequence[Item], epoch: Epoch, room: int, totals: Totals) -> int:
-    """Return the epoch's number, which grows with every squeeze and again after it.
+def _number(items: Sequence[Item], layout: Layout, totals: Totals) -> int:
+    """Return the epoch's number: that of its cut, or of the message that last changed what was in view.
 
-    Whether a window was squeezed can be derived from later messages too, by adding up again what was in view then: so
-    the number needs no memory, and two windows with different content never have the same number.
+    A user message does that which closes a page with fresh results or recalled text, since they shrink there; and in a
+    window that is whole the first archived result, since the recall tools come with it.
     """
-    layout = epoch.layout
-    held = epoch.head.tokens + len(epoch.head.days) * MESSAGE_TOKENS + OPENING_TOKENS
-    brought_in, page, squeezed, last = 0, 0, 0, 0
+    changed, page, passing = 0, 0, False
+    is_first = layout.verbatim_from <= 1
     for item in items:
-        if item.kind in UNZONED:
+        if item.seq < layout.verbatim_from or item.kind in UNZONED:
             continue
         if item.page != page:
-            page, brought_in = item.page, 0
-        held += item.tokens
-        brought_in = max(0, item.loaded_tokens - item.tokens) or brought_in  # marks stand for what came before
-        last = item.seq
-        if held + brought_in > room:
-            squeezed = item.seq
-    if not squeezed:
-        return layout.number
-    return max(layout.number, squeezed + (squeezed != last) + totals.generation)
+            changed = item.seq if passing else changed
+            page, passing = item.page, False
+        if is_first and item.archive_ids:
+            changed, is_first = item.seq, False
+        passing = passing or bool(item.fresh) or item.loaded_tokens > 0
+    return max(layout.number, changed + totals.generation) if changed else layout.number
 
 
 def _ledger(

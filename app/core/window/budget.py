@@ -1,14 +1,12 @@
 """Shares of a token budget.
 
-A budget is what the caller wants to use and never to exceed. A tenth of it is held back, because other vendors'
-tokenizers count differently. The rest is divided:
+A budget is what the caller wants to use and never to exceed, in tokens of the model. What is uncertain of the token
+count is its only margin (``core/calibration.py``):
 
-    available = 0.9 x budget / (the model's tokens to one of ours) - tools - system
-    reserve   = 15 % of what is available, at most 6,000 tokens; 65 % for a request with a query
-    body      = available - reserve
+    available = budget / (the model's tokens to one of ours) - tools - system
+    body      = available - what is reserved for the tail: nothing, unless a tail was asked for that does not fit
 
-The reserve stays free for the tail and for what recall tools load. The body's room is for the head and the messages;
-``core/window/paging.py`` decides how they fill it.
+The body's room is for the head and the messages; ``core/window/paging.py`` decides how they fill it.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.calibration import OURS
-from app.core.model import Policy
+from app.core.model import OPENING_TOKENS, Policy
 
 BUDGET_MAX = 10_000_000
 """The largest budget that is taken for one, in tokens."""
@@ -27,16 +25,13 @@ WINDOW_DEFAULT = 128_000
 
 
 def usable(budget: int, token_percent: int = OURS) -> int:
-    """Return the usable part of a budget in our tokens: all but a tenth as safety margin, rounded up in its favour.
-
-    ``budget`` is in tokens of the model.
-    """
-    return budget * 90 // token_percent
+    """Return a budget, which is in tokens of the model, in our tokens, rounded in its favour."""
+    return budget * OURS // token_percent
 
 
 def smallest_budget(needed: int, token_percent: int = OURS) -> int:
-    """Return the smallest budget whose usable part holds ``needed`` tokens."""
-    return -(-needed * token_percent // 90)
+    """Return the smallest budget that holds ``needed`` of our tokens."""
+    return -(-needed * token_percent // OURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +40,15 @@ class Shares:
 
     available: int
     reserve: int
-    """Kept free for the tail and for what recall tools load."""
+    """Kept free for what the request loads or its query brings in."""
     whole: int
     """While the history weighs no more than this, all of it is verbatim."""
     head: int
     condensed: int
     keep: int
-    """Most that is verbatim right after a cut."""
+    """Most that is verbatim right after a cut, unless the newest call group alone weighs more."""
+    head_most: int
+    """What a head can use at all."""
 
     @property
     def body(self) -> int:
@@ -59,19 +56,16 @@ class Shares:
         return self.available - self.reserve
 
     @property
-    def growth(self) -> int:
-        """Return by how much the history grows between two cuts."""
-        return max(1, self.body - self.head - self.condensed - self.keep)
+    def fresh(self) -> int:
+        """Most that the fresh results of one call group take together."""
+        return int(self.body * FRESH_SHARE)
 
 
+FRESH_SHARE = 0.25
 LOADED_TOKENS = 4_000
 """What a recall tool brings in, if it is not asked for another amount."""
-LOADED_SHARE, LOADED_SHARE_MAX, LOADED_SHARE_MIN = 0.25, 0.5, 0.1
-"""The parts of the available tokens that a recall tool brings in by itself, at most whatever it is asked for, and even
-where the reserve is smaller.
-"""
-CALL_SHARE = 0.1
-"""The part that is kept for the tool's call, which comes into the window with what the tool brings in."""
+LOADED_SHARE, LOADED_SHARE_MAX = 0.25, 0.5
+"""The parts of the available tokens that a recall tool brings in by itself, and at most, whatever it is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +78,10 @@ class RecallRoom:
     """Whatever it is asked for."""
 
 
-def recall_room(shares: Shares, growth_left: int) -> RecallRoom:
-    """Return the room for what a recall tool brings in: the reserve and what is free, so that the body never moves.
-
-    ``growth_left``: tokens by which the history can grow until the next epoch.
-    """
-    available = shares.available
-    free = shares.reserve + max(0, growth_left - int(available * CALL_SHARE))
-    room = max(1, free, min(LOADED_TOKENS, int(available * LOADED_SHARE_MIN)))
-    usual = max(1, min(LOADED_TOKENS, int(available * LOADED_SHARE), room))
-    return RecallRoom(usual, max(usual, min(int(available * LOADED_SHARE_MAX), room)))
+def recall_room(shares: Shares) -> RecallRoom:
+    """Return the room for what a recall tool brings in. What does not fit beside the body brings a cut forward."""
+    usual = max(1, min(LOADED_TOKENS, int(shares.available * LOADED_SHARE)))
+    return RecallRoom(usual, max(usual, int(shares.available * LOADED_SHARE_MAX)))
 
 
 def fair(requests: Sequence[int], room: int) -> list[int]:
@@ -106,9 +94,8 @@ def fair(requests: Sequence[int], room: int) -> list[int]:
     return parts
 
 
-RESERVE_SHARE, RESERVE_MAX = 0.15, 6_000
-QUERY_SHARE = 0.65
-"""The part of the available tokens that is reserved for what a query brings in."""
+RESERVES = (0.0, 0.15, 0.35, 0.65)
+"""The steps in which the body gives way to a tail that does not fit beside it: parts of the available tokens."""
 ZONES_MAX = 0.9
 """The largest share of the body's room for head, condensed and kept messages; the rest is growth."""
 HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25
@@ -117,13 +104,10 @@ HEAD_EXTRA = 1_000
 """What a head can use besides its summary and its contents page: the frame and memories in mind."""
 
 
-def reserve(available: int, policy: Policy, *, has_query: bool) -> int:
-    """Return the tokens kept free of head and messages, for a request with a query or without one."""
-    if policy.recall_share is not None:
-        return int(available * policy.recall_share)
-    if has_query:
-        return int(available * QUERY_SHARE)
-    return min(int(available * RESERVE_SHARE), RESERVE_MAX)
+def reserves(policy: Policy) -> list[float]:
+    """Return the shares of the available tokens that the body can leave to the tail, in order: none, then the steps."""
+    most = policy.recall_share if policy.recall_share is not None else RESERVES[-1]
+    return [*(step for step in RESERVES if step < most), most]
 
 
 def zones(policy: Policy) -> float:
@@ -131,30 +115,26 @@ def zones(policy: Policy) -> float:
     return policy.head_share + policy.condensed_share + policy.keep_share
 
 
-def shares(available: int, policy: Policy, *, has_query: bool = False) -> Shares:
-    """Divide the available tokens.
-
-    A history that would fit beside the small reserve is shown in full even to requests with a query: everything that
-    the query could bring back is in view.
-    """
-    free = reserve(available, policy, has_query=has_query)
+def shares(available: int, policy: Policy, *, reserve: float = 0.0) -> Shares:
+    """Divide the available tokens, of which the tail gets the share ``reserve``."""
+    free = int(available * reserve)
     body = available - free
     scale = min(1.0, ZONES_MAX / max(zones(policy), ZONES_MAX))
-    head = min(_head(int(body * policy.head_share * scale), available, policy), int(body * ZONES_MAX))
+    head_most = policy.contents_max + policy.summary_max + HEAD_EXTRA if policy.head_share else 0
+    head = min(_head(int(body * policy.head_share * scale), available, head_most), int(body * ZONES_MAX))
     condensed, keep = int(body * policy.condensed_share * scale), int(body * policy.keep_share * scale)
     rest = int(body * ZONES_MAX) - head
     if rest < condensed + keep:  # in a small window the head takes more than its share
         condensed, keep = rest * condensed // (condensed + keep), rest * keep // (condensed + keep)
-    whole = available - reserve(available, policy, has_query=False)
+    whole = max(0, body - OPENING_TOKENS)
     if policy.active_pages:  # pages leave before the body is full, and what stands for them needs room
         whole = max(0, whole - head - condensed)
-    return Shares(available, free, whole, head, condensed, keep)
+    return Shares(available, free, whole, head, condensed, keep, head_most)
 
 
-def _head(share: int, available: int, policy: Policy) -> int:
+def _head(share: int, available: int, most: int) -> int:
     """Return the head's share, between what a head needs and what it can use."""
-    if not policy.head_share:
+    if not most:
         return 0
     needed = min(HEAD_TOKENS_MIN, int(available * HEAD_TOKENS_MIN_SHARE))
-    used = policy.contents_max + policy.summary_max + HEAD_EXTRA
-    return max(needed, min(share, used))
+    return max(needed, min(share, most))

@@ -55,14 +55,21 @@ class EpochPlan:
         return self.layout.trigger_page - self.policy.unlist_unchanged_turns
 
 
-def plan(entries: Sequence[Entry], totals: Totals, language: Language, target: Profile) -> EpochPlan:
+def plan(
+    entries: Sequence[Entry], totals: Totals, language: Language, target: Profile, *, least_head: int = 0
+) -> EpochPlan:
     """Lay the window out. ``entries`` reach back as ``paging.layout`` needs them."""
-    shares = target.shares
-    layout = paging.layout(entries, totals, shares, target.policy)
+    layout = paging.layout(entries, totals, target.shares, target.policy, least_head=least_head)
     last_page = _last_page_gone(entries, layout)
-    room = layout.head_room if last_page else min(shares.head, shares.available - shares.whole)
-    kept_max = kept.tokens_max(shares.available)
-    return EpochPlan(layout, target.policy, language, room, last_page, _zone(entries, layout), kept_max)
+    kept_max = kept.tokens_max(target.shares.available)
+    return EpochPlan(layout, target.policy, language, layout.head_room, last_page, _zone(entries, layout), kept_max)
+
+
+def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
+    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already."""
+    notes, _ = _kept(material.kept, plan.kept_max, reader)
+    weight = head.frame_tokens(plan.language, reader.count) + head.weight(notes)
+    return weight if notes and plan.room < weight else 0
 
 
 def _last_page_gone(entries: Sequence[Entry], layout: Layout) -> int:
@@ -104,19 +111,19 @@ def freeze(plan: EpochPlan, material: Material, reader: HeadReader) -> Epoch:
     Where no model has written a summary, the contents page is the summary and has the room of both.
     """
     dates = days.settled({page.page: page.day for page in material.pages})
-    in_zone = days.in_zone({p: dates[p] for p in plan.zone if p in dates}, plan.layout.head_room, plan.language)
     frame = head.frame_tokens(plan.language, reader.count)
-    room = plan.room - frame
-    if not plan.last_page:
-        notes, left_out = _kept(material.kept, min(room, plan.kept_max), reader)
-        composed = head.compose(notes, (), contents.ContentsPage(), plan.language, frame, days=in_zone)
-        return Epoch(plan.layout, replace(composed, notes_left_out=left_out))
+    notes, left_out = _kept(material.kept, min(plan.room - frame, plan.kept_max), reader)
+    room = plan.room - frame - head.weight(notes)
+    in_zone = days.in_zone(
+        {p: dates[p] for p in plan.zone if p in dates},
+        min(plan.room, int(max(0, room) / days.ZONE_SHARE)),
+        plan.language,
+    )
     room -= len(in_zone) * days.MESSAGE_TOKENS
-    notes, left_out = _kept(material.kept, min(head.notes_room(room, plan.policy), plan.kept_max), reader)
-    if room <= 0:
-        none = head.compose((), (), contents.ContentsPage(unlisted=plan.last_page), plan.language, frame, days=in_zone)
-        return Epoch(plan.layout, replace(none, notes_left_out=len(notes) + left_out))
-    room -= head.weight(notes)
+    if not plan.last_page or room <= 0:
+        page = contents.ContentsPage(unlisted=plan.last_page)
+        composed = head.compose(notes, (), page, plan.language, frame, days=in_zone)
+        return Epoch(plan.layout, replace(composed, notes_left_out=left_out))
     topics, summary = _summary(plan, material, head.summary_room(room, plan.policy), reader)
     room -= head.weight([*summary.lines, *([topics] if topics else ())])
     page = _contents(plan, material, dates, room, reader, is_summary=not summary.lines)

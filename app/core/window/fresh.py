@@ -1,17 +1,10 @@
-"""Fresh tool results: shown until the next user message, although they are archived, in full or in part.
+"""Fresh tool results: shown until the next user message, although they are archived, whole or in part.
 
 An agent that has just called a tool sees the result, not a placeholder that would make it call again. From the next
-user message on, the window shows the placeholder. If a result does not fit in full, the window shows the parts that
-matter to the page's question. They are chosen when it is stored, and taken best first up to a bound that depends only
-on the available tokens: so they stay the same while the page goes on, as long as the window has that much free.
-
-The newest results come first, and the first one that gets less than it would get alone is the last that is shown. If
-an older, smaller one took what is left, it would appear when a newer one no longer fits, and move the end of the stable
-part back. For the same reason, what marks free when they replace recalls goes to no result before the oldest recall
-that is still shown.
-
-A fresh result counts towards no threshold and moves no zone: it takes only what the window leaves free, so it never
-displaces anything.
+user message on, the window shows the placeholder. The form is decided on arrival: the results of a call group share a
+fixed part of the room, those that fit their part are shown whole, and of the others the parts that matter to the page's
+question, which are chosen when they are stored. So a result stays as it is, byte for byte, while its page goes on; what
+it weighs counts towards the next cut.
 """
 
 from __future__ import annotations
@@ -26,16 +19,14 @@ from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.model import Placed, Window
 from app.core.neutral import neutral, without_ranges
-from app.core.window.budget import usable
+from app.core.window.budget import fair
 
-FRESH_SHARE = 0.5
-"""Most of the available tokens that fresh results take together."""
 FRAME_TOKENS, CHANGED_TOKENS = 8, 4
 """Tokens that joining a result to its placeholder's first line adds, and each character that made it neutral."""
 
 
-PARTS_SHARE, PARTS_TOKENS_MAX = 0.25, 4_000
-"""Most of the available tokens that the parts of one result take: what a recall tool would bring in by itself."""
+PARTS_TOKENS_MAX = 4_000
+"""Most that the parts of one result take: what a recall tool would bring in by itself."""
 
 
 class ResultPart(NamedTuple):
@@ -72,57 +63,62 @@ def read_parts(stored: str | None) -> tuple[ResultPart, ...]:
     return tuple(ResultPart(*part) for part in json.loads(stored)) if stored else ()
 
 
-def wanted(window: Window, last_page: int) -> list[UUID]:
-    """Return the archives whose placeholders stand on the newest page, in order."""
-    return [UUID(uuid) for at in _fresh(window, last_page) for uuid in window.body[at].archive_ids]
+def whole_tokens(text: str, tokens: int) -> int:
+    """Return what a result of so many tokens adds to its placeholder's first line."""
+    shown = neutral(text)
+    return tokens + FRAME_TOKENS + CHANGED_TOKENS * sum(text.count(mark) - shown.count(mark) for mark in "<[")
+
+
+class ShownResult(NamedTuple):
+    """How a fresh result is shown."""
+
+    tokens: int
+    """At most."""
+    is_whole: bool
+
+
+def shown_tokens(sizes: Sequence[int], most: int) -> list[ShownResult]:
+    """Return how the results of one call group are shown that share ``most`` tokens: whole, or the parts that matter.
+
+    ``sizes``: their ``whole_tokens``. It depends on nothing else, so a result keeps its form while its page goes on.
+    """
+    return [
+        ShownResult(size, is_whole=True) if size <= part else ShownResult(min(part, PARTS_TOKENS_MAX), is_whole=False)
+        for size, part in zip(sizes, fair(sizes, most), strict=True)
+    ]
+
+
+def wanted(window: Window) -> list[UUID]:
+    """Return the archives that are shown fresh, in order."""
+    return [UUID(uuid) for placed in window.body if placed.fresh for uuid in placed.archive_ids]
 
 
 def tokens_max(window: Window) -> int:
-    """Return the tokens that fresh results may take in a window."""
-    free = usable(window.ledger.budget, window.ledger.token_percent) - window.ledger.total
-    return max(0, min(free, _share(window, FRESH_SHARE)))
+    """Return the tokens of the largest fresh result that is shown whole, at most."""
+    return max((tokens for placed in window.body for tokens in placed.fresh), default=0)
 
 
-def _share(window: Window, share: float) -> int:
-    """Return a share of the tokens available to the conversation, however full the window is."""
-    ledger = window.ledger
-    return int((usable(ledger.budget, ledger.token_percent) - ledger.tools - ledger.system) * share)
-
-
-def with_fresh(window: Window, results: Sequence[FreshResult], last_page: int) -> Window:
-    """Return the window with fresh results, the newest first: in full where they fit, else in part."""
-    room, by_id = _Room.of(window), {str(result.archive_id): result for result in results}
-    body = list(window.body)
-    spent, is_cut = 0, False
-    for at in reversed(_fresh(window, last_page)):
-        chosen: dict[str, _ShownResult] = {}
-        for uuid in reversed(body[at].archive_ids):
-            if is_cut or uuid not in by_id:
-                continue
-            shown, is_cut = _chosen(by_id[uuid], room, spent)
-            if shown is not None:
-                chosen[uuid] = shown
-                spent += shown.tokens
+def with_fresh(window: Window, results: Sequence[FreshResult]) -> Window:
+    """Return the window with fresh results in the room that the assembly gave them."""
+    by_id = {str(result.archive_id): result for result in results}
+    body, spent = list(window.body), 0
+    for at, placed in enumerate(body):
+        chosen = {
+            uuid: shown
+            for uuid, room in zip(placed.archive_ids, placed.fresh, strict=bool(placed.fresh))
+            if uuid in by_id and (shown := _fitting(by_id[uuid], room)) is not None
+        }
         if chosen:
-            body[at] = _shown(body[at], chosen)
+            body[at] = _shown(placed, chosen)
+            spent += sum(shown.tokens for shown in chosen.values())
     if not spent:
         return window
     ledger = replace(window.ledger, recent=window.ledger.recent + spent)
     return replace(window, body=tuple(body), ledger=ledger)
 
 
-def _fresh(window: Window, last_page: int) -> list[int]:
-    """Return the places in the body of the items whose results can be shown, in order."""
-    after = next((at for at, placed in enumerate(window.body) if placed.passing), 0) if window.is_marked else 0
-    return [
-        at
-        for at, placed in enumerate(window.body)
-        if at >= after and placed.page == last_page and placed.zone == "verbatim" and placed.archive_ids
-    ]
-
-
 @dataclass(frozen=True, slots=True)
-class _ShownResult:
+class _ShownText:
     """The text that replaces a placeholder, after its first lines."""
 
     text: str
@@ -131,40 +127,11 @@ class _ShownResult:
     """So many lines of the placeholder stay: the first says how to read the archive, the second how long it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """Tokens for fresh results."""
-
-    now: int
-    """For all of them together; less with each message that is appended."""
-    alone: int
-    """For one, in a window that is empty otherwise."""
-    parts: int
-    """For the parts of one."""
-
-    @classmethod
-    def of(cls, window: Window) -> _Room:
-        parts = min(PARTS_TOKENS_MAX, _share(window, PARTS_SHARE))
-        return cls(tokens_max(window), _share(window, FRESH_SHARE), parts)
-
-
-def _chosen(result: FreshResult, room: _Room, spent: int) -> tuple[_ShownResult | None, bool]:
-    """Return what is shown of a result, and whether it is less than would be shown of it alone."""
-    alone = _fitting(result, room.alone, room.parts)
-    if alone is not None and alone.tokens > room.now - spent:
-        return _fitting(result, room.now - spent, room.parts), True
-    would_fit = result.tokens + FRAME_TOKENS <= room.alone
-    return alone, result.text is None and would_fit
-
-
-def _fitting(result: FreshResult, room: int, parts_max: int) -> _ShownResult | None:
+def _fitting(result: FreshResult, room: int) -> _ShownText | None:
     """Return as much of a result as fits; None if nothing does."""
-    if result.text is not None:
-        text = neutral(result.text)
-        changed = sum(result.text.count(mark) - text.count(mark) for mark in "<[")
-        if (tokens := result.tokens + FRAME_TOKENS + CHANGED_TOKENS * changed) <= room:
-            return _ShownResult(text, tokens, lines=1)
-    left, taken = min(room, parts_max) - FRAME_TOKENS, list[ResultPart]()
+    if result.text is not None and (tokens := whole_tokens(result.text, result.tokens)) <= room:
+        return _ShownText(neutral(result.text), tokens, lines=1)
+    left, taken = min(room, PARTS_TOKENS_MAX) - FRAME_TOKENS, list[ResultPart]()
     for part in result.parts:
         if part.tokens + 1 > left:
             break
@@ -173,17 +140,17 @@ def _fitting(result: FreshResult, room: int, parts_max: int) -> _ShownResult | N
     if not taken:
         return None
     tokens = FRAME_TOKENS + sum(part.tokens + 1 for part in taken)
-    return _ShownResult("\n".join(part.text for part in sorted(taken)), tokens, lines=2)
+    return _ShownText("\n".join(part.text for part in sorted(taken)), tokens, lines=2)
 
 
-def _shown(placed: Placed, results: Mapping[str, _ShownResult]) -> Placed:
+def _shown(placed: Placed, results: Mapping[str, _ShownText]) -> Placed:
     messages = [_in_place(message, results) for message in chat_messages(placed.text)]
     tokens = placed.tokens + sum(result.tokens for result in results.values())
     text = ",".join(map(dumps, messages))
     return placed._replace(text=text, tokens=tokens, anthropic=None, passing=True, cache_mark=False)
 
 
-def _in_place(message: dict[str, Any], results: Mapping[str, _ShownResult]) -> dict[str, Any]:
+def _in_place(message: dict[str, Any], results: Mapping[str, _ShownText]) -> dict[str, Any]:
     """Return a tool message whose placeholder's first lines are followed by the result."""
     content = message.get("content")
     if message.get("role") != "tool" or not isinstance(content, str):

@@ -1,8 +1,8 @@
 """The head of a window: what is kept in mind, summary with topics, contents page, frozen for an epoch.
 
-Memories to keep in mind come first and are never cut for the rest; then the summary takes up to four tenths of the
-room, its last line naming the topics, and the contents page gets what is left. Everything in the head was written by
-users, tools or models, so it is framed as quotation.
+Memories to keep in mind come first, all of them; then the summary takes up to four tenths of the room, its last line
+naming the topics, and the contents page gets what is left. Everything in the head was written by users, tools or
+models, so it is framed as quotation.
 
 Once something has left the view, the summary gets SUMMARY_TOKENS_MIN tokens or its full length, as long as the head has
 that room at all (``core/window/budget.py`` ensures this for windows of 1,500 available tokens and more).
@@ -10,7 +10,7 @@ that room at all (``core/window/budget.py`` ensures this for windows of 1,500 av
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core import wording
@@ -26,7 +26,6 @@ SUMMARY_SHARE = 0.4
 TOPICS_SHARE = 0.25
 """The topics' share of the summary's room."""
 TOPICS_TOKENS_MAX = 60
-NOTES_SHARE = 0.5
 SUMMARY_TOKENS_MIN, SUMMARY_ROOM_MIN = 150, 190
 """The minimum of a summary, and the room that its lines need for it."""
 
@@ -66,12 +65,6 @@ class SummaryLine:
 def frame_tokens(language: Language, count: Count) -> int:
     """Return the tokens of an empty head, including the frame of its message."""
     return sum(count(part) + 1 for name, part in FRAMES[language].items() if name != "open_kept") + 4
-
-
-def notes_room(room: int, policy: Policy) -> int:
-    """Return the part of a head's room that memories in mind may take."""
-    least = min(SUMMARY_ROOM_MIN, policy.summary_max) if policy.summary_enabled else 0
-    return max(0, min(int(room * NOTES_SHARE), room - least))
 
 
 def summary_room(room: int, policy: Policy) -> int:
@@ -142,10 +135,8 @@ def compose(
     if not notes and not summary and topics is None and not contents.blocks:
         return Head(unlisted=contents.unlisted, days=days)
     words = FRAMES[language]
-    is_kept_alone = not summary and topics is None and not contents.blocks
-    parts = []
-    if notes:
-        parts += [words["notes"], *(f"- {flat(line.text)}" for line in notes)]
+    remembered = [words["notes"], *(f"- {flat(line.text)}" for line in notes)] if notes else []
+    parts = list(remembered)
     summarised, day = dated([(f"- {flat(line.text)}", line.day) for line in summary], "", language)
     if summary:
         parts += [words["summary"], *summarised]
@@ -155,7 +146,8 @@ def compose(
     if listed:
         parts += [words["contents"], *listed]
     return Head(
-        text="\n".join([words["open_kept" if is_kept_alone else "open"], neutral("\n".join(parts)), words["close"]]),
+        text=_framed(parts, words, is_kept_alone=parts == remembered),
+        pinned=_framed(remembered, words, is_kept_alone=True) if remembered else "",
         frame_tokens=frame,
         notes_tokens=sum(line.tokens + BULLET for line in notes),
         summary_tokens=weight([*summary, *([topics] if topics else ())]),
@@ -167,3 +159,7 @@ def compose(
         unlisted=contents.unlisted,
         days=days[1:] if days and days[0].day == day else days,
     )
+
+
+def _framed(parts: Sequence[str], words: Mapping[str, str], *, is_kept_alone: bool) -> str:
+    return "\n".join([words["open_kept" if is_kept_alone else "open"], neutral("\n".join(parts)), words["close"]])

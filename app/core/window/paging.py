@@ -1,51 +1,55 @@
 """Decide when a new epoch is due, and where its zones begin.
 
-The theory: fill, then cut. Nothing leaves a window while it fits. When the window is full, one deep cut leaves a head,
-condensed messages and the newest messages verbatim; then the window grows at its end until it is full again.
+The theory: grow, then cut. Between two cuts a window only grows at its end, each message in the form in which it first
+came in. When the next message does not fit, one shallow cut leaves a head, condensed messages and the newest messages
+verbatim; then the window grows again.
 
-                        tokens of the history
-    body's room B      ├──────────────────────────────┤ all verbatim
-    cut at T0 = B      [head][condensed][ keep ]
-    full at T1 = B + S [head][condensed][ keep ├─ S ──┤
-    cut at T1                 [head][condensed][ keep ]
-    full at T2 = B + 2S       [head][condensed][ keep ├─ S ──┤
+                      tokens in view
+    room B           ├───────────────────────────────────┤ all verbatim
+    full, so cut     [head][cond.][      keep      ]
+    full again       [head][cond.][      keep      ├─────┤
+    cut                     [head][cond.][      keep     ]
 
-S, the growth, is what head, condensed and kept messages leave of B. A loop with a memory would cut "when it is full".
-This module quantises instead: with F the tokens of the whole history, verbatim, the cut in force is at
+What is in view weighs: the frozen head and condensed zone, the verbatim messages, and what the newest page shows in
+full for the page only (fresh results, recalled text). The last two make a cut come sooner; none is made for them when
+the page closes, since they shrink where they stand.
 
-    T = B + k * S      the last threshold that F has passed; k = 0, 1, 2 ...
+That is a loop with a memory. So that any process finds the same layout at any time, and without reading the whole
+history, a cut is also made wherever the condensed history passes a multiple of ANCHOR_BODIES rooms: from the last of
+these anchors on the loop is played again, over entries of the store that have no texts. A layout says up to where it
+holds (``full_until``), so this is done once a cut.
 
-and the verbatim zone begins with the first page that begins at or after T - keep. Between two thresholds nothing
-moves, so the window only grows at its end. T depends on F alone, so any process finds the same layout for any budget
-at any time, by index look-ups, without a stored history of decisions.
+A cut falls on a page's first message, unless that leaves out more than PAGE_COST of the room or fewer than
+``full_recent_count`` messages would stay: then on a call group's. The question of a page that is cut inside stays in
+view (``pinned``), because what follows answers it.
 
 ``active_pages``, if set, limits the number of pages in the same way: past the limit the body falls to half of it and
 grows again.
 
-Cuts are made at page boundaries. If the pages within reach have fewer than ``full_recent_count`` messages (a long
-agent loop is one page), the cut is made inside a page, between call groups; its user message then stays in view
-(``pinned``), because what follows answers it.
-
-The epoch's number is the ``seq`` of the message that passed the threshold: it grows, and it tells when.
+The epoch's number is the ``seq`` of the message that did not fit: it grows, and it tells when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from app.core.model import Entry, Layout, Policy, Totals
+from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Layout, Policy, Totals
 from app.core.window.budget import Shares
+from app.core.window.fresh import shown_tokens
 
-PAGES_MAX = 2**31 - 1
+PAGES_MAX = TOKENS_MAX = 2**31 - 1
 """No limit, in a column of 32 bits."""
+ANCHOR_BODIES = 4
+"""An anchor is passed after so many rooms of condensed history: after a dozen cuts or more."""
+PAGE_COST = 0.1
+"""The part of the room that a cut at a page's beginning may leave out beyond one at a call group's."""
 
 
-def token_threshold(full: int, shares: Shares) -> int:
-    """Return the last threshold that ``full`` tokens of history have passed; 0 while all of it is shown."""
-    if full <= shares.whole:
-        return 0
-    return shares.body + (full - shares.body - 1) // shares.growth * shares.growth
+def anchor(short: int, shares: Shares) -> int:
+    """Return the last anchor that so many condensed tokens have passed; 0 for none."""
+    step = max(1, shares.body * ANCHOR_BODIES)
+    return max(0, short - 1) // step * step
 
 
 def page_step(policy: Policy) -> int:
@@ -60,111 +64,207 @@ def page_threshold(last_page: int, policy: Policy) -> int:
     return policy.active_pages + 1 + (last_page - policy.active_pages - 1) // step * step
 
 
-def holds_until(totals: Totals, shares: Shares, policy: Policy) -> tuple[int, int]:
-    """Return the tokens and the page up to which the layout in force holds."""
-    tokens_at = token_threshold(totals.full, shares)
-    page_at = page_threshold(totals.last_page, policy)
-    full_until = tokens_at + shares.growth if tokens_at else shares.whole
-    return full_until, page_at + page_step(policy) - 1 if page_at else policy.active_pages or PAGES_MAX
-
-
-def growth_left(totals: Totals, shares: Shares, policy: Policy) -> int:
-    """Return by how many tokens the history can grow before the body's room is full."""
-    return max(0, holds_until(totals, shares, policy)[0] - totals.full)
-
-
-def in_force(layout: Layout, totals: Totals, shares: Shares, policy: Policy) -> bool:
-    """Return whether a stored layout is the one that ``layout`` would return.
-
-    It is not if it was made under other shares, or by a version of Quire that laid windows out differently.
-    """
-    until = layout.full_until, layout.pages_until
-    return layout.generation == totals.generation and until == holds_until(totals, shares, policy)
+def pages_until(page_at: int, policy: Policy) -> int:
+    """Return the last page up to which a layout holds that was made at a page threshold, or before the first (0)."""
+    return page_at + page_step(policy) - 1 if page_at else policy.active_pages or PAGES_MAX
 
 
 def is_whole(totals: Totals, shares: Shares, policy: Policy) -> bool:
-    """Return whether the whole history is shown, verbatim."""
-    return not token_threshold(totals.full, shares) and not page_threshold(totals.last_page, policy)
+    """Return whether the whole history fits verbatim, beside an empty head and if nothing is fresh or recalled."""
+    return (
+        totals.full <= shares.whole
+        and not anchor(totals.short, shares)
+        and not page_threshold(totals.last_page, policy)
+    )
 
 
-def ledger_reach(shares: Shares) -> int:
-    """Return how many condensed tokens back from the end the entries must reach for ``layout`` to be exact."""
-    return shares.body + shares.growth
+def ledger_reach(totals: Totals, shares: Shares) -> int:
+    """Return the condensed offset from which on ``layout`` needs the entries."""
+    return max(0, anchor(totals.short, shares) - shares.keep - shares.condensed)
 
 
-def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy) -> Layout:
+def is_over(layout: Layout, items: Iterable[Item], most_fresh: int) -> bool:
+    """Return whether a layout's time was over before the last of the items, which are those that it shows.
+
+    ``layout.holds`` looks at totals alone; this one also at what the newest page showed in full at each moment.
+    """
+    page = _NewestPage(most_fresh)
+    made_at = layout.number - layout.generation
+    for item in items:
+        if item.seq < layout.verbatim_from or item.kind in UNZONED:
+            continue
+        loaded = max(0, item.loaded_tokens - item.tokens) if item.loaded_tokens else 0
+        page.add(item.page, item.group, item.fresh, loaded)
+        if item.seq > made_at and item.full_after + page.extra > layout.full_until:
+            return True
+    return False
+
+
+@dataclass(slots=True)
+class _NewestPage:
+    """What a page shows in full while it is the newest, beyond what it shows afterwards."""
+
+    most_fresh: int
+    page: int = 0
+    extra: int = 0
+    groups: dict[int, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    """Sizes of fresh results and tokens of recalled text, by call group."""
+
+    def add(self, page: int, group: int, fresh: tuple[int, ...], loaded: int) -> None:
+        if page != self.page:
+            self.page, self.extra, self.groups = page, 0, {}
+        if not fresh and not loaded:
+            return
+        sizes, recalled = self.groups.get(group, ((), 0))
+        self.extra += self._weight(sizes + fresh, recalled + loaded) - self._weight(sizes, recalled)
+        self.groups[group] = sizes + fresh, recalled + loaded
+
+    def since(self, seq: int) -> int:
+        """Return what the groups from a message on weigh."""
+        return sum(self._weight(*found) for group, found in self.groups.items() if group >= seq)
+
+    def _weight(self, sizes: tuple[int, ...], recalled: int) -> int:
+        return sum(shown.tokens for shown in shown_tokens(sizes, self.most_fresh)) + recalled
+
+
+def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy, *, least_head: int = 0) -> Layout:
     """Lay the window out.
 
-    ``entries`` are the newest messages in order, from a group's start on and reaching back over at least
-    ``ledger_reach(shares)`` condensed tokens (or to the beginning), and before them the user message that
-    opened the page they begin in. What is older cannot change the answer.
+    ``entries`` are the newest messages in order, from a group's start on and reaching back to the condensed offset
+    ``ledger_reach`` (or to the beginning), and before them the user message that opened the page they begin in. What
+    is older cannot change the answer. ``least_head``: tokens that the head has in any case, for what is pinned.
     """
-    tokens_at = token_threshold(totals.full, shares)
-    page_at = page_threshold(totals.last_page, policy)
-    full_until, pages_until = holds_until(totals, shares, policy)
-    beginning = Layout(
-        number=totals.generation,
+    last_anchor = anchor(totals.short, shares)
+    frame = _Frame(totals, shares, policy, last_anchor, least_head)
+    found = _beginning(frame)
+    page = _NewestPage(shares.fresh)
+    page_at, is_anchored = 0, not last_anchor
+    for at, entry in enumerate(entries):
+        if entry.kind in UNZONED:
+            continue
+        page.add(entry.page, entry.group, entry.fresh, entry.loaded)
+        if page.page == entry.page and found.verbatim_from > 1:
+            extra = page.since(found.verbatim_from) if page.groups else 0
+        else:
+            extra = page.extra
+        passes_anchor = not is_anchored and entry.short_before + entry.short > last_anchor
+        passes_page = page_threshold(entry.page, policy) > page_at
+        if passes_anchor or (is_anchored and (passes_page or entry.full_after + extra > found.full_until)):
+            is_anchored, page_at = True, page_threshold(entry.page, policy)
+            found = _cut(entries, at, page, page_at, frame)
+    known_page = page_threshold(totals.last_page, policy)
+    if is_anchored and known_page <= page_at and totals.full <= found.full_until:
+        return found
+    # What made the cut due has been erased since.
+    if entries:
+        found = _cut(entries, len(entries) - 1, page, known_page, frame)
+    return replace(found, full_until=max(found.full_until, totals.full), pages_until=pages_until(known_page, policy))
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What a cut depends on besides the entries."""
+
+    totals: Totals
+    shares: Shares
+    policy: Policy
+    anchor: int
+    least_head: int
+
+    @property
+    def short_until(self) -> int:
+        return self.anchor + max(1, self.shares.body * ANCHOR_BODIES)
+
+
+def _beginning(frame: _Frame) -> Layout:
+    shares = frame.shares
+    until = shares.whole - frame.least_head
+    return Layout(
+        number=frame.totals.generation,
         condensed_from=1,
         verbatim_from=1,
         pinned=0,
-        head_room=0,
-        full_until=full_until,
-        pages_until=pages_until,
-        generation=totals.generation,
+        head_room=max(frame.least_head, shares.body - shares.whole),
+        full_until=until,
+        short_until=frame.short_until,
+        pages_until=pages_until(0, frame.policy),
+        generation=frame.totals.generation,
         trigger_page=0,
         revision=0,
-        half_mark=full_until * 3 // 4,
+        half_mark=until * 3 // 4,
     )
-    if not entries or (tokens_at == 0 and page_at == 0):
-        return beginning
 
-    trigger = _trigger(entries, max(tokens_at, shares.whole) if tokens_at else 0, page_at)
-    oldest_page = page_at - page_step(policy) if page_at else 0
-    verbatim = _verbatim_start(entries, trigger, tokens_at - shares.keep if tokens_at else 0, oldest_page, policy)
-    growth = full_until - verbatim.full_before
-    opener = next((e for e in entries if e.seq == verbatim.user_seq), verbatim)
-    room = max(0, shares.body - growth - (opener.full if opener.seq < verbatim.seq else 0))
-    head_room = min(shares.head, room)
-    condensed = _condensed_start(entries, verbatim, min(shares.condensed, room - head_room), oldest_page)
-    return replace(
-        beginning,
-        number=trigger.seq + totals.generation,
+
+def _cut(entries: Sequence[Entry], at: int, page: _NewestPage, page_at: int, frame: _Frame) -> Layout:
+    """Return the layout of the cut that the message at a place makes due."""
+    trigger, shares = entries[at], frame.shares
+    oldest_page = page_at - page_step(frame.policy) if page_at else 0
+    verbatim = _verbatim_start(entries, at, page, oldest_page, frame)
+    weight = trigger.full_after - verbatim.full_before + page.since(verbatim.seq)
+    opener = next((e for e in entries[: at + 1] if e.seq == verbatim.user_seq), verbatim)
+    pinned = opener if opener.seq < verbatim.seq else None
+    room = max(0, shares.body - OPENING_TOKENS - (pinned.full if pinned else 0) - weight)
+    head_room = max(frame.least_head, min(shares.head, room))
+    most = max(0, min(shares.condensed, room - head_room))
+    condensed = _condensed_start(entries[: at + 1], verbatim, most, oldest_page)
+    if oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
+        head_room = max(head_room, min(shares.head_most, (room - shares.condensed) // 2))
+    frozen = head_room + (verbatim.short_before - condensed.short_before)
+    if pinned:
+        frozen += pinned.full - (pinned.short if pinned.seq >= condensed.seq else 0)
+    room_until = verbatim.full_before + shares.body - OPENING_TOKENS - frozen
+    # Where not even this fits, the window is squeezed, and the next message makes another cut.
+    full_until = room_until if weight <= room_until - verbatim.full_before else trigger.full_after
+    return Layout(
+        number=trigger.seq + frame.totals.generation,
         condensed_from=condensed.seq if condensed.full_before else 1,
         verbatim_from=verbatim.seq,
-        pinned=opener.seq if opener.seq < condensed.seq else 0,
+        pinned=pinned.seq if pinned else 0,
         head_room=head_room,
+        full_until=full_until,
+        short_until=frame.short_until,
+        pages_until=pages_until(page_at, frame.policy),
+        generation=frame.totals.generation,
         trigger_page=trigger.page,
         revision=trigger.revision,
-        half_mark=verbatim.full_before + growth * 3 // 4,
+        half_mark=verbatim.full_before + (full_until - verbatim.full_before) * 3 // 4,
     )
 
 
-def _trigger(entries: Sequence[Entry], tokens_at: int, page_at: int) -> Entry:
-    """Return the message that made this epoch due: the later of the two that passed a threshold."""
-    by_tokens = next((e for e in entries if e.full_after > tokens_at), entries[-1]) if tokens_at else entries[0]
-    by_page = next((e for e in entries if e.page >= page_at), entries[-1]) if page_at else entries[0]
-    return max(by_tokens, by_page, key=lambda e: e.seq)
-
-
-def _verbatim_start(entries: Sequence[Entry], trigger: Entry, floor: int, oldest_page: int, policy: Policy) -> Entry:
-    """Return the first message that stays verbatim: a page's first if enough messages are left, else a call group's."""
-    unit = next((e for e in entries if e.seq == trigger.group), trigger)
-    reachable = [e for e in entries if e.full_before >= floor and e.page >= oldest_page and e.seq <= unit.seq]
-    enough = trigger.seq - policy.full_recent_count + 1
-    page = next((e for e in reachable if e.opens_page), None)
-    if page is not None and page.seq <= enough:
-        return page
-    return next((e for e in reachable if e.opens_group), unit)
+def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, frame: _Frame) -> Entry:
+    """Return the first message that stays verbatim: the newest group does in any case."""
+    trigger, keep = entries[at], frame.shares.keep
+    unit = next((e for e in entries[: at + 1] if e.seq == trigger.group), trigger)
+    reachable = [
+        e
+        for e in entries[: at + 1]
+        if e.seq <= unit.seq
+        and e.page >= oldest_page
+        and e.opens_group
+        and trigger.full_after - e.full_before <= keep
+        and trigger.full_after - e.full_before + page.since(e.seq) <= keep
+    ]
+    if not reachable:
+        return unit
+    enough = trigger.seq - frame.policy.full_recent_count + 1
+    most = reachable[0].full_before + int(frame.shares.body * PAGE_COST)
+    opening = next((e for e in reachable if e.opens_page and e.full_before <= most and e.seq <= enough), None)
+    return opening or reachable[0]
 
 
 def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, oldest_page: int) -> Entry:
-    """Return the first message of the condensed zone: as far back as its room reaches, at a page's first if it can."""
+    """Return the first message of the condensed zone: as far back as its room reaches, at a page's first if that costs
+    no more than a third of it.
+    """
     reachable = [
         e
         for e in entries
-        if e.seq <= verbatim.seq and e.page >= oldest_page and verbatim.short_before - e.short_before <= room
+        if e.seq < verbatim.seq
+        and e.opens_group
+        and e.page >= oldest_page
+        and verbatim.short_before - e.short_before <= room
     ]
-    pages = [e for e in reachable if e.opens_page]
-    if pages:
-        return pages[0]
-    return next((e for e in reachable if e.opens_group), verbatim)
+    if not reachable:
+        return verbatim
+    most = reachable[0].short_before + room // 3
+    return next((e for e in reachable if e.opens_page and e.short_before <= most), reachable[0])

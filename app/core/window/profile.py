@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 from app.core.calibration import OURS
 from app.core.messages import Limits
@@ -13,6 +14,7 @@ from app.core.models import TABLE, ModelTable
 from app.core.setting import Variable, setting
 from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, shares, usable, zones
 
+KEEP_SHARE_MIN = 0.05
 TOOLS_SHARE = 4
 """The recall tools and their guide are offered where they take no more than one part in this of the budget."""
 
@@ -47,6 +49,11 @@ class Profile:
     token_percent: int
     """Tokens that the model makes of a hundred of ours."""
 
+    @property
+    def key(self) -> int:
+        """Return a number that tells the layouts of this profile from others': 31 bits of a checksum."""
+        return crc32(repr((self.shares, self.policy)).encode()) >> 1
+
 
 def unfit_shares(policy: Policy) -> str | None:
     """Return what is wrong with a policy's shares of the window, or None."""
@@ -60,7 +67,14 @@ def unfit_shares(policy: Policy) -> str | None:
 
 
 def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
-    return replace(defaults.policy, **overrides) if overrides else defaults.policy
+    """Return the deployment's policy with a conversation's values, to which ``keep_share`` gives way."""
+    if not overrides:
+        return defaults.policy
+    policy = replace(defaults.policy, **overrides)
+    if "keep_share" in overrides:
+        return policy
+    left = ZONES_MAX - policy.head_share - policy.condensed_share
+    return replace(policy, keep_share=min(policy.keep_share, max(KEEP_SHARE_MIN, round(left, 6))))
 
 
 def budget_of(defaults: Defaults, requested: int | None, own: int | None, model: str | None) -> int:
@@ -81,9 +95,7 @@ def offers_tools(budget: int, tokens: int, token_percent: int = OURS) -> bool:
     return tokens * TOOLS_SHARE * token_percent <= budget * OURS
 
 
-def profile(
-    policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS, *, has_query: bool = False
-) -> Profile:
-    """Return the profile of a window; ``has_query`` gives it the shares of a request with a query."""
+def profile(policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS, *, reserve: float = 0.0) -> Profile:
+    """Return the profile of a window that leaves the share ``reserve`` of the available tokens to its tail."""
     room = max(0, usable(budget, token_percent) - fixed.tokens)
-    return Profile(policy, budget, fixed, shares(room, policy, has_query=has_query), token_percent)
+    return Profile(policy, budget, fixed, shares(room, policy, reserve=reserve), token_percent)

@@ -54,17 +54,15 @@ class Rendered:
 def render(window: Window, system: str, tools: str, form: Format, language: Language) -> Rendered:
     """Render a window. ``tools`` are a text already: ``tools_text``."""
     shape = _openai(window, system, language) if form == "openai" else _anthropic(window, language)
-    stable, passing, stable_body = shape
+    stable, tail = shape
     digest = hashlib.sha256("\x00".join((tools, system, *stable)).encode()).hexdigest()
-    ledger = window.ledger
-    fixed = ledger.tools + ledger.system + ledger.notes + ledger.summary + ledger.contents
     return Rendered(
-        messages=f"[{','.join((*stable, *passing))}]",
+        messages=f"[{','.join((*stable, *tail))}]",
         system=(system or None) if form == "anthropic" else None,
         tools=tools,
         prefix_hash=digest,
         stable_messages=len(stable),
-        stable_tokens=fixed + sum(p.tokens for p in stable_body),
+        stable_tokens=window.ledger.total - window.ledger.tail,
     )
 
 
@@ -73,31 +71,16 @@ def tools_text(tools: Sequence[dict[str, Any]], form: Format) -> str:
     return dumps(_cached_tools(tools) if form == "anthropic" else tools)
 
 
-Shape = tuple[list[str], list[str], list[Placed]]
-"""Stable messages, messages that the next window may show otherwise, and the stable part of the body."""
-
-
-def _split(body: Sequence[Placed]) -> tuple[list[Placed], list[Placed]]:
-    """Return the body up to the first message that is shown for this page only, and the rest.
-
-    The results of one group are never split: in Anthropic form they are one message.
-    """
-    at = next((i for i, p in enumerate(body) if p.passing), len(body))
-    while at < len(body) and at > 0 and body[at - 1].role == "tool":
-        at -= 1
-    return list(body[:at]), list(body[at:])
+Shape = tuple[list[str], list[str]]
+"""The messages that every window of the epoch begins with, and the tail's."""
 
 
 def _openai(window: Window, system: str, language: Language) -> Shape:
-    stable_body, rest = _split(window.body)
     stable = [dumps({"role": "system", "content": system})] if system else []
     if window.head:
         stable.append(dumps({"role": "user", "content": window.head}))
-    stable += [text for _, texts in _chat_runs(stable_body) for text in texts]
-    passing = [text for _, texts in _chat_runs(rest) for text in texts]
-    if window.tail:
-        passing.append(dumps({"role": "user", "content": tail_text(window.tail, language)}))
-    return stable, passing, stable_body
+    stable += [text for _, texts in _chat_runs(window.body) for text in texts]
+    return stable, [dumps({"role": "user", "content": tail_text(window.tail, language)})] if window.tail else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +97,11 @@ def origins(window: Window, system: str, form: Format) -> list[Origin]:
     result = [Origin("system")] if system and form == "openai" else []
     if window.head:
         result.append(Origin("head"))
-    stable, rest = _split(window.body)
     if form == "openai":
-        runs = [*_chat_runs(stable), *_chat_runs(rest)]
-        result += [_origin(items) for items, texts in runs for _ in texts]
+        result += [_origin(items) for items, texts in _chat_runs(window.body) for _ in texts]
     else:
-        turns = [*_runs(stable), *_runs(rest)]
-        if not window.head and stable and turns and turns[0][1]["role"] != "user":
+        turns = list(_runs(window.body))
+        if not window.head and turns and turns[0][1]["role"] != "user":
             result.append(Origin("opening"))
         result += [_origin(items) for items, _ in turns]
     return [*result, Origin("tail")] if window.tail else result
@@ -158,17 +139,12 @@ def tail_text(tail: Iterable[TailItem], language: Language) -> str:
 
 
 def _anthropic(window: Window, language: Language) -> Shape:
-    stable_body, rest = _split(window.body)
     head = [_turn("user", [_cached(_text(window.head))])] if window.head else []
-    ids = CallIds(BLOCK_IDS)
-    turns = [*head, *_turns(stable_body, ids)]
+    turns = [*head, *_turns(window.body, CallIds(BLOCK_IDS))]
     if turns and turns[0]["role"] != "user":
         turns.insert(0, _turn("user", [_text(OPENING)]))
-    stable = [dumps(m) for m in turns]
-    passing = [dumps(m) for m in _turns(rest, ids)]
-    if window.tail:
-        passing.append(dumps(_turn("user", [_text(tail_text(window.tail, language))])))
-    return stable, passing, stable_body
+    tail = [dumps(_turn("user", [_text(tail_text(window.tail, language))]))] if window.tail else []
+    return [dumps(m) for m in turns], tail
 
 
 def _turns(body: Sequence[Placed], ids: CallIds) -> Iterator[dict[str, Any]]:

@@ -178,7 +178,7 @@ async def _stored_response(task: _Task) -> str | None:
 
 async def _append(task: _Task) -> AppendOutcome:
     known, selection, question = await _gather(task)
-    is_settled = known is None or not changes.is_due(known, task.request, selection)
+    is_settled = known is None or not changes.is_due(task.runtime, known, task.request, selection)
     if known is not None and not selection.arrivals:
         if task.key is None and is_settled:
             return _nothing_new(known, selection)

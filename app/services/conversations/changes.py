@@ -22,9 +22,9 @@ from app.services.conversations.selection import Arrivals
 from app.store import conversations
 
 
-def is_due(known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:
+def is_due(runtime: Runtime, known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:
     """Return whether the append changes what every window's layout depends on."""
-    calibrates = _token_percent(known, selection) != known.token_percent
+    calibrates = _token_percent(runtime, known, selection) != known.token_percent
     takes_out = refused.leaves(known, request, selection)
     is_late = _late_from(known, selection) is not None
     return (
@@ -50,7 +50,7 @@ async def make(
     if takes_out or group is not None or _turns_out_chinese(known, selection):
         await conversations.begin_generation(tx, known.id)
         known = _of_next_generation(known)
-    if (percent := _token_percent(known, selection)) != known.token_percent:
+    if (percent := _token_percent(runtime, known, selection)) != known.token_percent:
         await conversations.calibrate(tx, known.id, percent)
         known = replace(_of_next_generation(known), token_percent=percent)
     return known
@@ -63,9 +63,11 @@ def _late_from(known: Conversation, selection: Arrivals) -> int | None:
     return joined_from(known.end, place(known.end, [arrival.draft for arrival in selection.arrivals])[0])
 
 
-def _token_percent(known: Conversation, selection: Arrivals) -> int:
+def _token_percent(runtime: Runtime, known: Conversation, selection: Arrivals) -> int:
     reported = selection.reported_usage
-    return known.token_percent if reported is None else risen(known.token_percent, reported)
+    if reported is None:
+        return known.token_percent
+    return risen(known.token_percent, reported, is_exact=runtime.defaults.models.row(known.model or "").exact)
 
 
 def _changes_system(known: Conversation, selection: Arrivals) -> bool:

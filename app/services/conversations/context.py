@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -28,66 +28,98 @@ from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window
 from app.core.models import GENERAL, ModelTable
 from app.core.parts import as_chat
 from app.core.window import fresh, paging
-from app.core.window.assemble import assemble, with_tail
+from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, with_tail
+from app.core.window.budget import reserves
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.render import Rendered, render, tools_text
 from app.core.window.summarising import lag
 from app.postgres.database import Database
 from app.recall.tools import window_schemas
 from app.runtime import Runtime
-from app.services.conversations import epochs
-from app.services.conversations.tail import ContextRequest, gather
+from app.services.conversations import epochs, tail
+from app.services.conversations.tail import ContextRequest
 from app.store import archives, conversations, windows
 from app.store.windows import WindowParts
 
-KEPT_FORMS = 3
-"""A kept window has most texts as they are shown, in the condensed form that they may have to take, and rendered."""
 LAG_PAGES_MAX = 2
 LAG_MESSAGES_MAX = 10
 """How far the model's texts can lag behind before a window warns of it."""
 
 
-async def context(
+async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
+    """Return the assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works.
+
+    What the request loads, or its query finds, stands beside the plain window; where it does not fit, the body gives
+    way in fixed steps.
+    """
+    plain = request.without_tail()
+    shown = await _shown(runtime, tenant, conversation_id, plain)
+    if not request.asks_for_tail:
+        found = shown.context or await _rendered(runtime, shown, plain)
+        runtime.caches.keep_window(replace(shown, context=found))
+        return _counted(runtime, found)
+    conversation, policy = shown.conversation, shown.target.policy
+    steps = [int(shown.target.shares.available * step) for step in reserves(policy)]
+    free = free_for_tail(shown.window)
+    room = max(free, steps[-1] - TAIL_OVERHEAD)
+    gathered = await tail.gather(runtime, tenant, conversation, request, policy, shown.window, room)
+    needed = tail.weight(gathered.items, room)
+    if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
+        step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
+        shown = await _shown(runtime, tenant, conversation_id, plain, reserves(policy)[step])
+        gathered = await tail.laid_out(runtime, tenant, gathered, shown.window, free_for_tail(shown.window))
+    window = with_tail(shown.window, gathered.items)
+    window = replace(window, warnings=(*window.warnings, *gathered.warnings))
+    return _counted(runtime, await _rendered(runtime, replace(shown, window=window), plain))
+
+
+async def _shown(
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: float = 0.0
+) -> KeptWindow:
+    """Return the window whose body leaves a share of the available tokens to the tail."""
+    key = _memory_key(tenant, conversation_id, request, reserve)
+    cached = runtime.caches.windows.get(key)
+    parts = await _continued(runtime, tenant, conversation_id, request, key, cached) if cached else None
+    if cached is not None and parts is not None:
+        if parts.conversation == cached.parts.conversation:
+            return cached
+        remembered: FoundEpoch | None = FoundEpoch(parts.conversation.uid, cached.target.key, cached.epoch)
+    else:
+        remembered = runtime.caches.epochs.get(key)
+        parts = await _read(runtime, tenant, conversation_id, request, remembered)
+    place = _Place(key, request, reserve, remembered)
+    try:
+        shown = await _assembled(runtime, tenant, parts, place, may_offer=True)
+    except errors.BudgetTooSmall:
+        shown = await _assembled(runtime, tenant, parts, place, may_offer=False)
+    runtime.caches.keep_window(shown)
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which window of a conversation is wanted, and what is remembered of it."""
+
+    key: tuple[object, ...]
+    request: ContextRequest
+    reserve: float
+    remembered: FoundEpoch | None
+
+
+async def _continued(
     runtime: Runtime,
     tenant: UUID,
     conversation_id: str,
     request: ContextRequest,
-    searched: tuple[WindowWarning, ...] = (),
-) -> Context:
-    """Return the assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works.
-
-    ``searched``: warnings of a search that found nothing, to be told with the window.
-    """
-    key = _memory_key(tenant, conversation_id, request)
-    cached = runtime.caches.windows.get(key)
-    parts = await _continued(runtime, tenant, conversation_id, request, cached) if cached else None
-    if cached is not None and parts is not None:
-        if (
-            cached.context is not None
-            and parts.conversation == cached.parts.conversation
-            and not (request.asks_for_tail or searched)
-        ):
-            runtime.metrics.window(cached.context.window.ledger.total, cached.context.window.ledger.full_history)
-            return cached.context
-        remembered: FoundEpoch | None = FoundEpoch(parts.conversation.uid, cached.available, cached.epoch)
-    else:
-        remembered = runtime.caches.epochs.get(key)
-        parts = await _read(runtime, tenant, conversation_id, request, remembered)
-    try:
-        return await _with_tools(runtime, tenant, parts, request, key, remembered, searched, offered=True)
-    except errors.BudgetTooSmall:
-        return await _with_tools(runtime, tenant, parts, request, key, remembered, searched, offered=False)
-
-
-async def _continued(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, cached: KeptWindow
+    key: tuple[object, ...],
+    cached: KeptWindow,
 ) -> WindowParts | None:
     """Return the parts of a cached window with everything appended since; None if its epoch has ended."""
     anthropic, layout = request.format == "anthropic", cached.epoch.layout
     last = cached.parts.conversation.totals.last_seq
     appended = await windows.newer(runtime.database, tenant, conversation_id, last, layout, anthropic=anthropic)
     if appended is None or conversations.seen(appended[0], request.bound_to) is None:
-        runtime.caches.windows.pop(_memory_key(tenant, conversation_id, request), None)
+        runtime.caches.windows.pop(key, None)
         raise conversations.unknown()
     conversation, newer = appended
     if conversation.uid != cached.parts.conversation.uid or not layout.holds(conversation.totals):
@@ -118,61 +150,53 @@ async def _read(
     return parts
 
 
-def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest) -> tuple[object, ...]:
+def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest, reserve: float) -> tuple[object, ...]:
     own = hashlib.sha256(dumps([request.system, request.tools, request.carries]).encode()).digest()
-    return (tenant, conversation_id, request.budget, request.model, request.format, request.takes_query_share, own)
+    return (tenant, conversation_id, request.budget, request.model, request.format, reserve, own)
 
 
-async def _with_tools(
-    runtime: Runtime,
-    tenant: UUID,
-    parts: WindowParts,
-    request: ContextRequest,
-    key: tuple[object, ...],
-    remembered: FoundEpoch | None,
-    searched: tuple[WindowWarning, ...],
-    *,
-    offered: bool,
-) -> Context:
+async def _assembled(
+    runtime: Runtime, tenant: UUID, parts: WindowParts, place: _Place, *, may_offer: bool
+) -> KeptWindow:
+    target, offers, is_needed = await _profile(runtime, parts.conversation, place, may_offer=may_offer)
+    epoch, parts = await _epoch(runtime, tenant, parts, target, place)
     conversation = parts.conversation
-    language: Language = conversation.language or "en"
-    target, offered = await _profile(runtime, conversation, request, offered=offered)
-    epoch, parts = await _epoch(runtime, tenant, parts, target, request, key, remembered)
-    conversation = parts.conversation
-    window = assemble(epoch, parts.items, target.fixed, target.budget, conversation.totals, target.token_percent)
+    window = assemble(
+        epoch, parts.items, target.fixed, target.budget, conversation.totals, target.token_percent,
+        most_fresh=target.shares.fresh,
+    )  # fmt: skip
     window = await _with_fresh(runtime, tenant, conversation, window)
-    tail, warnings = await gather(runtime, tenant, conversation, request, target.policy, window, language)
-    if request.takes_query_share and not tail:  # nothing found: the body need not give way
-        return await context(
-            runtime, tenant, conversation.id, replace(request, query=None, load=(), pages=()), warnings
-        )
-    window = with_tail(window, tail)
-    warnings += searched
-    warnings += _warnings(runtime, conversation, request, offered=offered)
+    warnings = _warnings(runtime, conversation, place.request, offered=offers or not is_needed)
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
         warnings += (WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind"),)
     window = replace(window, warnings=(*window.warnings, *warnings))
-    system = request.system if request.system is not None else _own_system(parts)
-    guide = epochs.guide_of(conversation, target.policy) if offered else ""
+    own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
+    return KeptWindow(place.key, own, target, epoch, window, offers)
+
+
+def _counted(runtime: Runtime, found: Context) -> Context:
+    runtime.metrics.window(found.window.ledger.total, found.window.ledger.full_history)
+    return found
+
+
+async def _rendered(runtime: Runtime, shown: KeptWindow, request: ContextRequest) -> Context:
+    conversation, window, form = shown.conversation, shown.window, request.format
+    language: Language = conversation.language or "en"
+    system = request.system if request.system is not None else _own_system(shown.parts)
+    guide = epochs.guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
     size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
-    form = request.format
-    tools = _tools(request.tools, form, offered=offered)
+    tools = _tools(request.tools, form, offered=shown.offers_tools)
     rendered = await run_in_thread_if_large(
-        size, _rendered, conversation, epoch, window, text, tools, form, language, most=LONG_COPIED
+        size, _answer_of, conversation, shown.epoch, window, text, tools, form, language, most=LONG_COPIED
     )
-    if not request.carries:
-        rendered = fitted_window(rendered, runtime.defaults.models, request.model or conversation.model or "", form)
-    runtime.metrics.window(window.ledger.total, window.ledger.full_history)
-    own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
-    whole = None if request.asks_for_tail or searched else rendered
-    size = KEPT_FORMS * len(rendered.body)
-    runtime.caches.keep_window(key, KeptWindow(own, epoch, target.shares.available, whole, size))
-    return rendered
+    if request.carries:
+        return rendered
+    return fitted_window(rendered, runtime.defaults.models, request.model or conversation.model or "", form)
 
 
-def _rendered(
+def _answer_of(
     conversation: Conversation,
     epoch: Epoch,
     window: Window,
@@ -245,13 +269,10 @@ def _plain(item: Item) -> str:
 
 
 async def _profile(
-    runtime: Runtime,
-    conversation: Conversation,
-    request: ContextRequest,
-    *,
-    offered: bool,
-) -> tuple[Profile, bool]:
-    """Return the profile of this call, and whether the recall tools are in it."""
+    runtime: Runtime, conversation: Conversation, place: _Place, *, may_offer: bool
+) -> tuple[Profile, bool, bool]:
+    """Return the profile of this call, whether the recall tools are in it, and whether there is anything to recall."""
+    request = place.request
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     budget = budget_of(
         runtime.defaults,
@@ -259,44 +280,37 @@ async def _profile(
         conversation.budget if request.model is None else None,
         request.model or conversation.model,
     )
-    tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
-    offered = offered and offers_tools(budget, tools + guide, conversation.token_percent)
-    if not offered:
-        tools = guide = 0
-    if request.tools:
-        if offered and _taken(request):
-            tools = await runtime.count(spaced(_beside(request.tools, request.format)))
-        tools += await runtime.count(spaced(request.tools))
+    percent = epochs.percent_of(runtime, conversation, request.model or conversation.model)
+    own_tools = await runtime.count(spaced(request.tools)) if request.tools else 0
     if request.system is None:
         own = conversation.system_tokens + conversation.prompt_tokens
     else:
         own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
-    fixed = Fixed(tools_tokens=tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, conversation.token_percent, has_query=request.takes_query_share), offered
+    alone = profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve)
+    tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
+    is_needed = epochs.has_more(conversation, alone)
+    if not (may_offer and is_needed and offers_tools(budget, tools + guide, percent)):
+        return alone, False, is_needed
+    if _taken(request):
+        tools = await runtime.count(spaced(_beside(request.tools, request.format)))
+    fixed = Fixed(tools_tokens=own_tools + tools, system_tokens=own + guide)
+    return profile(policy, budget, fixed, percent, reserve=place.reserve), True, True
 
 
 async def _epoch(
-    runtime: Runtime,
-    tenant: UUID,
-    parts: WindowParts,
-    target: Profile,
-    request: ContextRequest,
-    key: tuple[object, ...],
-    remembered: FoundEpoch | None,
+    runtime: Runtime, tenant: UUID, parts: WindowParts, target: Profile, place: _Place
 ) -> tuple[Epoch, WindowParts]:
     """Return the epoch in force for the profile, and the window's parts as read by its zones."""
-    conversation = parts.conversation
-    available = target.shares.available
-    if remembered is not None and remembered.holds(conversation, available):
+    conversation, request, remembered = parts.conversation, place.request, place.remembered
+    if remembered is not None and _is_in_force(remembered, parts, target):
         return remembered.epoch, parts
     if (known := _known_epoch(runtime, parts, target)) is not None:
-        if remembered is None and request.budget is None:
+        found = FoundEpoch(conversation.uid, target.key, known)
+        if remembered is not None or request.budget is not None:
+            parts = await _read(runtime, tenant, conversation.id, request, found)
+        if _is_in_force(found, parts, target):
+            runtime.caches.epochs[place.key] = found
             return known, parts
-        found = FoundEpoch(conversation.uid, available, known)
-        again = await _read(runtime, tenant, conversation.id, request, found)
-        if found.holds(again.conversation, available):
-            runtime.caches.epochs[key] = found
-            return known, again
 
     async def derive(database: Database) -> tuple[Conversation, Epoch, WindowParts | None]:
         async with database.snapshot(tenant) as tx:
@@ -309,8 +323,15 @@ async def _epoch(
     current, epoch, derived = await runtime.read(derive)
     if derived is None:
         raise conversations.unknown()
-    runtime.caches.epochs[key] = FoundEpoch(current.uid, available, epoch)
+    runtime.caches.epochs[place.key] = FoundEpoch(current.uid, target.key, epoch)
     return epoch, derived
+
+
+def _is_in_force(found: FoundEpoch, parts: WindowParts, target: Profile) -> bool:
+    """Return whether an epoch is in force, whose parts were read: what was shown in full counts too."""
+    if not found.holds(parts.conversation, target.key):
+        return False
+    return not paging.is_over(found.epoch.layout, parts.items, target.shares.fresh)
 
 
 def _known_epoch(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch | None:
@@ -324,10 +345,9 @@ def _known_epoch(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch
 
 
 async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation, window: Window) -> Window:
-    """Return the window with the archived results of its newest page in full, where they fit."""
-    last_page = conversation.totals.last_page
-    uuids, most = fresh.wanted(window, last_page), fresh.tokens_max(window)
-    if not uuids or not most:
+    """Return the window with what is fresh in it."""
+    uuids, most = fresh.wanted(window), fresh.tokens_max(window)
+    if not uuids:
         return window
 
     async def read(database: Database) -> list[fresh.FreshResult]:
@@ -338,7 +358,7 @@ async def _with_fresh(runtime: Runtime, tenant: UUID, conversation: Conversation
 
     results = await runtime.read(read)
     size = sum(len(result.text or "") for result in results)
-    return await run_in_thread_if_large(size, fresh.with_fresh, window, results, last_page)
+    return await run_in_thread_if_large(size, fresh.with_fresh, window, results)
 
 
 def _warnings(
@@ -396,7 +416,7 @@ def _answer(
             {
                 "budget": ledger.budget,
                 "total": ledger.total,
-                "token_percent": ledger.token_percent,
+                "token_percent": conversation.token_percent,
                 "full_history": ledger.full_history,
                 "saved": ledger.saved,
                 "sections": {name: getattr(ledger, name) for name in sections},

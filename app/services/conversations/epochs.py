@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.core import wording
+from app.core.calibration import charged
 from app.core.conversation import Conversation
 from app.core.kept import KeptLine
 from app.core.messages import FRAME_TOKENS
@@ -46,22 +47,37 @@ def own_profile(runtime: Runtime, conversation: Conversation, requested: int | N
     """
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     budget = budget_of(runtime.defaults, requested, conversation.budget, conversation.model)
+    percent = percent_of(runtime, conversation, conversation.model)
     tools, guided = recall_tokens(runtime, conversation, policy, "openai")
     system = conversation.system_tokens + conversation.prompt_tokens
-    if not offers_tools(budget, tools + guided, conversation.token_percent):
-        tools = guided = 0
-    fixed = Fixed(tools_tokens=tools, system_tokens=system + guided)
-    return profile(policy, budget, fixed, conversation.token_percent)
+    alone = profile(policy, budget, Fixed(0, system), percent)
+    if not (offers_tools(budget, tools + guided, percent) and has_more(conversation, alone)):
+        return alone
+    return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=system + guided), percent)
+
+
+def has_more(conversation: Conversation, alone: Profile) -> bool:
+    """Return whether there is anything to recall: what left the window, an archived result, an earlier conversation.
+
+    ``alone``: the profile of a window without the recall tools.
+    """
+    totals = conversation.totals
+    tells_of_others = conversation.has_earlier and alone.policy.recall_scope == "user"
+    return tells_of_others or totals.history > totals.full or not paging.is_whole(totals, alone.shares, alone.policy)
+
+
+def percent_of(runtime: Runtime, conversation: Conversation, model: str | None) -> int:
+    """Return how many tokens of a model a hundred of ours are charged as."""
+    return charged(conversation.token_percent, is_exact=runtime.defaults.models.row(model or "").exact)
 
 
 def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> RecallRoom:
     """Return the room of a recall tool in the conversation's window; outside of any, in one of the deployment's."""
     if conversation is not None:
         own = own_profile(runtime, conversation)
-        return recall_room(own.shares, paging.growth_left(conversation.totals, own.shares, own.policy))
+        return recall_room(own.shares)
     budget = budget_of(runtime.defaults, None, None, None)
-    shares = profile(runtime.defaults.policy, budget, Fixed(0, 0)).shares
-    return recall_room(shares, shares.whole)
+    return recall_room(profile(runtime.defaults.policy, budget, Fixed(0, 0)).shares)
 
 
 def is_due(runtime: Runtime, conversation: Conversation) -> bool:
@@ -73,36 +89,47 @@ def is_due(runtime: Runtime, conversation: Conversation) -> bool:
 
 
 def is_current(conversation: Conversation, target: Profile) -> bool:
-    """Return whether the stored epoch is the one in force for a profile."""
+    """Return whether the stored epoch is the one in force for a profile, as far as totals tell."""
     if conversation.own is None:
         return False
-    available, layout = conversation.own
-    same = available == target.shares.available
-    return same and paging.in_force(layout, conversation.totals, target.shares, target.policy)
+    made_for, layout = conversation.own
+    return made_for == target.key and layout.holds(conversation.totals)
 
 
 async def open_epoch(runtime: Runtime, tx: Tx, conversation: Conversation) -> Conversation:
     """Make and store the epoch that is due, in the append's transaction."""
     own = own_profile(runtime, conversation)
     new = await derive(runtime, tx, conversation, own)
-    await windows.store_epoch(tx, conversation.id, own.shares.available, new)
-    return replace(conversation, epoch=new.layout.number, own=(own.shares.available, new.layout))
+    await windows.store_epoch(tx, conversation.id, own.key, new)
+    return replace(conversation, epoch=new.layout.number, own=(own.key, new.layout))
 
 
 async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, target: Profile) -> Epoch:
     """Return the epoch that a conversation is in for a profile, by the steps of ``core/window/epoch.py``."""
     reader, language = reader_of(runtime), conversation.language or "en"
     at = (tx, conversation.id)
-    entries = await windows.entries(tx, conversation, paging.ledger_reach(target.shares))
+    entries = await windows.entries(tx, conversation, paging.ledger_reach(conversation.totals, target.shares))
     plan = epoch.plan(entries, conversation.totals, language, target)
-    return epoch.freeze(plan, await heads.material(*at, plan), reader)
+    material = await heads.material(*at, plan)
+    if least := epoch.least_head(plan, material, reader):
+        plan = epoch.plan(entries, conversation.totals, language, target, least_head=least)
+        material = await heads.material(*at, plan)
+    return epoch.freeze(plan, material, reader)
 
 
-def of_whole(runtime: Runtime, conversation: Conversation, target: Profile, kept: Sequence[KeptLine]) -> Epoch:
-    """Return the epoch that ``derive`` returns while the whole history is shown: its head is what is kept in mind."""
-    plan = epoch.plan((), conversation.totals, conversation.language or "en", target)
-    reader = reader_of(runtime)
-    return epoch.freeze(plan, epoch.Material(pages=(), kept=kept), reader)
+def of_whole(runtime: Runtime, conversation: Conversation, target: Profile, kept: Sequence[KeptLine]) -> Epoch | None:
+    """Return the epoch that ``derive`` returns while the whole history is shown: its head is what is kept in mind.
+
+    None if the history does not fit beside that.
+    """
+    totals, language, reader = conversation.totals, conversation.language or "en", reader_of(runtime)
+    plan, material = epoch.plan((), totals, language, target), epoch.Material(pages=(), kept=kept)
+    least = epoch.least_head(plan, material, reader)
+    if totals.full + least > target.shares.whole:
+        return None
+    if least:
+        plan = epoch.plan((), totals, language, target, least_head=least)
+    return epoch.freeze(plan, material, reader)
 
 
 def reader_of(runtime: Runtime) -> HeadReader:

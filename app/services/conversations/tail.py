@@ -8,7 +8,7 @@ tail stays empty. Results take the free tokens, or as many of them as the reques
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +21,6 @@ from app.core.quote import archive_text
 from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.relevance import NOTHING, Recalled
-from app.core.window.assemble import free_for_tail
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
@@ -52,7 +51,7 @@ class ContextRequest:
     model: str | None = None
     query: str | None = None
     recall_max_tokens: int | None = None
-    """Tokens that the query can bring in; None: whatever is free, and the layout then leaves more free."""
+    """Tokens that the query can bring in; None: whatever is free, and what the body can give way."""
     recall_scope: RecallScope | None = None
     """The range of the query; None: as set by the conversation's policy."""
     recall_filter: Narrowing = EVERYTHING
@@ -74,10 +73,31 @@ class ContextRequest:
     def asks_for_tail(self) -> bool:
         return bool(self.load or self.pages or self.query)
 
-    @property
-    def takes_query_share(self) -> bool:
-        """Return whether the layout is to leave a query's share free. A capped query lives in the small reserve."""
-        return bool(self.query) and self.recall_max_tokens is None
+    def without_tail(self) -> ContextRequest:
+        """Return the request of the window alone."""
+        return replace(self, query=None, recall_max_tokens=None, load=(), pages=())
+
+
+def weight(items: Sequence[TailItem], room: int) -> int:
+    """Return what the items weigh that fit a room, in order."""
+    taken = 0
+    for item in items:
+        if taken + item.tokens <= room:
+            taken += item.tokens
+    return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What a request loads, and what its query found."""
+
+    items: list[TailItem]
+    """What to show beside a window, framed and counted."""
+    warnings: tuple[WindowWarning, ...]
+    named: list[TailItem]
+    """Of the items, the archives and pages that were named."""
+    search: _Asked
+    found: _Found
 
 
 async def gather(
@@ -87,36 +107,65 @@ async def gather(
     request: ContextRequest,
     policy: Policy,
     window: Window,
-    language: Language,
-) -> tuple[list[TailItem], tuple[WindowWarning, ...]]:
-    """Return the requested parts, framed and counted, with a warning for each part that cannot be shown in full."""
-    if not request.asks_for_tail:
-        return [], ()
+    room: int,
+) -> Gathered:
+    """Return the requested parts that a window does not show, with a warning for each that cannot be shown in full.
+
+    ``room``: tokens for all of it.
+    """
+    language: Language = conversation.language or "en"
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, tenant, text, asked_at=conversation.said_at) if text else None
     pages, warnings = await _pages(runtime, tenant, conversation, request, language)
-    free = free_for_tail(window)
+    free = room
     shown: set[int] = set()
     for number, item in pages.items():
         if item.tokens <= free:
             free -= item.tokens
             shown.add(number)
-    search = _Asked(conversation, request, query, _in_view(window), frozenset(shown), policy.recall_scope)
+    search = _Asked(conversation, request, query, frozenset(shown), policy.recall_scope)
 
-    async def read(database: Database) -> _Found:
+    async def read(database: Database) -> tuple[_Found, list[SearchHit]]:
         async with database.search_snapshot(tenant) as tx:
-            return await _find(tx, search, free)
+            found = await _find(tx, search, free, window)
+            return found, await _not_in_view(tx, search, found, window)
 
-    results = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
-    archives, of_archives = await _archives(runtime, results.loaded, language)
-    free -= sum(item.tokens for item in archives)
-    if request.recall_max_tokens is not None:
-        free = min(free, request.recall_max_tokens)
-    hits = results.relevant[: int(min(results.amount.passages, PASSAGES_MAX))]
-    free = int(min(free, results.amount.tokens))
+    found, hits = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
+    archives, of_archives = await _archives(runtime, found.loaded, language)
+    named = [*archives, *pages.values()]
+    items = await _packed(runtime, search, found, named, hits, room)
+    return Gathered(items, (*of_archives, *warnings, *_degraded(query), *found.lags), named, search, found)
+
+
+async def laid_out(runtime: Runtime, tenant: UUID, gathered: Gathered, window: Window, room: int) -> Gathered:
+    """Return what was gathered as another window shows it, with another room for it."""
+
+    async def read(database: Database) -> list[SearchHit]:
+        async with database.search_snapshot(tenant) as tx:
+            return await _not_in_view(tx, gathered.search, gathered.found, window)
+
+    hits = await runtime.read(read)
+    return replace(gathered, items=await _packed(runtime, gathered.search, gathered.found, gathered.named, hits, room))
+
+
+async def _packed(
+    runtime: Runtime,
+    search: _Asked,
+    found: _Found,
+    named: Sequence[TailItem],
+    hits: Sequence[SearchHit],
+    room: int,
+) -> list[TailItem]:
+    """Return the tail's items: what was named, and the passages that fit beside it."""
+    free = room - weight(named, room)
+    if search.request.recall_max_tokens is not None:
+        free = min(free, search.request.recall_max_tokens)
+    hits = hits[: int(min(found.amount.passages, PASSAGES_MAX))]
+    free = int(min(free, found.amount.tokens))
     size = sum(len(hit.text) for hit in hits)
-    relevant = await run_in_thread_if_large(size, _fitted, runtime, conversation, hits, free, language)
-    return [*archives, *pages.values(), *relevant], (*of_archives, *warnings, *_degraded(query), *results.lags)
+    language: Language = search.conversation.language or "en"
+    passages = await run_in_thread_if_large(size, _fitted, runtime, search.conversation, hits, free, language)
+    return [*named, *passages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +175,6 @@ class _Asked:
     conversation: Conversation
     request: ContextRequest
     query: Query | None
-    in_view: frozenset[int | str]
-    """Everything in view that a search could return: seqs of messages, ids of fresh archives."""
     pages: frozenset[int]
     """The conversation's pages that the tail shows in full."""
     policy_scope: RecallScope
@@ -143,26 +190,28 @@ class _Found:
     """Hold what a call requested besides pages."""
 
     loaded: list[tuple[UUID, Loaded | None]]
-    relevant: list[SearchHit]
+    hits: Sequence[Hit] = ()
+    """What answers the query, in view or not, best first."""
     amount: Recalled = NOTHING
     """How much of that is shown, at most."""
     lags: Sequence[WindowWarning] = ()
 
 
 def _in_view(window: Window) -> frozenset[int | str]:
+    """Return everything in view that a search could return: seqs of messages, ids of fresh archives."""
     messages_ = (p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool")
     fresh = (p.archive_ids[0] for p in window.body if p.passing and len(p.archive_ids) == 1)
     return frozenset((*messages_, *fresh))
 
 
-def _is_in_view(hit: Hit, search: _Asked) -> bool:
+def _is_in_view(hit: Hit, search: _Asked, in_view: frozenset[int | str]) -> bool:
     if hit.archive_id is not None:
-        return hit.archive_id in search.request.load or str(hit.archive_id) in search.in_view
+        return hit.archive_id in search.request.load or str(hit.archive_id) in in_view
     is_own = hit.conversation_id == search.conversation.id
-    return is_own and (hit.seq in search.in_view or (hit.page in search.pages and hit.type == "episode"))
+    return is_own and (hit.seq in in_view or (hit.page in search.pages and hit.type == "episode"))
 
 
-async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
+async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found:
     """Load each named archive within its share of the free tokens, and search for the query."""
     loaded: list[tuple[UUID, Loaded | None]] = []
     names = search.request.load
@@ -174,19 +223,19 @@ async def _find(tx: ReadTx, search: _Asked, free: int) -> _Found:
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
     if not search.query:
-        return _Found(loaded, [])
-    relevant, amount = await _relevant(tx, search, search.query, most) if most else ([], NOTHING)
+        return _Found(loaded)
+    hits, amount = await _relevant(tx, search, search.query, most + len(window.body)) if most else ([], NOTHING)
     lags = await searching.vectors_lag(tx, search.conversation.scope, search.query, LAG_MAX)
-    return _Found(loaded, relevant, amount, [WindowWarning(**warning) for warning in lags])
+    return _Found(loaded, hits, amount, [WindowWarning(**warning) for warning in lags])
 
 
-async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[SearchHit], Recalled]:
-    """Return the results that answer the query and are not in view, best first, and how much of them is shown."""
+async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[Hit], Recalled]:
+    """Return the results that answer the query, best first, and how much of them is shown."""
     if not has_subject(query.text):
         return [], NOTHING
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
-        tx, own.scope, query, most + len(search.in_view), sensitive=sensitive,
+        tx, own.scope, query, most, sensitive=sensitive,
         conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
     )  # fmt: skip
     amount, least = relevance.judged(
@@ -199,12 +248,20 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
         hit
         for hit in results.hits
         if relevance.is_worth_it(hit.score, least, is_elsewhere=hit.conversation_id not in (None, own.id))
-        and not _is_in_view(hit, search)
     ]
-    found = spoken(await searching.with_texts(tx, good, sensitive=sensitive), by_words=True)
-    size = sum(len(hit.text) for hit in found)
-    hits = await run_in_thread_if_large(size, worth_showing, found, query.text)
-    return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(query.text) else hits, amount
+    return good, amount
+
+
+async def _not_in_view(tx: ReadTx, search: _Asked, found: _Found, window: Window) -> list[SearchHit]:
+    """Return the results that a window does not show, with their texts, best first."""
+    if search.query is None or not found.hits:
+        return []
+    in_view = _in_view(window)
+    hidden = [hit for hit in found.hits if not _is_in_view(hit, search, in_view)]
+    told = spoken(await searching.with_texts(tx, hidden, sensitive=search.request.sensitive), by_words=True)
+    size = sum(len(hit.text) for hit in told)
+    hits = await run_in_thread_if_large(size, worth_showing, told, search.query.text)
+    return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(search.query.text) else hits
 
 
 def _worth(hit: SearchHit) -> float:
