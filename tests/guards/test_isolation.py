@@ -178,7 +178,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "delete archives": (conversations.DELETE_ARCHIVES, ("c",)),
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
     "recall": (messages.RECALL, ("c", 2, 2)),
-    "store an epoch": (windows.STORE_EPOCH, ("c", 1, 1, "{}", *range(1, 11))),
+    "store an epoch": (windows.STORE_EPOCH, ("c", 1, 1, "{}", *range(1, 12))),
     "correct an answer": (idempotency.STORE, ("k", "forged", UUID(int=1))),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
