@@ -50,7 +50,7 @@ def _units_of(group: list[Item]) -> list[list[Item]]:
 
 
 @dataclass
-class _Unit:
+class _Parts:
     calls: list[Item] = field(default_factory=list)
     results: list[Item] = field(default_factory=list)
     beside: list[Item] = field(default_factory=list)
@@ -61,8 +61,8 @@ class _Unit:
 class _Sorting:
     """Puts the items of a group in the order in which a model takes them."""
 
-    units: list[_Unit] = field(default_factory=list)
-    open: dict[str, _Unit] = field(default_factory=dict)
+    units: list[_Parts] = field(default_factory=list)
+    open: dict[str, _Parts] = field(default_factory=dict)
     """The unit of each call without a result so far."""
 
     def sort(self, group: Sequence[Item]) -> list[list[Item]]:
@@ -72,13 +72,13 @@ class _Sorting:
             elif item.kind == "result":
                 self._results(item)
             else:
-                self.units.append(_Unit(beside=[item]))
+                self.units.append(_Parts(beside=[item]))
         return [[*_merged(unit.calls), *unit.results, *unit.beside] for unit in self.units]
 
     def _call(self, item: Item) -> None:
         last = self.units[-1] if self.units else None
         if last is None or last.results or last.beside:
-            last = _Unit()
+            last = _Parts()
             self.units.append(last)
         last.calls.append(item)
         self.open |= {call["id"]: last for message in chat_messages(item.text) for call in message["tool_calls"]}
@@ -94,7 +94,7 @@ class _Sorting:
             if owners and all(owner is self.units[-1] for owner in owners.values()):
                 self.units[-1].beside.append(said._replace(tokens=0, short_tokens=0, loaded_tokens=0))
             else:
-                self.units.append(_Unit(beside=[said._replace(kind="message", role="user")]))
+                self.units.append(_Parts(beside=[said._replace(kind="message", role="user")]))
 
 
 def _answered(message: dict[str, Any]) -> str | None:

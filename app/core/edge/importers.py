@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.core.canonical import dumps
-from app.core.edge.transcripts import Transcript, chatgpt, claude_ai, claude_code, client_id, codex, messages, time_of
+from app.core.edge.transcripts import ForeignTalk, chatgpt, claude_ai, claude_code, client_id, codex, messages, time_of
 from app.core.messages import NAME_MAX, NOT_IN_IDS
 from app.core.times import CLOCKS_DIFFER, SAID_FIRST, said_at, time_text
 
@@ -117,7 +117,7 @@ def transcript_lines(source: str, value: Any, user_id: str, conversation_id: str
         yield from _conversation_lines(name, user_id, found)
 
 
-def _conversation_lines(name: str, user_id: str, found: Transcript) -> Iterator[str]:
+def _conversation_lines(name: str, user_id: str, found: ForeignTalk) -> Iterator[str]:
     titled = {"title": found.title} if found.title else {}
     yield dumps({"type": "conversation", "id": name, "user_id": user_id, **titled})
     newest = SAID_FIRST
@@ -238,7 +238,7 @@ def langgraph(value: Any) -> Found:
 
 
 SOURCES: Mapping[str, Callable[[Any], Found]] = {"redis": redis, "letta": letta, "zep": zep, "langgraph": langgraph}
-TRANSCRIPTS: Mapping[str, Callable[[Any], Iterator[Transcript]]] = {
+TRANSCRIPTS: Mapping[str, Callable[[Any], Iterator[ForeignTalk]]] = {
     "chatgpt": chatgpt,
     "claude-ai": claude_ai,
     "claude-code": claude_code,

@@ -23,7 +23,7 @@ Message = tuple[Json, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Transcript:
+class ForeignTalk:
     id: str | None
     """None where the file does not name it."""
     messages: Iterable[Message]
@@ -64,7 +64,7 @@ def _titled(value: Any) -> str | None:
 # --- ChatGPT ---------------------------------------------------------------------------------------------
 
 
-def chatgpt(value: Any) -> Iterator[Transcript]:
+def chatgpt(value: Any) -> Iterator[ForeignTalk]:
     """Read `conversations.json`: of each tree the branch that was shown last."""
     for found in _listed(value, "conversations"):
         mapping = found.get("mapping")
@@ -74,7 +74,7 @@ def chatgpt(value: Any) -> Iterator[Transcript]:
         if not name:
             raise ValueError("a conversation has no id")
         nodes = _branch(mapping, found.get("current_node"), name)
-        yield Transcript(f"chatgpt:{name}"[:ID_MAX], _of_nodes(nodes), _titled(found.get("title")))
+        yield ForeignTalk(f"chatgpt:{name}"[:ID_MAX], _of_nodes(nodes), _titled(found.get("title")))
 
 
 def _branch(mapping: Mapping[str, Any], current: Any, name: str) -> list[Json]:
@@ -148,13 +148,13 @@ def _plain(content: Any) -> str:
 # --- Claude ----------------------------------------------------------------------------------------------
 
 
-def claude_ai(value: Any) -> Iterator[Transcript]:
+def claude_ai(value: Any) -> Iterator[ForeignTalk]:
     """Read the `conversations.json` of a Claude.ai export."""
     for found in _listed(value, "conversations"):
         said, uuid = found.get("chat_messages"), found.get("uuid")
         if said is None or not uuid:
             raise ValueError("a conversation has no `chat_messages` or no `uuid`")
-        yield Transcript(f"claude-ai:{uuid}"[:ID_MAX], _chat(said), _titled(found.get("name")))
+        yield ForeignTalk(f"claude-ai:{uuid}"[:ID_MAX], _chat(said), _titled(found.get("name")))
 
 
 def _chat(messages: Iterable[Json]) -> Iterator[Message]:
@@ -191,7 +191,7 @@ def _result(block: Json) -> Json:
     return {"type": "tool_result", "tool_use_id": block.get("tool_use_id"), "content": content or ""}
 
 
-def claude_code(value: Any) -> Iterator[Transcript]:
+def claude_code(value: Any) -> Iterator[ForeignTalk]:
     """Read a session's JSON lines, without what sub-agents said and prompts that were taken back."""
     lines = _listed(value, "lines")
     if not any(line.get("type") in ("user", "assistant") and isinstance(line.get("message"), dict) for line in lines):
@@ -199,7 +199,7 @@ def claude_code(value: Any) -> Iterator[Transcript]:
     session = next((line["sessionId"] for line in lines if isinstance(line.get("sessionId"), str)), None)
     title = next((line.get("summary") for line in lines if line.get("type") == "summary"), None)
     name = f"claude-code:{session}"[:ID_MAX] if session else None
-    yield Transcript(name, _session(lines), _titled(title))
+    yield ForeignTalk(name, _session(lines), _titled(title))
 
 
 def _session(lines: list[Json]) -> Iterator[Message]:
@@ -238,7 +238,7 @@ _SAID = frozenset(
 )  # fmt: skip
 
 
-def codex(value: Any) -> Iterator[Transcript]:
+def codex(value: Any) -> Iterator[ForeignTalk]:
     """Read a rollout's JSON lines: the items of the session, without its events and its encrypted reasoning."""
     lines = _listed(value, "lines")
     heads = [line.get("payload", line) for line in lines if line.get("type") in (None, "session_meta")]
@@ -250,7 +250,7 @@ def codex(value: Any) -> Iterator[Transcript]:
     said = [(item, time) for item, time in items if isinstance(item, dict) and item.get("type") in _SAID]
     if not said:
         raise ValueError("the file has no lines with items of a session")
-    yield Transcript(f"codex:{session}"[:ID_MAX] if session else None, _rollout(said))
+    yield ForeignTalk(f"codex:{session}"[:ID_MAX] if session else None, _rollout(said))
 
 
 def _rollout(items: Iterable[tuple[Json, str | None]]) -> Iterator[Message]:
@@ -270,14 +270,14 @@ def _output(output: Any) -> Any:
 # --- Lists of messages -----------------------------------------------------------------------------------
 
 
-def messages(value: Any) -> Iterator[Transcript]:
+def messages(value: Any) -> Iterator[ForeignTalk]:
     """Read a list of messages in OpenAI's or Anthropic's form, or a request's body with one."""
     body = value if isinstance(value, dict) else {}
     found = _listed(body.get("messages", value), "messages")
     if not all(message.get("role") in ROLES for message in found):
         roles = ", ".join(ROLES)
         raise ValueError(f"the file has no list of messages, each with a role of {roles}")
-    yield Transcript(None, _of_list(body.get("system"), found))
+    yield ForeignTalk(None, _of_list(body.get("system"), found))
 
 
 def _of_list(system: Any, found: Iterable[Json]) -> Iterator[Message]:
