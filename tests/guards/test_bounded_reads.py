@@ -52,7 +52,7 @@ TENANT = f"'{DEFAULT_TENANT}'"
 LATE, LATE_PAGE = MESSAGES - 40, MESSAGES // 2 - 20
 HERE = f"{TENANT}, 'long'"
 STATEMENTS = {
-    "window": (WINDOW, f"{HERE}, {LATE}, {LATE}, 0, {TENANT}, false, 999999, 99999, 0"),
+    "window": (WINDOW, f"{HERE}, {LATE}, {LATE}, 0, {TENANT}, false, 999999, 99999, 0, 999999"),
     "newer": (NEWER, f"{HERE}, {MESSAGES - 10}, {LATE}, false"),
     "entries": (ENTRIES, f"{HERE}, {60 * LATE}"),
     "pages for a head": (
