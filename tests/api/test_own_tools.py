@@ -19,7 +19,6 @@ def named(name: str, form: str) -> Json:
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
 def test_the_callers_tool_wins(client: httpx.Client, form: str) -> None:
-    append(client, "b", [user("hello")], user_id="u")
     append(client, "c", [user("hello")], user_id="u")
     own = [named("look", form), named("recall_page", form)]
     found = ok(client.post("/conversations/c/context", json={"format": form, "tools": own}))

@@ -220,7 +220,7 @@ def test_a_query_that_is_wrong_is_refused_by_name(seeded: httpx.Client, query: J
 def test_a_window_of_nothing_is_empty(client: httpx.Client) -> None:
     created(client, id="c")
     found = window(client, "c", budget=4000)
-    assert found["messages"] == found["tools"] == []
+    assert [m["role"] for m in found["messages"]] == ["system"]
     assert found["pages"] == {"verbatim": [], "condensed": [], "listed": [], "unlisted": 0}
     assert window(client, "c", budget=4000, format="anthropic")["messages"] == []
 
@@ -265,23 +265,22 @@ def test_a_window_before_the_users_first_words_is_gone_on_with_or_ends(
     after = window(client, "c", budget=4000, format=form)
     shown = after["messages"][: before["stable_messages"]]
     is_gone_on_with = (shown, after["system"]) == (before["messages"][: before["stable_messages"]], before["system"])
-    assert is_gone_on_with
-    assert (after["epoch"] == before["epoch"]) == first.isascii()
+    assert is_gone_on_with == (after["epoch"] == before["epoch"]) == first.isascii()
 
 
 def test_pending_calls_are_held_back_and_orphans_are_never_shown(client: httpx.Client) -> None:
     append(client, "c", [user("q"), call("a", "b"), result("a", "first"), result("zz", "nobody asked")])
     found = window(client, "c")
-    assert [m["role"] for m in found["messages"]] == ["user"]
+    assert [m["role"] for m in found["messages"]] == ["system", "user"]
     assert [w["code"] for w in found["warnings"]] == ["tool_results_awaited", "unmatched_tool_result"]
     append(client, "c", [result("b", "second"), result("a", "again")])
     found = window(client, "c")
-    assert [m["role"] for m in found["messages"]] == ["user", "assistant", "tool", "tool"]
+    assert [m["role"] for m in found["messages"]] == ["system", "user", "assistant", "tool", "tool"]
     assert [w["code"] for w in found["warnings"]] == ["unmatched_tool_result"]
     append(client, "c", [call("d", "e"), result("e", "only this"), user("go on without d")])
     found = window(client, "c")
-    assert [m["role"] for m in found["messages"]][4:] == ["assistant", "tool", "user"]
-    assert [c["id"] for c in found["messages"][4]["tool_calls"]] == ["e"]
+    assert [m["role"] for m in found["messages"]][5:] == ["assistant", "tool", "user"]
+    assert [c["id"] for c in found["messages"][5]["tool_calls"]] == ["e"]
 
 
 def test_a_result_that_answers_no_call_is_warned_of_and_can_be_found(client: httpx.Client) -> None:

@@ -42,7 +42,10 @@ BARE = 9_990
 
 STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "window": (windows.WINDOW, (str(ANN), "c", 19_900, 19_950, 19_890, ANN, False, 10**9, 10**6, 0, 10**9)),
-    "window of the stored epoch": (windows.WINDOW, (str(ANN), "c", None, None, None, None, True, None, None, None, None)),
+    "window of the stored epoch": (
+        windows.WINDOW,
+        (str(ANN), "c", None, None, None, None, True, None, None, None, None),
+    ),
     "newer than a window": (windows.NEWER, (str(ANN), "c", 19_960, 19_950, False)),
     "conversation": (conversations.FIND, (ANN, "c")),
     "conversation, locked": (f"{conversations.FIND} FOR UPDATE OF c", (ANN, "c")),

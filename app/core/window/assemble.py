@@ -256,19 +256,15 @@ def _opening(head: Head, first_role: str) -> int:
 def _number(items: Sequence[Item], layout: Layout, totals: Totals) -> int:
     """Return the epoch's number: that of its cut, or of the message that last changed what was in view.
 
-    A user message does that which closes a page with fresh results or recalled text, since they shrink there; and in a
-    window that is whole the first archived result, since the recall tools come with it.
+    A user message does that which closes a page with fresh results or recalled text, since they shrink there.
     """
     changed, page, passing = 0, 0, False
-    is_first = layout.verbatim_from <= 1
     for item in items:
         if item.seq < layout.verbatim_from or item.kind in UNZONED:
             continue
         if item.page != page:
             changed = item.seq if passing else changed
             page, passing = item.page, False
-        if is_first and item.archive_ids:
-            changed, is_first = item.seq, False
         passing = passing or bool(item.fresh) or item.loaded_tokens > 0
     return max(layout.number, changed + totals.generation) if changed else layout.number
 

@@ -158,7 +158,7 @@ def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest, res
 async def _assembled(
     runtime: Runtime, tenant: UUID, parts: WindowParts, place: _Place, *, may_offer: bool
 ) -> KeptWindow:
-    target, offers, is_needed = await _profile(runtime, parts.conversation, place, may_offer=may_offer)
+    target, offers = await _profile(runtime, parts.conversation, place, may_offer=may_offer)
     epoch, parts = await _epoch(runtime, tenant, parts, target, place)
     conversation = parts.conversation
     window = assemble(
@@ -166,7 +166,7 @@ async def _assembled(
         most_fresh=target.shares.fresh,
     )  # fmt: skip
     window = await _with_fresh(runtime, tenant, conversation, window)
-    warnings = _warnings(runtime, conversation, place.request, offered=offers or not is_needed)
+    warnings = _warnings(runtime, conversation, place.request, offered=offers)
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
         warnings += (WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind"),)
@@ -270,8 +270,8 @@ def _plain(item: Item) -> str:
 
 async def _profile(
     runtime: Runtime, conversation: Conversation, place: _Place, *, may_offer: bool
-) -> tuple[Profile, bool, bool]:
-    """Return the profile of this call, whether the recall tools are in it, and whether there is anything to recall."""
+) -> tuple[Profile, bool]:
+    """Return the profile of this call, and whether the recall tools are in it."""
     request = place.request
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     budget = budget_of(
@@ -286,15 +286,13 @@ async def _profile(
         own = conversation.system_tokens + conversation.prompt_tokens
     else:
         own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
-    alone = profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve)
     tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
-    is_needed = request.carries or epochs.has_more(conversation, alone)  # the proxy runs them itself
-    if not (may_offer and is_needed and offers_tools(budget, tools + guide, percent)):
-        return alone, False, is_needed
+    if not (may_offer and offers_tools(budget, tools + guide, percent)):
+        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve), False
     if _taken(request):
         tools = await runtime.count(spaced(_beside(request.tools, request.format)))
     fixed = Fixed(tools_tokens=own_tools + tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, percent, reserve=place.reserve), True, True
+    return profile(policy, budget, fixed, percent, reserve=place.reserve), True
 
 
 async def _epoch(

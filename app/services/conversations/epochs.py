@@ -50,20 +50,9 @@ def own_profile(runtime: Runtime, conversation: Conversation, requested: int | N
     percent = percent_of(runtime, conversation, conversation.model)
     tools, guided = recall_tokens(runtime, conversation, policy, "openai")
     system = conversation.system_tokens + conversation.prompt_tokens
-    alone = profile(policy, budget, Fixed(0, system), percent)
-    if not (offers_tools(budget, tools + guided, percent) and has_more(conversation, alone)):
-        return alone
+    if not offers_tools(budget, tools + guided, percent):
+        tools = guided = 0
     return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=system + guided), percent)
-
-
-def has_more(conversation: Conversation, alone: Profile) -> bool:
-    """Return whether there is anything to recall: what left the window, an archived result, an earlier conversation.
-
-    ``alone``: the profile of a window without the recall tools.
-    """
-    totals = conversation.totals
-    tells_of_others = conversation.has_earlier and alone.policy.recall_scope == "user"
-    return tells_of_others or totals.history > totals.full or not paging.is_whole(totals, alone.shares, alone.policy)
 
 
 def percent_of(runtime: Runtime, conversation: Conversation, model: str | None) -> int:

@@ -48,7 +48,6 @@ async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: Appen
             known.totals,
             full=gone[0]["full_before"],
             short=gone[0]["short_before"],
-            history=known.totals.history - (known.totals.full - gone[0]["full_before"]),
         ),
         chain=chain,
         asked_from=None,

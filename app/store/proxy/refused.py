@@ -51,7 +51,7 @@ UPDATE messages
 WITHOUT = """
 UPDATE conversations
    SET full_total = $3, short_total = $4, open_group = $5, open_calls = $6, chain = $7,
-       asked_from = NULL, refused = false, history_total = $8
+       asked_from = NULL, refused = false
  WHERE tenant_id = $1 AND id = $2
 """
 CHAIN = "SELECT chain FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3"
@@ -74,6 +74,4 @@ async def leave(tx: Tx, after: Conversation, first: int, line: tuple[str, int], 
         LEAVE, after.id, first, totals.full, totals.short, *line, unsaid, INNER, after.chain if unsaid else None
     )
     end: ConversationEnd = after.end
-    await tx.execute(
-        WITHOUT, after.id, totals.full, totals.short, end.group, calls_text(end), after.chain, totals.history
-    )
+    await tx.execute(WITHOUT, after.id, totals.full, totals.short, end.group, calls_text(end), after.chain)
