@@ -63,8 +63,8 @@ def service(settings: Settings, dsn: str, url: str, *, with_worker: bool = True)
 
 def index(request: Json) -> Json:
     """One subject and one fact for each page, so that what is done twice shows."""
-    [seq, *_] = shown(request)
-    return index_of(request, topics=[SUBJECT], memories=[{"type": "general", "text": f"Fact {seq} holds.", "seq": seq}])
+    [(seq, (_, said)), *_] = shown(request).items()
+    return index_of(request, topics=[SUBJECT], memories=[{"text": said[:80], "quote": said[:80], "seq": seq}])
 
 
 @dataclass
