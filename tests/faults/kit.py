@@ -159,7 +159,7 @@ class Conversation:
         """Everything was done, and once: by the model, but for those pages of which it gave nothing to be used."""
         assert self.sources() == {n: "extractive" if n in extractive else "llm" for n in range(1, self.closed + 1)}
         pages = [page for page in range(1, self.closed + 1) if page not in extractive]
-        facts = self.sql(f"SELECT page FROM memories WHERE conversation_id = '{self.name}' AND type = 'general'")
+        facts = self.sql(f"SELECT page FROM memories WHERE conversation_id = '{self.name}' AND type = 'fact'")
         assert sorted(row["page"] for row in facts) == pages
         [topic] = [topic for topic in self.get("topics")["items"] if topic["topic"] == SUBJECT]
         assert topic["mention_count"] == len(pages)
