@@ -44,6 +44,8 @@ def visible(messages: Sequence[Json]) -> list[Sent]:
         if role == "user":
             page, users = page + (not users), False
         waiting = [c["id"] for c in message.get("tool_calls") or ()]
+        if role == "assistant" and not message.get("content") and not waiting and not message.get("reasoning_content"):
+            continue  # an empty answer is sent to nobody
         group = len(found)
         found.append(Sent(page, message))
     return found[:group] if waiting else found
