@@ -164,7 +164,8 @@ def test_the_apis_usage_is_reported(agent: Any, client: httpx.Client) -> None:
     _, _, say = agent(counted)
     for number in range(6):
         say(f"question {number} " + "why " * 500)
-    assert client.get("/conversations/c").json()["token_percent"] == pytest.approx(140, abs=10)
+    # Counted of the plain window; where a recall did not fit beside it, the agent's was smaller.
+    assert client.get("/conversations/c").json()["token_percent"] == pytest.approx(150, abs=20)
     after = client.get("/conversations/c/context", params={"budget": BUDGET}).json()["usage"]
     assert after["total"] * 1.4 <= BUDGET
 
