@@ -131,7 +131,8 @@ def _chat_image(part: Mapping[str, Any]) -> list[Json]:
 
 def _chat_file(part: Mapping[str, Any]) -> list[Json]:
     given = _object(part.get("file")) or part
-    found = {name: given[name] for name in ("filename", "file_data", "file_id") if isinstance(given.get(name), str)}
+    names = ("filename", "file_data", "file_id", "file_url")
+    found = {name: given[name] for name in names if isinstance(given.get(name), str)}
     return [{"type": "file", "file": found}] if found.keys() - {"filename"} else _text(quoted(part))
 
 

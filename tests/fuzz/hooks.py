@@ -63,6 +63,8 @@ RULES_BEYOND_JSON_SCHEMA = (
     "is required if the conversation has no user message",
     "must be a whole number",  # JSON Schema takes 8000.0 for one
     "must be 'auto' or 'off'",  # a header cannot be null
+    "must be 'on' or 'off'",
+    "must name something to change",  # not nothing at all, or nulls alone
     "must be 'window' or 'pass-through'",
     "must be a JSON object",  # a parameter that is a text for JSON Schema
 )
