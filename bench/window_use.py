@@ -9,7 +9,7 @@ tools included; in the history an archived result counts as the placeholder that
   At small budgets new messages alone are a large part of a window; reuse leaves them out.
 * Cost: tokens of a call with a prompt cache, as in bench/money.py.
 * In view: tokens of the history that a window has word for word; archived results are left out.
-* Whole: of windows whose history would fit beside the reserve, those that have every message word for word.
+* Whole: of windows whose history would fit with a margin of a tenth, those that have every message word for word.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from bench.tables import Table
 
 ARCHIVED_CHARACTERS = 10_000
 PLACEHOLDER_TOKENS = 330
-OUTGROWN, FITS = 0.9, 0.76
-"""Of the budget: from where on a history cannot fit, and up to where it does beside a reserve of 15 %."""
+OUTGROWN, FITS = 0.9, 0.8
+"""Of the budget: from where on a history cannot fit, and up to where it surely does, the guide to the tools included."""
 
 
 @dataclass(frozen=True)

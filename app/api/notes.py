@@ -1,4 +1,4 @@
-"""What is kept in mind in a conversation, and what it is about."""
+"""Routes of a conversation's notes and topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept in mind: memories that stand in view from a conversation's first window on.
+"""Keep in mind: memories that stand in view from a conversation's first window on.
 
 A person's words make one, or nothing does. ``Wish`` is such a sentence, as the rules of a language find it; ``keep``
 decides whose memory it becomes. Of all memories with one scope and key, the one that holds is the one with the latest

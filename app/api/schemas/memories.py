@@ -167,7 +167,7 @@ class Quote(BaseModel):
 
 
 class MemoryStanding(BaseModel):
-    """Where and since when a memory holds."""
+    """The scope of a memory, and the time in which it holds."""
 
     scope: Literal["user", "conversation"] | None = Field(description="where it holds; null: a message or an archive")
     key: str | None = Field(description="of all memories with one scope and key the latest holds")
@@ -210,7 +210,7 @@ class MemoryBody(RequestModel):
 
 
 class MemoryChange(RequestModel):
-    """What of a memory to change. A new `content` of a key keeps the old one as a version."""
+    """The changes of a memory. A new `content` of a key keeps the old one as a version."""
 
     content: str | None = Field(None, min_length=1, max_length=1_000_000)
     pinned: bool | None = None

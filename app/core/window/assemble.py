@@ -70,7 +70,7 @@ class _Unit:
     def within(self, most_fresh: int) -> _Unit:
         """Return the unit with so much room for what is fresh."""
         sizes = [size for item in self.items for size in item.fresh]
-        return replace(self, fresh=tuple(shown.tokens for shown in shown_tokens(sizes, most_fresh)))
+        return replace(self, fresh=tuple(shown_tokens(sizes, most_fresh)))
 
 
 def _opens_page(item: Item) -> bool:

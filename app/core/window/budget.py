@@ -62,6 +62,7 @@ class Shares:
 
 
 FRESH_SHARE = 0.25
+"""The part of the body's room that the fresh results of one call group share."""
 LOADED_TOKENS = 4_000
 """What a recall tool brings in, if it is not asked for another amount."""
 LOADED_SHARE, LOADED_SHARE_MAX = 0.25, 0.5
@@ -97,6 +98,7 @@ def fair(requests: Sequence[int], room: int) -> list[int]:
 RESERVES = (0.0, 0.15, 0.35, 0.65)
 """The steps in which the body gives way to a tail that does not fit beside it: parts of the available tokens."""
 RESERVE_MOST = 0.8
+"""The largest part of the available tokens that can be left to the tail."""
 ZONES_MAX = 0.9
 """The largest share of the body's room for head, condensed and kept messages; the rest is growth."""
 HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25

@@ -23,8 +23,6 @@ from app.core.window.budget import fair
 
 FRAME_TOKENS, CHANGED_TOKENS = 8, 4
 """Tokens that joining a result to its placeholder's first line adds, and each character that made it neutral."""
-
-
 PARTS_TOKENS_MAX = 4_000
 """Most that the parts of one result take: what a recall tool would bring in by itself."""
 
@@ -69,23 +67,14 @@ def whole_tokens(text: str, tokens: int) -> int:
     return tokens + FRAME_TOKENS + CHANGED_TOKENS * sum(text.count(mark) - shown.count(mark) for mark in "<[")
 
 
-class ShownResult(NamedTuple):
-    """How a fresh result is shown."""
-
-    tokens: int
-    """At most."""
-    is_whole: bool
-
-
-def shown_tokens(sizes: Sequence[int], most: int) -> list[ShownResult]:
-    """Return how the results of one call group are shown that share ``most`` tokens: whole, or the parts that matter.
+def shown_tokens(sizes: Sequence[int], most: int) -> list[int]:
+    """Return what is shown of each result of a call group that shares ``most`` tokens: all of it, or the parts that
+    matter.
 
     ``sizes``: their ``whole_tokens``. It depends on nothing else, so a result keeps its form while its page goes on.
     """
-    return [
-        ShownResult(size, is_whole=True) if size <= part else ShownResult(min(part, PARTS_TOKENS_MAX), is_whole=False)
-        for size, part in zip(sizes, fair(sizes, most), strict=True)
-    ]
+    shares = zip(sizes, fair(sizes, most), strict=True)
+    return [size if size <= share else min(share, PARTS_TOKENS_MAX) for size, share in shares]
 
 
 def wanted(window: Window) -> list[UUID]:

@@ -38,7 +38,7 @@ from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Layout, Policy,
 from app.core.window.budget import Shares
 from app.core.window.fresh import shown_tokens
 
-PAGES_MAX = TOKENS_MAX = 2**31 - 1
+PAGES_MAX = 2**31 - 1
 """No limit, in a column of 32 bits."""
 ANCHOR_BODIES = 4
 """An anchor is passed after so many rooms of condensed history: after a dozen cuts or more."""
@@ -95,36 +95,31 @@ def is_over(layout: Layout, items: Iterable[Item], most_fresh: int) -> bool:
             continue
         loaded = max(0, item.loaded_tokens - item.tokens) if item.loaded_tokens else 0
         page.add(item.page, item.group, item.fresh, loaded)
-        if item.seq > made_at and item.full_after + page.extra > layout.full_until:
+        if item.seq > made_at and item.full_after + page.since(layout.verbatim_from) > layout.full_until:
             return True
     return False
 
 
 @dataclass(slots=True)
 class _NewestPage:
-    """What a page shows in full while it is the newest, beyond what it shows afterwards."""
+    """The texts that a page shows in full while it is the newest, beyond what it shows afterwards."""
 
     most_fresh: int
     page: int = 0
-    extra: int = 0
     groups: dict[int, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     """Sizes of fresh results and tokens of recalled text, by call group."""
 
     def add(self, page: int, group: int, fresh: tuple[int, ...], loaded: int) -> None:
         if page != self.page:
-            self.page, self.extra, self.groups = page, 0, {}
-        if not fresh and not loaded:
-            return
-        sizes, recalled = self.groups.get(group, ((), 0))
-        self.extra += self._weight(sizes + fresh, recalled + loaded) - self._weight(sizes, recalled)
-        self.groups[group] = sizes + fresh, recalled + loaded
+            self.page, self.groups = page, {}
+        if fresh or loaded:
+            sizes, recalled = self.groups.get(group, ((), 0))
+            self.groups[group] = sizes + fresh, recalled + loaded
 
     def since(self, seq: int) -> int:
         """Return what the groups from a message on weigh."""
-        return sum(self._weight(*found) for group, found in self.groups.items() if group >= seq)
-
-    def _weight(self, sizes: tuple[int, ...], recalled: int) -> int:
-        return sum(shown.tokens for shown in shown_tokens(sizes, self.most_fresh)) + recalled
+        found = (weights for group, weights in self.groups.items() if group >= seq)
+        return sum(sum(shown_tokens(sizes, self.most_fresh)) + recalled for sizes, recalled in found)
 
 
 def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy, *, least_head: int = 0) -> Layout:
@@ -143,10 +138,7 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
         if entry.kind in UNZONED:
             continue
         page.add(entry.page, entry.group, entry.fresh, entry.loaded)
-        if page.page == entry.page and found.verbatim_from > 1:
-            extra = page.since(found.verbatim_from) if page.groups else 0
-        else:
-            extra = page.extra
+        extra = page.since(found.verbatim_from)
         passes_anchor = not is_anchored and entry.short_before + entry.short > last_anchor
         passes_page = page_threshold(entry.page, policy) > page_at
         if passes_anchor or (is_anchored and (passes_page or entry.full_after + extra > found.full_until)):
@@ -163,7 +155,7 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What a cut depends on besides the entries."""
+    """Everything that a cut depends on besides the entries."""
 
     totals: Totals
     shares: Shares

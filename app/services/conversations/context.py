@@ -98,7 +98,7 @@ async def _shown(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Which window of a conversation is wanted, and what is remembered of it."""
+    """The window of a conversation that is wanted, and what is remembered of it."""
 
     key: tuple[object, ...]
     request: ContextRequest

@@ -91,10 +91,10 @@ def weight(items: Sequence[TailItem], room: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What a request loads, and what its query found."""
+    """The parts that a request loads, and that its query found."""
 
     items: list[TailItem]
-    """What to show beside a window, framed and counted."""
+    """To be shown beside a window, framed and counted."""
     warnings: tuple[WindowWarning, ...]
     named: list[TailItem]
     """Of the items, the archives and pages that were named."""
@@ -193,7 +193,7 @@ class _Found:
 
     loaded: list[tuple[UUID, Loaded | None]]
     hits: Sequence[Hit] = ()
-    """What answers the query, in view or not, best first."""
+    """All that answers the query, in view or not, best first."""
     amount: Recalled = NOTHING
     """How much of that is shown, at most."""
     lags: Sequence[WindowWarning] = ()
