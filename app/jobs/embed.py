@@ -54,8 +54,11 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
         rows = await embeddings.waiting(tx, owner, embedder.batch)
         texts = await _texts(tx, rows)
     wanted = [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
-    found = await _vectors(runtime, embedder, wanted, is_last=claimed.counted >= ATTEMPTS_MAX)
+    is_last = claimed.counted >= ATTEMPTS_MAX
+    found = await _vectors(runtime, embedder, wanted, is_last=is_last)
     fault = await _fault(embedder, found)
+    if found.refused and fault is None:
+        found = await _asked_again(runtime, embedder, found, wanted, is_last=is_last)
     kept = found.refused if fault is not None else {}
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     settled = [row["id"] for row in rows if row["id"] not in kept]
@@ -89,8 +92,18 @@ async def _fault(embedder: Embedder, found: _Vectors) -> RefusedCaller | None:
     takes = bool(found.vectors) or await _takes_harmless(embedder)
     if refuses_most(len(found.refused), len(found.vectors), takes_harmless=takes):
         return fault_of_all(refusal)
-    _logger.warning("the embedding provider refuses %d memories: they stay without a vector", len(found.refused))
     return None
+
+
+async def _asked_again(
+    runtime: Runtime, embedder: Embedder, found: _Vectors, texts: Sequence[tuple[UUID, str]], *, is_last: bool
+) -> _Vectors:
+    """Ask once more for the texts that were refused: the provider may have refused everything until a moment ago."""
+    refused = [(id_, text) for id_, text in texts if id_ in found.refused]
+    again = await _vectors(runtime, embedder, refused, is_last=is_last)
+    if again.refused:
+        _logger.warning("the embedding provider refuses %d memories: they stay without a vector", len(again.refused))
+    return _Vectors([*found.vectors, *again.vectors], again.refused)
 
 
 async def _takes_harmless(embedder: Embedder) -> bool:

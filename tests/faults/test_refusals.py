@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from app.jobs.policy import HARMLESS
 from app.queue import table
 from tests.api.kit import Json, append, assistant, ok, user
 from tests.conftest import wait_for
@@ -90,6 +91,25 @@ def test_a_memory_that_the_provider_cannot_embed_costs_its_neighbours_nothing(
     first = len(conversation.sent) + 1
     assert {row["seq"] for row in left} == {first, first + 1}, "the question, and the answer that is embedded with it"
     assert conversation.get("status")["unindexed"] == 0
+
+
+def test_a_provider_that_refused_everything_until_a_moment_ago_costs_no_vector(
+    conversation: Conversation, provider: Provider
+) -> None:
+    """It heals between the refusal of the texts and the harmless one that tells whose fault that was."""
+    healed: list[bool] = []
+
+    def picks(request: Json) -> Behaviour | None:
+        if HARMLESS in json.dumps(request):
+            healed.append(True)
+        return None if healed else POISON["400"]
+
+    provider.api.embeddings.picks = picks
+    append(conversation.client, conversation.name, [user("where does the nettle grow")])
+    conversation.settles()
+    assert healed
+    left = "SELECT FROM memories m WHERE NOT EXISTS (SELECT FROM embeddings e WHERE e.memory_id = m.id)"
+    assert conversation.sql(left) == []
 
 
 def test_a_provider_that_refuses_most_texts_loses_no_vector(conversation: Conversation, provider: Provider) -> None:
