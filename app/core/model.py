@@ -95,7 +95,7 @@ class Policy:
         "A request's `recall`, and the proxy's header X-Quire-Recall, override it.",
     )
     recall_max: int = setting(
-        Variable("memory_recall_max_tokens", 800, ge=50, own=Own(50, 100_000, "tokens")),
+        Variable("memory_recall_max_tokens", 500, ge=50, own=Own(50, 100_000, "tokens")),
         "Maximum tokens that a window recalls by itself for a user message; never more than a fifth of it.",
     )
     recall_scope: RecallScope = setting(
