@@ -27,11 +27,10 @@ from app.core.conversation import Conversation
 from app.core.dialects.background import unstored
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import finished, recall_message
-from app.core.dialects.proxy import newest_user_text, offered
+from app.core.dialects.proxy import offered
 from app.core.dialects.question import Json, ShownToClient
 from app.core.messages import read
 from app.core.model import Context
-from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.profile import budget_of
 from app.core.window.render import origins
 from app.ids import uuid7
@@ -165,12 +164,10 @@ async def _window(task: AnswerTask) -> Context:
         known.budget,
         task.model,
     )
-    recalled = request.recall_max_tokens
     wanted = ContextRequest(
         budget=None if budget == known.budget else budget, tools=task.tools, bound_to=request.caller.user_id,
         sensitive=request.caller.sensitive, format=task.upstream.asked.window,
-        query=newest_user_text(task.question.messages) if recalled else None, recall_max_tokens=recalled,
-        tail_room=recalled + TAIL_OVERHEAD if recalled else 0, carries=True,
+        recall=request.recall, carries=True,
     )  # fmt: skip
     window = await context(runtime, task.asked.tenant, known.id, wanted)
     if window.conversation_uid != known.uid:
