@@ -34,7 +34,7 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching
+from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, tree
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
@@ -50,6 +50,7 @@ from app.services.tools.found_lines import (
     search_text,
 )
 from app.store import conversations, heads, messages
+from app.store.memory.memories import Hit
 from app.text.language import language as language_of
 
 
@@ -71,7 +72,7 @@ class Asker:
 
     @property
     def scope(self) -> str:
-        return scope_of(self.user_id, self.conversation.id if self.conversation else None)
+        return scope_of(self.user_id, self.conversation.line.root if self.conversation else None)
 
     def is_alone(self, runtime: Runtime) -> bool:
         """Return whether the conversation's policy keeps other conversations from it."""
@@ -255,7 +256,7 @@ async def _load_tool_history(
             length=length,
         )
         async with runtime.database.snapshot(tenant) as tx:
-            loaded_archive = await archiving.load(tx, asking.scope, uuid, request_part)
+            loaded_archive = await archiving.load(tx, asking.scope, uuid, request_part, asked_in=asking.conversation)
     if loaded_archive is None:
         return Answer(wording.NO_ARCHIVE.say(language), is_error=True)
     view = await archiving.shown(runtime, loaded_archive)
@@ -279,6 +280,7 @@ async def _search_memories(
         narrowing=asking.narrowing.with_(arguments.get("roles", ()), arguments.get("topics", ())),
         user_id=asking.user_id,
         conversation_id=_here(runtime, asking, arguments),
+        asked_in=_conversation(asking),
         mode=arguments.get("search_mode", "hybrid"),
         keywords=tuple(arguments.get("keywords", ())),
         types=tuple(arguments.get("memory_types", ())),
@@ -298,6 +300,10 @@ async def _search_memories(
     return Answer(text, results)
 
 
+def _place(hit: Hit) -> tuple[str | None, int | None, datetime]:
+    return hit.conversation_id, hit.seq, hit.created_at
+
+
 def _conversation(asking: Asker) -> str | None:
     return asking.conversation.id if asking.conversation is not None else None
 
@@ -313,7 +319,7 @@ async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[s
         found = await grepping.find(
             runtime, tenant, GrepRequest(
                 pattern, asking.user_id, _here(runtime, asking, arguments), _since(arguments),
-                limit=arguments.get("limit", grepping.LIMIT),
+                limit=arguments.get("limit", grepping.LIMIT), asked_in=_conversation(asking),
             ),
         )  # fmt: skip
     except RefusedPattern as refused:
@@ -344,7 +350,10 @@ async def _recall_memory(
     """Return the best passages in full that a call has room for, older ones before newer."""
     query: str = arguments["query"]
     limit = runtime.defaults.recall_top_k
-    request = SearchRequest(query, asking.user_id, _here(runtime, asking, {}), limit=limit, sensitive=asking.sensitive)
+    request = SearchRequest(
+        query, asking.user_id, _here(runtime, asking, {}), _conversation(asking), limit=limit,
+        sensitive=asking.sensitive,
+    )  # fmt: skip
     results = await searching.search(runtime, tenant, request)
     if not results.hits:
         return _nothing(results.warnings, language)
@@ -380,6 +389,8 @@ async def _get_memory_detail(
     if key is not None:
         async with runtime.database.snapshot(tenant) as tx:
             found = await searching.memory(tx, key, asking.scope, sensitive=asking.sensitive)
+            if found is not None and await tree.is_hidden(tx, asking.conversation, *_place(found.hit)):
+                found = None
     if found is None:
         return Answer(wording.NO_MEMORY.say(language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
