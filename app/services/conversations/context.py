@@ -161,14 +161,18 @@ async def _read(
     layout_of = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
 
+    place = runtime.caches.lines.get((tenant, conversation_id), conversation_id)
+
     async def read(database: Database) -> WindowParts | None:
         if remembered is None and request.budget is not None:
-            return await windows.without_body(database, tenant, conversation_id)
-        return await windows.load(database, tenant, conversation_id, layout_of, anthropic=anthropic)
+            return await windows.without_body(database, tenant, place)
+        return await windows.load(database, tenant, place, layout_of, anthropic=anthropic)
 
     parts = await runtime.read(read)
     if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
         raise conversations.unknown()
+    if (line := parts.conversation.line).is_in_tree:
+        runtime.caches.lines[tenant, conversation_id] = line
     return parts
 
 
@@ -338,7 +342,7 @@ async def _epoch(
             current = await conversations.get(tx, conversation.id, bound_to=request.bound_to)
             epoch = await epochs.derive(runtime, tx, current, target)
             layout_of, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
-            body = await windows.load(tx, tenant, conversation.id, layout_of, anthropic=anthropic)
+            body = await windows.load(tx, tenant, current.id, layout_of, anthropic=anthropic)
             return current, epoch, body
 
     current, epoch, derived = await runtime.read(derive)
