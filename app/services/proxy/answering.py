@@ -168,6 +168,7 @@ class _Work:
         request = self._upstream.asked.request(self._question, shown)
         self._volatile = len(found["messages"]) - found["stable_messages"] if window.window.tail else 0
         self._watch.window_tokens = window.window.ledger.total
+        self._watch.window = self._runtime.caches.served.last(self._asked.tenant, window.conversation_uid)
         span = self._runtime.tracing.span("chat", kind="CLIENT", model=str(self._question.options["model"]))
         before = self._prompt_tokens()
         with span, self._watch.call():
@@ -215,7 +216,7 @@ class _Work:
             budget=None if budget == known.budget else budget, tools=self._tools, bound_to=request.caller.user_id,
             sensitive=request.caller.sensitive, format=self._upstream.asked.window,
             query=newest_user_text(self._question.messages) if recalled else None, recall_max_tokens=recalled,
-            tail_room=recalled + TAIL_OVERHEAD if recalled else 0, carries=True,
+            tail_room=recalled + TAIL_OVERHEAD if recalled else 0, carries=True, call="proxy",
         )  # fmt: skip
         window = await context(self._runtime, self._asked.tenant, known.id, wanted)
         if window.conversation_uid != known.uid:
