@@ -170,17 +170,18 @@ def quotation(said: str) -> UUID:
 # Texts that can quote messages from one on, but for what a caller sends along with each request.
 FORGET_SINCE = """
 DELETE FROM served_texts
- WHERE tenant_id = $1 AND conversation_id = $2 AND through >= $3 AND part IN ('head', 'tail', 'query')
+ WHERE tenant_id = $1 AND conversation_id = $2 AND through >= $3 AND part IN ('head', 'tail', 'query', 'recalled')
 """
 # Texts of any conversation that quote something.
 FORGET_QUOTING = """
 DELETE FROM served_texts
  WHERE tenant_id = $1 AND cardinality(sources) > 0 AND sources && $2::uuid[]
 """
-# What a user, or a conversation without one, searched for, which may repeat anything that is erased.
-FORGET_QUERIES = """
+# What a user, or a conversation without one, searched for, and what windows recalled by themselves: it may repeat
+# anything that is erased.
+FORGET_ASKED = """
 DELETE FROM served_texts t USING conversations c
- WHERE t.tenant_id = $1 AND t.part = 'query' AND c.tenant_id = $1 AND c.id = t.conversation_id
+ WHERE t.tenant_id = $1 AND t.part IN ('query', 'recalled') AND c.tenant_id = $1 AND c.id = t.conversation_id
    AND c.scopes @> ARRAY[$2::uuid]
 """
 
@@ -217,9 +218,9 @@ async def forget_memories(tx: Tx, gone: Sequence[Record]) -> int:
     return await forget_quoting(tx, [*(row["id"] for row in gone), *pinned])
 
 
-async def forget_queries(tx: Tx, owner: UUID) -> int:
-    """Erase the queries of an owner's windows."""
-    return _count(await tx.execute(FORGET_QUERIES, owner))
+async def forget_asked(tx: Tx, owner: UUID) -> int:
+    """Erase the queries of an owner's windows, and what these recalled by themselves."""
+    return _count(await tx.execute(FORGET_ASKED, owner))
 
 
 def _count(status: str) -> int:

@@ -337,7 +337,7 @@ async def store_epoch(tx: Tx, conversation_id: str, made_for: int, epoch: Epoch)
 
 
 SUMS = """
-SELECT page, full_before + full_tokens AS full, short_before + short_tokens AS short FROM messages
+SELECT page, user_seq, full_before + full_tokens AS full, short_before + short_tokens AS short FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
 
@@ -350,14 +350,14 @@ async def as_of(tx: ReadTx, conversation: Conversation, seq: int) -> Conversatio
     row = await tx.fetchrow(SUMS, conversation.id, seq)
     if row is None:
         return None
-    page, full, short = row
+    page, user_seq, full, short = row
     known = conversation.totals
     history = known.history if seq == known.last_seq else full + conversation.prompt_tokens
     end = conversation.end
     return replace(
         conversation,
         totals=Totals(seq, page, full, short, history, known.generation),
-        end=replace(end, last_seq=seq, last_page=page, prompt_through=min(end.prompt_through, seq)),
+        end=replace(end, last_seq=seq, last_page=page, user_seq=user_seq, prompt_through=min(end.prompt_through, seq)),
         indexed_through=min(conversation.indexed_through, page),
         summary_through=min(conversation.summary_through, seq),
         own=None,

@@ -15,7 +15,9 @@ from app.core.window.served_change import Why
 class ServedPart(BaseModel):
     """A part of a window: a section, or a run of messages in one form."""
 
-    form: Literal["tools", "system", "head", "pinned", "condensed", "verbatim", "squeezed", "passing", "tail"]
+    form: Literal[
+        "tools", "system", "head", "pinned", "condensed", "verbatim", "squeezed", "passing", "recalled", "tail"
+    ]
     tokens: int | None = None
     hash: str | None = None
     first_seq: int | None = None
@@ -79,7 +81,7 @@ class ChangedRun(BaseModel):
 
 
 class ChangedPart(BaseModel):
-    part: Literal["tools", "system", "head", "tail"]
+    part: Literal["tools", "system", "head", "recalled", "tail"]
     from_tokens: int
     to_tokens: int
     why: Why

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from app.core.calibration import OURS
+from app.core.canonical import dumps
 from app.core.days import MESSAGE_TOKENS
 from app.core.groups import units
 from app.core.model import (
@@ -24,6 +25,7 @@ from app.core.model import (
     UNMATCHED,
     UNSENT,
     UNZONED,
+    Anchored,
     Day,
     Epoch,
     Fixed,
@@ -37,6 +39,7 @@ from app.core.model import (
     Totals,
     Window,
     WindowWarning,
+    epoch_number,
 )
 from app.core.window.budget import smallest_budget, usable
 from app.core.window.fresh import shown_tokens
@@ -44,6 +47,7 @@ from app.errors import BudgetTooSmall
 
 TAIL_OVERHEAD = 40
 """Tokens of the message and the frame around the tail (render.TAIL_FRAMES), in either language."""
+UNBOUNDED = 2**31
 UNMATCHED_NAMED = 10
 """Unmatched results that a warning names, the newest."""
 
@@ -90,11 +94,12 @@ def _shown(item: Item, form: _Form) -> tuple[str, int]:
 
 def assemble(
     epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals, token_percent: int = OURS,
-    *, most_fresh: int = 0,
+    *, most_fresh: int = 0, anchored: Anchored | None = None,
 ) -> Window:  # fmt: skip
     """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works.
 
-    ``most_fresh``: tokens for the fresh results of one call group (``Shares.fresh``).
+    ``most_fresh``: tokens for the fresh results of one call group (``Shares.fresh``). ``anchored``: what was recalled
+    for the newest user message; it is left out where it does not fit.
     """
     room = usable(budget, token_percent) - fixed.tokens
     shown, held_back = units(items)
@@ -110,13 +115,17 @@ def assemble(
     opening = _opening(head, body[0].items[0].role if body else "user")
     placed = _placed(body, head, layout)
     squeezed: Squeezed | None = None
-    if head.tokens + opening + sum(p.tokens + sum(p.fresh) for p in placed) > room:
+    taken = head.tokens + opening + sum(p.tokens + sum(p.fresh) for p in placed)
+    recalled = _recalled(anchored, layout, totals.last_page, room - taken)
+    if taken > room:
         head, placed, squeezed, tight = _squeeze(body, newest, head, layout, room)
         warnings.append(tight)
+    if recalled is not None and anchored is not None:
+        _insert(placed, recalled, anchored.seq)
     ledger = _ledger(fixed, head, placed, budget, token_percent, totals)
     pages = _pages(items, body, placed, head, layout, totals.last_page)
     return Window(
-        number=_number(items, layout, totals),
+        number=_number(items, layout, totals, anchored if recalled else None),
         head=head.text,
         body=tuple(_marked(placed, items, layout)),
         tail=(),
@@ -140,7 +149,13 @@ class PagesShown(NamedTuple):
 
 
 def placed_again(
-    items: Sequence[Item], head: Head, layout: Layout, last_page: int, most_fresh: int, squeezed: Squeezed | None
+    items: Sequence[Item],
+    head: Head,
+    layout: Layout,
+    last_page: int,
+    most_fresh: int,
+    squeezed: Squeezed | None,
+    anchored: Anchored | None,
 ) -> tuple[tuple[Placed, ...], PagesShown]:
     """Return the body of a window that was assembled before, and its pages."""
     body = [_unit(tuple(unit), layout, last_page, most_fresh) for unit in units(items)[0]]
@@ -153,6 +168,9 @@ def placed_again(
             body[newest] = body[newest].within(squeezed.fresh_max)
         shown = zip(body, squeezed.forms, strict=False)
         placed = [p for unit, form in shown if form for p in _place(unit, _Form(form), layout)]
+    recalled = _recalled(anchored, layout, last_page, UNBOUNDED)
+    if recalled is not None and anchored is not None:
+        _insert(placed, recalled, anchored.seq)
     return tuple(_marked(placed, items, layout)), _pages(items, body, placed, head, layout, last_page)
 
 
@@ -285,10 +303,11 @@ def _opening(head: Head, first_role: str) -> int:
     return OPENING_TOKENS if first_role == "assistant" and not head.text else 0
 
 
-def _number(items: Sequence[Item], layout: Layout, totals: Totals) -> int:
+def _number(items: Sequence[Item], layout: Layout, totals: Totals, shown: Anchored | None) -> int:
     """Return the epoch's number: that of its cut, or of the message that last changed what was in view.
 
-    A user message does that which closes a page with fresh results or recalled text, since they shrink there.
+    A user message does that which closes a page with fresh results or recalled text, since they shrink there; and what
+    is recalled for one does, since windows may have been made without it.
     """
     changed, page, passing = 0, 0, False
     for item in items:
@@ -298,7 +317,24 @@ def _number(items: Sequence[Item], layout: Layout, totals: Totals) -> int:
             changed = item.seq if passing else changed
             page, passing = item.page, False
         passing = passing or bool(item.fresh) or item.loaded_tokens > 0
-    return max(layout.number, changed + totals.generation) if changed else layout.number
+    numbers = [layout.number]
+    if changed:
+        numbers.append(epoch_number(changed, totals.generation))
+    if shown:
+        numbers.append(epoch_number(shown.seq, totals.generation, recalled=True))
+    return max(numbers)
+
+
+def _insert(placed: list[Placed], recalled: Placed, seq: int) -> None:
+    placed.insert(next(at for at, shown in enumerate(placed) if shown.seq == seq), recalled)
+
+
+def _recalled(anchored: Anchored | None, layout: Layout, page: int, free: int) -> Placed | None:
+    """Return what was recalled for the newest user message, if that is verbatim and there is room."""
+    if anchored is None or anchored.text is None or anchored.tokens > free or anchored.seq < layout.verbatim_from:
+        return None
+    said = dumps({"role": "user", "content": anchored.text})
+    return Placed(0, page, "verbatim", "user", said, parts=1, tokens=anchored.tokens, passing=True)
 
 
 def _ledger(

@@ -17,12 +17,25 @@ from typing import Any, Literal
 from uuid import UUID
 
 from app.core.canonical import dumps
-from app.core.model import Day, Format, Head, Item, Language, Layout, Ledger, Squeezed, TailItem, Window, WindowWarning
+from app.core.model import (
+    Anchored,
+    Day,
+    Format,
+    Head,
+    Item,
+    Language,
+    Layout,
+    Ledger,
+    Squeezed,
+    TailItem,
+    Window,
+    WindowWarning,
+)
 from app.core.window.assemble import placed_again
 
 Call = Literal["context", "append", "sync", "proxy"]
 """The call that a window was served by."""
-Part = Literal["head", "system", "tools", "tail", "query", "own"]
+Part = Literal["head", "system", "tools", "tail", "recalled", "query", "own"]
 """Parts of a window whose texts no message row has; ``own``: Quire's own words."""
 DIGEST_CHARACTERS = 32
 """Hexadecimal digits of a digest: 128 bits, as in an ETag."""
@@ -122,6 +135,11 @@ class Served:
     warnings: tuple[tuple[str, str], ...] = ()
     named: tuple[str, ...] = ()
     """Archives and pages that the request named."""
+    recalled: str = ""
+    """The digest of what was recalled by itself …"""
+    recalled_for: int = 0
+    """… for this user message, before which it stands …"""
+    recalled_tokens: int = 0
 
     def line(self) -> str:
         return _line(astuple(self), _DEFAULTS_OF_SERVED)
@@ -181,11 +199,16 @@ def read_tail(text: str) -> tuple[TailItem, ...]:
     return tuple(TailItem(shown, tokens, UUID(uuid) if uuid else None) for shown, tokens, uuid in json.loads(text))
 
 
-def laid_out(frame: Frame, served: Served, head: Head, items: Sequence[Item], tail: Sequence[TailItem]) -> Window:
-    """Return the window of a record. ``items``: the rows of its zones, up to its last message."""
+def laid_out(
+    frame: Frame, served: Served, head: Head, items: Sequence[Item], tail: Sequence[TailItem], recalled: str | None
+) -> Window:
+    """Return the window of a record. ``items``: the rows of its zones, up to its last message. ``recalled``: what was
+    recalled by itself.
+    """
+    anchored = Anchored(served.recalled_for, recalled, served.recalled_tokens) if recalled else None
     squeezed = Squeezed(tuple(read_forms(served.forms)), served.squeezed_fresh) if served.forms else None
     shown = [_restored(item, served.refused) for item in items]
-    body, pages = placed_again(shown, head, frame.layout, served.last_page, frame.fresh_max, squeezed)
+    body, pages = placed_again(shown, head, frame.layout, served.last_page, frame.fresh_max, squeezed, anchored)
     return Window(
         number=served.number,
         head=head.text,
@@ -259,6 +282,8 @@ def parts_of(frame: Frame, served: Served) -> list[dict[str, Any]]:
         parts.append({"form": "squeezed" if served.forms else "verbatim", **verbatim})
     if served.passing:
         parts.append({"form": "passing", "seqs": list(served.passing)})
+    if served.recalled:
+        parts.append({"form": "recalled", "tokens": served.recalled_tokens, "hash": served.recalled})
     if served.tail:
         parts.append({"form": "tail", "tokens": served.tail_tokens, "hash": served.tail})
     return parts

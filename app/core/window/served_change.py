@@ -106,11 +106,16 @@ def _parts(old: Side, new: Side, cause: Why) -> Iterable[Mapping[str, Any]]:
         ("tools", old.frame.tools, new.frame.tools, before.tools, after.tools, "setting"),
         ("system", old.frame.system, new.frame.system, before.system, after.system, "edit"),
         ("head", old.frame.head, new.frame.head, _head(old.frame), _head(new.frame), head),
+        ("recalled", old.served.recalled, new.served.recalled, *_recalled(old, new), "recall"),
         ("tail", old.served.tail, new.served.tail, before.tail, after.tail, "recall"),
     )
     for part, was, is_, from_tokens, to_tokens, why in rows:
         if was != is_:
             yield {"part": part, "from_tokens": from_tokens, "to_tokens": to_tokens, "why": why}
+
+
+def _recalled(old: Side, new: Side) -> tuple[int, int]:
+    return old.served.recalled_tokens, new.served.recalled_tokens
 
 
 def _head(frame: Frame) -> int:

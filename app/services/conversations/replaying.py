@@ -149,7 +149,7 @@ async def replayed(
     last = (served.last_seq, served.last_page)
     items = await stored.items(tx, conversation, frame.layout, last, anthropic=frame.format == "anthropic")
     digests = {"head": frame.head, "system": frame.system, "tools": frame.tools, "guide": frame.guide}
-    digests |= {"tail": served.tail, "query": served.query}
+    digests |= {"tail": served.tail, "query": served.query, "recalled": served.recalled}
     withheld = (served.tail, served.query) if frame.is_sensitive and not sensitive else ()
     texts = await stored.texts(tx, conversation.id, set(digests.values()).difference(withheld))
     shown = _laid_out(frame, served, items, texts)
@@ -170,7 +170,8 @@ def _laid_out(frame: Frame, served: Served, items: Sequence[Item], texts: Mappin
     tail: Sequence[TailItem] = [TailItem(erased, 0)] if served.tail else ()
     if served.tail in texts:
         tail = read_tail(texts[served.tail])
-    return laid_out(frame, served, head, [item for item in items if item.kind != "prompt"], tail)
+    recalled = texts.get(served.recalled, erased) if served.recalled else None
+    return laid_out(frame, served, head, [item for item in items if item.kind != "prompt"], tail, recalled)
 
 
 def _rendered(

@@ -20,7 +20,7 @@ from uuid import UUID
 
 from app import errors
 from app.caches import KeptWindow, Recorded, ServedRun, Writing
-from app.core.model import Context
+from app.core.model import Anchored, Context
 from app.core.window.served import Frame, KeptText, Served, digest_of, forms_text, head_text, tail_text
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
@@ -107,7 +107,7 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
     at = found.body.rindex(_PREFIX_HASH) + len(_PREFIX_HASH)
     tail = tail_text(window.tail)
-    head = shown.epoch.head
+    head, anchored = shown.epoch.head, _anchored(shown, found)
     return Served(
         at=time.time_ns() // 1_000_000,
         hash=found.etag.strip('"'),
@@ -125,12 +125,15 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
         tail_tokens=window.ledger.tail,
         tail=digest_of(tail) if tail else "",
         query=digest_of(request.query) if request.query else "",
-        passing=tuple(p.seq for p in window.body if p.passing),
+        passing=tuple(p.seq for p in window.body if p.passing and p.seq),
         refused=tuple(item.seq for item in shown.parts.items if item.kind == "refused"),
         forms=forms_text(window.squeezed.forms) if window.squeezed else "",
         squeezed_fresh=window.squeezed.fresh_max if window.squeezed else 0,
         warnings=tuple((warning.code, warning.detail) for warning in window.warnings),
         named=(*map(str, request.load), *map(str, request.pages)),
+        recalled=digest_of(anchored.text) if anchored and anchored.text else "",
+        recalled_for=anchored.seq if anchored else 0,
+        recalled_tokens=anchored.tokens if anchored else 0,
     )
 
 
@@ -155,8 +158,16 @@ def _texts(
         yield _own_digest(guide), KeptText("own", guide, 0)
     if text := tail_text(window.tail):
         yield digest_of(text), KeptText("tail", text, last_seq if request.pages else 0, tuple(sources))
+    if (anchored := _anchored(shown, found)) and anchored.text:
+        yield digest_of(anchored.text), KeptText("recalled", anchored.text, last_seq)
     if request.query:
         yield digest_of(request.query), KeptText("query", request.query, last_seq)
+
+
+def _anchored(shown: KeptWindow, found: Context) -> Anchored | None:
+    """Return what was recalled for the newest user message, if the window shows it."""
+    has_any = any(p.passing and not p.seq for p in found.window.body)
+    return shown.conversation.anchored if has_any else None
 
 
 @cache
