@@ -81,10 +81,10 @@ def test_the_window_as_of_a_message_is_the_one_that_was_served_then(client: http
     for transcript in transcripts(1, "shipped"):
         for messages in calls(transcript.messages):
             append(client, "c", messages)
-            window = ok(client.get(path("c", "context")))
+            window = ok(client.get(path("c", "context"), params={"recall": "off"}))
             sent[window["lag"]["last_seq"]] = window
     for seq, window in sent.items():
-        found = ok(client.get(path("c", "context"), params={"as_of": seq}))
+        found = ok(client.get(path("c", "context"), params={"as_of": seq, "recall": "off"}))
         assert found["messages"] == window["messages"], seq
         assert found["epoch"] == window["epoch"]
         assert found["usage"]["sections"] == window["usage"]["sections"]

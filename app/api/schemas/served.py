@@ -44,7 +44,7 @@ class ServedRecord(BaseModel):
     last_seq: int
     last_page: int
     hash: str = Field(description="the ETag of the response that it was served in")
-    prefix_hash: str = Field(description="the first 32 digits of the window's")
+    prefix_hash: str = Field(description="the first 16 digits of the window's")
     tools_hash: str
     parts: list[ServedPart]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any, Literal
@@ -37,12 +38,23 @@ Call = Literal["context", "append", "sync", "proxy"]
 """The call that a window was served by."""
 Part = Literal["head", "system", "tools", "tail", "recalled", "query", "own"]
 """Parts of a window whose texts no message row has; ``own``: Quire's own words."""
-DIGEST_CHARACTERS = 32
-"""Hexadecimal digits of a digest: 128 bits, as in an ETag."""
+DIGEST_CHARACTERS = 24
+"""Hexadecimal digits of a text's digest: a conversation has some hundred texts."""
+PREFIX_CHARACTERS = 16
 
 
 def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_CHARACTERS]
+
+
+def short(digits: str) -> str:
+    """Return hexadecimal digits as base64: in rows of windows hashes take most of the room."""
+    return urlsafe_b64encode(bytes.fromhex(digits)).decode().rstrip("=")
+
+
+def digits_of(text: str) -> str:
+    """Return what ``short`` wrote, as hexadecimal digits."""
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4)).hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +116,9 @@ class Served:
     at: int
     """Milliseconds since 1970."""
     hash: str
-    """Its ETag: SHA-256 of the whole answer, 32 hexadecimal digits."""
+    """Its ETag, 128 bits of the whole answer's SHA-256, as ``short`` writes it."""
     prefix: str
-    """The same of its prefix hash."""
+    """64 bits of its prefix hash, likewise."""
     frame: int
     """The place of its frame among those of its row."""
     last_seq: int

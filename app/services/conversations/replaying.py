@@ -20,7 +20,7 @@ from app.core.edge.caller import Caller
 from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window
 from app.core.times import time_text
 from app.core.window import fresh, served_change
-from app.core.window.served import Frame, Served, laid_out, ledger_of, parts_of, read_head, read_tail
+from app.core.window.served import Frame, Served, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -49,7 +49,7 @@ class Replayed:
     @property
     def is_verified(self) -> bool:
         """Return whether it is the served window, byte for byte."""
-        return self.context.etag.strip('"') == self.served.hash
+        return self.context.etag.strip('"') == digits_of(self.served.hash)
 
     @property
     def side(self) -> Side:
@@ -82,8 +82,8 @@ def record_view(number: int, frame: Frame, served: Served, query: str | None) ->
         "total": ledger_of(frame, served).total,
         "last_seq": served.last_seq,
         "last_page": served.last_page,
-        "hash": served.hash,
-        "prefix_hash": served.prefix,
+        "hash": digits_of(served.hash),
+        "prefix_hash": digits_of(served.prefix),
         "tools_hash": frame.tools,
         "parts": parts_of(frame, served),
     }

@@ -20,8 +20,20 @@ from uuid import UUID
 
 from app import errors
 from app.caches import KeptWindow, Recorded, ServedRun, Writing
+from app.core.conversation import Conversation
 from app.core.model import Anchored, Context
-from app.core.window.served import Frame, KeptText, Served, digest_of, forms_text, head_text, tail_text
+from app.core.window.profile import budget_of
+from app.core.window.served import (
+    PREFIX_CHARACTERS,
+    Frame,
+    KeptText,
+    Served,
+    digest_of,
+    forms_text,
+    head_text,
+    short,
+    tail_text,
+)
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations import epochs
@@ -57,7 +69,7 @@ def note(
         return None
     buffer, conversation = runtime.caches.served, shown.conversation
     run = buffer.run(tenant, conversation)
-    frame, served = _frame(request, shown, found), _served(request, shown, found)
+    frame, served = _frame(runtime, request, shown, found), _served(request, shown, found)
     last = run.last
     if last is not None and last.is_same(frame, served):
         last.served = replace(last.served, count=last.served.count + 1, last_at=served.at)
@@ -72,7 +84,7 @@ def note(
     return recorded
 
 
-def _frame(request: ContextRequest, shown: KeptWindow, found: Context) -> Frame:
+def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context) -> Frame:
     conversation, window, layout, target = shown.conversation, found.window, shown.epoch.layout, shown.target
     ledger = window.ledger
     system = request.system if request.system is not None else conversation.system
@@ -82,7 +94,7 @@ def _frame(request: ContextRequest, shown: KeptWindow, found: Context) -> Frame:
         format=request.format,
         language=conversation.language or "en",
         budget=ledger.budget,
-        is_own=request.budget is None and request.model is None,
+        is_own=ledger.budget == _own_budget(runtime, conversation) and request.model in (None, conversation.model),
         model=request.model or conversation.model or "",
         carries=request.carries,
         percent=ledger.token_percent,
@@ -103,6 +115,10 @@ def _frame(request: ContextRequest, shown: KeptWindow, found: Context) -> Frame:
     )
 
 
+def _own_budget(runtime: Runtime, conversation: Conversation) -> int:
+    return budget_of(runtime.defaults, None, conversation.budget, conversation.model)
+
+
 def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Served:
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
     at = found.body.rindex(_PREFIX_HASH) + len(_PREFIX_HASH)
@@ -110,8 +126,8 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
     head, anchored = shown.epoch.head, _anchored(shown, found)
     return Served(
         at=time.time_ns() // 1_000_000,
-        hash=found.etag.strip('"'),
-        prefix=found.body[at : at + 32].decode(),
+        hash=short(found.etag.strip('"')),
+        prefix=short(found.body[at : at + PREFIX_CHARACTERS].decode()),
         frame=0,
         last_seq=totals.last_seq,
         last_page=totals.last_page,
