@@ -154,7 +154,6 @@ _DESCRIBES = re.compile(r".{3,}(?:ly|ous|ful|less|able|ible|est|ive|cial|ical|io
 
 
 def _forms(verb: str) -> set[str]:
-    """Return a verb in its regular forms."""
     stem = verb.removesuffix("e")
     forms = {verb, f"{verb}s", f"{verb}es", f"{stem}ed", f"{stem}ing"}
     if verb.endswith("y") and verb[-2] not in "aeiou":

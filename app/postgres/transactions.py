@@ -23,15 +23,12 @@ class ReadTx:
         self.tenant = tenant
 
     async def fetch(self, sql: str, *args: object) -> list[asyncpg.Record]:
-        """Return every row."""
         return await self.connection.fetch(sql, self.tenant, *args)
 
     async def fetchrow(self, sql: str, *args: object) -> asyncpg.Record | None:
-        """Return the first row, if there is one."""
         return await self.connection.fetchrow(sql, self.tenant, *args)
 
     async def fetchval(self, sql: str, *args: object) -> Any:
-        """Return the first value of the first row, or None."""
         return await self.connection.fetchval(sql, self.tenant, *args)
 
 

@@ -6,6 +6,5 @@ from pathlib import Path
 
 
 def words_of(name: str) -> frozenset[str]:
-    """Return the words of a file of this folder."""
     lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
