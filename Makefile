@@ -99,7 +99,7 @@ fuzz: $(DEV) ## Fuzz the parsers by coverage, then the service from its OpenAPI 
 soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests of hostile and load; MINUTES=60
 	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load tests/erasure/test_at_once.py
 	$(BIN)/python -m tests.histories.run --minutes $(or $(MINUTES),60) --seed $(or $(SEED),1)
-	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
+	$(BIN)/python -m bench.load.soak --minutes $(or $(MINUTES),60)
 
 openapi: $(DEV) ## Write the OpenAPI document to openapi/openapi.json
 	@mkdir -p openapi
