@@ -17,6 +17,7 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from app.core.conversation import Conversation
+from app.core.line import Line
 from app.core.model import Context, Epoch, Role, Window
 from app.core.window.profile import Profile
 from app.store.windows import WindowParts
@@ -128,6 +129,8 @@ class Caches:
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
     """Token counts of texts that many requests repeat."""
     messages: KnownMessages = field(default_factory=KnownMessages)
+    lines: LRUCache[tuple[UUID, str], Line] = field(default_factory=lambda: LRUCache(CONVERSATIONS_CACHED))
+    """Of conversations in trees, by tenant and id; what is read along an outdated one is read again."""
     _conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )

@@ -18,7 +18,21 @@ from pydantic import SecretStr
 from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__, worker
-from app.api import archive, conversations, hooks, jobs, keys, mcp, memories, messages, notes, operations, tools, users
+from app.api import (
+    archive,
+    branches,
+    conversations,
+    hooks,
+    jobs,
+    keys,
+    mcp,
+    memories,
+    messages,
+    notes,
+    operations,
+    tools,
+    users,
+)
 from app.api.http import metrics, openapi, problem
 from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
@@ -62,6 +76,7 @@ Errors are `application/problem+json`; every response has an `X-Request-Id`.
 ROUTERS: tuple[APIRouter, ...] = (
     messages.router,  # first, since routes are tried in order
     conversations.router,
+    branches.router,
     tools.router,
     chat.router,
     v1_conversations.router,

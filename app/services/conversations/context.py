@@ -69,7 +69,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     needed = tail.weight(gathered.items, room)
     if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
         step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
-        shown = await _shown(runtime, tenant, conversation_id, plain, steps[step])
+        shown = await _shown(runtime, tenant, conversation_id, plain, _GivenWay(step, steps[step]))
         gathered = await tail.laid_out(runtime, tenant, gathered, shown.window, free_for_tail(shown.window))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
@@ -77,10 +77,11 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
 
 
 async def _shown(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int = 0
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, given_way: _GivenWay | None = None
 ) -> KeptWindow:
-    """Return the window whose body leaves a share of the available tokens to the tail."""
-    key = _memory_key(tenant, conversation_id, request, reserve)
+    """Return the window, whose body may have given way to a tail."""
+    reserve = given_way or _GivenWay(0, 0)
+    key = _memory_key(tenant, conversation_id, request, reserve.tokens)
     cached = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, key, cached) if cached else None
     if cached is not None and parts is not None:
@@ -105,8 +106,16 @@ class _Place:
 
     key: tuple[object, ...]
     request: ContextRequest
-    reserve: int
+    reserve: _GivenWay
     remembered: FoundEpoch | None
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenWay:
+    """The step in which the body gives way to a tail, of ``budget.reserves``, and the tokens that it leaves free."""
+
+    step: int
+    tokens: int
 
 
 async def _continued(
@@ -152,14 +161,18 @@ async def _read(
     layout_of = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
 
+    place = runtime.caches.lines.get((tenant, conversation_id), conversation_id)
+
     async def read(database: Database) -> WindowParts | None:
         if remembered is None and request.budget is not None:
-            return await windows.without_body(database, tenant, conversation_id)
-        return await windows.load(database, tenant, conversation_id, layout_of, anthropic=anthropic)
+            return await windows.without_body(database, tenant, place)
+        return await windows.load(database, tenant, place, layout_of, anthropic=anthropic)
 
     parts = await runtime.read(read)
     if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
         raise conversations.unknown()
+    if (line := parts.conversation.line).is_in_tree:
+        runtime.caches.lines[tenant, conversation_id] = line
     return parts
 
 
@@ -183,7 +196,8 @@ async def _assembled(
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
         warnings += (WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind"),)
-    window = replace(window, warnings=(*window.warnings, *warnings))
+    number = window.number + place.reserve.step
+    window = replace(window, number=number, warnings=(*window.warnings, *warnings))
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     return KeptWindow(place.key, own, target, epoch, window, offers)
 
@@ -301,11 +315,11 @@ async def _profile(
         own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
     if not (may_offer and offers_tools(budget, tools + guide, percent)):
-        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve), False
+        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve.tokens), False
     if _taken(request):
         tools = await runtime.count(spaced(_beside(request.tools, request.format)))
     fixed = Fixed(tools_tokens=own_tools + tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, percent, reserve=place.reserve), True
+    return profile(policy, budget, fixed, percent, reserve=place.reserve.tokens), True
 
 
 async def _epoch(
@@ -328,7 +342,7 @@ async def _epoch(
             current = await conversations.get(tx, conversation.id, bound_to=request.bound_to)
             epoch = await epochs.derive(runtime, tx, current, target)
             layout_of, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
-            body = await windows.load(tx, tenant, conversation.id, layout_of, anthropic=anthropic)
+            body = await windows.load(tx, tenant, current.id, layout_of, anthropic=anthropic)
             return current, epoch, body
 
     current, epoch, derived = await runtime.read(derive)

@@ -35,7 +35,7 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching
+from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, tree
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
@@ -51,6 +51,7 @@ from app.services.tools.found_lines import (
     search_text,
 )
 from app.store import conversations, heads, messages
+from app.store.memory.memories import Hit
 from app.text.language import language as language_of
 
 
@@ -72,7 +73,7 @@ class Asker:
 
     @property
     def scope(self) -> str:
-        return scope_of(self.user_id, self.conversation.id if self.conversation else None)
+        return scope_of(self.user_id, self.conversation.line.root if self.conversation else None)
 
     def is_alone(self, runtime: Runtime) -> bool:
         """Return whether the conversation's policy keeps other conversations from it."""
@@ -281,7 +282,9 @@ async def _load_tool_history(call: ToolRun) -> Answer:
             length=length,
         )
         async with call.runtime.database.snapshot(call.tenant) as tx:
-            loaded_archive = await archiving.load(tx, call.asking.scope, uuid, request_part)
+            loaded_archive = await archiving.load(
+                tx, call.asking.scope, uuid, request_part, asked_in=call.asking.conversation
+            )
     if loaded_archive is None:
         return Answer(wording.NO_ARCHIVE.say(call.language), is_error=True)
     view = await archiving.shown(call.runtime, loaded_archive)
@@ -303,6 +306,7 @@ async def _search_memories(call: ToolRun) -> Answer:
         narrowing=call.asking.narrowing.with_(call.arguments.get("roles", ()), call.arguments.get("topics", ())),
         user_id=call.asking.user_id,
         conversation_id=call.here,
+        asked_in=call.conversation_id,
         mode=call.arguments.get("search_mode", "hybrid"),
         keywords=tuple(call.arguments.get("keywords", ())),
         types=tuple(call.arguments.get("memory_types", ())),
@@ -322,6 +326,10 @@ async def _search_memories(call: ToolRun) -> Answer:
     return Answer(text, results)
 
 
+def _place(hit: Hit) -> tuple[str | None, int | None, datetime]:
+    return hit.conversation_id, hit.seq, hit.created_at
+
+
 def _results(hits: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
     return [{**searching.result(hit, query), "role": hit.role} for hit in hits]
 
@@ -333,7 +341,7 @@ async def _grep(call: ToolRun) -> Answer:
         found = await grepping.find(
             call.runtime, call.tenant, GrepRequest(
                 pattern, call.asking.user_id, call.here, call.since,
-                limit=call.arguments.get("limit", grepping.LIMIT),
+                limit=call.arguments.get("limit", grepping.LIMIT), asked_in=call.conversation_id,
             ),
         )  # fmt: skip
     except RefusedPattern as refused:
@@ -351,7 +359,9 @@ async def _recall_memory(call: ToolRun) -> Answer:
     """Return the best passages in full that a call has room for, older ones before newer."""
     query: str = call.arguments["query"]
     limit = call.runtime.defaults.recall_top_k
-    request = SearchRequest(query, call.asking.user_id, call.here, limit=limit, sensitive=call.asking.sensitive)
+    request = SearchRequest(
+        query, call.asking.user_id, call.here, call.conversation_id, limit=limit, sensitive=call.asking.sensitive
+    )
     results = await searching.search(call.runtime, call.tenant, request)
     if not results.hits:
         return _nothing(results.warnings, call.language)
@@ -385,6 +395,8 @@ async def _get_memory_detail(call: ToolRun) -> Answer:
     if key is not None:
         async with call.runtime.database.snapshot(call.tenant) as tx:
             found = await searching.memory(tx, key, call.asking.scope, sensitive=call.asking.sensitive)
+            if found is not None and await tree.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
+                found = None
     if found is None:
         return Answer(wording.NO_MEMORY.say(call.language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
