@@ -18,11 +18,11 @@ from app.extractive.blocks import take_apart
 from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, notes_in
 from app.extractive.patterns import strip_lead
 from app.text.language import clip, squeeze, window
+from app.text.word_lists import sections_of
 
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
-_HEADING = re.compile(r"^\[([a-z_ ]+)\]$", re.MULTILINE)
 _TAGS_MAX = 400
 """More are markup, and would take long to match."""
 _PUT_IN = re.compile(r"<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3}", re.DOTALL)
@@ -32,11 +32,8 @@ _PARTS = ("please", "end", "han", "name", "diets")
 
 def _patterns() -> Mapping[str, re.Pattern[str]]:
     """Return the patterns of the file by section: a line is an alternative, a part in angle brackets stands for it."""
-    _, *told = _HEADING.split(Path(__file__).with_name("wishes.txt").read_text("utf-8"))
-    sections = {
-        name: "|".join(line for line in lines.splitlines() if line)
-        for name, lines in zip(told[::2], told[1::2], strict=True)
-    }
+    told = sections_of(Path(__file__).with_name("wishes.txt"))
+    sections = {name: "|".join(line for line in lines.splitlines() if line) for name, lines in told.items()}
     parts = {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN, **{name: sections.pop(name) for name in _PARTS}}
     found = re.compile(f"<({'|'.join(parts)})>")
     return {
