@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_HEADING = re.compile(r"^\[([a-z_ ]+)\]$", re.MULTILINE)
+_HEADING = re.compile(r"^\[([a-z_: ]+)\]$", re.MULTILINE)
 
 
 def words_of(name: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ def test_a_list_has_words_in_small_letters_and_none_of_its_comment(name: str) ->
 
 @pytest.mark.parametrize("name", ["text/small_talk.txt", "extractive/stopwords.txt", "extractive/verbs.txt"])
 def test_sections_have_words_in_small_letters_once(name: str) -> None:
-    for section, text in sections_of(Path(app.__file__).with_name(name)).items():
+    for section, text in sections_of(Path(app.__file__).parent / name).items():
         found = text.replace("\n", " ").split("," if "," in text else None)
         assert len(found) > 10, section
         assert len({word.strip() for word in found}) == len(found), section
