@@ -40,6 +40,7 @@ from app.store import (
     page_index,
     portable,
     pruning,
+    served,
     summaries,
     windows,
 )
@@ -54,7 +55,7 @@ pytestmark = pytest.mark.anyio
 STORE = (
     appending, archives, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept,
     kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
-    remembered, summaries, walk, windows,
+    remembered, served, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 NO_CONDITION = (None, None, None, None)
@@ -94,7 +95,13 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "an answer among what callers know": (proxied.TOLD_ANSWER, ("c", "resp_1")),
     "an answer by its id": (proxied.FIND_RESPONSE, ("resp_1",)),
     "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
-    "entries": (windows.ENTRIES, ("c", 0)),
+    "entries": (windows.ENTRIES, ("c", 0, LAST)),
+    "sums at a message": (windows.SUMS, ("c", 1)),
+    "messages of a served window": (served.ITEMS, ("c", 1, 1, 0, 1, False, 3, 0)),
+    "served windows": (served.BROWSE, ("c", LAST, 10)),
+    "the newest served windows": (served.LAST, ("c",)),
+    "texts of served windows": (served.TEXTS, ("c", [b"digest"])),
+    "words of Quire's own": (served.OWN_TEXTS, ([b"digest"],)),
     "pages for a head": (heads.PAGES, ("c", 40, 0, 0, 100, [1, 2, 3], LAST)),
     "texts for a head": (heads.TEXTS, ("c", LAST, 100, LAST, LAST)),
     "chapters for a head": (chapters.AROUND, ("c", 40, 100, [1])),
@@ -262,9 +269,17 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "redact a kept answer": (kept_answers.CORRECT, ("k", "forged")),
     "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
+    "change served windows": (served.CHANGE, (["c"], [1], [5], ["forged"], ["forged"])),
+    "begin a row of served windows": (served.BEGIN, ("c", 99, "forged", "forged")),
+    "keep a text": (served.KEEP, ("c", UUID(int=1), 0, b"forged", "head", 1, b"forged", [])),
+    "keep words of Quire's own": (served.KEEP_OWN, (b"digest", b"forged")),
+    "forget texts since": (served.FORGET_SINCE, ("c", 1)),
+    "forget texts that quote": (served.FORGET_QUOTING, ([UUID(int=1)],)),
+    "forget texts that quote what belongs": (served.FORGET_QUOTED, ("d",)),
+    "forget queries": (served.FORGET_ASKED, (owner_of("u:u"),)),
     "record a proxied request": (
         proxied_requests.RECORD,
-        ("c", UUID(int=1), "chat", "window", "forged", 1, 1, 1, 1, 2, 1, 1, 1, 1, None),
+        ("c", UUID(int=1), "chat", "window", "forged", 1, 1, 1, 1, 2, 1, 1, 1, 1, None, 1),
     ),
     "prune proxied requests": (proxied_requests.PRUNE, (UUID(int=2**128 - 1), 10)),
     "prune a message": (pruning.PRUNE, ("c", 1, "{}", None, None, 1)),
