@@ -183,8 +183,9 @@ async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     memories = await tx.fetch(FORGET, conversation_id, seqs, pages)
     await kept.settle(tx, memories)
     gone = {"memories": len(memories)}
-    gone["served_texts"] = await served.forget_since(tx, conversation_id, min(seqs or near))
-    gone["served_texts"] += await served.forget_memories(tx, memories)
+    texts = await served.forget_since(tx, conversation_id, min(seqs or near))
+    if texts := texts + await served.forget_memories(tx, memories):
+        gone["served_texts"] = texts
     await tx.execute(UNEMBED, conversation_id, near)
     gone["page_index"] = _count(await tx.execute(DROP_INDEX, conversation_id, pages))
     gone["topic_mentions"] = _count(await tx.execute(DROP_TOPICS, conversation_id, pages))

@@ -109,8 +109,8 @@ async def browse(
                 break
             until = rows[-1].first
         found = found[:limit]
-        shown = {served.query for _, frame, served in found if caller.sensitive or not frame.is_sensitive}
-        texts = await stored.texts(tx, conversation_id, shown)
+        queries = {served.query for _, _, served in found}
+        texts = await stored.texts(tx, conversation_id, queries, sensitive=caller.sensitive)
     return [record_view(*one, texts.get(one[2].query)) for one in found]
 
 
@@ -141,7 +141,7 @@ async def difference(
 async def replayed(
     runtime: Runtime, tx: ReadTx, conversation: Conversation, number: int, *, sensitive: bool
 ) -> Replayed:
-    """Return a served window. What may quote sensitive memories is left out unless the caller can see them."""
+    """Return a served window. What quotes sensitive memories is left out unless the caller can see them."""
     found = await stored.find(tx, conversation.id, number) if 0 < number < 2**31 else None
     if found is None:
         raise errors.NotFound(f"There is no window {number} of this conversation.")
@@ -150,8 +150,7 @@ async def replayed(
     items = await stored.items(tx, conversation, frame.layout, last, anthropic=frame.format == "anthropic")
     digests = {"head": frame.head, "system": frame.system, "tools": frame.tools, "guide": frame.guide}
     digests |= {"tail": served.tail, "query": served.query, "recalled": served.recalled}
-    withheld = (served.tail, served.query) if frame.is_sensitive and not sensitive else ()
-    texts = await stored.texts(tx, conversation.id, set(digests.values()).difference(withheld))
+    texts = await stored.texts(tx, conversation.id, digests.values(), sensitive=sensitive)
     shown = _laid_out(frame, served, items, texts)
     uuids, most = fresh.wanted(shown), fresh.tokens_max(shown)
     results = await archives.fresh(tx, conversation.id, uuids, most) if uuids else []

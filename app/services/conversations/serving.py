@@ -111,7 +111,6 @@ def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: 
         is_prompted=request.system is None,
         guide=_own_digest(guide) if guide else "",
         tools=_own_digest(found.tools) if not request.tools else digest_of(found.tools),
-        is_sensitive=request.sensitive and bool(window.tail),
     )
 
 
