@@ -529,7 +529,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "CURRENT",
         "CURRENT_NAME",
     }
-    by_id |= {"LOOK_UP"}
+    by_id |= {"LOOK_UP", "PARTS"}
     put_in = {
         "INSERT",
         "INSERT_CONTENT",
