@@ -17,6 +17,7 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from app.core.conversation import Conversation
+from app.core.line import Line
 from app.core.model import Context, Epoch, Role, Window
 from app.core.scope import owner_of
 from app.core.window.profile import Profile
@@ -269,6 +270,8 @@ class Caches:
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
     """Token counts of texts that many requests repeat."""
     messages: KnownMessages = field(default_factory=KnownMessages)
+    lines: LRUCache[tuple[UUID, str], Line] = field(default_factory=lambda: LRUCache(CONVERSATIONS_CACHED))
+    """Of conversations in trees, by tenant and id; what is read along an outdated one is read again."""
     served: ServedWindows = field(default_factory=ServedWindows)
     _conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)

@@ -20,6 +20,7 @@ from starlette.middleware.cors import CORSMiddleware
 from app import __version__, worker
 from app.api import (
     archive,
+    branches,
     conversations,
     hooks,
     jobs,
@@ -77,6 +78,7 @@ Errors are `application/problem+json`; every response has an `X-Request-Id`.
 ROUTERS: tuple[APIRouter, ...] = (
     messages.router,  # first, since routes are tried in order
     conversations.router,
+    branches.router,
     windows.router,
     tools.router,
     chat.router,

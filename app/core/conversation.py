@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.calibration import OURS
+from app.core.line import Line
 from app.core.model import Anchored, Language, Layout, Totals
 from app.core.scope import scope_of, scopes_in_view
 
@@ -44,6 +45,7 @@ class Conversation:
     """A conversation's row, with the layout of its own budget's epoch."""
 
     id: str
+    """A ``Line`` where it is stored."""
     uid: UUID
     created_at: datetime
     updated_at: datetime
@@ -91,8 +93,17 @@ class Conversation:
     """Its user had other conversations when it began. Never changes, so windows can say it."""
     anchored: Anchored | None = None
     """What was last recalled by itself; None: nothing was looked for yet."""
+    parent_id: str | None = None
+    """Of a branch: the conversation that holds the last message they share."""
+    shown: str | None = None
+    """The branch that its id shows; None: itself."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
+
+    @property
+    def line(self) -> Line:
+        """Return its id with its ancestors."""
+        return self.id if isinstance(self.id, Line) else Line(self.id)
 
     @property
     def own_generation(self) -> int:
@@ -102,9 +113,9 @@ class Conversation:
     @property
     def scopes(self) -> list[UUID]:
         """Return the owners of what it keeps in mind, the widest scope first."""
-        return scopes_in_view(self.user_id, self.id)
+        return scopes_in_view(self.user_id, self.id, *(one.id for one in self.line.stretches))
 
     @property
     def scope(self) -> str:
         """Return the scope of the archives and memories that it can use."""
-        return scope_of(self.user_id, self.id)
+        return scope_of(self.user_id, self.line.root)

@@ -95,7 +95,7 @@ class Policy:
         "A request's `recall`, and the proxy's header X-Quire-Recall, override it.",
     )
     recall_max: int = setting(
-        Variable("memory_recall_max_tokens", 800, ge=50, own=Own(50, 100_000, "tokens")),
+        Variable("memory_recall_max_tokens", 500, ge=50, own=Own(50, 100_000, "tokens")),
         "Maximum tokens that a window recalls by itself for a user message; never more than a fifth of it.",
     )
     recall_scope: RecallScope = setting(
@@ -204,8 +204,11 @@ class Totals:
 
 
 def epoch_number(seq: int, generation: int, *, recalled: bool = False) -> int:
-    """Return the number of an epoch that a message made due, or what was ``recalled`` for it once it stood there."""
-    return 2 * (seq + generation) + recalled
+    """Return the number of an epoch that a message made due, or what was ``recalled`` for it once it stood there.
+
+    It leaves room for the step in which the body gives way to a tail, each a layout of its own: 0 to 7 are added.
+    """
+    return 16 * (seq + generation) + 8 * recalled
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,12 @@ def conversation_scope(conversation_id: str) -> str:
     return f"c:{conversation_id}"
 
 
-def scopes_in_view(user_id: str | None, conversation_id: str) -> list[UUID]:
-    """Return the owners of all that a conversation keeps in mind, the widest scope first."""
+def scopes_in_view(user_id: str | None, conversation_id: str, *ancestors: str) -> list[UUID]:
+    """Return the owners of all that a conversation keeps in mind, the widest scope first. ``ancestors``: of a branch,
+    the oldest first.
+    """
     scopes = [] if user_id is None else [scope_of(user_id, None)]
-    return [owner_of(scope) for scope in (*scopes, conversation_scope(conversation_id))]
+    return [owner_of(scope) for scope in (*scopes, *map(conversation_scope, (*ancestors, conversation_id)))]
 
 
 def user_of(scope: str) -> str | None:

@@ -192,7 +192,7 @@ SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthr
        m.said_at
   FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL AND position($2::text IN m.loaded) > 0
-   AND (c.user_id = $5 OR ($5 IS NULL AND c.id = $6))
+   AND (c.user_id = $5 OR ($5 IS NULL AND (c.id = $6 OR c.trunk = $6)))
  ORDER BY conversation_id, seq
 """
 

@@ -209,9 +209,10 @@ async def settle(tx: Tx, of: Derived, mark: MarkLine, *, prompt_tokens: int, ope
 
 # A batch of what recall tools loaded into conversations: those of a user ($3), or one ($4), or any.
 LOADED = """
-SELECT m.conversation_id, m.seq, m.loaded, c.user_id FROM messages m
+SELECT m.conversation_id, m.seq, m.loaded, c.user_id, coalesce(c.trunk, c.id) AS trunk FROM messages m
   JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
- WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL AND ($2::boolean OR c.user_id = $3 OR ($3 IS NULL AND c.id = $4))
+ WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL
+   AND ($2::boolean OR c.user_id = $3 OR ($3 IS NULL AND (c.id = $4 OR c.trunk = $4)))
    AND (m.conversation_id, m.seq) > ($5, $6::int)
  ORDER BY m.conversation_id, m.seq LIMIT $7
 """

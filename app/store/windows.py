@@ -13,8 +13,10 @@ from asyncpg import Record
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.kept import KeptLine
+from app.core.line import Line
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout, Totals
 from app.core.window.contents import ContentsLine
+from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import (
@@ -87,7 +89,7 @@ SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*, k.*
         OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int
             AND c.generation + c.withdrawn = $10::bigint AND c.short_total <= $11::bigint)
   ) w ON true
-  LEFT JOIN LATERAL ({in_mind(before="1", known=known_at(opened="c.created_at"))}
+  LEFT JOIN LATERAL ({in_mind(before="1", known=known_at(opened="c.created_at /*began*/"))}
      WHERE (SELECT number FROM e) IS NULL
   ) k ON true
  {_ONE_ROW_OF_THE_TENANT}
@@ -138,9 +140,7 @@ async def load(
     the stored epoch's layout (or the initial one) is used.
     """
     uid, layout = layout_of or (None, None)
-    arguments = (
-        str(tenant),
-        conversation_id,
+    zones = (
         layout and layout.condensed_from,
         layout and layout.verbatim_from,
         layout and layout.pinned,
@@ -151,17 +151,33 @@ async def load(
         layout and layout.generation,
         layout and layout.short_until,
     )
+    return await _load(database, tenant, conversation_id, zones)
+
+
+async def _load(
+    database: Database | ReadTx, tenant: UUID, conversation_id: str, zones: tuple[object, ...]
+) -> WindowParts | None:
+    sql, stretches = along(WINDOW, conversation_id)
+    arguments = (str(tenant), conversation_id, *zones, *stretches)
     if isinstance(database, Database):
-        row = await database.fetch_row(WINDOW, *arguments)
+        row = await database.fetch_row(sql, *arguments)
     else:
-        row = await database.connection.fetchrow(WINDOW, *arguments)
-    return _parts(row)
+        row = await database.connection.fetchrow(sql, *arguments)
+    parts = _parts(row)
+    if parts is None or is_read_along(parts.conversation.line, conversation_id):
+        return parts
+    return await _load(database, tenant, parts.conversation.id, zones)
+
+
+def is_read_along(line: Line, conversation_id: str) -> bool:
+    """Return whether a statement that was given an id, perhaps a line, read along the line."""
+    read = conversation_id if isinstance(conversation_id, Line) else Line(conversation_id)
+    return (read.stretches, read.is_in_tree) == (line.stretches, line.is_in_tree)
 
 
 async def without_body(database: Database, tenant: UUID, conversation_id: str) -> WindowParts | None:
     """Load a conversation and its own epoch, but no messages; None if there is no such conversation."""
-    zones_of_no_conversation = (0, 0, 0, None, False, None, None, None, None)
-    return _parts(await database.fetch_row(WINDOW, str(tenant), conversation_id, *zones_of_no_conversation))
+    return await _load(database, tenant, conversation_id, (0, 0, 0, None, False, None, None, None, None))
 
 
 def _parts(row: Record | None) -> WindowParts | None:

@@ -18,7 +18,9 @@ from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
+from app.services.conversations import forking
 from app.services.conversations.append import append
+from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
@@ -81,6 +83,9 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
                 " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')", name, user,
                 f"prompt of {tenant}",
             )  # fmt: skip
+        known = await conversations.lock(tx, "proxied")
+        assert known is not None
+        await forking.fork(tx, known, ForkRequest(id="branch"))
         await tx.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)
         )

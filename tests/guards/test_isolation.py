@@ -27,6 +27,7 @@ from app.settings import Settings
 from app.store import (
     appending,
     archives,
+    branches,
     chapters,
     conversation_list,
     conversations,
@@ -52,9 +53,9 @@ from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    appending, archives, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept, kept_answers,
-    keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning, remembered,
-    served, summaries, walk, windows,
+    appending, archives, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept,
+    kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
+    remembered, served, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 NO_CONDITION = (None, None, None, None)
@@ -151,6 +152,39 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
         remembered.LIST,
         (owner_of("u:u"), list(OWN_TYPES), True, None, [], "{}", 10, 100, None, "held", None, None, None, None),
     ),
+    "list of memories on a line": (
+        remembered.LIST_ON_LINE,
+        (
+            owner_of("u:u"),
+            list(OWN_TYPES),
+            True,
+            None,
+            [],
+            "{}",
+            10,
+            100,
+            None,
+            "held",
+            None,
+            None,
+            None,
+            None,
+            UUID(int=1),
+            [UUID(int=1)],
+            [1],
+            [UUID(int=1)],
+            [],
+        ),
+    ),
+    "a place to fork at": (branches.PLACE, ("c", 2)),
+    "a message's place by its client's id": (branches.SEQ_OF, ("c", None, "m1")),
+    "a call group to fork in": (branches.GROUP, ("c", 1, 99)),
+    "the first answer": (branches.FIRST_ANSWER, ("c", 99)),
+    "how far chapters had come": (branches.CHAPTERED, ("c", 10**6)),
+    "how far a summary had come": (branches.SUMMARISED, ("c", 10**6, 10**6)),
+    "branches": (branches.LIST, ("proxied", None, None, 10)),
+    "a tree": (branches.FAMILY, ("c",)),
+    "what branches off": (branches.DESCENDANTS, (["proxied"],)),
     "conversations to grep": (grep.SPANS, ("u", 10)),
     "messages that can match": (grep.MESSAGES, (["c"], [1], [LAST], None, None, [], 10, "x")),
     "archives to grep": (grep.ARCHIVES_OF, ("u:u", None, 10)),
@@ -249,6 +283,9 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "prune a message": (pruning.PRUNE, ("c", 1, "{}", None, None, 1)),
     "keep a passage": (pruning.KEEP, (UUID(int=1), "forged", "{}")),
     "advance the pruning": (pruning.ADVANCE, ("c", 1)),
+    "mark what is forked": (branches.MARK, (["c"],)),
+    "show a branch": (branches.SHOW, ("c", "branch")),
+    "show no branch": (branches.UNSHOW, ("c", "branch")),
     "date a conversation": (portable.DATE, ("c", datetime(2100, 1, 1, tzinfo=UTC))),
 }
 
@@ -516,6 +553,8 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id |= {"COUNT_OLD", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
     by_id |= {
         "BY_WORDS",
+        "BY_WORDS_ON_LINE",
+        "SEARCH_ON_LINE",
         "ANY_WAITING",
         "COUNT_MISSING",
         "REFUSED",

@@ -98,6 +98,13 @@ conversations = Table(
     counter("recalled_seq"),
     Column("recalled", Text, comment="what was recalled for that user message, as a window shows it; null: nothing"),
     counter("recalled_tokens"),
+    Column("parent_id", Text(collation="C"), comment="of a branch: the keeper of its last shared message"),
+    Column("line", Text, nullable=False, server_default=text("'[]'"), comment="stretches of its ancestors, JSON"),
+    Column("trunk", Text(collation="C"), comment="of a branch: the conversation that the tree began with"),
+    Column(
+        "is_forked", Boolean, nullable=False, server_default=text("false"), comment="others branch off, or did, from it"
+    ),
+    Column("shown", Text(collation="C"), comment="the branch that its id shows: where a caller's list went on"),
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
     CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),
@@ -127,6 +134,29 @@ Index(
     postgresql_where=conversations.c.asked.isnot(None),
 )
 
+Index(
+    "conversations_parent_idx",
+    conversations.c.tenant_id,
+    conversations.c.parent_id,
+    conversations.c.id,
+    postgresql_where=conversations.c.parent_id.isnot(None),
+)
+Index(
+    "conversations_trunk_idx",
+    conversations.c.tenant_id,
+    conversations.c.trunk,
+    conversations.c.updated_at,
+    postgresql_where=conversations.c.trunk.isnot(None),
+)
+Index(
+    "conversations_answered_idx",  # those that a list with an edited turn can branch off from
+    conversations.c.tenant_id,
+    conversations.c.user_id,
+    conversations.c.answered,
+    conversations.c.updated_at,
+    postgresql_where=conversations.c.answered.isnot(None),
+)
+
 messages = Table(
     "messages",
     metadata,
@@ -153,6 +183,7 @@ messages = Table(
     Column("loaded_tokens", Integer, nullable=False),
     Column("full_before", BigInteger, nullable=False),
     Column("short_before", BigInteger, nullable=False),
+    Column("history_before", BigInteger, nullable=False, server_default=ZERO, comment="with what is archived"),
     Column("line", Text, nullable=False, comment="its line on the contents page"),
     Column("line_tokens", Integer, nullable=False),
     Column("words", Text, nullable=False, server_default=text("''"), comment="that can name a subject; for chapters"),

@@ -47,6 +47,14 @@ LAG_MESSAGES_MAX = 10
 """How far the model's texts can lag behind before a window warns of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _GivenWay:
+    """The step in which the body gives way to a tail, of ``budget.reserves``, and the tokens that it leaves free."""
+
+    step: int = 0
+    tokens: int = 0
+
+
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
     """Return the assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works.
 
@@ -70,7 +78,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     needed = tail.weight(gathered.items, room)
     if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
         step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
-        shown = await _shown(runtime, tenant, conversation_id, plain, steps[step])
+        shown = await _shown(runtime, tenant, conversation_id, plain, _GivenWay(step, steps[step]))
         gathered = await tail.laid_out(runtime, tenant, gathered, shown.window, free_for_tail(shown.window))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
@@ -100,7 +108,7 @@ async def as_of(runtime: Runtime, tenant: UUID, conversation_id: str, request: C
 async def _shown_then(
     runtime: Runtime, tx: ReadTx, then: Conversation, request: ContextRequest, *, may_offer: bool
 ) -> KeptWindow:
-    target, offers = await _profile(runtime, then, _Place((), request, 0, None), may_offer=may_offer)
+    target, offers = await _profile(runtime, then, _Place((), request, _GivenWay(), None), may_offer=may_offer)
     epoch = await epochs.derive(runtime, tx, then, target)
     last = (then.totals.last_seq, then.totals.last_page)
     items = await served.items(tx, then, epoch.layout, last, anthropic=request.format == "anthropic")
@@ -114,10 +122,10 @@ async def _shown_then(
 
 
 async def _shown(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int = 0
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: _GivenWay = _GivenWay()
 ) -> KeptWindow:
-    """Return the window whose body leaves a share of the available tokens to the tail."""
-    key = _memory_key(tenant, conversation_id, request, reserve)
+    """Return the window, whose body may have given way to a tail."""
+    key = _memory_key(tenant, conversation_id, request, reserve.tokens)
     cached = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, key, cached) if cached else None
     if cached is not None and parts is not None:
@@ -142,7 +150,7 @@ class _Place:
 
     key: tuple[object, ...]
     request: ContextRequest
-    reserve: int
+    reserve: _GivenWay
     remembered: FoundEpoch | None
 
 
@@ -189,14 +197,18 @@ async def _read(
     layout_of = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
 
+    place = runtime.caches.lines.get((tenant, conversation_id), conversation_id)
+
     async def read(database: Database) -> WindowParts | None:
         if remembered is None and request.budget is not None:
-            return await windows.without_body(database, tenant, conversation_id)
-        return await windows.load(database, tenant, conversation_id, layout_of, anthropic=anthropic)
+            return await windows.without_body(database, tenant, place)
+        return await windows.load(database, tenant, place, layout_of, anthropic=anthropic)
 
     parts = await runtime.read(read)
     if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
         raise conversations.unknown()
+    if (line := parts.conversation.line).is_in_tree:
+        runtime.caches.lines[tenant, conversation_id] = line
     return parts
 
 
@@ -220,7 +232,8 @@ async def _assembled(
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
         warnings += (WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind"),)
-    window = replace(window, warnings=(*window.warnings, *warnings))
+    number = window.number + place.reserve.step
+    window = replace(window, number=number, warnings=(*window.warnings, *warnings))
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     return KeptWindow(place.key, own, target, epoch, window, offers)
 
@@ -346,11 +359,11 @@ async def _profile(
         own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
     if not (may_offer and offers_tools(budget, tools + guide, percent)):
-        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve), False
+        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve.tokens), False
     if _taken(request):
         tools = await runtime.count(spaced(_beside(request.tools, request.format)))
     fixed = Fixed(tools_tokens=own_tools + tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, percent, reserve=place.reserve), True
+    return profile(policy, budget, fixed, percent, reserve=place.reserve.tokens), True
 
 
 async def _epoch(
@@ -373,7 +386,7 @@ async def _epoch(
             current = await conversations.get(tx, conversation.id, bound_to=request.bound_to)
             epoch = await epochs.derive(runtime, tx, current, target)
             layout_of, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
-            body = await windows.load(tx, tenant, conversation.id, layout_of, anthropic=anthropic)
+            body = await windows.load(tx, tenant, current.id, layout_of, anthropic=anthropic)
             return current, epoch, body
 
     current, epoch, derived = await runtime.read(derive)

@@ -219,7 +219,7 @@ def _in_view(window: Window) -> frozenset[int | str]:
 def _is_in_view(hit: Hit, search: _Asked, in_view: frozenset[int | str]) -> bool:
     if hit.archive_id is not None:
         return hit.archive_id in search.request.load or str(hit.archive_id) in in_view
-    is_own = hit.conversation_id == search.conversation.id
+    is_own = search.conversation.line.includes(hit.conversation_id)
     return is_own and (hit.seq in in_view or (hit.page in search.pages and hit.type == "episode"))
 
 
@@ -231,7 +231,7 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found
         room = max(1, free // len(names) - LOAD_FRAME)
         part = ArchivePart(query=search.query, max_tokens=room)
         scope = search.conversation.scope
-        loaded.append((uuid, await archiving.load(tx, scope, uuid, part)))
+        loaded.append((uuid, await archiving.load(tx, scope, uuid, part, asked_in=search.conversation)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
     if not search.query:
@@ -248,7 +248,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
         tx, own.scope, query, most, sensitive=sensitive,
-        conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
+        asked_in=own, is_alone=search.is_alone, within=search.request.recall_filter,
     )  # fmt: skip
     amount, least = relevance.judged(
         results.hits, results.known, results.memories, query.weight, len(query.terms),
@@ -259,7 +259,11 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     good = [
         hit
         for hit in results.hits
-        if relevance.is_worth_it(hit.score, least, is_elsewhere=hit.conversation_id not in (None, own.id))
+        if relevance.is_worth_it(
+            hit.score,
+            least,
+            is_elsewhere=hit.conversation_id is not None and not own.line.includes(hit.conversation_id),
+        )
     ]
     return good, amount
 
@@ -337,7 +341,7 @@ def _fitted(
 ) -> list[TailItem]:
     found = [
         FoundPassage(
-            hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.id), hit.hit.archive_id
+            hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.line), hit.hit.archive_id
         )
         for hit in relevant
     ]

@@ -84,7 +84,7 @@ async def _messages(tx: ReadTx, scope: str | UUID, source: Source) -> list[Place
         by_place: dict[Hashable, str] = {
             (row["conversation_id"], row["seq"]): plain_text(chat_messages(row["loaded"]))
             for row in rows
-            if isinstance(scope, str) or owner_of(scope_of(row["user_id"], row["conversation_id"])) == scope
+            if isinstance(scope, str) or owner_of(scope_of(row["user_id"], row["trunk"])) == scope
         }
         places += await _repeating(by_place, source)
     return sorted(places)

@@ -38,6 +38,7 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
+from app.services.memory.tree import is_hidden
 from app.store import archives, conversations
 from app.store.memory import memories
 from app.store.memory.memories import Hit
@@ -166,7 +167,7 @@ def _prepare(
     expires_at: datetime | None,
 ) -> _Prepared:
     user_id = conversation.user_id if conversation and conversation.user_id is not None else request.user_id
-    scope = scope_of(user_id, request.conversation_id)
+    scope = scope_of(user_id, conversation.line.root if conversation else request.conversation_id)
     card = make_card(
         uuid7(), request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
     )
@@ -258,15 +259,20 @@ class Loaded:
     """The passages that match the query, best first."""
 
 
-async def load(tx: ReadTx, scope: str | None, uuid: UUID, part: ArchivePart) -> Loaded | None:
-    """Read an archive; None if the scope has no such archive. ``shown`` then says what is to be seen of it."""
+async def load(
+    tx: ReadTx, scope: str | None, uuid: UUID, part: ArchivePart, *, asked_in: Conversation | None = None
+) -> Loaded | None:
+    """Read an archive; None if the scope has no such archive. ``shown`` then says what is to be seen of it.
+
+    ``asked_in``: the conversation that asks, which sees nothing of other branches of its tree.
+    """
     length = 0 if part.query is not None else 2**31 - 1 - part.offset
     if part.query is None and part.length is not None:
         length = min(length, part.length)
     if part.max_tokens is not None:
         length = min(length, part.max_tokens * TOKEN_CHARACTERS_MAX)
     row = await archives.read(tx, scope, uuid, part.offset, length)
-    if row is None:
+    if row is None or await is_hidden(tx, asked_in, row["conversation_id"], row["seq"], row["created_at"]):
         return None
     passages = await _passages(tx, row, part.query) if part.query is not None else ()
     return Loaded(row, part, passages)

@@ -15,6 +15,7 @@ from app.core.scope import conversation_scope, owner_of, scope_of
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx
+from app.services.memory import tree
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.store import conversations
 from app.store.memory import remembered
@@ -43,16 +44,16 @@ async def browse(
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
-    scope, uid = scope_of(user_id, None), None
+    scope, uid, line = scope_of(user_id, None), None, None
     if conversation_id is not None:
         conversation = await conversations.get(tx, conversation_id)
         if user_id is not None and conversation.user_id != user_id:
             raise conversations.unknown()
-        scope, uid = conversation.scope, conversation.uid
+        scope, uid, line = conversation.scope, conversation.uid, await tree.on_line(tx, conversation)
         scope = conversation_scope(conversation.id) if alone else scope
     return await remembered.browse(
-        tx, owner_of(scope), among, sensitive=sensitive, conversation_uid=uid, after=after,
-        limit=limit, characters=BEGINNING_CHARACTERS, held=held,
+        tx, owner_of(scope), among, sensitive=sensitive, conversation_uid=uid, line=line,
+        after=after, limit=limit, characters=BEGINNING_CHARACTERS, held=held,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
 from app.core.scope import conversation_scope, owner_of, scope_of
@@ -31,14 +32,14 @@ from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
-from app.services.memory import reranking
+from app.services.memory import reranking, tree
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text, speaker, spoken_text
 from app.store import archives, conversations, messages
 from app.store.memory import embeddings, kept, memories, narrowing, remembered
-from app.store.memory.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
+from app.store.memory.memories import Hit, Hits, Meaning, Named, OnLine, QueryPart, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
 from app.text.queries import has_subject, parts, subject_of, telling
@@ -73,6 +74,8 @@ class SearchRequest:
     query: str
     user_id: str | None = None
     conversation_id: str | None = None
+    asked_in: str | None = None
+    """The conversation that asks: what other branches of its tree said is not found."""
     mode: Mode = "hybrid"
     keywords: tuple[str, ...] = ()
     """At least one of them must occur."""
@@ -198,8 +201,8 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
 
     async def read(database: Database) -> tuple[list[_SearchAnswer], list[dict[str, str]]]:
         async with database.search_snapshot(tenant) as tx:
-            scope, uid = await _place(tx, request)
-            answers = [await _search(tx, wide, query, keywords, scope, uid) for query in queries]
+            scope, uid, line = await _place(tx, request)
+            answers = [await _search(tx, wide, query, keywords, scope, (uid, line)) for query in queries]
             is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
             return answers, await vectors_lag(tx, scope, queries[0]) if is_searched else []
 
@@ -252,18 +255,24 @@ async def vectors_lag(tx: ReadTx, scope: str, query: Query, most: int = 0) -> li
     return [{"code": "vectors_lag", "detail": f"{count} have no vector{why}; only their words find them"}]
 
 
-async def _place(tx: ReadTx, request: SearchRequest) -> tuple[str, UUID | None]:
-    """Return the scope to search, and the uid of the one conversation."""
+async def _place(tx: ReadTx, request: SearchRequest) -> tuple[str, UUID | None, OnLine | None]:
+    """Return the scope to search, the uid of the one conversation, and the line that asks."""
     if request.conversation_id is None:
-        return scope_of(request.user_id, None), None
+        asking = request.asked_in and await conversations.find(tx, request.asked_in)
+        return scope_of(request.user_id, None), None, await tree.on_line(tx, asking) if asking else None
     conversation = await conversations.get(tx, request.conversation_id)
     if request.user_id is not None and conversation.user_id != request.user_id:
         raise conversations.unknown()
-    return conversation.scope, conversation.uid
+    return conversation.scope, conversation.uid, await tree.on_line(tx, conversation)
 
 
 async def _search(
-    tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int], scope: str, uid: UUID | None
+    tx: ReadTx,
+    request: SearchRequest,
+    query: Query,
+    keywords: Sequence[int],
+    scope: str,
+    within: tuple[UUID | None, OnLine | None],
 ) -> _SearchAnswer:
     is_judged = request.wants_answers and not query.named.times  # else it asks for whatever was said in these days
     if is_judged and not has_subject(query.text):
@@ -280,7 +289,8 @@ async def _search(
     )
     where = memories.PassageFilter(
         among=await narrowing.among(tx, owner_of(scope), request.narrowing),
-        conversation_uid=uid, types=request.types or None, keywords=keywords, since=request.since, until=request.until,
+        conversation_uid=within[0], line=within[1], types=request.types or None,
+        keywords=keywords, since=request.since, until=request.until,
         score_min=relevances.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
     )  # fmt: skip
     distinct: list[SearchHit] = []
@@ -329,15 +339,20 @@ async def find(
     limit: int,
     *,
     sensitive: bool,
-    conversation_uid: UUID | None = None,
+    asked_in: Conversation,
+    is_alone: bool,
     within: Narrowing = EVERYTHING,
 ) -> Hits:
-    """Return the best passages for a query, the best first: of a message or an archive as many as match."""
+    """Return the best passages for a query, the best first: of a message or an archive as many as match. ``is_alone``:
+    other conversations than the one that asks are left out.
+    """
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
     among = await narrowing.among(tx, owner_of(scope), within)
-    where = memories.PassageFilter(among=among, conversation_uid=conversation_uid, sensitive=sensitive)
+    line = await tree.on_line(tx, asked_in)
+    uid = asked_in.uid if is_alone else None
+    where = memories.PassageFilter(among=among, conversation_uid=uid, line=line, sensitive=sensitive)
     return await memories.search(tx, owner_of(scope), asked, where, limit=limit, every_passage=True)
 
 

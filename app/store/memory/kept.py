@@ -68,7 +68,8 @@ def in_mind(*, before: str, known: str) -> str:
           CROSS JOIN LATERAL (
             SELECT DISTINCT ON (coalesce(p.key, p.id::text)) p.id, p.content, p.tokens, p.valid_from, p.valid_to
               FROM (
-                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at FROM memories m
+                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at
+                  FROM memories /*in mind*/ m
                  WHERE m.tenant_id = $1::uuid AND m.owner = s.owner AND m.pinned AND m.status = 'held'
                    AND (m.expires_at IS NULL OR m.expires_at > t.time)
                    AND (m.conversation_id IS DISTINCT FROM $2 OR m.seq IS NULL OR m.seq < {before})
@@ -91,7 +92,7 @@ FIELDS = """m.id, m.owner, m.type, m.scope, m.key, m.pinned, m.status, m.content
 
 # The pinned memories that a conversation holds or was told of, those that people wrote first.
 OF_CONVERSATION = f"""
-SELECT {FIELDS} FROM memories m
+SELECT {FIELDS} FROM memories /*line*/ m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.pinned AND m.status = 'held'
    AND (m.valid_to IS NULL OR m.valid_to > m.valid_from)
  ORDER BY m.seq NULLS FIRST, m.id

@@ -15,7 +15,9 @@ from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.postgres.transactions import ReadTx, Tx
 from app.store import served
 from app.store.memory import kept
+from app.store.memory.memories import OnLine
 from app.store.memory.narrowing import comparable, jsonb
+from app.store.memory.search_statement import on_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,14 @@ HELD_NOW = Held()
 
 # A page of an owner's memories, newest first, after a cursor's id. The ids come from the covering index, because an
 # owner has many more passages of messages. Topics match in any letter case.
+IN_CONVERSATION = "($5::uuid IS NULL OR conversation_uid = $5)"
 LIST = f"""
 SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keywords, m.metadata, m.source, m.sensitive,
        m.expires_at, m.created_at, m.scope, m.key AS named, m.pinned, m.status, m.quote, m.seq, m.length, m.valid_from,
        m.valid_to, m.learnt_at
   FROM (SELECT id FROM memories
          WHERE tenant_id = $1 AND owner = $2 AND type = ANY ($3) AND ($4 OR NOT sensitive)
-           AND (expires_at IS NULL OR expires_at > now()) AND ($5::uuid IS NULL OR conversation_uid = $5)
+           AND (expires_at IS NULL OR expires_at > now()) AND {IN_CONVERSATION}
            AND ($10::uuid IS NULL OR id < $10) ORDER BY id DESC OFFSET 0) k
   JOIN memories m ON m.tenant_id = $1 AND m.id = k.id
   LEFT JOIN conversations c ON c.tenant_id = $1 AND c.id = m.conversation_id
@@ -163,6 +166,9 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keyw
 """
 
 
+LIST_ON_LINE = LIST.replace(IN_CONVERSATION, on_line(16).replace("$4::uuid", "$5::uuid"))
+
+
 async def browse(
     tx: ReadTx,
     owner: UUID,
@@ -170,6 +176,7 @@ async def browse(
     *,
     sensitive: bool,
     conversation_uid: UUID | None = None,
+    line: OnLine | None = None,
     after: UUID | None = None,
     limit: int,
     characters: int,
@@ -179,7 +186,7 @@ async def browse(
     types = among.types or OWN_TYPES
     topics = comparable(among.topics)
     return await tx.fetch(
-        LIST,
+        LIST if line is None else LIST_ON_LINE,
         owner,
         types,
         sensitive,
@@ -194,6 +201,7 @@ async def browse(
         held.pinned,
         held.as_of,
         held.known_at,
+        *(line or ()),
     )
 
 

@@ -112,10 +112,18 @@ def upgrade() -> None:
     sa.Column('recalled_seq', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.Column('recalled', sa.Text(), nullable=True, comment='what was recalled for that user message, as a window shows it; null: nothing'),
     sa.Column('recalled_tokens', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('parent_id', sa.Text(collation='C'), nullable=True, comment='of a branch: the keeper of its last shared message'),
+    sa.Column('line', sa.Text(), server_default=sa.text("'[]'"), nullable=False, comment='stretches of its ancestors, JSON'),
+    sa.Column('trunk', sa.Text(collation='C'), nullable=True, comment='of a branch: the conversation that the tree began with'),
+    sa.Column('is_forked', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='others branch off, or did, from it'),
+    sa.Column('shown', sa.Text(collation='C'), nullable=True, comment="the branch that its id shows: where a caller's list went on"),
     sa.CheckConstraint('char_length(id) BETWEEN 1 AND 128', name=op.f('conversations_id_length_check')),
     sa.CheckConstraint('last_seq >= 0 AND last_page >= 0', name=op.f('conversations_counts_check')),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('conversations_pkey'))
     )
+    op.create_index('conversations_answered_idx', 'conversations', ['tenant_id', 'user_id', 'answered', 'updated_at'], unique=False, postgresql_where=sa.text('answered IS NOT NULL'))
+    op.create_index('conversations_parent_idx', 'conversations', ['tenant_id', 'parent_id', 'id'], unique=False, postgresql_where=sa.text('parent_id IS NOT NULL'))
+    op.create_index('conversations_trunk_idx', 'conversations', ['tenant_id', 'trunk', 'updated_at'], unique=False, postgresql_where=sa.text('trunk IS NOT NULL'))
     op.create_index('conversations_asked_idx', 'conversations', ['tenant_id', 'user_id', 'asked', 'updated_at'], unique=False, postgresql_where=sa.text('asked IS NOT NULL'))
     op.create_index('conversations_chain_idx', 'conversations', ['tenant_id', 'user_id', 'chain', 'updated_at'], unique=False, postgresql_where=sa.text('answered IS NOT NULL'))
     op.create_index('conversations_recent_idx', 'conversations', ['tenant_id', 'updated_at', 'uid'], unique=False)
@@ -282,6 +290,7 @@ def upgrade() -> None:
     sa.Column('loaded_tokens', sa.Integer(), nullable=False),
     sa.Column('full_before', sa.BigInteger(), nullable=False),
     sa.Column('short_before', sa.BigInteger(), nullable=False),
+    sa.Column('history_before', sa.BigInteger(), server_default=sa.text('0'), nullable=False, comment='with what is archived'),
     sa.Column('line', sa.Text(), nullable=False, comment='its line on the contents page'),
     sa.Column('line_tokens', sa.Integer(), nullable=False),
     sa.Column('words', sa.Text(), server_default=sa.text("''"), nullable=False, comment='that can name a subject; for chapters'),
