@@ -297,7 +297,7 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
 def state(run: Sql) -> Any:
     """What is stored, but for when keys were used, and what is recorded after an answer."""
     found = run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-    recorded = ("keys", "spending", "conversation_spending", "proxied_requests")
+    recorded: tuple[str, ...] = ("keys", "spending", "conversation_spending", "proxied_requests")
     recorded += ("served_windows", "served_texts", "own_texts")
     tables = [row[0] for row in found if row[0] not in recorded]
     return [run(f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t")[0][0] for table in tables]
