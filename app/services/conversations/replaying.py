@@ -17,6 +17,7 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
+from app.core.history.erasure import CALL_NAME
 from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window
 from app.core.times import time_text
 from app.core.window import fresh, served_change
@@ -208,4 +209,5 @@ def _is_erased(item: Item) -> bool:
 _MARKS = [
     *(dumps(said) for mark in (wording.ERASED, wording.PRUNED) for said in mark),
     *(said.partition("{uuid}")[2] for said in wording.ARCHIVE_ERASED),
+    f'"name":{dumps(CALL_NAME)}',
 ]
