@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.core.calibration import OURS
 from app.core.line import Line
-from app.core.model import Language, Layout, Totals
+from app.core.model import Anchored, Language, Layout, Totals
 from app.core.scope import scope_of, scopes_in_view
 
 
@@ -91,6 +91,8 @@ class Conversation:
     """How often what its scopes keep in mind was taken back: the part of the generation that is not its own."""
     has_earlier: bool = False
     """Its user had other conversations when it began. Never changes, so windows can say it."""
+    anchored: Anchored | None = None
+    """What was last recalled by itself; None: nothing was looked for yet."""
     parent_id: str | None = None
     """Of a branch: the conversation that holds the last message they share."""
     shown: str | None = None

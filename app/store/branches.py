@@ -73,14 +73,17 @@ async def summarised(tx: ReadTx, line: str, seq: int, revision: int) -> int:
 
 
 _COPIED = "user_id, system, model, budget, policy, metadata, prompt_tokens, system_tokens, token_percent, has_earlier"
-# A branch of a locked conversation ($2); no row if its id is taken. Messages that it shares are never pruned for it.
+# A branch of a locked conversation ($2); no row if its id is taken. Messages that it shares are never pruned for it, and
+# what was recalled for its newest user message stays where it is.
 INSERT = f"""
 INSERT INTO conversations
   (tenant_id, id, uid, title, parent_id, line, trunk, scopes, last_seq, last_page, user_seq, prompt_through, open_group,
    open_calls, full_total, short_total, history_total, language, revision, generation, indexed_through,
-   chaptered_through, summary_through, pruned_through, chain, answered, said_at, said_offset, {_COPIED})
+   chaptered_through, summary_through, pruned_through, chain, answered, said_at, said_offset, recalled_seq,
+   recalled, recalled_tokens, {_COPIED})
 SELECT $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, generation, $21, $22,
-       $23, $10, $24, $25, $26, $27, {_COPIED}
+       $23, $10, $24, $25, $26, $27, CASE recalled_seq WHEN $12 THEN $12 ELSE 0 END,
+       CASE recalled_seq WHEN $12 THEN recalled END, CASE recalled_seq WHEN $12 THEN recalled_tokens ELSE 0 END, {_COPIED}
   FROM conversations WHERE tenant_id = $1 AND id = $2
 ON CONFLICT (tenant_id, id) DO NOTHING
 RETURNING id

@@ -8,9 +8,10 @@ from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serve, serving
+from tests.proxy.agents import DIALECTS, clients
 from tests.vendors import strict_vendors
 
-DIALECTS = ("chat", "messages", "responses")
+__all__ = ["clients"]
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +29,7 @@ def before(postgres: EmbeddedPostgres, settings: Settings, vendors: str) -> Iter
         update = {
             "quire_proxy_base_url": f"{vendors}/v1",
             "quire_proxy_upstream_dialect": dialect,
-            "quire_proxy_recall": "off",
+            "memory_recall": "off",
             "quire_proxy_seconds": 20,
         }
         opened.append(serving(build_app(settings.model_copy(update=update), postgres.app_dsn)))

@@ -29,9 +29,9 @@ from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.runtime import Runtime
 from app.services.conversations.requests import Follows
-from app.services.proxy.answering import answer, answer_unstored
-from app.services.proxy.events import sent
-from app.services.proxy.proxying import ProxyRequest, ask
+from app.services.proxy.answer import answer, answer_unstored
+from app.services.proxy.question import ProxyRequest, ask
+from app.services.proxy.writing import sent
 
 CONVERSATION, RECALL, DROPPED = "X-Quire-Conversation", "X-Quire-Recall", "X-Quire-Dropped"
 STORE = "X-Quire-Store"
@@ -62,7 +62,7 @@ _RecallHeader = Annotated[
     Header(
         alias=RECALL,
         description="`auto`: bring in what answers the newest user message, if anything does. `off`: bring in nothing. "
-        "Else QUIRE_PROXY_RECALL says.",
+        "Default: the conversation's `recall`.",
     ),
 ]
 
@@ -158,7 +158,7 @@ def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Qu
         new_user_id=user_id or runtime.access.default_user(caller),
         conversation_id=wishes.conversation,
         budget=wishes.budget,
-        recall_max_tokens=runtime.proxying.recall_of(wishes.recall),
+        recall=wishes.recall,
         retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         arrived=wishes.arrived,
         is_large=is_large(request),

@@ -36,7 +36,7 @@ from app.core.window.summarising import lag
 from app.postgres.database import Database
 from app.recall.tools import window_schemas
 from app.runtime import Runtime
-from app.services.conversations import epochs, tail
+from app.services.conversations import anchoring, epochs, tail
 from app.services.conversations.tail import ContextRequest
 from app.store import archives, conversations, windows
 from app.store.windows import WindowParts
@@ -53,7 +53,10 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     way in fixed steps.
     """
     plain = request.without_tail()
-    shown = await _shown(runtime, tenant, conversation_id, plain, request.tail_room)
+    shown = await _shown(runtime, tenant, conversation_id, plain)
+    if anchoring.is_due(shown, request):
+        await anchoring.choose(runtime, tenant, shown, plain)
+        shown = await _shown(runtime, tenant, conversation_id, plain)
     if not request.asks_for_tail:
         found = shown.context or await _rendered(runtime, shown, plain)
         runtime.caches.keep_window(replace(shown, context=found))
@@ -66,7 +69,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     needed = tail.weight(gathered.items, room)
     if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
         step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
-        shown = await _shown(runtime, tenant, conversation_id, plain, steps[step])
+        shown = await _shown(runtime, tenant, conversation_id, plain, _GivenWay(step, steps[step]))
         gathered = await tail.laid_out(runtime, tenant, gathered, shown.window, free_for_tail(shown.window))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
@@ -74,10 +77,11 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
 
 
 async def _shown(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, given_way: _GivenWay | None = None
 ) -> KeptWindow:
-    """Return the window whose body leaves a share of the available tokens to the tail."""
-    key = _memory_key(tenant, conversation_id, request, reserve)
+    """Return the window, whose body may have given way to a tail."""
+    reserve = given_way or _GivenWay(0, 0)
+    key = _memory_key(tenant, conversation_id, request, reserve.tokens)
     cached = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, key, cached) if cached else None
     if cached is not None and parts is not None:
@@ -102,8 +106,16 @@ class _Place:
 
     key: tuple[object, ...]
     request: ContextRequest
-    reserve: int
+    reserve: _GivenWay
     remembered: FoundEpoch | None
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenWay:
+    """The step in which the body gives way to a tail, of ``budget.reserves``, and the tokens that it leaves free."""
+
+    step: int
+    tokens: int
 
 
 async def _continued(
@@ -129,7 +141,17 @@ async def _continued(
         earlier_items = tuple(shrunk(earlier_items))
     prompt = (*cached.parts.prompt, *(item for item in newer if item.kind == "prompt"))
     items = (*earlier_items, *(item for item in newer if item.kind != "prompt"))
+    if conversation.anchored != cached.parts.conversation.anchored:
+        items = tuple(_weighed(item, conversation) for item in items)
     return WindowParts(conversation, None, prompt, items)
+
+
+def _weighed(item: Item, conversation: Conversation) -> Item:
+    """Return an item with the weight of what was recalled for it, as it is read from the store."""
+    found = conversation.anchored
+    if found is None or item.seq != found.seq or not found.tokens:
+        return item
+    return item._replace(loaded_tokens=item.tokens + found.tokens)
 
 
 async def _read(
@@ -155,7 +177,7 @@ async def _read(
 
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int) -> tuple[object, ...]:
-    own = hashlib.sha256(dumps([request.system, request.tools, request.carries]).encode()).digest()
+    own = hashlib.sha256(dumps([request.system, request.tools, request.carries, request.recall]).encode()).digest()
     return (tenant, conversation_id, request.budget, request.model, request.format, reserve, own)
 
 
@@ -167,14 +189,15 @@ async def _assembled(
     conversation = parts.conversation
     window = assemble(
         epoch, parts.items, target.fixed, target.budget, conversation.totals, target.token_percent,
-        most_fresh=target.shares.fresh,
+        most_fresh=target.shares.fresh, anchored=anchoring.in_view(conversation, place.request, target.policy),
     )  # fmt: skip
     window = await _with_fresh(runtime, tenant, conversation, window)
     warnings = _warnings(runtime, conversation, place.request, offered=offers)
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
         warnings += (WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind"),)
-    window = replace(window, warnings=(*window.warnings, *warnings))
+    number = window.number + place.reserve.step
+    window = replace(window, number=number, warnings=(*window.warnings, *warnings))
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     return KeptWindow(place.key, own, target, epoch, window, offers)
 
@@ -292,11 +315,11 @@ async def _profile(
         own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
     if not (may_offer and offers_tools(budget, tools + guide, percent)):
-        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve), False
+        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve.tokens), False
     if _taken(request):
         tools = await runtime.count(spaced(_beside(request.tools, request.format)))
     fixed = Fixed(tools_tokens=own_tools + tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, percent, reserve=place.reserve), True
+    return profile(policy, budget, fixed, percent, reserve=place.reserve.tokens), True
 
 
 async def _epoch(
