@@ -32,6 +32,7 @@ from app.api import (
     operations,
     tools,
     users,
+    windows,
 )
 from app.api.http import metrics, openapi, problem
 from app.api.http.deadlines import Deadlines
@@ -56,6 +57,7 @@ from app.providers.model_api import BASE_URL, ModelApi
 from app.providers.upstream import Upstream
 from app.queue.loop import Pace
 from app.runtime import Runtime
+from app.services.conversations import serving
 from app.settings import Settings, origins, taken
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import tracing_of
@@ -77,6 +79,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     messages.router,  # first, since routes are tried in order
     conversations.router,
     branches.router,
+    windows.router,
     tools.router,
     chat.router,
     v1_conversations.router,
@@ -205,6 +208,7 @@ def _lifespan(
             watches = [
                 asyncio.create_task(runtime.metrics.watch_lag()),
                 asyncio.create_task(runtime.caches.expire_windows()),
+                asyncio.create_task(serving.keep_writing(runtime)),
             ]
             if runtime.embedder is not None:  # after the server listens, so that it listens sooner
                 watches.append(asyncio.create_task(_prepare(runtime.embedder)))
@@ -250,6 +254,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                 )
                 yield runtime
                 await runtime.turns.close()
+                await serving.write_last(runtime)
                 if upstream is not None:
                     await upstream.close()
                 await asyncio.gather(*runtime.door.tasks)

@@ -426,6 +426,16 @@ class Placed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Squeezed:
+    """What a squeezed window was decided to show."""
+
+    forms: tuple[str, ...]
+    """The form of each unit; blank: out of view."""
+    fresh_max: int
+    """Tokens for the fresh results of the newest unit."""
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The assembled window, before it is rendered in a format."""
 
@@ -439,6 +449,7 @@ class Window:
     listed_pages: tuple[int, ...]
     unlisted: int
     warnings: tuple[WindowWarning, ...] = field(default=())
+    squeezed: Squeezed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,3 +464,5 @@ class Context:
     conversation_uid: UUID
     system: str
     """The system segment, the guide to the recall tools included."""
+    tools: str = "[]"
+    """A JSON array."""

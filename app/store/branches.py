@@ -73,8 +73,8 @@ async def summarised(tx: ReadTx, line: str, seq: int, revision: int) -> int:
 
 
 _COPIED = "user_id, system, model, budget, policy, metadata, prompt_tokens, system_tokens, token_percent, has_earlier"
-# A branch of a locked conversation ($2); no row if its id is taken. Messages that it shares are never pruned for it,
-# and what was recalled for its newest user message stays where it is.
+# A branch of a locked conversation ($2); no row if its id is taken. Messages that it shares are never pruned for it.
+# What was recalled for its newest user message stays in its windows.
 INSERT = f"""
 INSERT INTO conversations
   (tenant_id, id, uid, title, parent_id, line, trunk, scopes, last_seq, last_page, user_seq, prompt_through, open_group,

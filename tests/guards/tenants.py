@@ -24,7 +24,7 @@ from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import appending, conversations, page_index, summaries
+from app.store import appending, conversations, page_index, served, summaries
 from app.store.memory import kept, remembered
 from app.store.memory.remembered import Remembered
 from app.store.proxy import proxied_requests
@@ -65,6 +65,16 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
         await remembered.insert(tx, _note(tenant), embeds=False)
+        await served.begin(tx, "c", served.Row(1, "frame", f"of {tenant}"))
+        await tx.execute(
+            "INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)"
+            " VALUES ($1, 'c', 'digest', 'query', 1, convert_to($2, 'UTF8'), ARRAY[$3::uuid])",
+            f"said of {tenant}", UUID(int=1),
+        )  # fmt: skip
+        await tx.execute(
+            "INSERT INTO own_texts (tenant_id, digest, body) VALUES ($1, 'digest', convert_to($2, 'UTF8'))",
+            f"words of {tenant}",
+        )
         await kept.withdraw(tx, [owner_of("u:u")])
         await learn(tx, "c")
         for name, user in (("proxied", "u"), ("nobodys", None)):

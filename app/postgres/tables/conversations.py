@@ -366,3 +366,45 @@ summaries = Table(
     PrimaryKeyConstraint("tenant_id", "conversation_id", "version"),
     of_conversation("summaries"),
 )
+
+served_windows = Table(
+    "served_windows",
+    metadata,
+    tenant(),
+    conversation(),
+    Column("first", Integer, nullable=False, comment="number of its first window; those after it count on"),
+    Column("frames", Text, nullable=False, comment="what its windows share, a line of JSON for each epoch"),
+    Column("entries", Text, nullable=False, comment="a line of JSON for each window: places and sizes, no text"),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "first"),
+    of_conversation("served_windows"),
+    CheckConstraint("first >= 1", name="first"),
+)
+
+served_texts = Table(
+    "served_texts",
+    metadata,
+    tenant(),
+    conversation(),
+    Column("digest", LargeBinary, nullable=False, comment="of the text"),
+    Column("part", Text, nullable=False, comment="of a window: head, system, tools, tail or query"),
+    Column("through", Integer, nullable=False, comment="it can quote messages up to this one"),
+    Column("body", LargeBinary, nullable=False, comment="the text, compressed"),
+    Column("sources", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="memories and archives in it"),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "digest"),
+    of_conversation("served_texts"),
+)
+Index(
+    "served_texts_sources_idx",
+    served_texts.c.tenant_id,
+    served_texts.c.conversation_id,
+    postgresql_where=text("cardinality(sources) > 0"),
+)
+
+own_texts = Table(
+    "own_texts",
+    metadata,
+    tenant(),
+    Column("digest", LargeBinary, nullable=False, comment="of the text"),
+    Column("body", LargeBinary, nullable=False, comment="Quire's own words in windows, compressed"),
+    PrimaryKeyConstraint("tenant_id", "digest"),
+)

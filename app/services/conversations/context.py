@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -35,16 +35,25 @@ from app.core.window.profile import Profile, budget_of, offers_tools, policy_of,
 from app.core.window.render import Rendered, render, tools_text
 from app.core.window.summarising import lag
 from app.postgres.database import Database
+from app.postgres.transactions import ReadTx
 from app.recall.tools import window_schemas
 from app.runtime import Runtime
-from app.services.conversations import anchoring, epochs, tail
+from app.services.conversations import anchoring, epochs, serving, tail
 from app.services.conversations.tail import ContextRequest
-from app.store import archives, conversations, windows
+from app.store import archives, conversations, served, windows
 from app.store.windows import WindowParts
 
 LAG_PAGES_MAX = 2
 LAG_MESSAGES_MAX = 10
 """How far the model's texts can lag behind before a window warns of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenWay:
+    """The step in which the body gives way to a tail, of ``budget.reserves``, and the tokens that it leaves free."""
+
+    step: int = 0
+    tokens: int = 0
 
 
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
@@ -85,7 +94,7 @@ async def _context(runtime: Runtime, tenant: UUID, conversation_id: str, request
     if not request.asks_for_tail:
         found = shown.context or await _rendered(runtime, shown, plain)
         runtime.caches.keep_window(replace(shown, context=found))
-        return _counted(runtime, found)
+        return _served(runtime, tenant, request, shown, found)
     conversation, policy = shown.conversation, shown.target.policy
     steps = reserves(shown.target.shares.available, policy)
     free = free_for_tail(shown.window)
@@ -98,14 +107,49 @@ async def _context(runtime: Runtime, tenant: UUID, conversation_id: str, request
         gathered = await tail.laid_out(runtime, tenant, gathered, shown.window, free_for_tail(shown.window))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
-    return _counted(runtime, await _rendered(runtime, replace(shown, window=window), plain))
+    found = await _rendered(runtime, replace(shown, window=window), plain)
+    return _served(runtime, tenant, request, shown, found, {*gathered.sources, *request.load})
+
+
+async def as_of(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, seq: int) -> Context:
+    """Return the window that a conversation had when a message was its last, by the settings of today.
+
+    Raises NotFound, Invalid if there is no such message, or BudgetTooSmall.
+    """
+    async with runtime.database.snapshot(tenant) as tx:
+        now = await conversations.get(tx, conversation_id, bound_to=request.bound_to)
+        then = await windows.as_of(tx, now, seq) if seq <= now.totals.last_seq else None
+        if then is None:
+            message = f"must be the seq of a message: 1 to {now.totals.last_seq}"
+            raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
+        try:
+            shown = await _shown_then(runtime, tx, then, request, may_offer=True)
+        except errors.BudgetTooSmall:
+            shown = await _shown_then(runtime, tx, then, request, may_offer=False)
+    window = await _with_fresh(runtime, tenant, now, shown.window)
+    return await _rendered(runtime, replace(shown, window=window), request)
+
+
+async def _shown_then(
+    runtime: Runtime, tx: ReadTx, then: Conversation, request: ContextRequest, *, may_offer: bool
+) -> KeptWindow:
+    target, offers = await _profile(runtime, then, _Place((), request, _GivenWay(), None), may_offer=may_offer)
+    epoch = await epochs.derive(runtime, tx, then, target)
+    last = (then.totals.last_seq, then.totals.last_page)
+    items = await served.items(tx, then, epoch.layout, last, anthropic=request.format == "anthropic")
+    prompt = tuple(item for item in items if item.kind == "prompt")
+    body = tuple(item for item in items if item.kind != "prompt")
+    window = assemble(
+        epoch, body, target.fixed, target.budget, then.totals, target.token_percent, most_fresh=target.shares.fresh,
+        anchored=anchoring.in_view(then, request, target.policy),
+    )  # fmt: skip
+    return KeptWindow((), WindowParts(then, None, prompt, body), target, epoch, window, offers)
 
 
 async def _shown(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, given_way: _GivenWay | None = None
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: _GivenWay = _GivenWay()
 ) -> KeptWindow:
     """Return the window, whose body may have given way to a tail."""
-    reserve = given_way or _GivenWay(0, 0)
     key = _memory_key(tenant, conversation_id, request, reserve.tokens)
     cached = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, key, cached) if cached else None
@@ -133,14 +177,6 @@ class _Place:
     request: ContextRequest
     reserve: _GivenWay
     remembered: FoundEpoch | None
-
-
-@dataclass(frozen=True, slots=True)
-class _GivenWay:
-    """The step in which the body gives way to a tail, of ``budget.reserves``, and the tokens that it leaves free."""
-
-    step: int
-    tokens: int
 
 
 async def _continued(
@@ -229,28 +265,37 @@ async def _assembled(
     return KeptWindow(place.key, own, target, epoch, window, offers)
 
 
-def _counted(runtime: Runtime, found: Context) -> Context:
+def _served(
+    runtime: Runtime,
+    tenant: UUID,
+    request: ContextRequest,
+    shown: KeptWindow,
+    found: Context,
+    sources: Collection[UUID] = (),
+) -> Context:
+    """Count a window, and note it as served."""
     runtime.metrics.window(found.window.ledger.total, found.window.ledger.full_history)
+    serving.note(runtime, tenant, request, shown, found, sources)
     return found
 
 
 async def _rendered(runtime: Runtime, shown: KeptWindow, request: ContextRequest) -> Context:
     conversation, window, form = shown.conversation, shown.window, request.format
     language: Language = conversation.language or "en"
-    system = request.system if request.system is not None else _own_system(shown.parts)
+    system = request.system if request.system is not None else system_of(shown.conversation.system, shown.parts.prompt)
     guide = epochs.guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
     size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
     tools = _tools(request.tools, form, offered=shown.offers_tools)
     rendered = await run_in_thread_if_large(
-        size, _answer_of, conversation, shown.epoch, window, text, tools, form, language, most=LONG_COPIED
+        size, answer_of, conversation, shown.epoch, window, text, tools, form, language, most=LONG_COPIED
     )
     if request.carries:
         return rendered
     return fitted_window(rendered, runtime.defaults.models, request.model or conversation.model or "", form)
 
 
-def _answer_of(
+def answer_of(
     conversation: Conversation,
     epoch: Epoch,
     window: Window,
@@ -260,7 +305,7 @@ def _answer_of(
     language: Language,
 ) -> Context:
     body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form).encode()
-    return Context(body, etag_of(body), window, conversation.uid, system)
+    return Context(body, etag_of(body), window, conversation.uid, system, tools)
 
 
 def fitted_window(found: Context, models: ModelTable, model: str, form: Format) -> Context:
@@ -309,10 +354,9 @@ def _recall_tools(form: Format) -> str:
     return tools_text(window_schemas(form), form)
 
 
-def _own_system(parts: WindowParts) -> str:
-    """Return the conversation's system prompt: its own, and the system messages that lead it."""
-    texts = [parts.conversation.system or "", *(_plain(item) for item in parts.prompt)]
-    return "\n\n".join(text for text in texts if text)
+def system_of(own: str | None, prompt: Sequence[Item]) -> str:
+    """Return a conversation's system prompt: its own, and the system messages that lead it."""
+    return "\n\n".join(text for text in (own, *map(_plain, prompt)) if text)
 
 
 def _plain(item: Item) -> str:

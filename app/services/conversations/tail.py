@@ -22,6 +22,7 @@ from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
+from app.core.window.served import Call
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -72,6 +73,8 @@ class ContextRequest:
     """Show what answers carried, for a caller that fits the window to a model itself."""
     sensitive: bool = False
     """Whether the query finds sensitive memories too."""
+    call: Call | None = None
+    """The call that serves the window; None: nobody is shown it, and no record is made."""
 
     @property
     def asks_for_tail(self) -> bool:
@@ -102,6 +105,11 @@ class Gathered:
     """Of the items, the archives and pages that were named."""
     search: _Asked
     found: _Found
+
+    @property
+    def sources(self) -> set[UUID]:
+        """Return the memories and archives that the search found."""
+        return {id_ for hit in self.found.hits for id_ in (hit.id, hit.archive_id) if id_ is not None}
 
 
 async def gather(

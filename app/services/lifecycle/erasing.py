@@ -34,7 +34,7 @@ from app.services.conversations import chapters
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving
-from app.store import appending, archives, branches, conversations, erasing, kept_answers, locks, messages
+from app.store import appending, archives, branches, conversations, erasing, kept_answers, locks, messages, served
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
 
@@ -153,6 +153,7 @@ async def redact(tx: ErasingTx, owner: UUID, redaction: Redaction, whole: Collec
     ``whole``: keys of answers that speak of nothing else.
     """
     done.touched |= set(await conversations.forget_anchored(tx, owner))
+    done.counts["served_texts"] += await served.forget_asked(tx, owner)
     keys = set(whole)
     if ids := [UUID(name) for name in redaction.erased | redaction.changed]:
         keys |= {answer["key"] async for answer in kept_answers.answers_naming(tx, owner, ids)}
@@ -256,7 +257,7 @@ async def _apply(
     done: Erasure,
 ) -> None:
     gone, replacements = await _erase_archives(tx, rows)
-    done.counts.update({name: gone[name] for name in ("archives", "archive_contents", "memories")})
+    done.counts.update({name: gone[name] for name in ("archives", "archive_contents", "memories", "served_texts")})
     await put_marks(tx, plan.marked, done)
     for result in plan.unasked:
         await erasing.unask(tx, result)
@@ -297,6 +298,7 @@ async def _erase_archives(tx: ErasingTx, rows: Sequence[Record]) -> tuple[Counte
     """Erase archives; what is then said in their places, in windows and kept answers, by archive."""
     counts: Counter[str] = Counter()
     replacements: dict[str, str] = {}
+    counts["served_texts"] = await served.forget_quoting(tx, [row["id"] for row in rows])
     if rows:
         await archives.lock_contents(tx, [row["id"] for row in rows])
     for row in rows:
@@ -408,7 +410,7 @@ async def erase_note(tx: ErasingTx, conversation: Conversation, note: UUID) -> E
     if gone is None:
         raise errors.NotFound("There is no such note.")
     await kept.settle(tx, [gone])
-    done = Erasure(counts=Counter(memories=1))
+    done = Erasure(counts=Counter(memories=1, served_texts=await served.forget_memories(tx, [gone])))
     await begin_generations(tx, {conversation.id}, done)
     await redact(tx, _owner(conversation), Redaction(erased=names([note])), (), done)
     return done
@@ -428,11 +430,13 @@ async def erase_memory(tx: ErasingTx, key: UUID, scope: str | None = None, *, se
     if content is not None and asker in (None, owner):
         repeated = await repeats.find(tx, owner, repeats.source_of([content["content"]]))
         loaded = await lock_repeats(tx, repeated)
+    parts = await remembered.parts(tx, key)
     gone = await remembered.delete(tx, key, owner=asker, sensitive=sensitive)
     if gone is None:
         raise errors.NotFound("There is no such memory.")
     await kept.settle(tx, [gone])
     done = Erasure(counts=Counter(memories=1))
+    done.counts["served_texts"] = await served.forget_memories(tx, [gone]) + await served.forget_quoting(tx, parts)
     if loaded:
         await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
         await begin_generations(tx, {message.conversation_id for message in loaded}, done)

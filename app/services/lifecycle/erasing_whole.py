@@ -16,7 +16,7 @@ from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.lifecycle.repeats import RepeatedPlaces
-from app.store import archives, branches, conversations, kept_answers, keys, locks
+from app.store import archives, branches, conversations, kept_answers, keys, locks, served
 from app.store import erasing as stored
 from app.store.memory import kept
 
@@ -71,6 +71,8 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
     carried = await kept.carried_by(tx, conversation.id)
+    done.counts["served_texts"] = await served.forget_quoted(tx, conversation.id)
+    done.counts["served_texts"] += await served.forget_memories(tx, carried)
     done.counts.update(await conversations.erase(tx, conversation))
     if conversation.line.stretches:
         await branches.unshow(tx, conversation.line.root, conversation.id)

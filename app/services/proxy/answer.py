@@ -131,6 +131,7 @@ async def _answer(task: AnswerTask, watch: Watch) -> None:
         window = await _window(task)
         asking = _asking(task, window, recalls=rounds_left > 0)
         watch.window_tokens, before = window.window.ledger.total, said.prompt_tokens
+        watch.window = task.runtime.caches.served.last(task.asked.tenant, window.conversation_uid)
         said, whole = await _asked(task, said.next_round(), asking, watch)
         if (prompt := said.prompt_tokens - before) > 0:
             reported = ReportedUsage(window.window.ledger.total, prompt)
@@ -168,7 +169,7 @@ async def _window(task: AnswerTask) -> Context:
     wanted = ContextRequest(
         budget=None if budget == known.budget else budget, tools=task.tools, bound_to=request.caller.user_id,
         sensitive=request.caller.sensitive, format=task.upstream.asked.window,
-        recall=request.recall, carries=True,
+        recall=request.recall, carries=True, call="proxy",
     )  # fmt: skip
     window = await context(runtime, task.asked.tenant, known.id, wanted)
     if window.conversation_uid != known.uid:

@@ -9,11 +9,12 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
+from app.caches import Recorded
 from app.core.dialects.proxy import ToolOwners, names_of
 from app.core.dialects.question import Json, Question
 from app.core.dialects.usage import ModelUsage
@@ -21,6 +22,7 @@ from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.recall import tools
 from app.runtime import Runtime
+from app.services.conversations import serving
 from app.services.proxy.question import ProxyTurn
 from app.services.proxy.writing import Telling, response_id
 from app.store import spending
@@ -79,6 +81,8 @@ class Watch:
     mode: Literal["window", "pass-through"]
     calls: int = 0
     window_tokens: int | None = None
+    window: Recorded | None = None
+    """The last one that the model saw."""
     last_seq: int | None = None
     """Of the answer, once it is stored."""
     usage: Mapping[str, Any] | None = None
@@ -127,6 +131,9 @@ async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exce
         window_tokens=watch.window_tokens, usage=usage, error=_told(failure),
     )  # fmt: skip
     try:
+        if watch.window is not None:
+            await serving.write(runtime)
+            done = replace(done, window_number=watch.window.number)
         async with runtime.database.begin(asked.tenant) as tx:
             if watch.calls:
                 await spending.add(tx, asked.conversation.id, "proxy", spent)

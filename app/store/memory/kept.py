@@ -132,7 +132,7 @@ RETURNING {FIELDS}
 """
 DELETE_OF_CONVERSATION = """
 DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3 AND pinned
-RETURNING owner, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, scope, key, pinned, status, valid_from
 """
 
 
@@ -146,7 +146,7 @@ async def delete_of_conversation(tx: Tx, conversation_id: str, memory: UUID) -> 
 
 # The memories that a conversation gave to a wider scope.
 CARRIED_BY = """
-SELECT owner, scope, key, pinned, status, valid_from FROM memories
+SELECT id, content, owner, scope, key, pinned, status, valid_from FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2 AND scope NOT LIKE 'c:%' AND (pinned OR key IS NOT NULL)
 """
 LEAVE = """

@@ -13,6 +13,7 @@ from app.core.kept import Status
 from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.postgres.transactions import ReadTx, Tx
+from app.store import served
 from app.store.memory import kept
 from app.store.memory.memories import OnLine
 from app.store.memory.narrowing import comparable, jsonb
@@ -215,8 +216,16 @@ async def owner(tx: ReadTx, memory: UUID) -> UUID | None:
 DELETE = """
 DELETE FROM memories
  WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3::uuid IS NULL OR owner = $3) AND ($4 OR NOT sensitive)
-RETURNING owner, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, scope, key, pinned, status, valid_from
 """
+
+
+PARTS = "SELECT id FROM memories WHERE tenant_id = $1 AND part_of = $2"
+
+
+async def parts(tx: ReadTx, memory: UUID) -> list[UUID]:
+    """Return the passages of a memory."""
+    return [row["id"] for row in await tx.fetch(PARTS, memory)]
 
 
 async def delete(tx: Tx, memory: UUID, *, owner: UUID | None = None, sensitive: bool) -> Record | None:
@@ -228,7 +237,7 @@ DELETE_EXPIRED = """
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories
    WHERE tenant_id = $1 AND owner = $2 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
-RETURNING owner, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, scope, key, pinned, status, valid_from
 """
 # Some owners of memories that are past their time.
 OWNERS_OF_EXPIRED = """
@@ -245,4 +254,5 @@ async def delete_expired(tx: Tx, owner: UUID) -> int:
     """Delete some of an owner's expired memories and return how many. The owner must be locked."""
     gone = await tx.fetch(DELETE_EXPIRED, owner)
     await kept.settle(tx, gone)
+    await served.forget_memories(tx, gone)
     return len(gone)

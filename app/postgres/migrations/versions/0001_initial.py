@@ -21,6 +21,7 @@ TABLES = (
     "conversations",
     "embedding_models",
     "idempotency",
+    "own_texts",
     "spending",
     "tenants",
     "archives",
@@ -33,6 +34,8 @@ TABLES = (
     "pages",
     "proxied_requests",
     "recalls",
+    "served_texts",
+    "served_windows",
     "summaries",
     "topic_mentions",
     "work",
@@ -146,6 +149,12 @@ def upgrade() -> None:
     )
     op.create_index('idempotency_created_idx', 'idempotency', ['tenant_id', 'created_at'], unique=False)
     op.create_index('idempotency_owner_idx', 'idempotency', ['tenant_id', 'owner', 'key'], unique=False)
+    op.create_table('own_texts',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=False, comment='of the text'),
+    sa.Column('body', sa.LargeBinary(), nullable=False, comment="Quire's own words in windows, compressed"),
+    sa.PrimaryKeyConstraint('tenant_id', 'digest', name=op.f('own_texts_pkey'))
+    )
     op.create_table('spending',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('day', sa.Date(), nullable=False),
@@ -345,6 +354,7 @@ def upgrade() -> None:
     sa.Column('first_seq', sa.Integer(), nullable=True, comment='of the messages stored for it; null: none was'),
     sa.Column('last_seq', sa.Integer(), nullable=True),
     sa.Column('window_tokens', sa.Integer(), nullable=True, comment='of the last window that the model saw; null: none'),
+    sa.Column('window_number', sa.Integer(), nullable=True, comment='of that window, among those served; null: not recorded'),
     sa.Column('calls', sa.Integer(), nullable=False, comment='of the model, recalls included'),
     sa.Column('first_ms', sa.Integer(), nullable=True, comment="until the model's API began to answer; null: it did not"),
     sa.Column('total_ms', sa.Integer(), nullable=False),
@@ -368,6 +378,28 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'page', 'count', name=op.f('recalls_pkey'))
     )
     op.create_index('recalls_recent_idx', 'recalls', ['tenant_id', 'conversation_id', 'at_page'], unique=False)
+    op.create_table('served_texts',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=False, comment='of the text'),
+    sa.Column('part', sa.Text(), nullable=False, comment='of a window: head, system, tools, tail or query'),
+    sa.Column('through', sa.Integer(), nullable=False, comment='it can quote messages up to this one'),
+    sa.Column('body', sa.LargeBinary(), nullable=False, comment='the text, compressed'),
+    sa.Column('sources', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False, comment='memories and archives in it'),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='served_texts_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'digest', name=op.f('served_texts_pkey'))
+    )
+    op.create_index('served_texts_sources_idx', 'served_texts', ['tenant_id', 'conversation_id'], unique=False, postgresql_where=sa.text('cardinality(sources) > 0'))
+    op.create_table('served_windows',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('first', sa.Integer(), nullable=False, comment='number of its first window; those after it count on'),
+    sa.Column('frames', sa.Text(), nullable=False, comment='what its windows share, a line of JSON for each epoch'),
+    sa.Column('entries', sa.Text(), nullable=False, comment='a line of JSON for each window: places and sizes, no text'),
+    sa.CheckConstraint('first >= 1', name=op.f('served_windows_first_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='served_windows_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'first', name=op.f('served_windows_pkey'))
+    )
     op.create_table('summaries',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
