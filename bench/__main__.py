@@ -27,6 +27,7 @@ from bench import (
     replay,
     retrieval,
     search_sizes,
+    served,
     sizes,
     tables,
 )
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "archive": archive.run,
     "literals": literals.run,
     "sizes": sizes.run,
+    "served": served.run,
     "embeddings": embeddings.run,
     "retrieval": retrieval.run,
     "search-sizes": search_sizes.run,
