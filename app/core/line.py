@@ -93,6 +93,11 @@ class Named(str):
         return named
 
 
+def named(conversation_id: str) -> str:
+    """Return an id from outside as one that shows the branch where the caller's list went on."""
+    return conversation_id if isinstance(conversation_id, Line | Named) else Named(conversation_id)
+
+
 def exact(conversation_id: str) -> str:
     """Return the very conversation that a caller names, whatever its id shows."""
     return (conversation_id.branch if isinstance(conversation_id, Named) else None) or str(conversation_id)
