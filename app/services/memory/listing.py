@@ -10,6 +10,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.line import named
 from app.core.neutral import with_nul
 from app.core.scope import conversation_scope, owner_of, scope_of
 from app.core.search.narrowing import Narrowing
@@ -46,7 +47,7 @@ async def browse(
     """
     scope, uid, line = scope_of(user_id, None), None, None
     if conversation_id is not None:
-        conversation = await conversations.get(tx, conversation_id)
+        conversation = await conversations.get(tx, named(conversation_id))
         if user_id is not None and conversation.user_id != user_id:
             raise conversations.unknown()
         scope, uid, line = conversation.scope, conversation.uid, await tree.on_line(tx, conversation)

@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from app import errors
 from app.core.conversation import Conversation
+from app.core.line import named
 from app.core.neutral import flat, without_nul
 from app.core.scope import conversation_scope, owner_of, scope_of
 from app.ids import uuid7
@@ -55,7 +56,7 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     if request.key is not None or request.alone:
         await _lock(tx, request)
     if request.conversation_id is not None:
-        conversation = await conversations.hold(tx, request.conversation_id, bound_to=request.bound_to)
+        conversation = await conversations.hold(tx, named(request.conversation_id), bound_to=request.bound_to)
         if conversation is None:
             raise conversations.unknown()
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
@@ -63,6 +64,7 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
                 "The conversation belongs to another user.",
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
+        request = replace(request, conversation_id=conversation.line.own)
         scope, uid = conversation.scope, conversation.uid
         scope = conversation_scope(conversation.id) if request.alone else scope
     new = await anyio.to_thread.run_sync(prepared, request, scope, uid)
@@ -77,7 +79,8 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
 
 async def _lock(tx: Tx, request: MemoryRequest) -> None:
     """Let nobody else write a value of the key meanwhile, and nobody append where a new generation begins."""
-    known = request.conversation_id and await conversations.find(tx, request.conversation_id, bound_to=request.bound_to)
+    name = request.conversation_id and named(request.conversation_id)
+    known = name and await conversations.find(tx, name, bound_to=request.bound_to)
     if known and request.alone:
         await locks.lock_owner(tx, owner_of(conversation_scope(known.id)))
         await conversations.lock(tx, known.id)

@@ -17,6 +17,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.line import named
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
 from app.core.scope import conversation_scope, owner_of, scope_of
@@ -260,7 +261,7 @@ async def _place(tx: ReadTx, request: SearchRequest) -> tuple[str, UUID | None, 
     if request.conversation_id is None:
         asking = request.asked_in and await conversations.find(tx, request.asked_in)
         return scope_of(request.user_id, None), None, await tree.on_line(tx, asking) if asking else None
-    conversation = await conversations.get(tx, request.conversation_id)
+    conversation = await conversations.get(tx, named(request.conversation_id))
     if request.user_id is not None and conversation.user_id != request.user_id:
         raise conversations.unknown()
     return conversation.scope, conversation.uid, await tree.on_line(tx, conversation)
