@@ -129,7 +129,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "texts of messages": (erasing.TEXTS, ("c", 0, 10)),
     "a user's conversations": (erasing.CONVERSATION_OF, ("u", datetime(2100, 1, 1, tzinfo=UTC))),
     "a user's archives": (erasing.ARCHIVES_OF, ("u:u", 10)),
-    "conversations to export": (portable.CONVERSATIONS, ("u", "", 10)),
+    "conversations to export": (portable.CONVERSATIONS, ("u", UUID(int=0), 10)),
     "messages to export": (portable.MESSAGES, ("c", 0, LAST, 10)),
     "what was learnt": (portable.LEARNT, ("c", 0, LAST)),
     "an index to export": (portable.PAGE, ("c", 1)),
