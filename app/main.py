@@ -18,7 +18,21 @@ from pydantic import SecretStr
 from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__, worker
-from app.api import archive, conversations, hooks, jobs, keys, mcp, memories, messages, notes, operations, tools, users
+from app.api import (
+    archive,
+    conversations,
+    hooks,
+    jobs,
+    keys,
+    mcp,
+    memories,
+    messages,
+    notes,
+    operations,
+    spaces,
+    tools,
+    users,
+)
 from app.api.http import metrics, openapi, problem
 from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
@@ -71,6 +85,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     notes.router,
     archive.router,
     memories.router,
+    spaces.router,
     users.router,
     keys.router,
     jobs.router,

@@ -59,7 +59,7 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
             meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)
             for mode in MODES:
                 scoring = Scoring(terms, None if mode == "keyword" else meaning, only_meaning=mode == "semantic")
-                search = partial(memories.search, owner=owner, scoring=scoring)
+                search = partial(memories.search, owners=[owner], scoring=scoring)
                 wall, server = await _timed(database, opened, size, search)
                 rows.append((f"{size:,}, {mode}", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
                 lines[mode].append((size, 1000 * server))

@@ -26,3 +26,5 @@ SELECT create_distributed_table('memories', 'tenant_id', colocate_with => 'tenan
 SELECT create_distributed_table('embeddings', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('unembedded', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('withdrawals', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('spaces', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('space_members', 'tenant_id', colocate_with => 'tenants');

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.core.calibration import OURS
 from app.core.model import Language, Layout, Totals
-from app.core.scope import scope_of, scopes_in_view
+from app.core.scope import conversation_scope, owner_of, scope_of, scopes_in_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,14 @@ class Conversation:
     created_at: datetime
     updated_at: datetime
     user_id: str | None = None
+    space_id: str | None = None
+    """The space that it belongs to; then no user."""
+    parent: str | None = None
+    """The conversation whose sub-agent speaks in it: nothing of it becomes a person's memory."""
+    is_apart: bool = False
+    """A sub-agent's: its messages are found in it alone."""
+    reads: tuple[UUID, ...] = ()
+    """Owners of further scopes that it reads: those of the spaces that it names, or all of its parent's."""
     title: str | None = None
     system: str | None = None
     model: str | None = None
@@ -100,9 +108,17 @@ class Conversation:
     @property
     def scopes(self) -> list[UUID]:
         """Return the owners of what it keeps in mind, the widest scope first."""
-        return scopes_in_view(self.user_id, self.id)
+        return scopes_in_view(self.scope, self.id, self.reads)
+
+    @property
+    def searched(self) -> list[UUID]:
+        """Return the owners of what it finds: in a conversation alone nothing is found if it has a wider scope."""
+        own = owner_of(conversation_scope(self.id))
+        return [owner for owner in self.scopes if owner != own or self.scope == conversation_scope(self.id)]
 
     @property
     def scope(self) -> str:
-        """Return the scope of the archives and memories that it can use."""
-        return scope_of(self.user_id, self.id)
+        """Return the scope that its messages, archives and memories are found in."""
+        if self.is_apart:
+            return conversation_scope(self.id)
+        return scope_of(self.user_id, self.id, self.space_id)

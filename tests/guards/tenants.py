@@ -22,11 +22,12 @@ from app.services.conversations.append import append
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import appending, conversations, page_index, summaries
+from app.store import appending, conversations, page_index, spaces, summaries
 from app.store.memory import kept, remembered
 from app.store.memory.remembered import Remembered
 from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
+from app.store.spaces import NewSpace
 from app.text.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
@@ -65,6 +66,11 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         await remembered.insert(tx, _note(tenant), embeds=False)
         await kept.withdraw(tx, [owner_of("u:u")])
         await learn(tx, "c")
+        await spaces.create(tx, NewSpace("team", f"space of {tenant}"))
+        await spaces.put(tx, "team", "u", "write")
+        await tx.execute(
+            "INSERT INTO conversations (tenant_id, id, uid, space_id) VALUES ($1, 'shared', gen_random_uuid(), 'team')"
+        )
         for name, user in (("proxied", "u"), ("nobodys", None)):
             await tx.execute(
                 "INSERT INTO conversations (tenant_id, id, uid, user_id, system, chain, asked, answered)"
@@ -93,7 +99,7 @@ async def learn(tx: Tx, conversation: str) -> None:
     place = (conversation, found.uid, found.own_generation)
     assert (await page_index.index(tx, *place, index, [text]))[1]
     scope, now = conversation_scope(conversation), datetime.now(UTC)
-    wish = NewWish(uuid7(), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
+    wish = NewWish(uuid7(), owner_of("u:u"), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
     await appending.keep_wishes(tx, found, [wish])
     assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), 1)
 

@@ -19,6 +19,7 @@ TAGS = [
     {"name": "notes", "description": "What is kept in mind in a conversation."},
     {"name": "archive", "description": "Large tool results."},
     {"name": "memories", "description": "Search everything that was said or archived."},
+    {"name": "spaces", "description": "Memory that a team, a project or a group shares."},
     {"name": "users", "description": "Export, import and erase a user's data."},
     {"name": "proxy", "description": "A model with memory, behind OpenAI's API."},
     {"name": "hooks", "description": "Events that coding agents send by themselves."},
@@ -39,8 +40,9 @@ SECURITY_SCHEMES = {
 
 
 EXAMPLES: dict[str, Any] = {
-    "conversation_id": "demo", "user_id": "me", "query": "the weather in Hangzhou", "message": "1", "page": 1,
-    "name": "recall_page", "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
+    "conversation_id": "demo", "user_id": "me", "space_id": "team", "query": "the weather in Hangzhou",
+    "message": "1", "page": 1, "name": "recall_page",
+    "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
     "item_id": "msg_0192d5f0a2a87c0e8f0a1b2c3d4e5f6000000001_0",
     **dict.fromkeys(("uuid", "note", "memory_key", "job_id", "key_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"),
 }  # fmt: skip

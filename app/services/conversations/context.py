@@ -118,7 +118,7 @@ async def _continued(
     anthropic, layout = request.format == "anthropic", cached.epoch.layout
     last = cached.parts.conversation.totals.last_seq
     appended = await windows.newer(runtime.database, tenant, conversation_id, last, layout, anthropic=anthropic)
-    if appended is None or conversations.seen(appended[0], request.bound_to) is None:
+    if appended is None or not await _is_admitted(runtime, tenant, appended[0], request):
         runtime.caches.windows.pop(key, None)
         raise conversations.unknown()
     conversation, newer = appended
@@ -145,9 +145,17 @@ async def _read(
         return await windows.load(database, tenant, conversation_id, layout_of, anthropic=anthropic)
 
     parts = await runtime.read(read)
-    if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
+    if parts is None or not await _is_admitted(runtime, tenant, parts.conversation, request):
         raise conversations.unknown()
     return parts
+
+
+async def _is_admitted(runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest) -> bool:
+    """Return whether the caller may see the conversation. Only a space's members have to be looked up."""
+    if conversation.space_id is None or request.bound_to is None:
+        return conversations.seen(conversation, request.bound_to) is not None
+    async with runtime.database.snapshot(tenant) as tx:
+        return await conversations.admitted(tx, conversation, request.bound_to) is not None
 
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int) -> tuple[object, ...]:

@@ -18,7 +18,7 @@ from asyncpg import Record
 
 from app.core.groups import chat_messages
 from app.core.neutral import replace_nul
-from app.core.scope import scope_of
+from app.core.scope import scope_of, space_scope
 from app.core.search import grep
 from app.core.search.forms import comparable
 from app.core.search.grep import MessageSpan, Pattern, SearchedLine
@@ -59,6 +59,8 @@ class GrepRequest:
     since: datetime | None = None
     until: datetime | None = None
     limit: int = LIMIT
+    space_id: str | None = None
+    """The space whose conversations are read, for a tool in one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +158,10 @@ async def _scope(tx: ReadTx, run: _GrepRun) -> tuple[str, list[MessageSpan]]:
     """Return the scope of the archives, and the messages to read."""
     request = run.request
     if request.conversation_id is None:
-        assert request.user_id is not None
+        if request.space_id is not None:
+            return space_scope(request.space_id), await stored.spans(tx, space_id=request.space_id)
         return scope_of(request.user_id, None), await stored.spans(tx, request.user_id)
-    conversation = await conversations.get(tx, request.conversation_id)
-    if request.user_id is not None and conversation.user_id != request.user_id:
-        raise conversations.unknown()
+    conversation = await conversations.get(tx, request.conversation_id, bound_to=request.user_id)
     return conversation.scope, [MessageSpan(conversation.id, 1, conversation.totals.last_seq)]
 
 

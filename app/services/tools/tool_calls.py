@@ -6,7 +6,7 @@ afterwards, in the transaction that also stores the response for a repeated requ
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,14 +27,14 @@ from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.contents import PageEntry, run_lines
 from app.core.window.profile import policy_of
-from app.postgres.transactions import Tx
+from app.postgres.transactions import ReadTx, Tx
 from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching
+from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, views
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
@@ -71,7 +71,16 @@ class Asker:
 
     @property
     def scope(self) -> str:
-        return scope_of(self.user_id, self.conversation.id if self.conversation else None)
+        return scope_of(self.user_id, None) if self.conversation is None else self.conversation.scope
+
+    @property
+    def views(self) -> tuple[UUID, ...]:
+        """Return the owners that its conversation may view; none: what its user may."""
+        return () if self.conversation is None else tuple(self.conversation.searched)
+
+    async def owners(self, tx: ReadTx) -> Container[UUID]:
+        """Return the owners that it may view."""
+        return self.views or await views.of_user(tx, self.user_id or "")
 
     def is_alone(self, runtime: Runtime) -> bool:
         """Return whether the conversation's policy keeps other conversations from it."""
@@ -255,7 +264,7 @@ async def _load_tool_history(
             length=length,
         )
         async with runtime.database.snapshot(tenant) as tx:
-            loaded_archive = await archiving.load(tx, asking.scope, uuid, request_part)
+            loaded_archive = await archiving.load(tx, await asking.owners(tx), uuid, request_part)
     if loaded_archive is None:
         return Answer(wording.NO_ARCHIVE.say(language), is_error=True)
     view = await archiving.shown(runtime, loaded_archive)
@@ -279,6 +288,7 @@ async def _search_memories(
         narrowing=asking.narrowing.with_(arguments.get("roles", ()), arguments.get("topics", ())),
         user_id=asking.user_id,
         conversation_id=_here(runtime, asking, arguments),
+        views=asking.views,
         mode=arguments.get("search_mode", "hybrid"),
         keywords=tuple(arguments.get("keywords", ())),
         types=tuple(arguments.get("memory_types", ())),
@@ -312,7 +322,8 @@ async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[s
         pattern = grepping.pattern_of(arguments["pattern"], is_regex=arguments.get("regex", False))
         found = await grepping.find(
             runtime, tenant, GrepRequest(
-                pattern, asking.user_id, _here(runtime, asking, arguments), _since(arguments),
+                pattern, asking.user_id, _here(runtime, asking, arguments, searches=False), _since(arguments),
+                space_id=asking.conversation.space_id if asking.conversation else None,
                 limit=arguments.get("limit", grepping.LIMIT),
             ),
         )  # fmt: skip
@@ -327,9 +338,17 @@ async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[s
     return Answer(memories_text(title, lines[:fitting][::-1]), [grepping.result(hit) for hit in found.hits])
 
 
-def _here(runtime: Runtime, asking: Asker, arguments: Mapping[str, Any]) -> str | None:
-    """Return the only conversation that a tool may look at; None for all of the user's."""
-    here = asking.user_id is None or asking.is_alone(runtime) or arguments.get("this_conversation", False)
+def _here(runtime: Runtime, asking: Asker, arguments: Mapping[str, Any], *, searches: bool = True) -> str | None:
+    """Return the only conversation that a tool may look at; None for all that may be viewed.
+
+    ``searches``: by owners, of which a sub-agent's has its own; else it would read all of the user's.
+    """
+    conversation = asking.conversation
+    here = asking.is_alone(runtime) or arguments.get("this_conversation", False)
+    if conversation is not None and conversation.parent is not None:
+        here = here or not searches
+    elif asking.user_id is None:
+        here = here or conversation is None or conversation.space_id is None
     return _conversation(asking) if here else None
 
 
@@ -344,7 +363,9 @@ async def _recall_memory(
     """Return the best passages in full that a call has room for, older ones before newer."""
     query: str = arguments["query"]
     limit = runtime.defaults.recall_top_k
-    request = SearchRequest(query, asking.user_id, _here(runtime, asking, {}), limit=limit, sensitive=asking.sensitive)
+    request = SearchRequest(
+        query, asking.user_id, _here(runtime, asking, {}), limit=limit, sensitive=asking.sensitive, views=asking.views
+    )
     results = await searching.search(runtime, tenant, request)
     if not results.hits:
         return _nothing(results.warnings, language)
@@ -379,7 +400,7 @@ async def _get_memory_detail(
     found = None
     if key is not None:
         async with runtime.database.snapshot(tenant) as tx:
-            found = await searching.memory(tx, key, asking.scope, sensitive=asking.sensitive)
+            found = await searching.memory(tx, key, await asking.owners(tx), sensitive=asking.sensitive)
     if found is None:
         return Answer(wording.NO_MEMORY.say(language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
