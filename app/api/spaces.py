@@ -33,12 +33,12 @@ async def _space_id(space_id: Annotated[str, Path(description="1 to 128 characte
     return check_id(space_id.replace(SLASH, "/"), ["path", "space_id"])
 
 
-async def _user_id(user_id: Annotated[str, Path(description="1 to 128 characters", examples=["me"])]) -> str:
-    return check_id(user_id.replace(SLASH, "/"), ["path", "user_id"])
+async def _user(user: Annotated[str, Path(description="a user id", examples=["sam"])]) -> str:
+    return check_id(user.replace(SLASH, "/"), ["path", "user"])
 
 
 SpaceId = Annotated[str, Depends(_space_id)]
-UserId = Annotated[str, Depends(_user_id)]
+User = Annotated[str, Depends(_user)]
 Cursor = Annotated[str | None, Query(max_length=500)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 
@@ -167,19 +167,19 @@ async def list_members(
     return json_value({"items": [service.member_view(row) for row in rows[:limit]], "next_cursor": more})
 
 
-@router.get("/spaces/{space_id}/members/{user_id}", response_model=schemas.Member)
-async def get_member(runtime: Wired, caller: Reader, space_id: SpaceId, user_id: UserId) -> Response:
+@router.get("/spaces/{space_id}/members/{user}", response_model=schemas.Member)
+async def get_member(runtime: Wired, caller: Reader, space_id: SpaceId, user: User) -> Response:
     """Get a member of a space."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         await spaces.get(tx, space_id, caller.user_id)
-        row = await spaces.find_member(tx, space_id, user_id)
+        row = await spaces.find_member(tx, space_id, user)
     if row is None:
         raise service.no_member()
     return json_value(service.member_view(row))
 
 
 @router.put(
-    "/spaces/{space_id}/members/{user_id}",
+    "/spaces/{space_id}/members/{user}",
     response_model=schemas.Member,
     openapi_extra=json_body(schemas.MemberBody, {"right": "read"}),
 )
@@ -188,7 +188,7 @@ async def put_member(
     runtime: Wired,
     caller: Writer,
     space_id: SpaceId,
-    user_id: UserId,
+    user: User,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Make a user a member of a space, or change what they may do. 409 if nobody who writes would be left."""
@@ -196,28 +196,28 @@ async def put_member(
     right = parse_model(schemas.MemberBody, value).right
 
     async def work(tx: Tx) -> StoredResponse:
-        row = await service.put_member(tx, space_id, user_id, right, caller.user_id)
+        row = await service.put_member(tx, space_id, user, right, caller.user_id)
         return _said(space_id, service.member_view(row))
 
     idempotency = IdempotencyKey.of(caller, key, "PUT", request.scope["path"], value)
     return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
 
 
-@router.delete("/spaces/{space_id}/members/{user_id}", response_model=schemas.MemberRemoved)
+@router.delete("/spaces/{space_id}/members/{user}", response_model=schemas.MemberRemoved)
 async def remove_member(
     request: Request,
     runtime: Wired,
     caller: Writer,
     space_id: SpaceId,
-    user_id: UserId,
+    user: User,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Remove a member: from the next request on they see nothing of the space. 409 for the last one who writes."""
     left = list[str]()
 
     async def work(tx: Tx) -> StoredResponse:
-        left.extend(await service.remove_member(tx, space_id, user_id, caller.user_id))
-        return _said(space_id, {"user_id": user_id, "conversations": len(left)})
+        left.extend(await service.remove_member(tx, space_id, user, caller.user_id))
+        return _said(space_id, {"user_id": user, "conversations": len(left)})
 
     idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)

@@ -74,11 +74,12 @@ class Things:
     job: str = ""
     response: str = ""
     item: str = ""
+    space: str = ""
 
     def elsewhere(self) -> "Things":
         """The same kinds of ids, of nothing."""
         nothing = Things("nothing", *(str(uuid7()) for _ in range(6)))
-        return replace(nothing, response=f"resp_{uuid7().hex}", item=f"msg_{uuid7().hex}_0")
+        return replace(nothing, response=f"resp_{uuid7().hex}", item=f"msg_{uuid7().hex}_0", space="nothing")
 
 
 def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann", mark: str = MARK) -> Things:
@@ -95,6 +96,8 @@ def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann",
     kept = ok(client.post("/memories", json=memory, headers=headers), 201)
     memory |= {"content": f"a secret {mark}", "sensitivity": "sensitive"}
     secret = ok(client.post("/memories", json=memory, headers=headers), 201)
+    space: Json = {"id": f"{user_id}s-space", "name": mark, "members": {user_id: "write", "sam": "read"}}
+    ok(client.post("/spaces", json=space, headers=headers), 201)
     return Things(
         where,
         note["id"],
@@ -102,4 +105,5 @@ def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann",
         kept["memory_key"],
         secret["memory_key"],
         str(key_id(ann_key)),
+        space=space["id"],
     )

@@ -17,7 +17,7 @@ from app.settings import Settings
 from tests.api.kit import Json, problem, user
 from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, populate
 
-Kind = Literal["open", "alike", "own", "numbers", "unknown", "creates", "filtered", "names", "tenant"]
+Kind = Literal["open", "alike", "own", "numbers", "unknown", "makes", "creates", "filtered", "names", "tenant"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Route:
     own       200 for everybody who gets in, and Ann's things for Ann alone
     numbers   200 for everybody who gets in, and nobody's ids or words
     creates   404 as well, although the same request for what does not exist would make it
+    makes     everybody makes one of their own
     filtered  a list that holds Ann's things for Ann alone
     tenant    it is about a whole tenant: 403 for keys that are bound to a user, and nothing of Ann's for another tenant
     names     the request names Ann: 403 for Bob; for another tenant she is somebody else, of whom there is nothing
@@ -138,6 +139,17 @@ ROUTES: dict[str, Route] = {
     "post /memories/search": Route("read", "names", "/memories/search", {"user_id": "ann", "query": "likes"}),
     "get /memories/search": Route("read", "names", "/memories/search?user_id=ann&query=likes"),
     "post /memories/recall": Route("read", "names", "/memories/recall", {"user_id": "ann", "query": "likes"}),
+    "post /spaces": Route("write", "makes", "/spaces", {"name": "a space"}),
+    "get /spaces": Route("read", "filtered", "/spaces"),
+    "get /spaces/{space_id}": Route("read", "unknown", "/spaces/{space}"),
+    "patch /spaces/{space_id}": Route("write", "unknown", "/spaces/{space}", {"name": "x"}),
+    "delete /spaces/{space_id}": Route("write", "unknown", "/spaces/{space}"),
+    "get /spaces/{space_id}/members": Route("read", "unknown", "/spaces/{space}/members"),
+    "get /spaces/{space_id}/members/{user}": Route("read", "unknown", "/spaces/{space}/members/sam"),
+    "put /spaces/{space_id}/members/{user}": Route(
+        "write", "unknown", "/spaces/{space}/members/sam", {"right": "read"}
+    ),
+    "delete /spaces/{space_id}/members/{user}": Route("write", "unknown", "/spaces/{space}/members/sam"),
     "get /keys": Route("admin", "filtered", "/keys"),
     "post /keys": Route("admin", "names", "/keys", {"name": "k", "scopes": ["read"], "user_id": "ann"}),
     "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
@@ -275,6 +287,7 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     populate(locked, here, bob, "bob", "walrus")
     populate(locked, elsewhere, elsewhere, "ann", "walrus")
     locked.delete("/conversations/anns", headers=bearing(elsewhere))
+    locked.delete("/spaces/anns-space", headers=bearing(elsewhere))
     [job, *_] = run_as_superuser(
         "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"
         f" WHERE tenant_id = '{HERE}' AND conversation_id = 'anns' RETURNING id"
@@ -313,6 +326,8 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
         refuses(scene.ask(name, mint(scopes=lacking)), 403, route.scope)
         refuses(scene.ask(name, mint(scopes=lacking, user="ann")), 403, route.scope)
     _others(scene, name, route)
+    if route.kind == "makes":
+        return
     if route.kind == "tenant":
         assert "anns" in scene.ask(name, scene.all_here).text
         return
@@ -358,6 +373,8 @@ def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR09
                 assert MARK not in scene.ask(name, key).text
                 if route.kind == "unknown":
                     assert scene.ask(name, key).content == scene.ask(name, key, nothing).content
+        case "makes":
+            assert len({scene.ask(name, key).json()["id"] for key in (scene.bob, scene.elsewhere, scene.ann)}) == 3
         case "filtered":
             for key in (scene.bob, scene.elsewhere):
                 answer = scene.ask(name, key)

@@ -279,4 +279,4 @@ def test_a_write_sent_twice_is_done_once_and_limits_are_said(client: httpx.Clien
     problem(client.post("/spaces", json={"members": {**many, "a": "write", "b": "read"}}), 422, "members")
     problem(client.post("/spaces", json={"members": {"ann": "read"}}), 422, "members")
     problem(client.put("/spaces/team/members/x", json={"right": "own"}), 422, "right")
-    problem(client.put("/spaces/team/members/%07", json={"right": "read"}), 422, "user_id")
+    problem(client.put("/spaces/team/members/%07", json={"right": "read"}), 422, "user")

@@ -40,7 +40,7 @@ SECURITY_SCHEMES = {
 
 
 EXAMPLES: dict[str, Any] = {
-    "conversation_id": "demo", "user_id": "me", "space_id": "team", "query": "the weather in Hangzhou",
+    "conversation_id": "demo", "user_id": "me", "space_id": "team", "user": "sam", "query": "the weather in Hangzhou",
     "message": "1", "page": 1, "name": "recall_page",
     "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
     "item_id": "msg_0192d5f0a2a87c0e8f0a1b2c3d4e5f6000000001_0",
