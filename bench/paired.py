@@ -125,7 +125,7 @@ def _proxied(harness_: Harness, tree: Path, recall: str, dialects: tuple[str, ..
     with ExitStack() as stack:
         api = stack.enter_context(played_api(harness_))
         for dialect in dialects:
-            trees = _both(harness_, tree, settings(harness_, api, dialect) | {"QUIRE_PROXY_RECALL": recall}, stack)
+            trees = _both(harness_, tree, settings(harness_, api, dialect) | {"MEMORY_RECALL": recall}, stack)
             for way in WAYS:
                 yield f"{dialect}, {way}, recall {recall}", trees, _conversing(dialect, way)
 

@@ -24,7 +24,7 @@ from app.api.schemas.narrowing import narrowing_of
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.messages import MODEL_MAX, read
-from app.core.model import Context, RecallScope
+from app.core.model import Context, Recall, RecallScope
 from app.core.search.narrowing import EVERYTHING
 from app.core.window.budget import BUDGET_MAX
 from app.runtime import Runtime
@@ -69,6 +69,7 @@ class AppendQuery(BaseModel):
     budget: int | None = Field(None, ge=1, le=BUDGET_MAX)
     model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
     format: Format = Field("openai", description="the chat API that the window is for")
+    recall: Recall | None = Field(None, description=windows.RECALL)
 
 
 @router.post(
@@ -162,7 +163,7 @@ def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery) -> ContextRequ
         return None
     caller.require("read")
     window_request = ContextRequest(
-        budget=query.budget, model=query.model, format=query.format, bound_to=caller.user_id
+        budget=query.budget, model=query.model, format=query.format, recall=query.recall, bound_to=caller.user_id
     )
     return _checked(runtime, window_request)
 
@@ -238,6 +239,7 @@ class ContextQuery(BaseModel):
     query: str | None = Field(None, max_length=10_000, description=windows.QUERY)
     recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=windows.RECALL_MAX_TOKENS)
     recall_scope: RecallScope | None = Field(None, description=windows.RECALL_SCOPE)
+    recall: Recall | None = Field(None, description=windows.RECALL)
     load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
     pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
     format: Format = "openai"
@@ -265,6 +267,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
         query=query_.query,
         recall_max_tokens=query_.recall_max_tokens,
         recall_scope=query_.recall_scope,
+        recall=query_.recall,
         load=_uuids(query_.load),
         pages=_numbers(query_.pages),
         format=query_.format,
@@ -296,6 +299,7 @@ async def post_context(request: Request, caller: Reader) -> Response:
         query=body.query,
         recall_max_tokens=body.recall_max_tokens,
         recall_scope=body.recall_scope,
+        recall=body.recall,
         recall_filter=narrowing_of(body.recall_filter, "body", "recall_filter") if body.recall_filter else EVERYTHING,
         load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.calibration import OURS
-from app.core.model import Language, Layout, Totals
+from app.core.model import Anchored, Language, Layout, Totals
 from app.core.scope import conversation_scope, owner_of, scope_of, scopes_in_view
 
 
@@ -97,6 +97,8 @@ class Conversation:
     """How often what its scopes keep in mind was taken back: the part of the generation that is not its own."""
     has_earlier: bool = False
     """Its user had other conversations when it began. Never changes, so windows can say it."""
+    anchored: Anchored | None = None
+    """What was last recalled by itself; None: nothing was looked for yet."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 

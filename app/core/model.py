@@ -20,6 +20,7 @@ from app.core.setting import Own, Variable, setting
 Language = Literal["zh", "en"]
 Format = Literal["openai", "anthropic"]
 RecallScope = Literal["user", "conversation"]
+Recall = Literal["auto", "off"]
 """The range of a search: everything that its user ever said, or its own conversation only."""
 Carry = Literal["explicit", "proposed", "off"]
 """What a user's lasting wishes do: follow the user at once, once a person accepts them, or not at all."""
@@ -88,6 +89,15 @@ class Policy:
     chapter_lines: bool = setting(
         Variable("memory_chapter_lines", True, own=Own()), "Show runs of unlisted pages as chapter lines."
     )
+    recall: Recall = setting(
+        Variable("memory_recall", "auto", own=Own(description="whether windows recall by themselves")),
+        "`auto`: a window without a query brings in memories that answer the newest user message, if there are any. "
+        "A request's `recall`, and the proxy's header X-Quire-Recall, override it.",
+    )
+    recall_max: int = setting(
+        Variable("memory_recall_max_tokens", 500, ge=50, own=Own(50, 100_000, "tokens")),
+        "Maximum tokens that a window recalls by itself for a user message; never more than a fifth of it.",
+    )
     recall_scope: RecallScope = setting(
         Variable("memory_recall_scope", "user", own=Own(description="where queries and recall tools look")),
         "Where queries and recall tools look: all of the user's conversations, or only the current one.",
@@ -120,6 +130,19 @@ class Policy:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """What was recalled for a user message by itself: chosen once, it stands before the message while its page is the
+    newest.
+    """
+
+    seq: int
+    """The user message's."""
+    text: str | None
+    """None: nothing answers the message."""
+    tokens: int
+
+
 class Entry(NamedTuple):
     """A message's place in its conversation and its weight, without its text. (A tuple: an epoch reads hundreds.)"""
 
@@ -142,7 +165,12 @@ class Entry(NamedTuple):
     fresh: tuple[int, ...] = ()
     """What each of its archived results adds if it is shown whole while its page is the newest."""
     loaded: int = 0
-    """What a recall tool brought in with it, beyond the mark that it shrinks to."""
+    """What a recall tool brought in with it, beyond the mark that it shrinks to; or what was recalled for it."""
+
+    @property
+    def recalled(self) -> int:
+        """Return the tokens that were recalled for a user message, once it was stored."""
+        return self.loaded if self.kind == "message" else 0
 
     @property
     def full_after(self) -> int:
@@ -175,6 +203,11 @@ class Totals:
     """Grows past every epoch's number when the past is changed (erasures, edited notes), so a new epoch begins."""
 
 
+def epoch_number(seq: int, generation: int, *, recalled: bool = False) -> int:
+    """Return the number of an epoch that a message made due, or what was ``recalled`` for it once it stood there."""
+    return 2 * (seq + generation) + recalled
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The beginnings of the window's zones, and how long they hold.
@@ -184,7 +217,7 @@ class Layout:
     """
 
     number: int
-    """The epoch's number: ``seq`` of the message that made it due, plus the generation; 0 at the beginning."""
+    """The epoch's number: see ``epoch_number``."""
     condensed_from: int
     verbatim_from: int
     pinned: int

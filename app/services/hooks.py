@@ -152,7 +152,7 @@ async def _recalled(session: _Session, query: str) -> str | None:
 async def _head(session: _Session) -> str | None:
     """Return the head of the largest window that has one."""
     for budget in hooks.HEAD_BUDGETS:
-        wanted = ContextRequest(budget=budget, bound_to=session.user_id)
+        wanted = ContextRequest(budget=budget, bound_to=session.user_id, chooses=False)
         try:
             found = await context(session.runtime, session.caller.tenant, session.event.conversation_id, wanted)
         except errors.BudgetTooSmall:

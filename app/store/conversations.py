@@ -15,7 +15,7 @@ from asyncpg import Record
 from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
-from app.core.model import Layout, Totals
+from app.core.model import Anchored, Layout, Totals
 from app.core.scope import owner_of
 from app.core.times import local
 from app.errors import Forbidden, NotFound
@@ -45,6 +45,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
  c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.has_earlier, c.scopes,
+ c.recalled_seq, c.recalled, c.recalled_tokens,
  coalesce((SELECT sum(d.count) FROM withdrawals d
             WHERE d.tenant_id = c.tenant_id AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
 
@@ -88,9 +89,10 @@ def read_conversation(row: Record) -> Conversation:
     placed = ("space_id", "parent", "is_apart")
     values = {name: row[name] for name in (*plain, *placed, *more, *through, *proxied)}
     said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
+    anchored = Anchored(row["recalled_seq"], row["recalled"], row["recalled_tokens"]) if row["recalled_seq"] else None
     return Conversation(
-        **values, reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own,
-        said_at=said_at,
+        **values, reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own, said_at=said_at,
+        anchored=anchored,
     )  # fmt: skip
 
 
@@ -281,6 +283,46 @@ async def begin_generation(tx: Tx, conversation_id: str) -> int:
     await tx.execute(BEGIN_GENERATION, conversation_id)
     gone = await tx.execute(FORGET_EPOCHS, conversation_id)
     return int(gone.rsplit(" ", 1)[-1])
+
+
+# What was recalled for a user message, once, while it is the newest message (so that every replay of the cuts finds it
+# where it came), and only if all that it was made of is still there. The message's row says for good how much it was.
+ANCHOR = """
+WITH c AS (
+  UPDATE conversations SET recalled_seq = $4, recalled = $5, recalled_tokens = $6
+   WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND user_seq = $4 AND last_seq = $4 AND recalled_seq <> $4
+     AND (SELECT count(*) FROM memories m WHERE m.tenant_id = $1 AND m.id = ANY ($7::uuid[])) = cardinality($7::uuid[])
+  RETURNING id
+)
+UPDATE messages SET loaded_tokens = full_tokens + $6
+ WHERE tenant_id = $1 AND conversation_id = (SELECT id FROM c) AND seq = $4 AND kind = 'message' AND $6 > 0
+"""
+
+
+async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: Sequence[UUID]) -> None:
+    """Keep what was recalled for a user message, for all its windows, in a transaction that shares the owner.
+
+    ``sources``: the memories it was chosen from. Nothing happens where another call was faster, or one of them is gone.
+    """
+    await tx.execute(ANCHOR, conversation.id, conversation.uid, chosen.seq, chosen.text, chosen.tokens, sources)
+
+
+ANCHORED = """
+SELECT id FROM conversations WHERE tenant_id = $1 AND recalled IS NOT NULL AND $2::uuid = ANY (scopes)
+ ORDER BY id FOR UPDATE
+"""
+FORGET_ANCHORED = """
+UPDATE conversations SET recalled = NULL, generation = generation + last_seq + 1, version = version + 1
+ WHERE tenant_id = $1 AND id = ANY ($2::text[])
+"""
+
+
+async def forget_anchored(tx: Tx, owner: UUID) -> list[str]:
+    """Take what was recalled out of all windows that can show something of an owner's. Return their conversations."""
+    found = [row["id"] for row in await tx.fetch(ANCHORED, owner)]
+    if found:
+        await tx.execute(FORGET_ANCHORED, found)
+    return found
 
 
 async def calibrate(tx: Tx, conversation_id: str, token_percent: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeVar, assert_never
 from uuid import UUID
 
@@ -77,9 +77,11 @@ def read_form(request: Request, runtime: Runtime) -> Form:
     if any(problems.values()) or not is_asked:
         return Form(values, None, problems)
     number = int(budget) if budget is not None else None
-    return Form(
-        values, ContextRequest(budget=number, model=model, query=values["query"] or None, format=form), problems
-    )
+    tried = replace(LOOK, budget=number, model=model, query=values["query"] or None, format=form)
+    return Form(values, tried, problems)
+
+
+LOOK = ContextRequest(chooses=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +148,13 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
     if place.show == "messages":
         shown: Made = windows["shown"]
         size = len(shown.context.body) if shown.context else 0
-        listed = await run_in_thread_if_large(size, _messages, shown, form.request or ContextRequest())
+        listed = await run_in_thread_if_large(size, _messages, shown, form.request or LOOK)
         parts = {"messages": WindowPart.of(listed, place.part, MESSAGES_SHOWN), "all_messages": len(listed)}
     return {**gathered, **windows, **parts}
 
 
 async def _windows(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form) -> dict[str, Any]:
-    own = await _make("own", runtime, tenant, conversation, ContextRequest())
+    own = await _make("own", runtime, tenant, conversation, LOOK)
     tried = await _make("tried", runtime, tenant, conversation, form.request) if form.request else None
     made = [window for window in (own, tried) if window is not None]
     largest = max((window.answer["usage"]["total"] for window in made if window.answer), default=0)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.model import OPENING_TOKENS, Entry, Kind, Layout, Policy, Totals
+from app.core.model import OPENING_TOKENS, Entry, Kind, Layout, Policy, Totals, epoch_number
 from app.core.window.budget import Shares, shares
 from app.core.window.paging import layout, page_threshold
 
@@ -47,6 +47,11 @@ def laid_out(entries: list[Entry], policy: Policy = POLICY, known: Shares = SHAR
     return layout(entries, totals(entries), known, policy)
 
 
+def trigger(found: Layout) -> int:
+    """Return the message that a cut was due at."""
+    return (found.number - epoch_number(0, found.generation)) // 2
+
+
 @pytest.mark.parametrize(("page", "opened"), [(4, 0), (5, 5), (6, 5), (7, 7), (8, 7), (9, 9)])
 def test_an_epoch_is_due_when_there_is_a_page_too_many_and_then_after_every_half_of_them(
     page: int, opened: int
@@ -71,7 +76,7 @@ def test_what_does_not_fit_makes_a_cut_that_keeps_the_newest_within_their_share(
     #   head | condensed | verbatim   200 tokens back is message 82; a page begins at 86, 40 tokens on;
     #                                 150 tokens condensed are 37 messages back from there: pages from 51 on
     found = laid_out(small_pages(101))
-    assert (found.number, found.verbatim_from, found.condensed_from) == (101, 86, 51)
+    assert (trigger(found), found.verbatim_from, found.condensed_from) == (101, 86, 51)
     #   850 tokens before it, and 1,000 less the head's 100 and 140 condensed
     assert (found.full_until, found.trigger_page, found.head_room) == (850 + 760, 21, 100)
 
@@ -80,7 +85,7 @@ def test_within_an_epoch_nothing_moves() -> None:
     made = laid_out(small_pages(101))
     for messages in range(102, 162):  # 161 x 10 = 1610
         assert laid_out(small_pages(messages)) == made
-    assert laid_out(small_pages(162)).number == 162
+    assert trigger(laid_out(small_pages(162))) == 162
 
 
 def test_a_window_is_full_at_the_end_of_an_epoch() -> None:
@@ -122,7 +127,7 @@ def test_what_is_fresh_brings_a_cut_forward_and_the_cut_stays_when_its_page_is_o
     entries = fresh_results(6, 200)  # 130 tokens, and 200 for each result while it is fresh
     assert laid_out(entries[:9]).number == 0  # 90 + 800
     found = laid_out(entries[:11])  # 110 + 1000
-    assert (found.number, found.verbatim_from, found.pinned) == (11, 10, 1)
+    assert (trigger(found), found.verbatim_from, found.pinned) == (11, 10, 1)
     last = entries[10]
     closed = Entry(12, 2, 12, "message", 10, 10, last.full_after, last.short_before + last.short, 12, 12)
     assert laid_out([*entries[:11], closed]) == found
@@ -131,7 +136,27 @@ def test_what_is_fresh_brings_a_cut_forward_and_the_cut_stays_when_its_page_is_o
 def test_a_result_larger_than_its_part_weighs_what_is_shown_of_it() -> None:
     found = laid_out(fresh_results(3, 50_000))
     assert found.number == 0  # three times a quarter of the room, and 70
-    assert laid_out(fresh_results(4, 50_000)).number == 9
+    assert trigger(laid_out(fresh_results(4, 50_000))) == 9
+
+
+def recalled_for(entries: list[Entry], seq: int, tokens: int) -> list[Entry]:
+    return [e._replace(loaded=tokens) if e.seq == seq else e for e in entries]
+
+
+def test_what_is_recalled_for_a_message_makes_a_cut_of_its_own_where_it_does_not_fit() -> None:
+    entries = small_pages(96)  # 960 tokens, of which the last are a user's message
+    assert laid_out(recalled_for(entries, 96, 40)) == laid_out(entries)
+    found = laid_out(recalled_for(entries, 96, 41))
+    assert found.number == epoch_number(96, 0, recalled=True)
+    #   159 tokens are left for messages: back to the page that begins at 86
+    assert (found.verbatim_from, found.full_until) == (86, 850 + 760)
+
+
+def test_a_cut_for_what_was_recalled_is_found_again_when_its_page_is_over() -> None:
+    entries = recalled_for(small_pages(110), 96, 300)
+    made = laid_out(entries[:96])
+    for messages in range(97, 111):
+        assert laid_out(entries[:messages]) == made
 
 
 def test_pages_alone_make_an_epoch_due_too() -> None:
@@ -139,14 +164,14 @@ def test_pages_alone_make_an_epoch_due_too() -> None:
     pages = [[(1, 1), (1, 1)]] * 5
     found = laid_out(history(*pages), policy)
     #   page 5 opens with message 9: pages 3 to 5 stay in the body
-    assert (found.number, found.verbatim_from, found.condensed_from) == (9, 5, 5)
+    assert (trigger(found), found.verbatim_from, found.condensed_from) == (9, 5, 5)
     assert found.pages_until == 6
 
 
 def test_a_page_larger_than_the_zone_is_cut_inside_and_its_question_stays() -> None:
     found = laid_out(history([(10, 4)] * 200))
     assert found.number
-    assert (found.pinned, found.verbatim_from) == (1, found.number - 19)
+    assert (found.pinned, found.verbatim_from) == (1, trigger(found) - 19)
 
 
 def test_a_call_group_is_never_cut() -> None:
@@ -190,7 +215,7 @@ def test_the_generation_makes_a_new_number() -> None:
     entries = small_pages(120)
     erased = replace(totals(entries), generation=1)
     before, after = laid_out(entries), layout(entries, erased, SHARES, POLICY)
-    assert after.number == before.number + 1
+    assert after.number == epoch_number(trigger(before), 1)
     assert not before.holds(erased)
 
 
@@ -227,7 +252,7 @@ def test_the_zones_of_a_layout_fit_the_body(known: Shares, pages: list[list[tupl
     found = laid_out(entries, known=known)
     start = next((e for e in entries if e.seq == found.verbatim_from), entries[0])
     pinned = sum(e.full for e in entries if e.seq == found.pinned)
-    newest = next(e for e in entries if e.seq == (found.number or 1))
+    newest = next(e for e in entries if e.seq == (trigger(found) or 1))
     if found.number and found.full_until > newest.full_after:  # no message or question larger than the zone
         condensed = sum(
             e.short for e in entries if found.condensed_from <= e.seq < found.verbatim_from and e.seq != found.pinned

@@ -182,6 +182,7 @@ NONE_OF_ITS_OWN = {
     "a memory by its id": (kept.ONE, (UUID(int=1),)),
     "versions of a memory": (kept.VERSIONS, (UUID(int=1), None, None, 10)),
     "what a conversation gave away": (kept.CARRIED_BY, ("c",)),
+    "windows that recalled something": (conversations.ANCHORED, (owner_of("u:u"),)),
 }
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
@@ -202,6 +203,8 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
     "join a call group": (conversations.JOIN, ("c", 1)),
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
+    "keep what is recalled": (conversations.ANCHOR, ("c", UUID(int=1), 5, "forged", 1, [])),
+    "forget what is recalled": (conversations.FORGET_ANCHORED, (["c"],)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
     "forget a response": (proxied.FORGET_RESPONSE, ("c", 2, "{}")),

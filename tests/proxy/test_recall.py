@@ -37,8 +37,10 @@ def test_recalled_answers_are_shown_but_not_stored(
     script.says("It is on the plate.")
     ask(asker(base_url), [user(QUESTION)], stream=stream)
     assert "KX-2291" in seen(script)
-    assert script.asked[0]["messages"][-2]["content"] == QUESTION
+    assert script.asked[0]["messages"][-1]["content"] == QUESTION
+    assert "KX-2291" in script.asked[0]["messages"][-2]["content"]
     assert stored(client, "c") == [("user", QUESTION), ("assistant", "It is on the plate.")]
+    append(client, "c", [user("thanks")], user_id="me")
     assert "KX-2291" not in str(ok(client.get(path("c", "context"), params={"budget": 8000}))["messages"])
 
 
@@ -76,14 +78,14 @@ def test_recall_stays_within_its_cap(base_url: str, client: httpx.Client, script
         append(client, "before", [user(f"Boiler {number} has the service code KX-{number}." + " Check it." * 20)],
                user_id="me")  # fmt: skip
     ask(asker(base_url), [user("Which boiler service codes are there?")])
-    tail = script.asked[0]["messages"][-1]["content"]
-    assert "KX-" in tail
-    assert len(tail) < 800 * 6
+    recalled = script.asked[0]["messages"][-2]["content"]
+    assert "KX-" in recalled
+    assert len(recalled) < 800 * 6
 
 
 @pytest.fixture
 def silent_url(postgres: EmbeddedPostgres, proxy_settings: Settings, clean: None) -> Iterator[str]:
-    yield from serving(build_app(proxy_settings.model_copy(update={"quire_proxy_recall": "off"}), postgres.app_dsn))
+    yield from serving(build_app(proxy_settings.model_copy(update={"memory_recall": "off"}), postgres.app_dsn))
 
 
 def test_a_deployment_may_turn_it_off_and_a_request_on_again(

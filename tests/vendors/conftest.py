@@ -28,7 +28,7 @@ def before(postgres: EmbeddedPostgres, settings: Settings, vendors: str) -> Iter
         update = {
             "quire_proxy_base_url": f"{vendors}/v1",
             "quire_proxy_upstream_dialect": dialect,
-            "quire_proxy_recall": "off",
+            "memory_recall": "off",
             "quire_proxy_seconds": 20,
         }
         opened.append(serving(build_app(settings.model_copy(update=update), postgres.app_dsn)))

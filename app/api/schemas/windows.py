@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from app.api.http.body import RequestModel
 from app.api.schemas.narrowing import Narrowed
 from app.core.messages import MODEL_MAX
-from app.core.model import RecallScope
+from app.core.model import Recall, RecallScope
 from app.core.window.budget import BUDGET_MAX
 
 Budget = Field(None, ge=1, le=BUDGET_MAX, description="maximum tokens of the window, everything included")
@@ -18,6 +18,11 @@ QUERY = "topic of the next answer; brings in memories that answer it, or nothing
 RECALL_MAX_TOKENS = "maximum tokens that the query brings in; if omitted, the window leaves the query its own share"
 RECALL_SCOPE = (
     "where the query looks: all of the user's conversations, or only this one; default: the conversation's setting"
+)
+
+RECALL = (
+    "`auto`: without a `query`, the newest user message brings in memories that answer it, once for its whole page; "
+    "`off`: it brings in nothing; default: the conversation's setting"
 )
 
 
@@ -29,6 +34,7 @@ class ContextBody(RequestModel):
     query: str | None = Field(None, max_length=10_000, description=QUERY)
     recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=RECALL_MAX_TOKENS)
     recall_scope: RecallScope | None = Field(None, description=RECALL_SCOPE)
+    recall: Recall | None = Field(None, description=RECALL)
     recall_filter: Narrowed | None = Field(None, description="what the query is narrowed to")
     load: list[Annotated[UUID, Field(strict=False)]] = Field(default=[], max_length=20)
     pages: list[int] = Field(default=[], max_length=20)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from fastapi import Request
@@ -16,7 +15,7 @@ from app.api.http import model_api_errors
 from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_plain, work_on
 from app.api.http.callers import MODE, PASS_THROUGH
 from app.api.http.runtime import runtime_of
-from app.api.v1.proxying import CONVERSATION, RECALL, Wishes, keeps, proxy_request, upstream_of, with_model
+from app.api.v1.proxying import CONVERSATION, Wishes, keeps, proxy_request, upstream_of, with_model
 from app.core.dialects.question import Dialect, Question
 from app.core.dialects.untranslated import NAMES
 from app.core.edge.caller import Caller
@@ -86,8 +85,7 @@ def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, r
         if proxying.models:
             raise
         return None
-    wants_recall = request.headers.get(RECALL) == "auto"
-    return asked if wants_recall else replace(asked, recall_max_tokens=None)
+    return asked
 
 
 def _passed(request: Request, *, clients_key: bool) -> dict[str, str]:

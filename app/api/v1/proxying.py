@@ -62,7 +62,7 @@ _RecallHeader = Annotated[
     Header(
         alias=RECALL,
         description="`auto`: bring in what answers the newest user message, if anything does. `off`: bring in nothing. "
-        "Else QUIRE_PROXY_RECALL says.",
+        "Default: the conversation's `recall`.",
     ),
 ]
 
@@ -158,7 +158,7 @@ def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Qu
         new_user_id=user_id or runtime.access.default_user(caller),
         conversation_id=wishes.conversation,
         budget=wishes.budget,
-        recall_max_tokens=runtime.proxying.recall_of(wishes.recall),
+        recall=wishes.recall,
         retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         arrived=wishes.arrived,
         is_large=is_large(request),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
 
 from app.core.dialects.usage import Prices
 from app.core.edge.caller import Caller
@@ -106,15 +105,6 @@ class Proxying:
         "Window budget of the proxy, in tokens, if neither the request nor its conversation sets one. 0: "
         "inferred from the model.",
     )
-    recall: Literal["auto", "off"] = setting(
-        Variable("quire_proxy_recall", "auto"),
-        "`auto`: the proxy brings in memories that answer the newest user message, if there are any. The header "
-        "X-Quire-Recall overrides it.",
-    )
-    recall_tokens_max: int = setting(
-        Variable("quire_proxy_recall_max_tokens", 800, ge=50, le=BUDGET_MAX),
-        "Maximum tokens that the proxy brings in for a user message.",
-    )
     rounds: int = setting(
         Variable("quire_proxy_rounds", 4, ge=0, le=20), "Maximum rounds of recall for one proxied answer."
     )
@@ -132,10 +122,6 @@ class Proxying:
         '{"input": 1.25, "cached_input": 0.125, "output": 10}, "*": {"input": 1, "output": 4}}`. A name covers '
         "all models that begin with it. Empty: unknown.",
     )
-
-    def recall_of(self, requested: Literal["auto", "off"] | None) -> int | None:
-        """Return the tokens that the proxy may bring in for a request; None for no recall."""
-        return None if (requested or self.recall) == "off" else self.recall_tokens_max
 
 
 def embedding_slots(cores: int) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from app.core.calibration import OURS
+from app.core.canonical import dumps
 from app.core.days import MESSAGE_TOKENS
 from app.core.groups import units
 from app.core.model import (
@@ -23,6 +24,7 @@ from app.core.model import (
     UNMATCHED,
     UNSENT,
     UNZONED,
+    Anchored,
     Day,
     Epoch,
     Fixed,
@@ -35,6 +37,7 @@ from app.core.model import (
     Totals,
     Window,
     WindowWarning,
+    epoch_number,
 )
 from app.core.window.budget import smallest_budget, usable
 from app.core.window.fresh import shown_tokens
@@ -88,11 +91,12 @@ def _shown(item: Item, form: _Form) -> tuple[str, int]:
 
 def assemble(
     epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals, token_percent: int = OURS,
-    *, most_fresh: int = 0,
+    *, most_fresh: int = 0, anchored: Anchored | None = None,
 ) -> Window:  # fmt: skip
     """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works.
 
-    ``most_fresh``: tokens for the fresh results of one call group (``Shares.fresh``).
+    ``most_fresh``: tokens for the fresh results of one call group (``Shares.fresh``). ``anchored``: what was recalled
+    for the newest user message; it is left out where it does not fit.
     """
     room = usable(budget, token_percent) - fixed.tokens
     shown, held_back = units(items)
@@ -107,13 +111,17 @@ def assemble(
     head, layout = epoch.head, epoch.layout
     opening = _opening(head, body[0].items[0].role if body else "user")
     placed = _placed(body, head, layout)
-    if head.tokens + opening + sum(p.tokens + sum(p.fresh) for p in placed) > room:
+    taken = head.tokens + opening + sum(p.tokens + sum(p.fresh) for p in placed)
+    recalled = _recalled(anchored, layout, totals.last_page, room - taken)
+    if taken > room:
         head, placed, squeezed = _squeeze(body, newest, head, layout, room)
         warnings.append(squeezed)
+    if recalled is not None and anchored is not None:
+        placed.insert(next(at for at, shown in enumerate(placed) if shown.seq == anchored.seq), recalled)
     ledger = _ledger(fixed, head, placed, budget, token_percent, totals)
     verbatim, condensed, listed = _pages(items, body, placed, head, layout)
     return Window(
-        number=_number(items, layout, totals),
+        number=_number(items, layout, totals, anchored if recalled else None),
         head=head.text,
         body=tuple(_marked(placed, items, layout)),
         tail=(),
@@ -253,10 +261,11 @@ def _opening(head: Head, first_role: str) -> int:
     return OPENING_TOKENS if first_role == "assistant" and not head.text else 0
 
 
-def _number(items: Sequence[Item], layout: Layout, totals: Totals) -> int:
+def _number(items: Sequence[Item], layout: Layout, totals: Totals, shown: Anchored | None) -> int:
     """Return the epoch's number: that of its cut, or of the message that last changed what was in view.
 
-    A user message does that which closes a page with fresh results or recalled text, since they shrink there.
+    A user message does that which closes a page with fresh results or recalled text, since they shrink there; and what
+    is recalled for one does, since windows may have been made without it.
     """
     changed, page, passing = 0, 0, False
     for item in items:
@@ -266,7 +275,20 @@ def _number(items: Sequence[Item], layout: Layout, totals: Totals) -> int:
             changed = item.seq if passing else changed
             page, passing = item.page, False
         passing = passing or bool(item.fresh) or item.loaded_tokens > 0
-    return max(layout.number, changed + totals.generation) if changed else layout.number
+    numbers = [layout.number]
+    if changed:
+        numbers.append(epoch_number(changed, totals.generation))
+    if shown:
+        numbers.append(epoch_number(shown.seq, totals.generation, recalled=True))
+    return max(numbers)
+
+
+def _recalled(anchored: Anchored | None, layout: Layout, page: int, free: int) -> Placed | None:
+    """Return what was recalled for the newest user message, if that is verbatim and there is room."""
+    if anchored is None or anchored.text is None or anchored.tokens > free or anchored.seq < layout.verbatim_from:
+        return None
+    said = dumps({"role": "user", "content": anchored.text})
+    return Placed(0, page, "verbatim", "user", said, parts=1, tokens=anchored.tokens, passing=True)
 
 
 def _ledger(

@@ -97,6 +97,8 @@ def fair(requests: Sequence[int], room: int) -> list[int]:
 
 RESERVES = (0.0, 0.15, 0.35, 0.65)
 """The steps in which the body gives way to a tail that does not fit beside it: parts of the available tokens."""
+ANCHORED_SHARE = 0.2
+"""The largest part of the available tokens for what a window recalls by itself."""
 RESERVE_MOST = 0.8
 """The largest part of the available tokens that can be left to the tail."""
 ZONES_MAX = 0.9

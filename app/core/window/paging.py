@@ -26,7 +26,10 @@ view (``pinned``), because what follows answers it.
 ``active_pages``, if set, limits the number of pages in the same way: past the limit the body falls to half of it and
 grows again.
 
-The epoch's number is the ``seq`` of the message that did not fit: it grows, and it tells when.
+What a window recalls by itself for a user message (``Anchored``) weighs as what a recall tool brought in, but it comes
+after the message: if it does not fit, that is a cut of its own.
+
+The epoch's number is made of the ``seq`` of the message that did not fit (``epoch_number``), so it grows.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Layout, Policy, Totals
+from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Layout, Policy, Totals, epoch_number
 from app.core.window.budget import Shares
 from app.core.window.fresh import shown_tokens
 
@@ -89,14 +92,16 @@ def is_over(layout: Layout, items: Iterable[Item], most_fresh: int) -> bool:
     ``layout.holds`` looks at totals alone; this one also at what the newest page showed in full at each moment.
     """
     page = _NewestPage(most_fresh)
-    made_at = layout.number - layout.generation
     for item in items:
         if item.seq < layout.verbatim_from or item.kind in UNZONED:
             continue
         loaded = max(0, item.loaded_tokens - item.tokens) if item.loaded_tokens else 0
-        page.add(item.page, item.group, item.fresh, loaded)
-        if item.seq > made_at and item.full_after + page.since(layout.verbatim_from) > layout.full_until:
-            return True
+        for is_recalled in (False, True) if loaded and item.kind == "message" else (False,):
+            weight = 0 if is_recalled != (item.kind == "message") else loaded
+            page.add(item.page, item.group, () if is_recalled else item.fresh, weight)
+            is_later = epoch_number(item.seq, layout.generation, recalled=is_recalled) > layout.number
+            if is_later and item.full_after + page.since(layout.verbatim_from) > layout.full_until:
+                return True
     return False
 
 
@@ -137,13 +142,17 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
     for at, entry in enumerate(entries):
         if entry.kind in UNZONED:
             continue
-        page.add(entry.page, entry.group, entry.fresh, entry.loaded)
+        page.add(entry.page, entry.group, entry.fresh, entry.loaded - entry.recalled)
         extra = page.since(found.verbatim_from)
         passes_anchor = not is_anchored and entry.short_before + entry.short > last_anchor
         passes_page = page_threshold(entry.page, policy) > page_at
         if passes_anchor or (is_anchored and (passes_page or entry.full_after + extra > found.full_until)):
             is_anchored, page_at = True, page_threshold(entry.page, policy)
             found = _cut(entries, at, page, page_at, frame)
+        if entry.recalled:
+            page.add(entry.page, entry.group, (), entry.recalled)
+            if is_anchored and entry.full_after + page.since(found.verbatim_from) > found.full_until:
+                found = _cut(entries, at, page, page_at, frame, recalled=True)
     known_page = page_threshold(totals.last_page, policy)
     if is_anchored and known_page <= page_at and totals.full <= found.full_until:
         return found
@@ -172,7 +181,7 @@ def _beginning(frame: _Frame) -> Layout:
     shares = frame.shares
     until = shares.whole - frame.least_head
     return Layout(
-        number=frame.totals.generation,
+        number=epoch_number(0, frame.totals.generation),
         condensed_from=1,
         verbatim_from=1,
         pinned=0,
@@ -187,8 +196,10 @@ def _beginning(frame: _Frame) -> Layout:
     )
 
 
-def _cut(entries: Sequence[Entry], at: int, page: _NewestPage, page_at: int, frame: _Frame) -> Layout:
-    """Return the layout of the cut that the message at a place makes due."""
+def _cut(
+    entries: Sequence[Entry], at: int, page: _NewestPage, page_at: int, frame: _Frame, *, recalled: bool = False
+) -> Layout:
+    """Return the layout of the cut that the message at a place makes due, or what was ``recalled`` for it."""
     trigger, shares = entries[at], frame.shares
     oldest_page = page_at - page_step(frame.policy) if page_at else 0
     verbatim = _verbatim_start(entries, at, page, oldest_page, frame)
@@ -208,7 +219,7 @@ def _cut(entries: Sequence[Entry], at: int, page: _NewestPage, page_at: int, fra
     # Where not even this fits, the window is squeezed, and the next message makes another cut.
     full_until = room_until if weight <= room_until - verbatim.full_before else trigger.full_after
     return Layout(
-        number=trigger.seq + frame.totals.generation,
+        number=epoch_number(trigger.seq, frame.totals.generation, recalled=recalled),
         condensed_from=condensed.seq if condensed.full_before else 1,
         verbatim_from=verbatim.seq,
         pinned=pinned.seq if pinned else 0,

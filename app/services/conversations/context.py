@@ -36,7 +36,7 @@ from app.core.window.summarising import lag
 from app.postgres.database import Database
 from app.recall.tools import window_schemas
 from app.runtime import Runtime
-from app.services.conversations import epochs, tail
+from app.services.conversations import anchoring, epochs, tail
 from app.services.conversations.tail import ContextRequest
 from app.store import archives, conversations, windows
 from app.store.windows import WindowParts
@@ -53,7 +53,10 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     way in fixed steps.
     """
     plain = request.without_tail()
-    shown = await _shown(runtime, tenant, conversation_id, plain, request.tail_room)
+    shown = await _shown(runtime, tenant, conversation_id, plain)
+    if anchoring.is_due(shown, request):
+        await anchoring.choose(runtime, tenant, shown, plain)
+        shown = await _shown(runtime, tenant, conversation_id, plain)
     if not request.asks_for_tail:
         found = shown.context or await _rendered(runtime, shown, plain)
         runtime.caches.keep_window(replace(shown, context=found))
@@ -74,7 +77,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
 
 
 async def _shown(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int = 0
 ) -> KeptWindow:
     """Return the window whose body leaves a share of the available tokens to the tail."""
     key = _memory_key(tenant, conversation_id, request, reserve)
@@ -129,7 +132,17 @@ async def _continued(
         earlier_items = tuple(shrunk(earlier_items))
     prompt = (*cached.parts.prompt, *(item for item in newer if item.kind == "prompt"))
     items = (*earlier_items, *(item for item in newer if item.kind != "prompt"))
+    if conversation.anchored != cached.parts.conversation.anchored:
+        items = tuple(_weighed(item, conversation) for item in items)
     return WindowParts(conversation, None, prompt, items)
+
+
+def _weighed(item: Item, conversation: Conversation) -> Item:
+    """Return an item with the weight of what was recalled for it, as it is read from the store."""
+    found = conversation.anchored
+    if found is None or item.seq != found.seq or not found.tokens:
+        return item
+    return item._replace(loaded_tokens=item.tokens + found.tokens)
 
 
 async def _read(
@@ -159,7 +172,7 @@ async def _is_admitted(runtime: Runtime, tenant: UUID, conversation: Conversatio
 
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int) -> tuple[object, ...]:
-    own = hashlib.sha256(dumps([request.system, request.tools, request.carries]).encode()).digest()
+    own = hashlib.sha256(dumps([request.system, request.tools, request.carries, request.recall]).encode()).digest()
     return (tenant, conversation_id, request.budget, request.model, request.format, reserve, own)
 
 
@@ -171,7 +184,7 @@ async def _assembled(
     conversation = parts.conversation
     window = assemble(
         epoch, parts.items, target.fixed, target.budget, conversation.totals, target.token_percent,
-        most_fresh=target.shares.fresh,
+        most_fresh=target.shares.fresh, anchored=anchoring.in_view(conversation, place.request, target.policy),
     )  # fmt: skip
     window = await _with_fresh(runtime, tenant, conversation, window)
     warnings = _warnings(runtime, conversation, place.request, offered=offers)

@@ -16,7 +16,7 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.model import Format, Language, Policy, RecallScope, TailItem, Window, WindowWarning
+from app.core.model import Format, Language, Policy, Recall, RecallScope, TailItem, Window, WindowWarning
 from app.core.quote import archive_text
 from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
@@ -52,8 +52,10 @@ class ContextRequest:
     query: str | None = None
     recall_max_tokens: int | None = None
     """Tokens that the query can bring in; None: whatever is free, and what the body can give way."""
-    tail_room: int = 0
-    """Tokens that the layout leaves to the tail in any case, so that the answer to each call's query moves nothing."""
+    recall: Recall | None = None
+    """Whether something is recalled for the newest user message, where there is no query; None: the policy says."""
+    chooses: bool = True
+    """False: a mere look, which shows what was recalled but chooses nothing."""
     recall_scope: RecallScope | None = None
     """The range of the query; None: as set by the conversation's policy."""
     recall_filter: Narrowing = EVERYTHING

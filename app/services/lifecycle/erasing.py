@@ -140,7 +140,11 @@ async def _enqueue(tx: ErasingTx, conversation: Conversation, pages: Sequence[in
 
 
 async def redact(tx: ErasingTx, owner: UUID, redaction: Redaction, whole: Collection[str], done: Erasure) -> None:
-    """Take what is erased out of an owner's kept answers. ``whole``: keys of answers that speak of nothing else."""
+    """Take what is erased out of an owner's kept answers, and what windows recalled by themselves out of those.
+
+    ``whole``: keys of answers that speak of nothing else.
+    """
+    done.touched |= set(await conversations.forget_anchored(tx, owner))
     keys = set(whole)
     if ids := [UUID(name) for name in redaction.erased | redaction.changed]:
         keys |= {answer["key"] async for answer in kept_answers.answers_naming(tx, owner, ids)}

@@ -29,7 +29,6 @@ from app.core.dialects.items import custom_call
 from app.core.dialects.proxy import (
     CallsOfAnswer,
     names_of,
-    newest_user_text,
     offered,
     whose,
 )
@@ -37,7 +36,6 @@ from app.core.dialects.question import ShownToClient
 from app.core.dialects.stored import message as stored_message
 from app.core.messages import read
 from app.core.model import Context
-from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.profile import budget_of
 from app.core.window.render import origins
 from app.ids import uuid7
@@ -210,12 +208,10 @@ class _Work:
             known.budget,
             model,
         )
-        recalled = request.recall_max_tokens
         wanted = ContextRequest(
             budget=None if budget == known.budget else budget, tools=self._tools, bound_to=request.caller.user_id,
             sensitive=request.caller.sensitive, format=self._upstream.asked.window,
-            query=newest_user_text(self._question.messages) if recalled else None, recall_max_tokens=recalled,
-            tail_room=recalled + TAIL_OVERHEAD if recalled else 0, carries=True,
+            recall=request.recall, carries=True,
         )  # fmt: skip
         window = await context(self._runtime, self._asked.tenant, known.id, wanted)
         if window.conversation_uid != known.uid:

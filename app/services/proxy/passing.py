@@ -61,7 +61,7 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
     body = passing.body
     if passing.request is not None:
         stored = _beside(runtime, passing.request)
-        if passing.request.recall_max_tokens:
+        if passing.request.recall == "auto":
             body = await _with_recalled(runtime, passing, passing.request, stored)
     passed = _Passed(runtime, upstream, stored)
     passed.watch.begin()
@@ -108,7 +108,7 @@ async def _with_recalled(
 async def _recalled(runtime: Runtime, request: ProxyRequest, asked: ProxyTurn) -> str | None:
     wanted = ContextRequest(
         bound_to=request.caller.user_id, sensitive=request.caller.sensitive,
-        query=newest_user_text(request.question.messages), recall_max_tokens=request.recall_max_tokens,
+        query=newest_user_text(request.question.messages), recall_max_tokens=runtime.defaults.policy.recall_max,
     )  # fmt: skip
     if wanted.query is None:
         return None

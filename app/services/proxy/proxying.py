@@ -19,6 +19,7 @@ from app.core.dialects.proxy import answered_prefixes, continued
 from app.core.dialects.question import Question
 from app.core.edge.caller import Caller
 from app.core.messages import Limits
+from app.core.model import Recall
 from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.conversations.append import append
@@ -43,8 +44,8 @@ class ProxyRequest:
     conversation_id: str | None = None
     """The id that the client names; None: the conversation is found by its list."""
     budget: int | None = None
-    recall_max_tokens: int | None = None
-    """Tokens of memories that the newest user message may bring in; None: it brings in nothing."""
+    recall: Recall | None = None
+    """Whether the newest user message brings in memories that answer it; None: the conversation's policy says."""
     retried: bool = False
     """The client marked the request as a retry."""
     arrived: float = 0.0

@@ -60,7 +60,7 @@ class QuireHistory(HistoryProvider):
         conversation = _named(session_id)
         query = asked.strip()[:QUERY_CHARACTERS_MAX] if self._recall_max_tokens else ""
         recalled = self._recall_max_tokens if query else None
-        options: Json = {"budget": self._budget, "query": query or None, "recall_max_tokens": recalled}
+        options: Json = {"budget": self._budget, "query": query or None, "recall_max_tokens": recalled, "recall": "off"}
         try:
             window = await self._quire.context(conversation, **options)
         except NotFound:

@@ -18,6 +18,7 @@ from quire_client.shapes import Appended, Json, Recalled, Searched, Synced, Tool
 Messages = Sequence[Mapping[str, Any]]
 Format = Literal["openai", "anthropic"]
 RecallScope = Literal["user", "conversation"]
+Recall = Literal["auto", "off"]
 OnFork = Literal["error", "append"]
 
 URL = "http://127.0.0.1:8000"
@@ -94,19 +95,19 @@ class Quire:
 
     def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
-        recall_max_tokens: int | None = None, recall_scope: RecallScope | None = None, load: Sequence[str] = (),
-        pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
+        recall_max_tokens: int | None = None, recall_scope: RecallScope | None = None, recall: Recall | None = None,
+        load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
         """Get the window for the next model call. `query` brings in memories that answer it; `recall_max_tokens` caps
-        them. `system` replaces the conversation's own; `tools` are yours.
+        them. Without one the newest user message brings in what answers it, unless `recall` is "off". `system` replaces the conversation's own; `tools` are yours.
         """
         return Window.of(
             self.send(
                 calls.ask(
                     calls.conversation(conversation, "context"), budget=budget, model=model, query=query,
-                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, load=list(load), pages=list(pages),
-                    format=format, system=system, tools=list(tools),
+                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, recall=recall, load=list(load),
+                    pages=list(pages), format=format, system=system, tools=list(tools),
                 )
             )
         )  # fmt: skip
@@ -285,19 +286,19 @@ class AsyncQuire:
 
     async def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
-        recall_max_tokens: int | None = None, recall_scope: RecallScope | None = None, load: Sequence[str] = (),
-        pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
+        recall_max_tokens: int | None = None, recall_scope: RecallScope | None = None, recall: Recall | None = None,
+        load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
         """Get the window for the next model call. `query` brings in memories that answer it; `recall_max_tokens` caps
-        them. `system` replaces the conversation's own; `tools` are yours.
+        them. Without one the newest user message brings in what answers it, unless `recall` is "off". `system` replaces the conversation's own; `tools` are yours.
         """
         return Window.of(
             await self.send(
                 calls.ask(
                     calls.conversation(conversation, "context"), budget=budget, model=model, query=query,
-                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, load=list(load), pages=list(pages),
-                    format=format, system=system, tools=list(tools),
+                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, recall=recall, load=list(load),
+                    pages=list(pages), format=format, system=system, tools=list(tools),
                 )
             )
         )  # fmt: skip

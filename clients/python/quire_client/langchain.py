@@ -173,6 +173,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             "model": self._model,
             "query": _newest_user_text(request.messages) if self._recall_max_tokens else None,
             "recall_max_tokens": self._recall_max_tokens,
+            "recall": "off",
             "system": request.system_message.text if request.system_message else None,
             "tools": [convert_to_openai_tool(tool) for tool in own],
         }

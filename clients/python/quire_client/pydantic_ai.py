@@ -72,7 +72,7 @@ class QuireMemory(AbstractCapability[Any]):
         query = _newest_user_text(own) if self._recall_max_tokens else None
         window = await self._quire.context(
             self._conversation, budget=self._budget, query=query,
-            recall_max_tokens=self._recall_max_tokens if query else None,
+            recall_max_tokens=self._recall_max_tokens if query else None, recall="off",
         )  # fmt: skip
         request_context.messages = _window(window.messages, request_context.messages)
         return request_context

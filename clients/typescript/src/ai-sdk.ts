@@ -141,6 +141,7 @@ export class QuireMemory {
       tools: tools.map(({ name, description, inputSchema: parameters }) => {
         return { type: "function", function: { name, description, parameters } };
       }),
+      recall: "off",
       ...(query && { query, recall_max_tokens: recallMaxTokens }),
     });
   }

@@ -116,6 +116,9 @@ def upgrade() -> None:
     sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment="the model's API refused that question for good"),
     sa.Column('has_earlier', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='its user had other conversations when it began'),
     sa.Column('scopes', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False, comment='owners of what it keeps in mind, the widest first'),
+    sa.Column('recalled_seq', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('recalled', sa.Text(), nullable=True, comment='what was recalled for that user message, as a window shows it; null: nothing'),
+    sa.Column('recalled_tokens', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.CheckConstraint('char_length(id) BETWEEN 1 AND 128', name=op.f('conversations_id_length_check')),
     sa.CheckConstraint('last_seq >= 0 AND last_page >= 0', name=op.f('conversations_counts_check')),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('conversations_pkey'))

@@ -1,0 +1,72 @@
+"""What windows recall by themselves: chosen once for a user message, in view until the next one.
+
+Every window of the message's page shows the same text in the same place, so calls of a loop find it there and search no
+more. What no later window needs is no reason to fail: without the primary database nothing is recalled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+from app import errors
+from app.caches import KeptWindow
+from app.core.conversation import Conversation
+from app.core.dialects.proxy import newest_user_text
+from app.core.groups import chat_messages
+from app.core.model import Anchored, Policy, Recall
+from app.core.scope import owner_of
+from app.core.window.assemble import TAIL_OVERHEAD
+from app.core.window.budget import ANCHORED_SHARE
+from app.core.window.render import tail_text
+from app.runtime import Runtime
+from app.services.conversations import tail
+from app.services.conversations.tail import ContextRequest
+from app.store import conversations, locks
+
+
+def wish(request: ContextRequest, policy: Policy) -> Recall:
+    """Return whether a window shows what is recalled by itself."""
+    return policy.recall if request.recall is None else request.recall
+
+
+def in_view(conversation: Conversation, request: ContextRequest, policy: Policy) -> Anchored | None:
+    """Return what a window shows that was recalled for the newest user message."""
+    found = conversation.anchored
+    if found is None or found.seq != conversation.end.user_seq or wish(request, policy) == "off":
+        return None
+    return found
+
+
+def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
+    """Return whether the newest message is a user's, for which is yet to be recalled. A query stands in its stead."""
+    conversation = shown.conversation
+    if not request.chooses or request.query is not None or not conversation.end.user_seq:
+        return False
+    is_newest = conversation.end.user_seq == conversation.end.last_seq
+    is_known = conversation.anchored is not None and conversation.anchored.seq == conversation.end.user_seq
+    return is_newest and not is_known and wish(request, shown.target.policy) == "auto"
+
+
+async def choose(runtime: Runtime, tenant: UUID, shown: KeptWindow, request: ContextRequest) -> None:
+    """Choose what answers the newest user message and is not in view, and keep it."""
+    conversation, policy = shown.conversation, shown.target.policy
+    room = min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD
+    query = newest_user_text(_newest_user_message(shown))
+    wanted = replace(request, query=query, recall_max_tokens=max(1, room), sensitive=False, load=(), pages=())
+    gathered = await tail.gather(runtime, tenant, conversation, wanted, policy, shown.window, max(0, room))
+    tokens = sum(item.tokens for item in gathered.items) + TAIL_OVERHEAD
+    text = tail_text(gathered.items, conversation.language or "en") if gathered.items else None
+    chosen = Anchored(conversation.end.user_seq, text, tokens if text else 0)
+    sources = list({hit.id for hit in gathered.found.hits})
+    try:
+        async with runtime.database.begin(tenant) as tx:
+            await locks.share_owner(tx, owner_of(conversation.scope))
+            await conversations.anchor(tx, conversation, chosen, sources)
+    except errors.StorageUnavailable:
+        return
+
+
+def _newest_user_message(shown: KeptWindow) -> list[dict[str, object]]:
+    seq = shown.conversation.end.user_seq
+    return [message for item in shown.parts.items if item.seq == seq for message in chat_messages(item.text)]

@@ -1,0 +1,211 @@
+"""Memory that comes unasked: once for a user message, in view before it until the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.api.kit import (
+    Json,
+    append,
+    assistant,
+    call,
+    canonical,
+    created,
+    ok,
+    path,
+    problem,
+    result,
+    turn,
+    user,
+    window,
+)
+
+FACT = "The boiler's service code is KX-2291."
+QUESTION = "What is the boiler's service code?"
+
+
+def remembering(client: httpx.Client) -> Json:
+    return append(client, "before", [user(FACT), assistant("Noted.")])
+
+
+def texts(found: Json) -> list[str]:
+    return [str(message["content"]) for message in found["messages"]]
+
+
+def begins_with(found: Json, before: Json) -> bool:
+    stable = before["messages"][: before["stable_messages"]]
+    return found["messages"][: len(stable)] == stable
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_it_stands_before_the_newest_user_message_for_its_whole_page(client: httpx.Client, form: str) -> None:
+    remembering(client)
+    append(client, "c", [user("hello"), assistant("hi"), user(QUESTION)])
+    first = window(client, "c", format=form)
+    assert "KX-2291" in texts(first)[-2]
+    assert QUESTION in texts(first)[-1]
+    assert first["stable_messages"] == len(first["messages"])
+    assert first["usage"]["sections"]["tail"] == 0
+    before = first
+    for messages in ([call("a")], [result("a", "a plate: KX-2291")], [assistant("It is KX-2291.")]):
+        append(client, "c", messages)
+        found = window(client, "c", format=form)
+        assert begins_with(found, before)
+        assert found["epoch"] == first["epoch"]
+        before = found
+    append(client, "c", [user("thanks")])
+    after = window(client, "c", format=form)
+    assert after["epoch"] > first["epoch"]
+    assert not any("quire-recalled" in text for text in texts(after))
+
+
+def test_a_memory_that_was_told_comes_too(client: httpx.Client) -> None:
+    ok(client.post("/memories", json={"user_id": "u", "content": "The alarm's code is 4471."}), 201)
+    append(client, "c", [user("What is the alarm's code?")])
+    assert "4471" in texts(window(client, "c"))[-2]
+
+
+@pytest.mark.parametrize("said", ["thanks", "谢谢", "How many moons does Neptune have?"])
+def test_what_nothing_answers_leaves_the_window_as_it_is(client: httpx.Client, said: str) -> None:
+    remembering(client)
+    append(client, "c", [user(said)])
+    found = window(client, "c")
+    assert texts(found)[-1] == said
+    assert found == window(client, "c", recall="off")
+
+
+def test_it_is_turned_off_by_request_and_by_conversation(client: httpx.Client) -> None:
+    remembering(client)
+    created(client, id="silent", user_id="u", settings={"recall": "off"})
+    append(client, "silent", [user(QUESTION)])
+    assert "KX-2291" not in str(window(client, "silent"))
+    assert "KX-2291" in str(window(client, "silent", recall="auto"))
+    append(client, "c", [user(QUESTION)])
+    assert "KX-2291" not in str(window(client, "c", recall="off"))
+    assert "KX-2291" in str(window(client, "c"))
+    assert "KX-2291" not in str(window(client, "c", recall="off"))
+    problem(client.get(path("c", "context"), params={"recall": "maybe"}), 422, "recall")
+    problem(client.post(path("c", "context"), json={"recall": "maybe"}), 422, "recall")
+
+
+def test_it_comes_with_an_append_too(client: httpx.Client) -> None:
+    remembering(client)
+    query = {"include": "context", "budget": 8000}
+    sent = client.post(path("c", "messages"), params=query, json={"messages": [user(QUESTION)], "user_id": "u"})
+    assert "KX-2291" in str(ok(sent, 201)["context"]["messages"][-2])
+
+
+def test_any_process_shows_the_same_and_only_one_chooses(client: httpx.Client, other: httpx.Client) -> None:
+    remembering(client)
+    append(client, "c", [user(QUESTION)])
+    first = window(client, "c")
+    append(client, "later", [user("The boiler's service code is KX-2291, says the plate.")])
+    assert window(other, "c") == first
+    append(other, "c", [call("a"), result("a")])
+    assert window(client, "c") == window(other, "c")
+    assert begins_with(window(client, "c"), first)
+
+
+def test_a_call_that_comes_late_changes_nothing_in_view(client: httpx.Client) -> None:
+    """It was not chosen while the message was the newest: to bring it in now would move what is in caches."""
+    remembering(client)
+    append(client, "c", [user(QUESTION), call("a"), result("a")])
+    assert "KX-2291" not in str(window(client, "c"))
+
+
+def test_it_stays_within_its_cap(client: httpx.Client) -> None:
+    lines = [user(f"Boiler {number} has the service code KX-{number}." + " Check it." * 20) for number in range(60)]
+    append(client, "before", lines)
+    append(client, "c", [user("Which boiler service codes are there?")])
+    for budget, most in ((16_000, 500), (2_000, 400)):
+        append(client, "c", [assistant("These."), user("Which boiler service codes are there?")])
+        with_, without = window(client, "c", budget=budget), window(client, "c", budget=budget, recall="off")
+        assert 0 < with_["usage"]["total"] - without["usage"]["total"] <= most
+
+
+def erase_message(client: httpx.Client, stored: Json) -> httpx.Response:
+    return client.delete(path("before", "messages", stored["messages"][0]["id"]))
+
+
+def erase_conversation(client: httpx.Client, stored: Json) -> httpx.Response:
+    return client.delete(path("before"))
+
+
+@pytest.mark.parametrize("erase", [erase_message, erase_conversation])
+def test_what_is_erased_is_gone_from_it_at_once(
+    client: httpx.Client,
+    other: httpx.Client,
+    erase: Callable[[httpx.Client, Json], httpx.Response],
+    run_as_superuser: Callable[[str], list[asyncpg.Record]],
+) -> None:
+    stored = remembering(client)
+    append(client, "c", [user(QUESTION)])
+    before = window(other, "c")
+    assert "KX-2291" in str(before)
+    assert erase(client, stored).is_success
+    for process in (client, other):
+        found = window(process, "c")
+        assert "KX-2291" not in str(found)
+        assert found["epoch"] > before["epoch"]
+    assert not [row for row in run_as_superuser("SELECT recalled FROM conversations") if row["recalled"]]
+
+
+def test_a_memory_that_is_erased_is_gone_from_it(client: httpx.Client) -> None:
+    key = ok(client.post("/memories", json={"user_id": "u", "content": "The alarm's code is 4471."}), 201)["memory_key"]
+    append(client, "c", [user("What is the alarm's code?")])
+    assert "4471" in str(window(client, "c"))
+    ok(client.delete(f"/memories/{key}"))
+    assert "4471" not in str(window(client, "c"))
+
+
+def test_another_users_memories_never_come(client: httpx.Client) -> None:
+    remembering(client)
+    append(client, "c", [user(QUESTION)], user_id="somebody else")
+    assert "KX-2291" not in str(window(client, "c"))
+
+
+steps = st.lists(st.sampled_from(["turn", "question", "call", "small talk"]), min_size=10, max_size=40)
+looks = st.lists(st.sampled_from([{}, {"query": "the boiler's code"}, {"recall": "off"}]), min_size=1, max_size=5)
+
+
+def said(step: str, number: int) -> Sequence[Json]:
+    match step:
+        case "turn":
+            return turn(number, 40)
+        case "question":
+            return [user(f"What is the service code of boiler {number % 7}?")]
+        case "call":
+            return [call(f"call-{number}"), result(f"call-{number}", "seen " * 120)]
+    return [user("thanks"), assistant("welcome")]
+
+
+@given(steps, looks, st.sampled_from([1500, 2500, 4000]), st.sampled_from(["openai", "anthropic"]))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_windows_grow_at_their_end_whatever_is_recalled(
+    client: httpx.Client, other: httpx.Client, plan: list[str], wanted: list[dict[str, str]], budget: int, form: str
+) -> None:
+    """In each epoch; and a second process, which looks now and then, shows the same."""
+    client.delete("/users/u")
+    codes = [user(f"The service code of boiler {n} is KX-{n}{n}4." + " It stands in the cellar." * 9) for n in range(7)]
+    append(client, "before", codes)
+    seen: dict[str, Json] = {}
+    for number, step in enumerate(plan):
+        append(client, "c", said(step, number))
+        how: dict[str, Any] = wanted[number % len(wanted)]
+        found = window(client, "c", budget=budget, format=form, **how)
+        assert found["usage"]["total"] <= budget
+        key = how.get("recall", "")
+        if (before := seen.get(key)) and before["epoch"] == found["epoch"]:
+            assert begins_with(found, before)
+        seen[key] = found
+        if number % 3 == 0:
+            again = window(other, "c", budget=budget, format=form, **how)
+            assert canonical(again["messages"]) == canonical(found["messages"])
+            assert again["epoch"] == found["epoch"]
