@@ -17,7 +17,8 @@ from app.core.model import Language
 from app.recall import tools
 from app.recall.tools import ToolFormat
 from app.services.idempotency import IdempotencyKey
-from app.services.tools import attp, tool_calls
+from app.services.tools import attp, memory_tool, tool_calls
+from app.services.tools.memory_tool import MemoryCall
 
 router = APIRouter(tags=["tools"])
 
@@ -38,12 +39,18 @@ async def call_tool(
     """Run a recall tool that the model called; append `content` as the tool's result. Counts as a recall.
 
     A model's mistake (a page that does not exist) is not an HTTP error: `is_error` is true and `content` says what
-    works.
+    works. `memory` is Anthropic's memory tool (`memory_20250818`): its files are those of the conversation's user or
+    space, and writing to them needs the scope write.
     """
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ToolCallBody, value)
-    call = tool_calls.checked(name, body.arguments)
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
+    if name == memory_tool.NAME:
+        wanted = MemoryCall(conversation_id, body.arguments, caller.user_id, caller.key)
+        if wanted.writes:
+            caller.require("write")
+        return json_text(await memory_tool.run(runtime, caller.tenant, wanted, idempotency))
+    call = tool_calls.checked(name, body.arguments)
     response = await tool_calls.run_once(
         runtime, caller.tenant, conversation_id, call, idempotency, bound_to=caller.user_id, sensitive=caller.sensitive
     )

@@ -51,6 +51,8 @@ def space_of(scope: str) -> str | None:
 def shown(scope: str) -> str:
     """Return a scope as callers name it: `user`, `conversation`, or `space:` and its id."""
     space = space_of(scope)
+    if scope.startswith("m:"):
+        return "memory_store"
     return f"{SPACE}{space}" if space is not None else "user" if scope.startswith("u:") else "conversation"
 
 

@@ -43,18 +43,18 @@ from app.store import (
     summaries,
     windows,
 )
-from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered
+from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered, stores
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
 from app.text.tokens import TokenCounter
-from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
+from tests.guards.tenants import ANN, BOB, MEMORY_STORE, fill, populate, runtime, say
 
 pytestmark = pytest.mark.anyio
 
 STORE = (
     appending, archives, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept, kept_answers,
     keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning, remembered,
-    spaces, summaries, walk, windows,
+    spaces, stores, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 NO_CONDITION = (None, None, None, None)
@@ -149,6 +149,13 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "a space's conversations to grep": (grep.SPANS_OF_SPACE, ("team", 10)),
     "list of a space": (conversation_list.LIST_OF_SPACE, ("team", None, None, None, 10, [], "{}")),
     "a space's conversations": (erasing.CONVERSATION_OF_SPACE, ("team", datetime(2100, 1, 1, tzinfo=UTC))),
+    "a memory store": (stores.FIND, (MEMORY_STORE, None)),
+    "memory stores": (stores.LIST, (None, True, None, None, None, 10)),
+    "a user's memory stores": (stores.OF_USER, ("u",)),
+    "keys of a memory store": (stores.KEYS, (owner_of(f"m:{MEMORY_STORE}"),)),
+    "memories of a store": (stores.MEMORIES, (owner_of(f"m:{MEMORY_STORE}"), [MEMORY_STORE])),
+    "versions of a store": (stores.VERSIONS, (MEMORY_STORE, None, None, None, None, None, None, 10)),
+    "a version of a store": (stores.A_VERSION, (MEMORY_STORE, MEMORY_STORE)),
     "a space": (spaces.FIND, ("team", "u")),
     "a held space": (spaces.HOLD, ("team",)),
     "a locked space": (spaces.LOCK, ("team",)),
@@ -186,6 +193,11 @@ NONE_OF_ITS_OWN = {
 }
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
+    "change a memory store": (stores.CHANGE, (MEMORY_STORE, "forged", "", "{}")),
+    "archive a memory store": (stores.ARCHIVE, (MEMORY_STORE,)),
+    "delete a memory store": (stores.DELETE, (MEMORY_STORE,)),
+    "rename a memory of a store": (stores.RENAME, (MEMORY_STORE, "forged")),
+    "redact a version": (stores.REDACT, (MEMORY_STORE, MEMORY_STORE, None)),
     "change a space": (spaces.CHANGE, ("team", "forged", "{}", "{}")),
     "remove a member": (spaces.REMOVE, ("team", "u")),
     "a user leaves a space": (spaces.LEAVE_OF_USER, ("u", owner_of("u:u"))),
@@ -558,6 +570,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "DEMAND",
         "CREATE_TENANT",
         "PUT",
+        "ADD_VERSION",
     }
     put_in |= {"REPEATED"}  # a part of INSERT_WISHES
     tried_elsewhere |= by_id | put_in

@@ -12,13 +12,14 @@ from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction
 from app.core.scope import owner_of, scope_of, space_scope
+from app.postgres.database import widen
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.store import archives, conversations, kept_answers, keys, locks, spaces
 from app.store import erasing as stored
-from app.store.memory import kept
+from app.store.memory import kept, stores
 
 ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
@@ -58,6 +59,8 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
     keys that are bound to the user. Cut off, it goes on when it is sent again.
     """
     done = await _erase_scope(runtime, tenant, scope_of(user_id, None), stored.CONVERSATION_OF, user_id)
+    while (store := await _next_store(runtime, tenant, user_id)) is not None:
+        _add(runtime, tenant, done, await erase_store(runtime, tenant, store))
     async with runtime.database.begin(tenant) as tx:
         if gone := await keys.delete_of_user(tx, user_id):
             done.counts["keys"] += gone
@@ -77,6 +80,17 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
             runtime.caches.forget_conversation(tenant, name)
         await spaces.delete(tx, space_id)
         done.counts.update(spaces=1, space_members=members)
+    return done
+
+
+async def erase_store(runtime: Runtime, tenant: UUID, store: UUID) -> Erasure:
+    """Erase a memory store with its memories and their versions."""
+    done, owner = Erasure(), owner_of(stores.scope_of_store(store))
+    while (one := await _erase_memories(runtime, tenant, owner)) is not None:
+        _add(runtime, tenant, done, one)
+    async with runtime.database.begin(tenant) as tx:
+        await stores.delete(tx, store)
+    done.counts["memory_stores"] += 1
     return done
 
 
@@ -110,6 +124,11 @@ async def _erase_next(
         return await erase_conversation(ErasingTx(runtime, tx), conversation, alone=False)
 
 
+async def _next_store(runtime: Runtime, tenant: UUID, user_id: str) -> UUID | None:
+    async with runtime.database.snapshot(tenant) as tx:
+        return await stores.of_user(tx, user_id)
+
+
 async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure | None:
     one = Erasure()
     async with runtime.database.begin(tenant) as opened:
@@ -129,6 +148,7 @@ async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure
 async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasure | None:
     one = Erasure()
     async with runtime.database.begin(tenant) as opened:
+        await widen(opened, owner)
         tx = ErasingTx(runtime, opened)
         await locks.lock_owner(tx, owner)
         gone = await tx.fetch(stored.FORGET_OWNED, owner, MEMORIES_AT_ONCE)
