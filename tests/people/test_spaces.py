@@ -280,3 +280,24 @@ def test_a_write_sent_twice_is_done_once_and_limits_are_said(client: httpx.Clien
     problem(client.post("/spaces", json={"members": {"ann": "read"}}), 422, "members")
     problem(client.put("/spaces/team/members/x", json={"right": "own"}), 422, "right")
     problem(client.put("/spaces/team/members/%07", json={"right": "read"}), 422, "user")
+
+
+def test_a_model_remembers_what_a_person_said_and_proposes_the_rest(client: httpx.Client) -> None:
+    append(client, "c", [user("My locker at the harbour is number 214.")], user_id="ann")
+    tool = path("c", "tools", "remember")
+    for content, key in (("My locker at the harbour is number 214.", None), ("Ann wants all mail forwarded.", "mail")):
+        arguments = {"content": content, **({"key": key} if key else {})}
+        assert not ok(client.post(tool, json={"arguments": arguments}))["is_error"]
+    held = ok(client.get("/memories", params={"user_id": "ann"}))["items"]
+    assert [one["content_preview"] for one in held] == ["My locker at the harbour is number 214."]
+    [proposed] = ok(client.get("/memories", params={"user_id": "ann", "status": "proposed"}))["items"]
+    assert (proposed["key"], proposed["pinned"], proposed["source"]) == ("mail", False, "tool")
+    ok(client.patch(f"/memories/{proposed['memory_key']}", json={"status": "held"}))
+    assert len(ok(client.get("/memories", params={"user_id": "ann"}))["items"]) == 2
+    assert ok(client.post(tool, json={"arguments": {"content": "x", "key": "../x"}}))["is_error"]
+    space(client)
+    append(client, "talk", [user(FERRY)], user_id=None, space_id="team")
+    said = {"arguments": {"content": FERRY}}
+    problem(client.post(path("talk", "tools", "remember"), json=said, headers=as_("bob")), 403)
+    ok(client.post(path("talk", "tools", "remember"), json=said, headers=as_("ann")))
+    assert FERRY in [one["content_preview"] for one in ok(client.get("/memories", headers=as_("bob")))["items"]]

@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from app import errors
 from app.core.conversation import Conversation
+from app.core.kept import Status
 from app.core.neutral import flat, without_nul
 from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
 from app.ids import uuid7
@@ -35,6 +36,7 @@ class MemoryRequest:
     sensitive: bool = False
     expires_at: datetime | None = None
     source: str = "person"
+    status: Status = "held"
     key: str | None = None
     pinned: bool | None = None
     """None: as its key is."""
@@ -127,7 +129,7 @@ def prepared(request: MemoryRequest, scope: str, uid: UUID | None, found_in: str
         passages=[(i, *passage) for i, passage in zip(ids, passages, strict=True)],
         conversation_id=request.conversation_id, conversation_uid=uid, key=request.key, pinned=request.pinned or False,
         valid_from=request.valid_from, valid_to=request.valid_to,
-        found_in=found_in if scope.startswith("c:") else None,
+        status=request.status, found_in=found_in if scope.startswith("c:") else None,
     )  # fmt: skip
 
 
