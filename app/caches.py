@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -17,8 +17,12 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from app.core.conversation import Conversation
+from app.core.line import Line
 from app.core.model import Context, Epoch, Role, Window
+from app.core.scope import owner_of
 from app.core.window.profile import Profile
+from app.core.window.served import Frame, KeptText, Served
+from app.store.served import Row
 from app.store.windows import WindowParts
 
 CONVERSATIONS_CACHED = 20_000
@@ -37,6 +41,7 @@ QUERY_VECTORS_CACHED = 1_000
 EXPANSIONS_CACHED = 1_000
 EXPANSION_SECONDS = 300.0
 MODELS_SECONDS = 60.0
+RUNS_CACHED = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,143 @@ class KnownMessages:
             self._by_hash.clear()
 
 
+@dataclass
+class Recorded:
+    """A window that was served and is to be recorded."""
+
+    frame: Frame
+    served: Served
+    number: int | None = None
+    """None: it is not written yet."""
+
+    def is_same(self, frame: Frame, served: Served) -> bool:
+        """Return whether a window is the same, of the same call."""
+        mine = self.served
+        same = (mine.hash, mine.query, mine.named) == (served.hash, served.query, served.named)
+        return same and self.frame == frame
+
+
+@dataclass
+class ServedRun:
+    """The newest windows of a conversation, as this process served them."""
+
+    tenant: UUID
+    conversation_id: str
+    uid: UUID
+    owner: UUID
+    row: Row | None = None
+    """As this process wrote it last."""
+    last: Recorded | None = None
+    is_again: bool = False
+    """The last one was served again since it was written."""
+    pending: list[Recorded] = field(default_factory=list)
+    texts: dict[str, KeptText] = field(default_factory=dict)
+    """Texts to be kept, by digest."""
+    kept: set[str] = field(default_factory=set)
+    """Digests of those that are."""
+    generation: int = 0
+    """The conversation's, when the texts were served."""
+
+    def rows(self, row: Row) -> list[Row]:
+        """Return the last stored row with what is to be written, and the rows that begin after it."""
+        last = self.last
+        if self.is_again and last is not None and last.number == row.next - 1:
+            row = row.with_last(last.served.count, last.served.last_at)
+        rows = [row]
+        for recorded in self.pending:
+            row = rows[-1].added(recorded.frame, recorded.served)
+            if row.first == rows[-1].first:
+                rows[-1] = row
+            else:
+                rows.append(row)
+        return rows
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What of a run is being written: more can come meanwhile."""
+
+    run: ServedRun
+    pending: Sequence[Recorded]
+    texts: Mapping[str, KeptText]
+    generation: int
+    counted: int
+    """How often the last window had been served."""
+
+    @staticmethod
+    def of(run: ServedRun) -> Writing:
+        counted = run.last.served.count if run.last else 0
+        return Writing(run, list(run.pending), dict(run.texts), run.generation, counted)
+
+
+class ServedWindows:
+    """Windows that were served and are to be recorded, by conversation."""
+
+    def __init__(self) -> None:
+        self._runs: LRUCache[tuple[UUID, UUID], ServedRun] = LRUCache(RUNS_CACHED)
+        self.dirty: dict[tuple[UUID, UUID], ServedRun] = {}
+        self.unwritten = 0
+        self.came = asyncio.Event()
+        """Set while there is something to write."""
+        self.writing = asyncio.Lock()
+
+    def run(self, tenant: UUID, conversation: Conversation) -> ServedRun:
+        key = (tenant, conversation.uid)
+        run = self.dirty.get(key) or self._runs.get(key)
+        if run is None:
+            run = ServedRun(tenant, conversation.id, conversation.uid, owner_of(conversation.scope))
+        self._runs[key] = run
+        return run
+
+    def last(self, tenant: UUID, uid: UUID) -> Recorded | None:
+        """Return the newest window of a conversation that this process served."""
+        run = self._runs.get((tenant, uid))
+        return run.last if run is not None else None
+
+    def add(self, run: ServedRun, recorded: Recorded, texts: Mapping[str, KeptText], generation: int) -> None:
+        if generation != run.generation:  # what was kept may have been erased
+            run.kept, run.texts, run.generation = set(), {}, generation
+        run.texts.update((digest, text) for digest, text in texts.items() if digest not in run.kept)
+        run.last, run.is_again = recorded, False
+        run.pending.append(recorded)
+        self.unwritten += 1
+        self.touch(run)
+
+    def forget_kept(self, tenant: UUID) -> None:
+        """Take no text of a tenant's for kept: some were erased."""
+        for run in self._runs.values():
+            if run.tenant == tenant:
+                run.kept.clear()
+
+    def touch(self, run: ServedRun) -> None:
+        """Let a run be written."""
+        self.dirty[run.tenant, run.uid] = run
+        self.came.set()
+
+    def wrote(self, writing: Writing, row: Row) -> None:
+        """Note what is written; ``row`` is the row that it ends in."""
+        run = writing.run
+        for at, recorded in enumerate(reversed(writing.pending), 1):
+            recorded.number = row.next - at
+        run.row = row
+        if run.generation == writing.generation:
+            run.kept |= writing.texts.keys()
+        self.drop(writing)
+
+    def drop(self, writing: Writing) -> None:
+        """Forget what was to be written."""
+        run = writing.run
+        del run.pending[: len(writing.pending)]
+        self.unwritten -= len(writing.pending)
+        for digest in writing.texts:
+            run.texts.pop(digest, None)
+        run.is_again = run.last is not None and run.last.number is not None and run.last.served.count > writing.counted
+        if not run.pending and not run.is_again:
+            self.dirty.pop((run.tenant, run.uid), None)
+        if not self.dirty:
+            self.came.clear()
+
+
 @dataclass(frozen=True)
 class Caches:
     """The caches of one process."""
@@ -128,6 +270,9 @@ class Caches:
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
     """Token counts of texts that many requests repeat."""
     messages: KnownMessages = field(default_factory=KnownMessages)
+    lines: LRUCache[tuple[UUID, str], Line] = field(default_factory=lambda: LRUCache(CONVERSATIONS_CACHED))
+    """Of conversations in trees, by tenant and id; what is read along an outdated one is read again."""
+    served: ServedWindows = field(default_factory=ServedWindows)
     _conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )
@@ -151,6 +296,7 @@ class Caches:
         for cache in (self.epochs, self.windows):
             for key in [k for k in cache if k[0] == tenant and k[1] in gone]:
                 cache.pop(key, None)
+        self.served.forget_kept(tenant)
         for texts in (self.counts, self.query_vectors, self.expansions, self.messages):
             texts.clear()
 

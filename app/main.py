@@ -20,6 +20,7 @@ from starlette.middleware.cors import CORSMiddleware
 from app import __version__, worker
 from app.api import (
     archive,
+    branches,
     conversations,
     hooks,
     jobs,
@@ -32,6 +33,7 @@ from app.api import (
     spaces,
     tools,
     users,
+    windows,
 )
 from app.api.http import metrics, openapi, problem
 from app.api.http.deadlines import Deadlines
@@ -56,6 +58,7 @@ from app.providers.model_api import BASE_URL, ModelApi
 from app.providers.upstream import Upstream
 from app.queue.loop import Pace
 from app.runtime import Runtime
+from app.services.conversations import serving
 from app.settings import Settings, origins, taken
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import tracing_of
@@ -76,6 +79,8 @@ Errors are `application/problem+json`; every response has an `X-Request-Id`.
 ROUTERS: tuple[APIRouter, ...] = (
     messages.router,  # first, since routes are tried in order
     conversations.router,
+    branches.router,
+    windows.router,
     tools.router,
     chat.router,
     v1_conversations.router,
@@ -206,6 +211,7 @@ def _lifespan(
             watches = [
                 asyncio.create_task(runtime.metrics.watch_lag()),
                 asyncio.create_task(runtime.caches.expire_windows()),
+                asyncio.create_task(serving.keep_writing(runtime)),
             ]
             if runtime.embedder is not None:  # after the server listens, so that it listens sooner
                 watches.append(asyncio.create_task(_prepare(runtime.embedder)))
@@ -251,6 +257,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                 )
                 yield runtime
                 await runtime.turns.close()
+                await serving.write_last(runtime)
                 if upstream is not None:
                     await upstream.close()
                 await asyncio.gather(*runtime.door.tasks)

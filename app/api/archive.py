@@ -29,7 +29,7 @@ from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import archiving, searching, views
 from app.services.memory.archiving import ArchivePart, ArchiveRequest
-from app.store import archives
+from app.store import archives, conversations
 from app.store.archives import ArchiveFilter
 
 router = APIRouter(tags=["archive"])
@@ -118,6 +118,9 @@ async def list_archives(
     """List archives, newest first, without their content."""
     where = replace(where, user_id=caller.user(where.user_id, ("query", "user_id")))
     async with runtime.database.snapshot(caller.tenant) as tx:
+        if where.conversation_id is not None:
+            known = await conversations.find(tx, where.conversation_id, bound_to=caller.user_id)
+            where = replace(where, conversation_id=known.id if known is not None else where.conversation_id)
         rows = await archives.browse(tx, where, after=cursors.decode_id(cursor), limit=limit + 1)
     items = [archiving.view(row) for row in rows[:limit]]
     return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["uuid"]) if len(rows) > limit else None})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -187,7 +187,7 @@ async def change_conversation(
         if conversation is None:
             raise conversations.unknown()
         await conversations.change(tx, conversation, _changed(runtime, conversation, body, system_tokens))
-        updated = await conversations.get(tx, conversation_id)
+        updated = await conversations.get(tx, conversation.id)
         return StoredResponse.about(dumps(inspect.conversation_view(updated)), updated)
 
     idempotency = IdempotencyKey.of(caller, key, "PATCH", request.scope["path"], value)
@@ -225,18 +225,21 @@ async def delete_conversation(
     caller: Writer,
     conversation_id: ConversationId,
     keep_memories: Annotated[bool, Query(description="keep what it gave to its user to be kept in mind")] = False,
+    branches: Annotated[Literal["erase"] | None, Query(description="erase what branches off from it too")] = None,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Erase a conversation and everything derived from it. Returns the number of deleted rows per table.
 
-    Text that recall tools brought into the user's other conversations goes too.
+    Text that recall tools brought into the user's other conversations goes too. Of a branch, the messages that it
+    shares stay. If others branch off from it, the response is a 409 with their number as `branches`.
     """
 
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         carried = len(await kept.carried_by(tx, conversation.id))
         if keep_memories:
             await kept.leave(tx, conversation.id)
-        return {"id": conversation_id, "carried": carried}, await erasing_whole.erase_conversation(tx, conversation)
+        done = await erasing_whole.erase_tree(tx, conversation, branches_too=branches == "erase")
+        return {"id": conversation.id, "carried": carried}, done
 
     return await erased(request, runtime, caller, conversation_id, key, erase)
 
@@ -328,9 +331,9 @@ async def list_pages(
     """List the conversation's pages in order."""
     after = cursors.decode_int(cursor) or 0
     async with runtime.database.snapshot(caller.tenant) as tx:
-        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        rows = await messages.pages(tx, conversation_id, after=after, limit=limit + 1)
-        items = await inspect.page_items(tx, conversation_id, rows[:limit])
+        line = (await conversations.get(tx, conversation_id, bound_to=caller.user_id)).id
+        rows = await messages.pages(tx, line, after=after, limit=limit + 1)
+        items = await inspect.page_items(tx, line, rows[:limit])
     next_cursor = cursors.encode(items[-1]["page"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})
 
@@ -359,7 +362,7 @@ async def get_status(runtime: Wired, caller: Reader, conversation_id: Conversati
     """Get the progress of a conversation's background work, and its archived tool results."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        rows = await archives.browse(tx, archives.ArchiveFilter(conversation_id), limit=100)
+        rows = await archives.browse(tx, archives.ArchiveFilter(conversation.id), limit=100)
         work = await progress.status_view(tx, conversation)
     archived = [
         {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}
@@ -380,8 +383,8 @@ async def list_proxied_requests(
     """
     before = cursors.decode_id(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
-        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        rows = await proxied_requests.browse(tx, conversation_id, before, limit + 1)
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        rows = await proxied_requests.browse(tx, conversation.id, before, limit + 1)
     items = [request_view(row, runtime.proxying.prices) for row in rows[:limit]]
     next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
     return json_value({"items": items, "next_cursor": next_cursor})

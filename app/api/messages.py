@@ -27,9 +27,10 @@ from app.core.messages import MODEL_MAX, read
 from app.core.model import Context, Recall, RecallScope
 from app.core.search.narrowing import EVERYTHING
 from app.core.window.budget import BUDGET_MAX
+from app.core.window.served import Call
 from app.runtime import Runtime
 from app.services.conversations.append import AppendOutcome, append
-from app.services.conversations.context import context
+from app.services.conversations.context import as_of, context
 from app.services.conversations.lists import read_list
 from app.services.conversations.requests import PostedMessages, SyncedList
 from app.services.conversations.tail import ContextRequest
@@ -102,7 +103,7 @@ async def append_messages(request: Request, caller: Writer) -> Response:
         check_id(body.space_id, ["body", "space_id"])
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
-    window_request = _wanted(runtime, caller, query)
+    window_request = _wanted(runtime, caller, query, "append")
     idempotency = await work_on(
         request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.scope["path"], value
     )
@@ -142,7 +143,7 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     user_id = caller.user(body.user_id)
-    window_request = _wanted(runtime, caller, query)
+    window_request = _wanted(runtime, caller, query, "sync")
     idempotency = await work_on(
         request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.scope["path"], value
     )
@@ -157,13 +158,18 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     return await _appended(runtime, caller.tenant, conversation_id, done, window_request, status=200)
 
 
-def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery) -> ContextRequest | None:
+def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery, call: Call) -> ContextRequest | None:
     """Return the window that is to come with the answer, if one is; reading it is a scope of its own."""
     if not query.include:
         return None
     caller.require("read")
     window_request = ContextRequest(
-        budget=query.budget, model=query.model, format=query.format, recall=query.recall, bound_to=caller.user_id
+        budget=query.budget,
+        model=query.model,
+        format=query.format,
+        recall=query.recall,
+        bound_to=caller.user_id,
+        call=call,
     )
     return _checked(runtime, window_request)
 
@@ -220,7 +226,7 @@ async def list_messages(
         after = max(after, after_seq)
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        rows = await messages.history(tx, conversation_id, after, limit + 1, newest_first=newest_first)
+        rows = await messages.history(tx, conversation.id, after, limit + 1, newest_first=newest_first)
         rows = [row for row in rows if row["seq"] > after_seq]
         items = await inspect.message_views(tx, rows[:limit], conversation.language or "en")
     next_cursor = cursors.encode(items[-1]["seq"]) if len(rows) > limit else None
@@ -243,6 +249,9 @@ class ContextQuery(BaseModel):
     load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
     pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
     format: Format = "openai"
+    as_of: int | None = Field(
+        None, ge=1, lt=2**31, description="the window when this message (its `seq`) was the last, by today's settings"
+    )
 
 
 @router.get(
@@ -273,9 +282,15 @@ async def get_context(request: Request, caller: Reader) -> Response:
         format=query_.format,
         bound_to=caller.user_id,
         sensitive=caller.sensitive,
+        call="context",
     )
-    window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, window_request))
-    return _window(request, window)
+    window_request = _checked(runtime, window_request)
+    if query_.as_of is None:
+        return _window(request, await context(runtime, caller.tenant, conversation_id, window_request))
+    if window_request.asks_for_tail:
+        message = "cannot be combined with query, load or pages"
+        raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
+    return _window(request, await as_of(runtime, caller.tenant, conversation_id, window_request, query_.as_of))
 
 
 @router.post(
@@ -308,6 +323,7 @@ async def post_context(request: Request, caller: Reader) -> Response:
         tools=tuple(body.tools),
         bound_to=caller.user_id,
         sensitive=caller.sensitive,
+        call="context",
     )
     window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, window_request, "body"))
     return _window(request, window)

@@ -36,8 +36,8 @@ TOPICS_MAX = 30
 async def list_notes(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """List what was said or set in a conversation to be kept in mind: its pinned memories."""
     async with runtime.database.snapshot(caller.tenant) as tx:
-        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        rows = await kept.of_conversation(tx, conversation_id)
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        rows = await kept.of_conversation(tx, conversation.id)
     return json_value({"items": [noting.view(row) for row in rows], "next_cursor": None})
 
 
@@ -105,8 +105,8 @@ async def list_topics(runtime: Wired, caller: Reader, conversation_id: Conversat
     Background jobs assign topics to closed pages, with the LLM if there is one.
     """
     async with runtime.database.snapshot(caller.tenant) as tx:
-        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        topics = await page_index.topics(tx, conversation_id, ALL, ALL, TOPIC_MENTIONS)
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        topics = await page_index.topics(tx, conversation.id, ALL, ALL, TOPIC_MENTIONS)
     items = [
         {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}
         for topic in most_mentioned(topics)[:TOPICS_MAX]

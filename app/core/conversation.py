@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.calibration import OURS
+from app.core.line import Line
 from app.core.model import Anchored, Language, Layout, Totals
 from app.core.scope import conversation_scope, owner_of, scope_of, scopes_in_view
 
@@ -44,6 +45,7 @@ class Conversation:
     """A conversation's row, with the layout of its own budget's epoch."""
 
     id: str
+    """A ``Line`` where it is stored."""
     uid: UUID
     created_at: datetime
     updated_at: datetime
@@ -99,8 +101,17 @@ class Conversation:
     """Its user had other conversations when it began. Never changes, so windows can say it."""
     anchored: Anchored | None = None
     """What was last recalled by itself; None: nothing was looked for yet."""
+    parent_id: str | None = None
+    """Of a branch: the conversation that holds the last message they share."""
+    shown: str | None = None
+    """The branch that its id shows; None: itself."""
     own: tuple[int, Layout] | None = None
     """Tokens available to the stored epoch, and its layout; None before the first epoch."""
+
+    @property
+    def line(self) -> Line:
+        """Return its id with its ancestors."""
+        return self.id if isinstance(self.id, Line) else Line(self.id)
 
     @property
     def own_generation(self) -> int:
@@ -110,17 +121,19 @@ class Conversation:
     @property
     def scopes(self) -> list[UUID]:
         """Return the owners of what it keeps in mind, the widest scope first."""
-        return scopes_in_view(self.scope, self.id, self.reads)
+        lines = (one.id for one in self.line.stretches)
+        return scopes_in_view(self.scope, self.id, *lines, wider=self.reads)
 
     @property
     def searched(self) -> list[UUID]:
-        """Return the owners of what it finds: in a conversation alone nothing is found if it has a wider scope."""
-        own = owner_of(conversation_scope(self.id))
-        return [owner for owner in self.scopes if owner != own or self.scope == conversation_scope(self.id)]
+        """Return the owners of what it finds: nothing is found in a conversation alone that has a wider scope."""
+        names = (*(one.id for one in self.line.stretches), self.id)
+        alone = {owner_of(conversation_scope(name)) for name in names} - {owner_of(self.scope)}
+        return [owner for owner in self.scopes if owner not in alone]
 
     @property
     def scope(self) -> str:
         """Return the scope that its messages, archives and memories are found in."""
         if self.is_apart:
-            return conversation_scope(self.id)
-        return scope_of(self.user_id, self.id, self.space_id)
+            return conversation_scope(self.line.root)
+        return scope_of(self.user_id, self.line.root, self.space_id)

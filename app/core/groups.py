@@ -55,6 +55,8 @@ class _Parts:
     results: list[Item] = field(default_factory=list)
     beside: list[Item] = field(default_factory=list)
     """What was said beside its results, and everything that is no call."""
+    ids: set[str] = field(default_factory=set)
+    """Of its calls."""
 
 
 @dataclass
@@ -76,12 +78,14 @@ class _Sorting:
         return [[*_merged(unit.calls), *unit.results, *unit.beside] for unit in self.units]
 
     def _call(self, item: Item) -> None:
+        ids = {call["id"] for message in chat_messages(item.text) for call in message["tool_calls"]}
         last = self.units[-1] if self.units else None
-        if last is None or last.results or last.beside:
+        if last is None or last.results or last.beside or last.ids & ids:
             last = _Parts()
             self.units.append(last)
         last.calls.append(item)
-        self.open |= {call["id"]: last for message in chat_messages(item.text) for call in message["tool_calls"]}
+        last.ids |= ids
+        self.open |= dict.fromkeys(ids, last)
 
     def _results(self, item: Item) -> None:
         messages = chat_messages(item.text)

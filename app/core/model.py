@@ -204,8 +204,11 @@ class Totals:
 
 
 def epoch_number(seq: int, generation: int, *, recalled: bool = False) -> int:
-    """Return the number of an epoch that a message made due, or what was ``recalled`` for it once it stood there."""
-    return 2 * (seq + generation) + recalled
+    """Return the number of an epoch that a message made due, or what was ``recalled`` for it once it stood there.
+
+    It leaves room for the step in which the body gives way to a tail, each a layout of its own: 0 to 7 are added.
+    """
+    return 16 * (seq + generation) + 8 * recalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,6 +426,16 @@ class Placed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Squeezed:
+    """What a squeezed window was decided to show."""
+
+    forms: tuple[str, ...]
+    """The form of each unit; blank: out of view."""
+    fresh_max: int
+    """Tokens for the fresh results of the newest unit."""
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The assembled window, before it is rendered in a format."""
 
@@ -436,6 +449,7 @@ class Window:
     listed_pages: tuple[int, ...]
     unlisted: int
     warnings: tuple[WindowWarning, ...] = field(default=())
+    squeezed: Squeezed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,3 +464,5 @@ class Context:
     conversation_uid: UUID
     system: str
     """The system segment, the guide to the recall tools included."""
+    tools: str = "[]"
+    """A JSON array."""

@@ -39,6 +39,7 @@ class NewMessage:
     loaded_tokens: int
     full_before: int
     short_before: int
+    history_before: int
     line: str
     line_tokens: int
     words: str

@@ -30,12 +30,14 @@ def space_scope(space_id: str) -> str:
     return f"s:{space_id}"
 
 
-def scopes_in_view(scope: str, conversation_id: str, wider: Iterable[UUID] = ()) -> list[UUID]:
+def scopes_in_view(scope: str, conversation_id: str, *ancestors: str, wider: Iterable[UUID] = ()) -> list[UUID]:
     """Return the owners of all that a conversation keeps in mind, the widest scope first.
 
-    ``wider``: what it reads besides its own scope: the spaces that it names, or all of its parent's.
+    ``ancestors``: of a branch, the oldest first. ``wider``: what it reads besides its own scope: the spaces that it
+    names, or all of its parent's.
     """
-    return list(dict.fromkeys([*wider, owner_of(scope), owner_of(conversation_scope(conversation_id))]))
+    alone = map(conversation_scope, (*ancestors, conversation_id))
+    return list(dict.fromkeys([*wider, *map(owner_of, (scope, *alone))]))
 
 
 def user_of(scope: str) -> str | None:

@@ -120,22 +120,22 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Page | None:
     if found is None:
         return None
     shown = None
-    if runtime.chat is not None and (shown := await _show(runtime, claimed.tenant, name, uid, found)) is None:
+    if runtime.chat is not None and (shown := await _show(runtime, claimed.tenant, uid, found)) is None:
         return None
-    return _Page(name, uid, number, found, shown)
+    return _Page(found.line, uid, number, found, shown)
 
 
-async def _show(runtime: Runtime, tenant: UUID, conversation_id: str, uid: UUID, page: Unindexed) -> _ForModel | None:
+async def _show(runtime: Runtime, tenant: UUID, uid: UUID, page: Unindexed) -> _ForModel | None:
     """Gather what a model is shown; None if the conversation is gone, even if its id is in use again.
 
     Any other change since the page was read is detected when the result is applied.
     """
     async with runtime.database.snapshot(tenant) as tx:
-        conversation = await conversations.find(tx, conversation_id)
+        conversation = await conversations.find(tx, page.line)
         if conversation is None or conversation.uid != uid:
             return None
-        rows = await _ends(tx, conversation_id, page.first_seq, page.last_seq)
-        current = await kept.of_conversation(tx, conversation_id)
+        rows = await _ends(tx, conversation.id, page.first_seq, page.last_seq)
+        current = await kept.of_conversation(tx, conversation.id)
     return _ForModel(
         conversation,
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),

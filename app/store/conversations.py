@@ -15,6 +15,7 @@ from asyncpg import Record
 from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
+from app.core.line import Line, Stretch
 from app.core.model import Anchored, Layout, Totals
 from app.core.scope import owner_of
 from app.core.times import local
@@ -45,7 +46,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
  c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.has_earlier, c.scopes,
- c.recalled_seq, c.recalled, c.recalled_tokens,
+ c.recalled_seq, c.recalled, c.recalled_tokens, c.parent_id, c.line, c.is_forked, c.shown,
  coalesce((SELECT sum(d.count) FROM withdrawals d
             WHERE d.tenant_id = c.tenant_id AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
 
@@ -82,18 +83,27 @@ def read_conversation(row: Record) -> Conversation:
     chain = row["chain"]
     if chain is None and not end.last_seq:
         chain = b""
-    plain = ("id", "uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
+    plain = ("uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
-    proxied = ("asked_from", "refused", "has_earlier", "withdrawn")
+    proxied = ("asked_from", "refused", "has_earlier", "withdrawn", "parent_id", "shown")
     placed = ("space_id", "parent", "is_apart")
     values = {name: row[name] for name in (*plain, *placed, *more, *through, *proxied)}
     said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
     anchored = Anchored(row["recalled_seq"], row["recalled"], row["recalled_tokens"]) if row["recalled_seq"] else None
     return Conversation(
-        **values, reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own, said_at=said_at,
-        anchored=anchored,
+        **values, id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own,
+        said_at=said_at, anchored=anchored,
     )  # fmt: skip
+
+
+def line_of(row: Record) -> Line:
+    """Return the line of a conversation by its ``id``, ``line`` and ``is_forked``."""
+    stretches = (
+        Stretch(id_, UUID(uid), seq, page, revision, datetime.fromisoformat(at))
+        for id_, uid, seq, page, revision, at in (json.loads(row["line"]) if row["line"] != "[]" else ())
+    )
+    return Line(row["id"], stretches, is_forked=row["is_forked"])
 
 
 def unknown() -> NotFound:
@@ -332,7 +342,7 @@ async def calibrate(tx: Tx, conversation_id: str, token_percent: int) -> None:
 # Rows a conversation has in each table, counted before they go with it.
 _HANGING = (
     "messages", "pages", "epochs", "recalls", "archives", "memories", "page_index", "topic_mentions",
-    "summaries", "work", "conversation_spending", "proxied_requests",
+    "summaries", "work", "conversation_spending", "proxied_requests", "served_windows", "served_texts",
 )  # fmt: skip
 _COUNTED = ",\n       ".join(
     f"(SELECT count(*) FROM {table} WHERE tenant_id = $1 AND conversation_id = $2) AS {table}" for table in _HANGING
@@ -377,22 +387,23 @@ DELETE FROM {table} WHERE tenant_id = $1 AND conversation_id = $2 AND ctid = ANY
 
 
 async def erase(tx: Tx, conversation: Conversation) -> dict[str, int]:
-    """Delete a (locked) conversation with all that hangs from it; rows by table."""
+    """Delete a (locked) conversation with all that hangs from it; rows by table. Of a branch, its own rows only."""
     counts: Counter[str] = Counter()
-    await tx.execute(LOCK_ALL_CONTENTS, conversation.id)
+    own = conversation.line.own
+    await tx.execute(LOCK_ALL_CONTENTS, own)
     for table, sql in DELETE_STRETCH.items():
         last = conversation.totals.last_seq if _LONG[table] == "seq" else conversation.totals.last_page
         for first in range(1, last + 1, AT_ONCE):
             while True:
-                gone = await tx.fetch(sql, conversation.id, first, first + AT_ONCE - 1)
+                gone = await tx.fetch(sql, own, first, first + AT_ONCE - 1)
                 if table == "archives":
                     await _erase_contents(tx, gone)
                 counts[table] += len(gone)
                 if len(gone) < AT_ONCE:
                     break
-    counts.update(dict(await tx.fetchrow(COUNT_ROWS, conversation.id) or {}))
-    await _erase_contents(tx, await tx.fetch(DELETE_ARCHIVES, conversation.id))
-    await tx.execute(DELETE, conversation.id)
+    counts.update(dict(await tx.fetchrow(COUNT_ROWS, own) or {}))
+    await _erase_contents(tx, await tx.fetch(DELETE_ARCHIVES, own))
+    await tx.execute(DELETE, own)
     return {"conversations": 1, **counts}
 
 

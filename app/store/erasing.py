@@ -14,6 +14,7 @@ from app.core.placeholder import ArchiveCard
 from app.core.scope import owner_of, space_of
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES
+from app.store import served
 from app.store.memory import kept
 
 _MESSAGES = """
@@ -128,7 +129,7 @@ FORGET = """
 DELETE FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2
    AND (seq = ANY ($3::int[]) OR (page = ANY ($4::int[]) AND source = 'llm'))
-RETURNING owner, holder, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
 # Vectors of the following message and of answers were made from the erased text too, and are made again.
 UNEMBED = """
@@ -182,6 +183,8 @@ async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     memories = await tx.fetch(FORGET, conversation_id, seqs, pages)
     await kept.settle(tx, memories)
     gone = {"memories": len(memories)}
+    gone["served_texts"] = await served.forget_since(tx, conversation_id, min(seqs or near))
+    gone["served_texts"] += await served.forget_memories(tx, memories)
     await tx.execute(UNEMBED, conversation_id, near)
     gone["page_index"] = _count(await tx.execute(DROP_INDEX, conversation_id, pages))
     gone["topic_mentions"] = _count(await tx.execute(DROP_TOPICS, conversation_id, pages))

@@ -81,7 +81,8 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
 # What is kept in mind, as known when the epoch's page was opened ($6). The newest mentions of topics. The summary that
 # covers all messages before one and the fewest after it, else the newest.
 _OPENED = """coalesce((SELECT p.created_at FROM pages p
-                               WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page = $6), c.created_at)"""
+                               WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page = $6),
+                             c.created_at /*began*/)"""
 TEXTS = f"""
 SELECT k.*, t.*, s.through_seq, s.text AS summary, s.model
   FROM conversations c

@@ -8,10 +8,13 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.line import Line
 from app.core.window.contents import PageNames
 from app.core.window.topics import Topic, counted
+from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
+from app.store.conversations import line_of
 from app.text.queries import has_subject
 
 MENTIONS_MAX = 200
@@ -49,6 +52,7 @@ class NewPageIndex:
 class Unindexed:
     """A page to index, with everything that every index is made from."""
 
+    line: Line
     generation: int
     first_seq: int
     last_seq: int
@@ -62,7 +66,7 @@ class Unindexed:
 # One page, its lines and the newest mentions of topics; nothing if it is gone, or if its index is as good as it gets:
 # the model's, or an extractive one that nothing went wrong with. It sets the tenant itself.
 UNINDEXED = """
-SELECT c.generation, p.first_seq, coalesce((SELECT first_seq - 1 FROM pages
+SELECT c.id, c.line, c.is_forked, c.generation, p.first_seq, coalesce((SELECT first_seq - 1 FROM pages
                                              WHERE tenant_id = $1::uuid AND conversation_id = $2 AND page > $4
                                              ORDER BY page LIMIT 1), c.last_seq) AS last_seq, p.title,
        (SELECT array_agg(ARRAY[CASE m.kind WHEN 'result' THEN 'tool' ELSE m.role END, m.line] ORDER BY m.seq)
@@ -79,7 +83,7 @@ SELECT c.generation, p.first_seq, coalesce((SELECT first_seq - 1 FROM pages
                  WHERE tenant_id = $1::uuid AND conversation_id = $2
                  ORDER BY page DESC, topic LIMIT $6) t) AS topics
   FROM conversations c
-  JOIN pages p ON p.tenant_id = $1::uuid AND p.conversation_id = $2 AND p.page = $4
+  LEFT JOIN pages p ON p.tenant_id = $1::uuid AND p.conversation_id = $2 AND p.page = $4
  WHERE c.tenant_id = $1::uuid AND c.id = $2 AND c.uid = $3
    AND NOT EXISTS (SELECT FROM page_index
                     WHERE tenant_id = $1::uuid AND conversation_id = $2 AND page = $4
@@ -92,12 +96,18 @@ async def unindexed(
     database: Database, tenant: UUID, conversation_id: str, uid: UUID, page: int, lines_max: int
 ) -> Unindexed | None:
     """Return a page that wants an index; None if there is none such."""
-    row = await database.fetch_row(UNINDEXED, str(tenant), conversation_id, uid, page, lines_max, MENTIONS_MAX)
+    sql, stretches = along(UNINDEXED, conversation_id)
+    row = await database.fetch_row(sql, str(tenant), conversation_id, uid, page, lines_max, MENTIONS_MAX, *stretches)
     if row is None:
         return None
+    line = line_of(row)
+    if line.stretches and not isinstance(conversation_id, Line):
+        return await unindexed(database, tenant, line, uid, page, lines_max)
+    if row["title"] is None:
+        return None
     lines = [(role, line) for role, line in row["lines"] or ()]
-    values = {**row, "lines": lines, "topics": list(dict.fromkeys(row["topics"] or ()))}
-    return Unindexed(**values)
+    topics = list(dict.fromkeys(row["topics"] or ()))
+    return Unindexed(line, row["generation"], row["first_seq"], row["last_seq"], row["title"], lines, topics)
 
 
 # Store a page's index, count a mention for each of its topics, and advance the number of pages that are indexed without

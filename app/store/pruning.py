@@ -12,10 +12,14 @@ from app.core.history.erasure import Forms
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 
+_UNSHARED = "NOT EXISTS (SELECT FROM conversations b WHERE b.tenant_id = $1 AND b.parent_id = c.id)"
+"""Whether nothing branches off from a conversation ``c``: what a branch shares stays as long as the branch."""
+
 # Conversations with more messages than are kept, that are not pruned as far as that.
-LONG = """
-SELECT id FROM conversations
- WHERE tenant_id = $1 AND id > $3 AND last_seq > $2 AND pruned_through < last_seq - $2 ORDER BY id LIMIT $4
+LONG = f"""
+SELECT id FROM conversations c
+ WHERE tenant_id = $1 AND id > $3 AND last_seq > $2 AND pruned_through < last_seq - $2 AND {_UNSHARED}
+ ORDER BY id LIMIT $4
 """
 
 
@@ -85,8 +89,10 @@ async def advance(tx: Tx, conversation_id: str, through: int) -> None:
 
 
 # Conversations without any activity since a time.
-OLD = "SELECT id FROM conversations WHERE tenant_id = $1 AND updated_at < $2 ORDER BY updated_at LIMIT $3"
-COUNT_OLD = "SELECT count(*) FROM conversations WHERE tenant_id = $1 AND updated_at < $2"
+OLD = f"""
+SELECT id FROM conversations c WHERE tenant_id = $1 AND updated_at < $2 AND {_UNSHARED} ORDER BY updated_at LIMIT $3
+"""
+COUNT_OLD = f"SELECT count(*) FROM conversations c WHERE tenant_id = $1 AND updated_at < $2 AND {_UNSHARED}"
 
 
 async def old(tx: ReadTx, since: datetime, limit: int) -> Sequence[Record]:

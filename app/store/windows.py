@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +13,10 @@ from asyncpg import Record
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.kept import KeptLine
-from app.core.model import Day, Entry, Epoch, Head, Item, Layout
+from app.core.line import Line
+from app.core.model import Day, Entry, Epoch, Head, Item, Layout, Totals
 from app.core.window.contents import ContentsLine
+from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import (
@@ -87,7 +89,7 @@ SELECT c.*, {EPOCH_FIELDS}, e.head AS e_head, w.*, k.*
         OR (c.uid = $6::uuid AND c.full_total <= $8::bigint AND c.last_page <= $9::int
             AND c.generation + c.withdrawn = $10::bigint AND c.short_total <= $11::bigint)
   ) w ON true
-  LEFT JOIN LATERAL ({in_mind(before="1", known=known_at(opened="c.created_at"))}
+  LEFT JOIN LATERAL ({in_mind(before="1", known=known_at(opened="c.created_at /*began*/"))}
      WHERE (SELECT number FROM e) IS NULL
   ) k ON true
  {_ONE_ROW_OF_THE_TENANT}
@@ -138,9 +140,7 @@ async def load(
     the stored epoch's layout (or the initial one) is used.
     """
     uid, layout = layout_of or (None, None)
-    arguments = (
-        str(tenant),
-        conversation_id,
+    zones = (
         layout and layout.condensed_from,
         layout and layout.verbatim_from,
         layout and layout.pinned,
@@ -151,17 +151,33 @@ async def load(
         layout and layout.generation,
         layout and layout.short_until,
     )
+    return await _load(database, tenant, conversation_id, zones)
+
+
+async def _load(
+    database: Database | ReadTx, tenant: UUID, conversation_id: str, zones: tuple[object, ...]
+) -> WindowParts | None:
+    sql, stretches = along(WINDOW, conversation_id)
+    arguments = (str(tenant), conversation_id, *zones, *stretches)
     if isinstance(database, Database):
-        row = await database.fetch_row(WINDOW, *arguments)
+        row = await database.fetch_row(sql, *arguments)
     else:
-        row = await database.connection.fetchrow(WINDOW, *arguments)
-    return _parts(row)
+        row = await database.connection.fetchrow(sql, *arguments)
+    parts = _parts(row)
+    if parts is None or is_read_along(parts.conversation.line, conversation_id):
+        return parts
+    return await _load(database, tenant, parts.conversation.id, zones)
+
+
+def is_read_along(line: Line, conversation_id: str) -> bool:
+    """Return whether a statement that was given an id, perhaps a line, read along the line."""
+    read = conversation_id if isinstance(conversation_id, Line) else Line(conversation_id)
+    return (read.stretches, read.is_in_tree) == (line.stretches, line.is_in_tree)
 
 
 async def without_body(database: Database, tenant: UUID, conversation_id: str) -> WindowParts | None:
     """Load a conversation and its own epoch, but no messages; None if there is no such conversation."""
-    zones_of_no_conversation = (0, 0, 0, None, False, None, None, None, None)
-    return _parts(await database.fetch_row(WINDOW, str(tenant), conversation_id, *zones_of_no_conversation))
+    return await _load(database, tenant, conversation_id, (0, 0, 0, None, False, None, None, None, None))
 
 
 def _parts(row: Record | None) -> WindowParts | None:
@@ -189,9 +205,13 @@ async def newer(
     rows = await database.fetch_all(NEWER, *arguments)
     if not rows:
         return None
+    return read_conversation(rows[0]), items_of(row for row in rows if row["m_seq"] is not None)
+
+
+def items_of(rows: Iterable[Record]) -> list[Item]:
+    """Return the items of messages, a row each."""
     names = [f"m_{name}" for name in ITEM_COLUMNS]
-    items = [_item([row[name] for name in names]) for row in rows if row["m_seq"] is not None]
-    return read_conversation(rows[0]), items
+    return [_item([row[name] for name in names]) for row in rows]
 
 
 def _items(row: Record) -> list[Item]:
@@ -237,8 +257,8 @@ def read_head(text: str) -> Head:
     return Head(**values)
 
 
-# The newest messages without their texts, back to a condensed offset and on to the start of a call group, and the
-# user message that opened the page they begin in (which a late result can be on a page after).
+# The newest messages up to one ($4) without their texts, back to a condensed offset and on to the start of a call
+# group, and the user message that opened the page they begin in (which a late result can be on a page after).
 ENTRIES = """
 WITH e AS (
   SELECT call_group, user_seq FROM messages
@@ -251,7 +271,7 @@ WITH e AS (
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
        m.user_seq, m.revision, m.fresh_tokens, m.loaded_tokens
   FROM messages m
- WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq >= (SELECT call_group FROM s)
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq >= (SELECT call_group FROM s) AND m.seq <= $4
 UNION ALL
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
        m.user_seq, m.revision, m.fresh_tokens, m.loaded_tokens
@@ -263,7 +283,7 @@ SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.ful
 
 async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> list[Entry]:
     """Return the entries from a condensed offset on, as ``paging.layout`` needs them."""
-    rows = await tx.fetch(ENTRIES, conversation.id, short_from)
+    rows = await tx.fetch(ENTRIES, conversation.id, short_from, conversation.totals.last_seq)
     return [_entry(*row) for row in rows]
 
 
@@ -330,6 +350,34 @@ async def store_epoch(tx: Tx, conversation_id: str, made_for: int, epoch: Epoch)
     columns = [getattr(layout, name) for name in LAYOUT_COLUMNS]
     head = dumps(asdict(epoch.head))
     await tx.execute(STORE_EPOCH, conversation_id, layout.number, made_for, head, *columns)
+
+
+SUMS = """
+SELECT page, user_seq, full_before + full_tokens AS full, short_before + short_tokens AS short FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
+"""
+
+
+async def as_of(tx: ReadTx, conversation: Conversation, seq: int) -> Conversation | None:
+    """Return a conversation as it was when a message was its last, with the settings of today; None if there is none.
+
+    Its history is counted with placeholders in place of what was archived.
+    """
+    row = await tx.fetchrow(SUMS, conversation.id, seq)
+    if row is None:
+        return None
+    page, user_seq, full, short = row
+    known = conversation.totals
+    history = known.history if seq == known.last_seq else full + conversation.prompt_tokens
+    end = conversation.end
+    return replace(
+        conversation,
+        totals=Totals(seq, page, full, short, history, known.generation),
+        end=replace(end, last_seq=seq, last_page=page, user_seq=user_seq, prompt_through=min(end.prompt_through, seq)),
+        indexed_through=min(conversation.indexed_through, page),
+        summary_through=min(conversation.summary_through, seq),
+        own=None,
+    )
 
 
 STORED_HEAD = "SELECT head FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number = $3"

@@ -56,7 +56,7 @@ async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation
     _require_write(viewer)
     async with runtime.database.begin(viewer.tenant) as tx:
         found = await erasing.lock(tx, conversation_id, bound_to=viewer.user_id)
-        done = await erasing_whole.erase_conversation(ErasingTx(runtime, tx), found)
+        done = await erasing_whole.erase_tree(ErasingTx(runtime, tx), found, branches_too=False)
     runtime.forget_erased(viewer.tenant, {conversation_id, *done.touched})
     return RedirectResponse(addresses(request)(), 303)
 

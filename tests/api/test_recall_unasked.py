@@ -41,7 +41,7 @@ def texts(found: Json) -> list[str]:
 
 def begins_with(found: Json, before: Json) -> bool:
     stable = before["messages"][: before["stable_messages"]]
-    return found["messages"][: len(stable)] == stable
+    return bool(found["messages"][: len(stable)] == stable)
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
@@ -97,7 +97,7 @@ def test_it_is_turned_off_by_request_and_by_conversation(client: httpx.Client) -
 
 def test_it_comes_with_an_append_too(client: httpx.Client) -> None:
     remembering(client)
-    query = {"include": "context", "budget": 8000}
+    query: dict[str, Any] = {"include": "context", "budget": 8000}
     sent = client.post(path("c", "messages"), params=query, json={"messages": [user(QUESTION)], "user_id": "u"})
     assert "KX-2291" in str(ok(sent, 201)["context"]["messages"][-2])
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.dialects.compaction import opened, sealed
-from app.core.dialects.deltas import Deltas
+from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.items import items_of, messages_of
+from app.core.dialects.proxy import ToolOwners
 from app.core.dialects.question import AnswerReader
 from app.core.dialects.splicing import with_message
 from app.core.dialects.stored import StoredPart, message
@@ -80,19 +81,15 @@ def test_opaque_items_say_which_call_they_came_before() -> None:
     assert [part.get("before_call") for part in said["content"]] == ["a", None, None]
 
 
-def told(reader: AnswerReader, events: Sequence[dict[str, Any]]) -> tuple[Deltas, dict[str, Any]]:
+def told(reader: AnswerReader, events: Sequence[dict[str, Any]]) -> tuple[AnswerSoFar, dict[str, Any]]:
     """An answer's pieces, and what a Messages client gets."""
-    deltas, writer = Deltas(frozenset(), frozenset()), MessagesWriter("msg_1", "m")
-    deltas.begin()
-    for event in events:
-        for chunk in reader.feed(event):
-            for passed in deltas.feed(chunk):
-                writer.feed(passed)
-    for passed in deltas.end_round():
-        writer.feed(passed)
-    writer.feed(deltas.end("stop"))
+    said, writer = AnswerSoFar.start(ToolOwners((), ())), MessagesWriter("msg_1", "m")
+    said, passed = said.feed_all(chunk for event in events for chunk in reader.feed(event))
+    said, held = said.end_round()
+    for chunk in [*passed, *held, said.end("stop")]:
+        writer.feed(chunk)
     writer.end(None)
-    return deltas, writer.whole()
+    return said, writer.whole()
 
 
 def chunk(*calls: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
@@ -145,7 +142,7 @@ def test_citations_stay_on_their_block_wherever_they_come() -> None:
         found, whole = told(MessagesReader(), [*block(0, empty, before), *block(1, empty, *deltas)])
         cited = {"type": "text", "text": "So it is", "citations": [CITED]}
         assert whole["content"] == [{"type": "text", "text": "In my view. "}, cited]
-        assert message(found.parts, [], found.text)["content"] == whole["content"]
+        assert message(found.round.parts, [], found.text)["content"] == whole["content"]
         assert found.text == "In my view. So it is"
 
 

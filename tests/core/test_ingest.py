@@ -117,6 +117,16 @@ def test_a_condensed_long_result_is_cut_with_a_mark() -> None:
     assert chinese.short[0]["content"] == "0123456789…[共13字符，全文用 recall_page(1) 取回]"
 
 
+def test_a_long_text_is_cut_when_condensed_and_a_system_message_is_not() -> None:
+    long = "word " * 500
+    said, parts, ruled = shapes(user(long), user([{"type": "text", "text": long}]), {"role": "system", "content": long})
+    for found in (said, parts):
+        assert found.short is not None
+        assert "2500 characters in all; recall_page(" in str(found.short)
+        assert len(str(found.short)) < 200
+    assert ruled.short is None
+
+
 def test_only_assistants_lose_their_thinking_when_condensed() -> None:
     thinking = {"role": "assistant", "content": "Yes.", "reasoning_content": "long"}
     parts = {"role": "assistant", "content": [{"type": "reasoning", "text": "hm"}]}

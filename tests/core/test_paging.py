@@ -49,7 +49,7 @@ def laid_out(entries: list[Entry], policy: Policy = POLICY, known: Shares = SHAR
 
 def trigger(found: Layout) -> int:
     """Return the message that a cut was due at."""
-    return (found.number - epoch_number(0, found.generation)) // 2
+    return (found.number - epoch_number(0, found.generation)) // 16
 
 
 @pytest.mark.parametrize(("page", "opened"), [(4, 0), (5, 5), (6, 5), (7, 7), (8, 7), (9, 9)])

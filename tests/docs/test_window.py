@@ -45,7 +45,7 @@ def epochs(entries: Sequence[Entry], policy: Policy) -> list[list[str]]:
         passed = f"page {last.page}" if by_page else "the room"
         contents = f"1–{condensed.page - 1}" if condensed.page > 1 else "none"
         from_page = f"{verbatim.page}" if verbatim.opens_page else f"{verbatim.page}, in part"
-        place = [found.number // 2, last.page, spaced(last.full_after)]
+        place = [found.number // 16, last.page, spaced(last.full_after)]
         rows[found.number] = [str(cell) for cell in (*place, passed, from_page, condensed.page, contents)]
     return list(rows.values())
 

@@ -29,11 +29,12 @@ from app.core.dialects import (
     upstream_responses,
 )
 from app.core.dialects.compaction import opened, sealed
-from app.core.dialects.deltas import Deltas
+from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.items import items_of, messages_of
+from app.core.dialects.proxy import ToolOwners
 from app.core.dialects.question import Question, UpstreamRequest, Writer
 from app.core.dialects.splicing import LISTS, with_message
 from app.core.dialects.stored import message
@@ -48,7 +49,7 @@ from app.providers.raw import events_in
 from app.recall import attp
 from app.recall.arguments import Mistake
 from app.services.lifecycle.lines import MessageLine, checked
-from app.services.proxy.events import scalars, sent
+from app.services.proxy.writing import scalars, sent
 
 Json = dict[str, Any]
 Target = Callable[[bytes], None]
@@ -106,18 +107,18 @@ def responses_events(data: bytes) -> None:
 
 def _answer(data: bytes, asked: UpstreamRequest) -> None:
     """A model's answer, streamed: what the reader takes is written in each dialect and stored as a message."""
-    deltas, reader = Deltas(("recall_page",), ("look",)), asked.reader()
+    said, reader = AnswerSoFar.start(ToolOwners(("recall_page",), ("look",))), asked.reader()
     writers = _writers()
-    deltas.begin()
     for event in events_in(data):
         for chunk in reader.feed(event):
-            _tell(writers, deltas.feed(chunk))
-    _tell(writers, deltas.end_round())
-    _tell(writers, [deltas.end(deltas.finish_reason or "stop")])
+            said, passed = said.feed(chunk)
+            _tell(writers, passed)
+    said, passed = said.end_round()
+    _tell(writers, [*passed, said.end(said.round.finish_reason or "stop")])
     for writer in writers:
-        dumps(scalars([writer.end(deltas.usage), writer.whole()]))
-    if deltas.text or deltas.calls:
-        stored = scalars(message(deltas.parts, deltas.calls, deltas.text))
+        dumps(scalars([writer.end(said.usage), writer.whole()]))
+    if said.text or said.calls:
+        stored = scalars(message(said.round.parts, said.calls, said.text))
         read(json.loads(dumps([stored])), LIMITS)
 
 

@@ -18,11 +18,13 @@ from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
+from app.services.conversations import forking
 from app.services.conversations.append import append
+from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import appending, conversations, page_index, spaces, summaries
+from app.store import appending, conversations, page_index, served, spaces, summaries
 from app.store.memory import kept, remembered, stores
 from app.store.memory.remembered import Remembered
 from app.store.memory.stores import NewStore, NewVersion, scope_of_store
@@ -69,6 +71,16 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
         await remembered.insert(tx, _note(tenant), embeds=False)
+        await served.begin(tx, "c", served.Row(1, "frame", f"of {tenant}"))
+        await tx.execute(
+            "INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)"
+            " VALUES ($1, 'c', 'digest', 'query', 1, convert_to($2, 'UTF8'), ARRAY[$3::uuid])",
+            f"said of {tenant}", UUID(int=1),
+        )  # fmt: skip
+        await tx.execute(
+            "INSERT INTO own_texts (tenant_id, digest, body) VALUES ($1, 'digest', convert_to($2, 'UTF8'))",
+            f"words of {tenant}",
+        )
         await kept.withdraw(tx, [owner_of("u:u")])
         await learn(tx, "c")
         await stores.create(tx, NewStore(MEMORY_STORE, f"store of {tenant}", user_id="u"))
@@ -86,6 +98,9 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
                 " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')", name, user,
                 f"prompt of {tenant}",
             )  # fmt: skip
+        known = await conversations.lock(tx, "proxied")
+        assert known is not None
+        await forking.fork(tx, known, ForkRequest(id="branch"))
         await tx.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)
         )

@@ -17,6 +17,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.store import chapters, heads
 from app.store.messages import PAGE_MESSAGES
 from app.store.page_index import MENTIONS, NAMES, UNINDEXED
+from app.store.served import ITEMS
 from app.store.windows import ENTRIES, LINES, NEWER, WINDOW
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +55,11 @@ HERE = f"{TENANT}, 'long'"
 STATEMENTS = {
     "window": (WINDOW, f"{HERE}, {LATE}, {LATE}, 0, {TENANT}, false, 999999, 99999, 0, 999999"),
     "newer": (NEWER, f"{HERE}, {MESSAGES - 10}, {LATE}, false"),
-    "entries": (ENTRIES, f"{HERE}, {60 * LATE}"),
+    "entries": (ENTRIES, f"{HERE}, {60 * LATE}, {MESSAGES}"),
+    "messages of a served window": (
+        ITEMS,
+        f"{HERE}, {LATE}, {LATE + 5}, {LATE - 5}, {LATE_PAGE}, false, {LATE + 20}, 2",
+    ),
     "pages for a head": (
         heads.PAGES,
         f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 10}, {LATE_PAGE - 80}, {MESSAGES}, '{{1,{LATE_PAGE - 90}}}', {LATE}",

@@ -26,6 +26,7 @@ from app.store import (
     keys,
     messages,
     page_index,
+    served,
     summaries,
     windows,
 )
@@ -50,7 +51,8 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "newer than a window": (windows.NEWER, (str(ANN), "c", 19_960, 19_950, False)),
     "conversation": (conversations.FIND, (ANN, "c")),
     "conversation, locked": (f"{conversations.FIND} FOR UPDATE OF c", (ANN, "c")),
-    "entries": (windows.ENTRIES, (ANN, "c", LENGTH * 40 - 4000)),
+    "entries": (windows.ENTRIES, (ANN, "c", LENGTH * 40 - 4000, LENGTH)),
+    "messages of a served window": (served.ITEMS, (ANN, "c", 15_000, 15_030, 14_990, 7_520, False, 15_060, 2)),
     "pages for a head": (heads.PAGES, (ANN, "c", 9990, 9980, 9985, 10**6, [1, 500, 3000, *range(9986, 9996)], 19_980)),
     "texts for a head": (heads.TEXTS, (ANN, "c", 19_980, 10**6, 9990, 9990)),
     "chapters for a head": (chapters.AROUND, (ANN, "c", 9990, 9990, [1, 500, 3000])),

@@ -16,10 +16,12 @@ from tests.conftest import serve, serving
 from tests.guards.conftest import superuser
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
+from tests.proxy.agents import DIALECTS, clients
 from tests.proxy.fakes import FakeApi
 from tests.proxy.kit import KEY, SECRET, AnthropicOf, Script, openai_of
+from tests.proxy.models import Model
 
-__all__ = ["superuser"]
+__all__ = ["clients", "superuser"]
 
 SECONDS = 5.0
 """What an answer may take: a model that hangs costs a test so much."""
@@ -63,25 +65,18 @@ def messages_api(spoken: tuple[FakeApi, str]) -> FakeApi:
     return spoken[0]
 
 
-def _speaking(proxy_settings: Settings, postgres: EmbeddedPostgres, url: str, dialect: str) -> Iterator[str]:
-    update = {"quire_proxy_base_url": url, "quire_proxy_upstream_dialect": dialect}
-    yield from serving(build_app(proxy_settings.model_copy(update=update), postgres.app_dsn))
+def _speaking(dialect: str) -> Any:
+    """A service whose model's API speaks another dialect."""
+
+    @pytest.fixture(scope="session")
+    def served(postgres: EmbeddedPostgres, proxy_settings: Settings, spoken: tuple[FakeApi, str]) -> Iterator[str]:
+        update = {"quire_proxy_base_url": spoken[1], "quire_proxy_upstream_dialect": dialect}
+        yield from serving(build_app(proxy_settings.model_copy(update=update), postgres.app_dsn))
+
+    return served
 
 
-@pytest.fixture(scope="session")
-def speaking_messages(
-    postgres: EmbeddedPostgres, proxy_settings: Settings, spoken: tuple[FakeApi, str]
-) -> Iterator[str]:
-    """A service whose model's API speaks Messages."""
-    yield from _speaking(proxy_settings, postgres, spoken[1], "messages")
-
-
-@pytest.fixture(scope="session")
-def speaking_responses(
-    postgres: EmbeddedPostgres, proxy_settings: Settings, spoken: tuple[FakeApi, str]
-) -> Iterator[str]:
-    """A service whose model's API speaks Responses."""
-    yield from _speaking(proxy_settings, postgres, spoken[1], "responses")
+speaking_messages, speaking_responses = _speaking("messages"), _speaking("responses")
 
 
 @pytest.fixture
@@ -137,3 +132,10 @@ def anthropic_of(clean: None) -> Iterator[AnthropicOf]:
 def nameless(base_url: str, clean: None) -> openai.OpenAI:
     """One that does not."""
     return openai_of(base_url)
+
+
+@pytest.fixture(params=DIALECTS, ids=[f"before {dialect}" for dialect in DIALECTS])
+def model(request: pytest.FixtureRequest, clean: None, api: FakeOpenAI, script: Script, messages_api: FakeApi) -> Model:
+    """A model before whose API, of each dialect, there is a service."""
+    url = request.getfixturevalue({"chat": "base_url"}.get(request.param, f"speaking_{request.param}"))
+    return Model(request.param, url, api, script, messages_api)

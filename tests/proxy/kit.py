@@ -56,10 +56,6 @@ def tool(name: str) -> Any:
     return {"type": "function", "function": {"name": name, "description": name, "parameters": {"type": "object"}}}
 
 
-def names(request: Json) -> list[str]:
-    return [t["function"]["name"] for t in request.get("tools", [])]
-
-
 def openai_of(base_url: str, conversation: str | None = None, **more: Any) -> openai.OpenAI:
     headers = {"X-Quire-Conversation": conversation} if conversation else {}
     return openai.OpenAI(

@@ -1,4 +1,4 @@
-"""An answer through the proxy, whole and streamed: what the model is asked, what the client gets, what is stored."""
+"""Answers of Chat Completions: what is streamed when, and windows that learn from the API's usage."""
 
 from typing import Any, cast
 
@@ -7,141 +7,13 @@ import openai
 import pytest
 
 from app.text.tokens import TokenCounter
-from tests.api.kit import append, ok, result, system, turn, user
+from tests.api.kit import append, ok, turn, user
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
-from tests.proxy.kit import Script, ask, calling, names, sent, stored, tool
+from tests.proxy.kit import Script, ask, sent, stored
 
 RECALL = ["recall_page", "load_tool_history", "search_memories"]
 both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-
-
-@both
-def test_a_turn_is_stored_and_the_model_sees_those_before(
-    client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
-) -> None:
-    first = [system("Be brief."), user("I like longjing.")]
-    answer = ask(chat, first, stream=stream, temperature=0.5, seed=7)
-    assert answer.content == "Answer 1 to I like longjing.."
-    again = ask(chat, [*first, sent(answer), user("Which tea do I like?")], stream=stream)
-    assert again.content == "Answer 2 to Which tea do I like?."
-    assert stored(client, "c") == [
-        ("user", "I like longjing."),
-        ("assistant", answer.content),
-        ("user", "Which tea do I like?"),
-        ("assistant", again.content),
-    ]
-    one, two = script.asked
-    assert (one["temperature"], one["seed"], one["model"]) == (0.5, 7, "fake")
-    assert names(one) == names(two) == RECALL
-    assert two["messages"][0]["content"].startswith("Be brief.")
-    assert two["messages"][: len(one["messages"])] == one["messages"]
-    assert [m["content"] for m in two["messages"][-3:]] == ["I like longjing.", answer.content, "Which tea do I like?"]
-
-
-@both
-def test_a_client_can_send_only_new_messages(
-    client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
-) -> None:
-    for said in ("one", "ok", "ok"):
-        ask(chat, [user(said)], stream=stream)
-    assert [text for _, text in stored(client, "c")] == [
-        "one", "Answer 1 to one.", "ok", "Answer 2 to ok.", "ok", "Answer 3 to ok.",
-    ]  # fmt: skip
-    assert len(script.asked[2]["messages"]) == 6
-
-
-@both
-def test_recalls_are_invisible_to_the_client(
-    client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
-) -> None:
-    first = ask(chat, [user("I like longjing.")], stream=stream)
-    script.says(
-        calling(("recall_page", {"page": 1}), ("search_memories", {"query": "longjing"}), text="Let me see."),
-        "Longjing it is.",
-    )
-    listed = [user("I like longjing."), sent(first), user("Which tea?")]
-    answer = ask(chat, listed, stream=stream)
-    assert answer.content == "Let me see.\n\nLongjing it is."
-    assert not answer.tool_calls
-    *_, call, page, found = script.asked[2]["messages"]
-    assert [c["function"]["name"] for c in call["tool_calls"]] == ["recall_page", "search_memories"]
-    assert "I like longjing." in page["content"]
-    assert "I like **longjing**." in found["content"]
-    kept = stored(client, "c")
-    assert [role for role, _ in kept] == ["user", "assistant", "user", "assistant", "tool", "tool", "assistant"]
-    assert kept[-1] == ("assistant", answer.content)
-
-    last = ask(chat, [*listed, sent(answer), user("Thanks.")], stream=stream)
-    assert len(stored(client, "c")) == len(kept) + 2
-    marks = [m["content"] for m in script.asked[3]["messages"] if m["role"] == "tool"]
-    assert len(marks) == 2
-    assert all("was shown in full at the time" in mark for mark in marks)
-    assert last.content == "Answer 4 to Thanks.."
-    contents = client.get("/conversations/c").json()
-    assert contents["messages"] == 9
-
-
-@both
-def test_the_clients_tools_go_to_the_client_and_back(
-    client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
-) -> None:
-    script.says(calling(("look", {"at": "a"}), ("look", {"at": "b"}), text="Looking."))
-    listed: list[Any] = [user("Look.")]
-    answer = ask(chat, listed, stream=stream, tools=[tool("look")])
-    assert [c.function.arguments for c in answer.tool_calls] == ['{"at": "a"}', '{"at": "b"}']
-    assert names(script.asked[0]) == ["look", *RECALL]
-    listed += [sent(answer), result("call_look_0", "a"), result("call_look_1", "b")]
-    assert ask(chat, listed, stream=stream, tools=[tool("look")]).content == "Answer 2 to b."
-    assert [role for role, _ in stored(client, "c")] == ["user", "assistant", "tool", "tool", "assistant"]
-    assert [m["role"] for m in script.asked[1]["messages"][-4:]] == ["user", "assistant", "tool", "tool"]
-
-
-@both
-def test_the_client_gets_only_its_own_of_mixed_calls(
-    client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
-) -> None:
-    first = ask(chat, [user("I like longjing.")], stream=stream)
-    script.says(calling(("look", {}), ("recall_page", {"page": 1}), ("look", {"at": "b"}), text="Both."))
-    listed: list[Any] = [user("I like longjing."), sent(first), user("Look.")]
-    answer = ask(chat, listed, stream=stream, tools=[tool("look")])
-    assert [c.id for c in answer.tool_calls] == ["call_look_0", "call_look_2"]
-    assert answer.content == "Both."
-    listed += [sent(answer), result("call_look_0", "a"), result("call_look_2", "b")]
-    assert ask(chat, listed, stream=stream, tools=[tool("look")]).content == "Answer 3 to b."
-    shown = script.asked[2]["messages"]
-    assert [m["role"] for m in shown[-6:]] == ["user", "assistant", "tool", "assistant", "tool", "tool"]
-    assert "I like longjing." in shown[-4]["content"], "what was recalled is there for the whole page"
-    kept = stored(client, "c")
-    assert [role for role, _ in kept[2:]] == ["user", "assistant", "tool", "assistant", "tool", "tool", "assistant"]
-    assert kept[3] == ("assistant", ["recall_page"])
-
-
-@both
-def test_a_model_that_recalls_for_ever_is_stopped(
-    client: httpx.Client, chat: openai.OpenAI, script: Script, stream: bool
-) -> None:
-    script.says(*[calling(("recall_page", {"page": 1}))] * 2, "Enough.")
-    assert ask(chat, [user("Go.")], stream=stream).content == "Enough."
-    assert [request.get("tool_choice") for request in script.asked] == [None, None, "none"]
-    script.says(*[calling(("recall_page", {"page": 1}))] * 3)
-    stubborn = ask(chat, [user("Again.")], stream=stream, tools=[tool("look")])
-    assert (stubborn.content or "", stubborn.tool_calls) == ("", None)
-    assert names(script.asked[-1]) == ["look"]
-    assert stored(client, "c")[-1][0] == "assistant"
-
-
-def test_a_tool_of_the_clients_with_a_recall_tools_name_is_the_clients(chat: openai.OpenAI, script: Script) -> None:
-    script.says(calling(("recall_page", {"page": 1})))
-    answer = ask(chat, [user("Go.")], tools=[tool("recall_page")])
-    assert [c.function.name for c in answer.tool_calls] == ["recall_page"]
-    assert names(script.asked[0]) == ["recall_page", "load_tool_history", "search_memories"]
-
-
-def test_a_models_mistaken_recall_is_explained_to_it(chat: openai.OpenAI, script: Script) -> None:
-    script.says(calling(("recall_page", {"page": 99}), ("load_tool_history", {"uuid": "x"})), "I see.")
-    assert ask(chat, [user("Go.")]).content == "I see."
-    assert "pages 1–1 exist" in script.asked[1]["messages"][-2]["content"]
 
 
 def test_text_is_streamed_before_the_end(chat: openai.OpenAI, api: FakeOpenAI) -> None:
@@ -155,20 +27,10 @@ def test_text_is_streamed_before_the_end(chat: openai.OpenAI, api: FakeOpenAI) -
     assert "".join(w or "" for w in words) == "one two three four five six"
 
 
-@both
-def test_usage_sums_all_calls(chat: openai.OpenAI, script: Script, stream: bool) -> None:
-    script.says(calling(("recall_page", {"page": 1})), "Done.")
-    asked: Any = {"model": "fake", "messages": [user("Go.")]}
-    if not stream:
-        used = chat.chat.completions.create(**asked).usage
-    else:
-        options = {"include_usage": True}
-        *_, last = chat.chat.completions.create(**asked, stream=True, stream_options=cast(Any, options))
-        used = last.usage
-        assert not last.choices
-    assert used is not None
-    assert used.prompt_tokens > 2 * 50
-    assert used.total_tokens == used.prompt_tokens + used.completion_tokens
+def test_usage_comes_last_and_alone(chat: openai.OpenAI, script: Script) -> None:
+    asked: Any = {"model": "fake", "messages": [user("Go.")], "stream_options": {"include_usage": True}}
+    *_, last = chat.chat.completions.create(**asked, stream=True)
+    assert (last.choices, last.usage is not None) == ([], True)
 
 
 @both

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.dialects.deltas import Deltas
-from app.core.dialects.proxy import Candidate, Met, added, answered_prefixes, continued, meet, sound_calls
+from app.core.dialects.deltas import AnswerSoFar
+from app.core.dialects.proxy import Candidate, Met, ToolOwners, added, answered_prefixes, continued, meet, sound_calls
 from app.core.history.sync import DIGEST_BYTES, chains
 from tests.providers.fake_openai import events_of
 
@@ -143,9 +143,9 @@ def test_streamed_parts_add_up_to_the_answer_without_recalls(text: str, wanted: 
     ]
     message = {"role": "assistant", "content": text, "tool_calls": made}
     whole = {"id": "1", "choices": [{"message": message, "finish_reason": "stop"}], "usage": {"n": 1}}
-    deltas = Deltas({"recall_page"}, ())
-    deltas.begin()
-    passed = [chunk for event in events_of(whole, usage=True) for chunk in deltas.feed(event)] + deltas.end_round()
+    answer, passed = AnswerSoFar.start(ToolOwners({"recall_page"}, ())).feed_all(events_of(whole, usage=True))
+    answer, held = answer.end_round()
+    passed += held
     content = ""
     outer: dict[int, Any] = {}
     for chunk in passed:
@@ -155,11 +155,11 @@ def test_streamed_parts_add_up_to_the_answer_without_recalls(text: str, wanted: 
             known = outer.setdefault(part["index"], {"id": part.get("id"), "name": "", "arguments": ""})
             known["name"] += part["function"].get("name", "")
             known["arguments"] += part["function"]["arguments"]
-    assert content == text == deltas.text
+    assert content == text == answer.text
     assert [chunk["choices"][0]["delta"].get("role") for chunk in passed].count("assistant") == 1
-    assert [deltas.calls[i]["function"] for i in range(len(made))] == [call["function"] for call in made]
+    assert [answer.calls[i]["function"] for i in range(len(made))] == [call["function"] for call in made]
     kept = [call for call in made if call["function"]["name"] != "recall_page"]
     assert [(c["id"], c["name"], c["arguments"]) for _, c in sorted(outer.items())] == [
         (call["id"], call["function"]["name"], call["function"]["arguments"]) for call in kept
     ]
-    assert deltas.usage == {"n": 1}
+    assert answer.usage == {"n": 1}

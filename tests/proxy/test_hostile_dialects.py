@@ -5,24 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-import pytest
 
 from tests import unhurried
 from tests.api.kit import Json
-from tests.proxy.fakes import FakeApi
 from tests.proxy.kit import Script
+from tests.proxy.models import Model
 
 ODD: list[Any] = [None, 1, "", "x", [], [1], {}, {"type": ["x"]}, {"type": {}}, [{"type": ["x"]}], "\x00"]
 MESSAGES = [
-    "system",
-    "tools",
-    "tool_choice",
-    "stop_sequences",
-    "output_config",
-    "output_format",
-    "thinking",
-    "messages",
-]
+    "system", "tools", "tool_choice", "stop_sequences", "output_config", "output_format", "thinking", "messages",
+]  # fmt: skip
 RESPONSES = [
     "input", "instructions", "tools", "tool_choice", "text", "reasoning", "include", "previous_response_id",
     "conversation", "store", "context_management",
@@ -33,13 +25,6 @@ PARTS: list[Json] = [
     {"type": "image_url"}, {"type": "image_url", "image_url": 1}, {"type": "file"}, {"type": "file", "file": "x"},
     {"type": "input_file"}, {"type": "reasoning"}, {"type": "reasoning", "item": 1}, {"type": "thinking"},
 ]  # fmt: skip
-SERVICES = ["base_url", "speaking_messages", "speaking_responses"]
-
-
-@pytest.fixture
-def service(request: pytest.FixtureRequest, clean: None, messages_api: FakeApi, script: Script) -> str:
-    url: str = request.getfixturevalue(request.param)
-    return url
 
 
 def post(service: str, path: str, body: Json, **headers: str) -> httpx.Response:
@@ -51,29 +36,27 @@ def post(service: str, path: str, body: Json, **headers: str) -> httpx.Response:
     return answer
 
 
-@pytest.mark.parametrize("service", SERVICES, indirect=True)
-def test_values_of_other_types_are_answered_in_the_clients_form(service: str) -> None:
+def test_values_of_other_types_are_answered_in_the_clients_form(model: Model) -> None:
     asked: Json = {"model": "fake", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
     for name in MESSAGES:
         for value in ODD:
-            post(service, "messages", {**asked, name: value})
+            post(model.url, "messages", {**asked, name: value})
     for name in RESPONSES:
         for value in ODD:
-            post(service, "responses", {"model": "fake", "input": "hi", name: value})
+            post(model.url, "responses", {"model": "fake", "input": "hi", name: value})
     for kind in ("message", "function_call", "function_call_output", "reasoning", "compaction"):
         for value in ODD:
             item = {"type": kind, "role": value, "content": value, "call_id": value, "name": value, "output": value}
-            post(service, "responses", {"model": "fake", "input": [{"role": "user", "content": "hi"}, item]})
+            post(model.url, "responses", {"model": "fake", "input": [{"role": "user", "content": "hi"}, item]})
 
 
-@pytest.mark.parametrize("service", SERVICES, indirect=True)
-def test_a_part_that_is_malformed_does_not_lock_its_conversation(service: str) -> None:
+def test_a_part_that_is_malformed_does_not_lock_its_conversation(model: Model) -> None:
     for place, part in enumerate(PARTS):
         named = {"X-Quire-Conversation": f"c{place}"}
         said = {"role": "user", "content": [{"type": "text", "text": "See:"}, part]}
-        post(service, "chat/completions", {"model": "fake", "messages": [said]}, **named)
+        post(model.url, "chat/completions", {"model": "fake", "messages": [said]}, **named)
         after = {"model": "fake", "messages": [{"role": "user", "content": "And now?"}]}
-        assert post(service, "chat/completions", after, **named).status_code == 200, part
+        assert post(model.url, "chat/completions", after, **named).status_code == 200, part
 
 
 def test_names_of_options_cannot_write_a_header(base_url: str, clean: None, script: Script) -> None:

@@ -21,6 +21,7 @@ from tests.conftest import Served, serve, wait_for
 from tests.providers.fake_openai import FakeOpenAI, status
 from tests.proxy.fakes import FakeApi, Refusal
 from tests.proxy.kit import SECRET, AnthropicOf, said_by, stored
+from tests.proxy.test_messages import LOOK, asked
 
 PASS = {"X-Quire-Mode": "pass-through"}
 ODD = b'{ "model":"fake", "max_tokens" : 9,"messages": [ {"role":"user","content":"caf\\u00e9 1.0"} ], "x":1.50 }'
@@ -56,27 +57,19 @@ def test_a_list_is_stored_by_delta_and_large_results_are_archived(
     client: httpx.Client, speaking_messages: str, messages_api: FakeApi, anthropic_of: AnthropicOf, stream: bool
 ) -> None:
     """By the path alone."""
-    claude: Any = anthropic_of(f"{speaking_messages}/p/my%2Fcoding").messages
+    claude = anthropic_of(f"{speaking_messages}/p/my%2Fcoding")
     thinking = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     call = {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "a"}}
     messages_api.says([thinking, {"type": "text", "text": "Looking."}, call], "Done.")
-    asked: Any = {"model": "fake", "max_tokens": 9, "tools": [{"name": "look", "input_schema": {"type": "object"}}]}
-
-    def ask(listed: list[Any]) -> Any:
-        if not stream:
-            return claude.create(messages=listed, **asked)
-        with claude.stream(messages=listed, **asked) as events:
-            return events.get_final_message()
-
     listed: list[Any] = [{"role": "user", "content": "Look."}]
-    first = ask(listed)
+    first = asked(claude, listed, stream=stream, tools=[LOOK])
     wait_for(lambda: roles(client, "my%2Fcoding") == ["user", "assistant"])
     large = "The kettle is at 96 degrees. " * 600
     listed += [
         {"role": "assistant", "content": first.content},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": large}]},
     ]
-    assert said_by(ask(listed)) == "Done."
+    assert said_by(asked(claude, listed, stream=stream, tools=[LOOK])) == "Done."
     wait_for(lambda: len(roles(client, "my%2Fcoding")) == 4)
     kept = history(client, "my/coding")
     assert [m["role"] for m in kept] == ["user", "assistant", "user", "assistant"]

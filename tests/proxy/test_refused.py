@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import anthropic
@@ -12,8 +13,11 @@ import pytest
 from tests.api.kit import Json, append, history, ok, user
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import Behaviour, FakeOpenAI
+from tests.proxy.agents import Agent, Clients
 from tests.proxy.fakes import FakeApi, Refusal
-from tests.proxy.kit import AnthropicOf, Script, ask, calling, openai_of, said_by, sent, tool
+from tests.proxy.kit import Script, ask, calling, openai_of, sent, tool
+from tests.proxy.models import Model, flat
+from tests.proxy.test_responses import asked
 
 POISON = "a picture that nobody takes"
 
@@ -58,28 +62,6 @@ def refused(client: httpx.Client) -> list[str]:
 def shown(client: httpx.Client) -> list[Any]:
     window = ok(client.get("/conversations/c/context"))["messages"]
     return [m["content"] for m in window if m["role"] != "system"]
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-def test_a_list_that_goes_on_without_it_is_answered(
-    client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script, refusal: Behaviour, stream: bool
-) -> None:
-    refuses(api, refusal)
-    listed = [user("hello"), sent(ask(chat, [user("hello")], stream=stream))]
-    before = ok(client.get("/conversations/c/context"))["messages"]
-    with pytest.raises(openai.APIError):
-        ask(chat, [*listed, user(POISON)], stream=stream)
-    assert refused(client) == [POISON]
-    for text in ("never mind", "and on"):
-        listed = [*listed, user(text)]
-        listed = [*listed, sent(ask(chat, listed, stream=stream))]
-    assert [m["content"] for m in history(client, "c")] == [
-        "hello", listed[1]["content"], POISON, "never mind", listed[3]["content"], "and on", listed[5]["content"],
-    ]  # fmt: skip
-    assert refused(client) == [POISON]
-    assert POISON not in str(shown(client))
-    assert ok(client.get("/conversations/c/context"))["messages"][: len(before)] == before
 
 
 def test_a_list_that_keeps_it_is_answered_once_something_follows(
@@ -218,81 +200,52 @@ REFUSALS_OF_RESPONSES = {
     "a picture in the stream": failed("invalid_image"),
     "an error in the stream": Refusal({"type": "error", "code": "invalid_prompt", "message": "no", "param": None}),
 }
+OF_DIALECTS: dict[str, Mapping[str, Any]] = {
+    "chat": REFUSALS, "messages": REFUSALS_OF_MESSAGES, "responses": REFUSALS_OF_RESPONSES,
+}  # fmt: skip
 both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-
-
-def refuses_poison(api: FakeApi, refusal: Refusal) -> None:
-    api.refuses = lambda body: refusal if POISON in str(body) else None
-
-
-def expect_that_it_left(client: httpx.Client, api: FakeApi, conversation: str = "c") -> None:
-    kept = history(client, conversation)
-    assert [m["refused"] for m in kept] == [False, False, True, False, False, False, False]
-    assert kept[2]["content"] == POISON
-    assert POISON not in str(api.asked[-2:])
+Failed = (openai.APIError, anthropic.APIError, RuntimeError)
+"""The last is of their helper for Responses: a stream that did not complete."""
 
 
 @both
-@pytest.mark.parametrize("refusal", REFUSALS_OF_MESSAGES.values(), ids=REFUSALS_OF_MESSAGES)
-def test_a_list_of_messages_goes_on_without_it(
-    client: httpx.Client, speaking_messages: str, messages_api: FakeApi, anthropic_of: AnthropicOf,
-    refusal: Refusal, stream: bool,
-) -> None:  # fmt: skip
-    claude = anthropic_of(speaking_messages, "c").messages
-
-    def say(listed: list[Any]) -> str:
-        asked: Any = {"model": "fake", "max_tokens": 9, "messages": listed}
-        if not stream:
-            return said_by(claude.create(**asked))
-        with claude.stream(**asked) as events:
-            return said_by(events.get_final_message())
-
-    refuses_poison(messages_api, refusal)
-    listed: list[Any] = [user("hello"), {"role": "assistant", "content": say([user("hello")])}]
-    with pytest.raises(anthropic.APIError):
-        say([*listed, user(POISON)])
-    for text in ("never mind", "and on"):
-        listed = [*listed, user(text)]
-        listed = [*listed, {"role": "assistant", "content": say(listed)}]
-    expect_that_it_left(client, messages_api)
-
-
-def say_to_responses(gpt: openai.OpenAI, given: Any, *, stream: bool, **more: Any) -> Any:
-    if not stream:
-        return gpt.responses.create(model="fake", input=given, **more)
-    with gpt.responses.stream(model="fake", input=given, **more) as events:
-        return events.get_final_response()
-
-
-@both
-@pytest.mark.parametrize("refusal", REFUSALS_OF_RESPONSES.values(), ids=REFUSALS_OF_RESPONSES)
-def test_a_list_of_items_goes_on_without_it(
-    client: httpx.Client, speaking_responses: str, messages_api: FakeApi, refusal: Refusal, stream: bool
+@pytest.mark.parametrize(
+    ("model", "refusal"), [(d, name) for d, known in OF_DIALECTS.items() for name in known], indirect=["model"]
+)
+def test_a_list_goes_on_without_it(
+    client: httpx.Client, clients: Clients, model: Model, refusal: str, stream: bool
 ) -> None:
-    refuses_poison(messages_api, refusal)
-    with openai_of(speaking_responses, "c") as gpt:
-        listed: list[Any] = []
-        for text in ("hello", POISON, "never mind", "and on"):
-            asked = [*listed, user(text)]
-            if text == POISON:
-                with pytest.raises((openai.APIError, RuntimeError)):  # their helper: a stream that did not complete
-                    say_to_responses(gpt, asked, stream=stream)
-                continue
-            answer = say_to_responses(gpt, asked, stream=stream)
-            listed = [*asked, *(item.model_dump(exclude_none=True) for item in answer.output)]
-    expect_that_it_left(client, messages_api)
+    model.refuses(POISON, OF_DIALECTS[model.dialect][refusal])
+    agent = Agent(model.dialect, clients, model.url, stream)
+    first = agent.says("hello").text
+    before = ok(client.get("/conversations/c/context"))["messages"]
+    with pytest.raises(Failed):
+        agent.says(POISON)
+    agent.said.pop()
+    assert refused(client) == [POISON]
+    second, third = agent.says("never mind").text, agent.says("and on").text
+    assert [text for _, text in flat(history(client, "c"))] == [
+        "hello", first, POISON, "never mind", second, "and on", third,
+    ]  # fmt: skip
+    assert refused(client) == [POISON]
+    assert POISON not in str(shown(client))
+    assert POISON not in str(model.asked[-2:])
+    assert ok(client.get("/conversations/c/context"))["messages"][: len(before)] == before
 
 
 @both
 def test_a_chain_of_responses_goes_on_before_it(
     client: httpx.Client, speaking_responses: str, messages_api: FakeApi, stream: bool
 ) -> None:
-    refuses_poison(messages_api, failed("invalid_image"))
+    messages_api.refuses = lambda body: failed("invalid_image") if POISON in str(body) else None
     with openai_of(speaking_responses) as gpt:
-        first = say_to_responses(gpt, "hello", stream=stream)
-        with pytest.raises((openai.APIError, RuntimeError)):
-            say_to_responses(gpt, POISON, stream=stream, previous_response_id=first.id)
-        second = say_to_responses(gpt, "never mind", stream=stream, previous_response_id=first.id)
-        say_to_responses(gpt, "and on", stream=stream, previous_response_id=second.id)
+        first = asked(gpt, "hello", stream=stream)
+        with pytest.raises(Failed):
+            asked(gpt, POISON, stream=stream, previous_response_id=first.id)
+        second = asked(gpt, "never mind", stream=stream, previous_response_id=first.id)
+        asked(gpt, "and on", stream=stream, previous_response_id=second.id)
     [conversation] = ok(client.get("/conversations"))["items"]
-    expect_that_it_left(client, messages_api, conversation["id"])
+    kept = history(client, conversation["id"])
+    assert [m["refused"] for m in kept] == [False, False, True, False, False, False, False]
+    assert kept[2]["content"] == POISON
+    assert POISON not in str(messages_api.asked[-2:])

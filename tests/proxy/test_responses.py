@@ -305,16 +305,3 @@ def test_reasoning_and_hosted_calls_return_in_their_place(
     bare = [{name: i[name] for name in i if name not in ("id", "status")} for i in (calls[0], calls[1], custom)]
     assert back == [search, thought[0], bare[0], thought[1], bare[1], bare[2], *results]
     assert "previous_response_id" not in two
-
-
-def test_an_api_that_fails_within_its_stream_is_an_error(
-    client: httpx.Client, speaking_responses: str, messages_api: FakeApi
-) -> None:
-    messages_api.says("cut", 429, "Whole.")
-    with openai_of(speaking_responses, "c") as chat:
-        with pytest.raises(openai.APIError):
-            list(chat.responses.create(model="fake", input="hi", stream=True))
-        with pytest.raises(openai.RateLimitError):
-            asked(chat, "hi")
-        assert asked(chat, "hi").output_text == "Whole."
-    assert [role for role, _ in stored(client, "c")] == ["user", "assistant"]

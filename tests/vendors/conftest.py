@@ -8,9 +8,10 @@ from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import serve, serving
+from tests.proxy.agents import DIALECTS, clients
 from tests.vendors import strict_vendors
 
-DIALECTS = ("chat", "messages", "responses")
+__all__ = ["clients"]
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.vendors.agents import Agent
+from tests.proxy.agents import DIALECTS, Agent, Clients
 from tests.vendors.strict_vendors import ROWS
 from tests.vendors.strict_vendors import row as strict_row
 
@@ -29,43 +30,55 @@ def cells(kinds: object) -> list[tuple[str, str, str, bool]]:
     return [
         (row, client, kind, streams)
         for row in NAMED
-        for client in ("chat", "messages", "responses")
+        for client in DIALECTS
         for kind in chosen
         for streams in (False, True)
     ]
 
 
-def converse(before: dict[str, str], row: str, client: str, kind: str, *, streams: bool) -> None:
-    model = (ROWS[row]["models"] or ("x",))[0]
-    agent = Agent(client, before[ROWS[row]["dialect"]], model, f"c-{uuid.uuid4().hex}", streams)
+@pytest.fixture
+def agent(before: dict[str, str], clients: Clients) -> Callable[..., Agent]:
+    """Make a client of a model, in a conversation of its own."""
+
+    def make(client: str, model: str, dialect: str, *, streams: bool = False, **more: Any) -> Agent:
+        name = f"c-{uuid.uuid4().hex}"
+        return Agent(client, clients, before[dialect], streams, name, model, tools=["weather"], **more)
+
+    return make
+
+
+def model_of(row: str) -> tuple[str, str]:
+    """Return a row's model, and what its API speaks."""
+    return (ROWS[row]["models"] or ("x",))[0], ROWS[row]["dialect"]
+
+
+def converse(agent: Agent, kind: str) -> None:
     for text in TURNS[kind]:
         assert agent.asks(text).startswith("Answer")
 
 
 @pytest.mark.parametrize(("row", "client", "kind", "streams"), cells(FAST))
 def test_a_turn_with_tools_passes_every_api(
-    before: dict[str, str], row: str, client: str, kind: str, *, streams: bool
+    agent: Callable[..., Agent], row: str, client: str, kind: str, *, streams: bool
 ) -> None:
-    converse(before, row, client, kind, streams=streams)
+    converse(agent(client, *model_of(row), streams=streams), kind)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("row", "client", "kind", "streams"), cells(set(TURNS) - set(FAST)))
 def test_every_other_turn_passes_every_api(
-    before: dict[str, str], row: str, client: str, kind: str, *, streams: bool
+    agent: Callable[..., Agent], row: str, client: str, kind: str, *, streams: bool
 ) -> None:
-    converse(before, row, client, kind, streams=streams)
+    converse(agent(client, *model_of(row), streams=streams), kind)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("client", ["chat", "messages", "responses"])
+@pytest.mark.parametrize("client", DIALECTS)
 @pytest.mark.parametrize("row", NAMED)
-def test_a_condensed_conversation_passes_every_api(before: dict[str, str], row: str, client: str) -> None:
-    model = (ROWS[row]["models"] or ("x",))[0]
-    url = before[ROWS[row]["dialect"]]
-    agent = Agent(client, url, model, f"c-{uuid.uuid4().hex}", streams=False, budget=4000)
+def test_a_condensed_conversation_passes_every_api(agent: Callable[..., Agent], row: str, client: str) -> None:
+    talking = agent(client, *model_of(row), headers={"X-Quire-Budget": "4000"})
     for number in range(14):
-        assert agent.asks(f"[[call weather {{}}]] {number} " + "of the harbour and its weather " * 25)
+        assert talking.asks(f"[[call weather {{}}]] {number} " + "of the harbour and its weather " * 25)
 
 
 CHANGES = [("deepseek", "kimi"), ("kimi", "mistral"), ("gemini", "groq"), ("mistral", "gemini"), ("groq", "deepseek"),
@@ -74,14 +87,13 @@ CHANGES = [("deepseek", "kimi"), ("kimi", "mistral"), ("gemini", "groq"), ("mist
 
 
 @pytest.mark.parametrize(("one", "other"), CHANGES)
-def test_a_conversation_changes_its_model(before: dict[str, str], one: str, other: str) -> None:
-    dialect = ROWS[one]["dialect"]
-    agent = Agent("chat", before[dialect], ROWS[one]["models"][0], f"c-{uuid.uuid4().hex}", streams=True)
-    agent.asks("[[call weather {}]]")
-    agent.model = ROWS[other]["models"][0]
-    assert agent.asks("[[call weather {}]]").startswith("Answer")
-    agent.model = ROWS[one]["models"][0]
-    assert agent.asks("and now?").startswith("Answer")
+def test_a_conversation_changes_its_model(agent: Callable[..., Agent], one: str, other: str) -> None:
+    talking = agent("chat", *model_of(one), streams=True)
+    talking.asks("[[call weather {}]]")
+    talking.model = ROWS[other]["models"][0]
+    assert talking.asks("[[call weather {}]]").startswith("Answer")
+    talking.model = ROWS[one]["models"][0]
+    assert talking.asks("and now?").startswith("Answer")
 
 
 INVENTED: dict[str, dict[str, Any]] = {
@@ -101,12 +113,10 @@ for _name, _rules in INVENTED.items():
 
 
 @pytest.mark.parametrize("streams", [False, True])
-@pytest.mark.parametrize("client", ["chat", "messages", "responses"])
+@pytest.mark.parametrize("client", DIALECTS)
 @pytest.mark.parametrize("name", list(INVENTED))
 def test_an_api_that_no_row_names_is_carried_what_it_gave(
-    before: dict[str, str], name: str, client: str, *, streams: bool
+    agent: Callable[..., Agent], name: str, client: str, *, streams: bool
 ) -> None:
-    for texts in TURNS.values():
-        agent = Agent(client, before["chat"], f"zz-{name}", f"c-{uuid.uuid4().hex}", streams)
-        for text in texts:
-            assert agent.asks(text).startswith("Answer")
+    for kind in TURNS:
+        converse(agent(client, f"zz-{name}", "chat", streams=streams), kind)

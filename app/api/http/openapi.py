@@ -16,6 +16,7 @@ from app.core.edge.caller import Scope
 TAGS = [
     {"name": "messages", "description": "Store messages and get windows."},
     {"name": "conversations", "description": "Conversations and their parts."},
+    {"name": "branches", "description": "Lines of a conversation that share their beginning."},
     {"name": "notes", "description": "What is kept in mind in a conversation."},
     {"name": "archive", "description": "Large tool results."},
     {"name": "memories", "description": "Search everything that was said or archived."},

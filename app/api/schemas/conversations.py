@@ -78,6 +78,8 @@ class ConversationResponse(BaseModel):
     tokens: int
     epoch: int
     language: str | None
+    parent_id: str | None = Field(description="of a branch: the conversation that holds the last message they share")
+    forked_after: int | None = Field(description="the `seq` of that message")
     created_at: datetime
     updated_at: datetime
 

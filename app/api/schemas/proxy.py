@@ -38,6 +38,7 @@ class ProxiedRequestResponse(BaseModel):
     first_seq: int | None = Field(description="first message stored for it; null: none was")
     last_seq: int | None
     window_tokens: int | None = Field(description="of the window that the model saw, as Quire counts; null: none")
+    window: int | None = Field(description="its number among the windows that were served; null: not recorded")
     calls: int = Field(description="of the model: more than one where it recalled something")
     first_ms: int | None = Field(description="until the model's API began to answer; null: it did not")
     total_ms: int = Field(description="that the model's API took, over all calls")

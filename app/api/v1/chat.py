@@ -20,7 +20,7 @@ from app.core.canonical import dumps
 from app.core.dialects import inbound_chat
 from app.providers import ProviderError
 from app.runtime import Runtime
-from app.services.proxy.embedding import embeddings
+from app.services.proxy.embeddings import embeddings
 
 router = APIRouter(prefix="/v1", tags=["proxy"])
 

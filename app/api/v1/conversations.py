@@ -111,7 +111,7 @@ async def delete_conversation_of_items(
     """Erase a conversation and everything derived from it."""
 
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
-        return {}, await erasing_whole.erase_conversation(tx, conversation)
+        return {}, await erasing_whole.erase_tree(tx, conversation, branches_too=True)
 
     await erased(request, runtime, caller, conversation_id, None, erase)
     return json_text(dumps({"id": conversation_id, "object": "conversation.deleted", "deleted": True}))

@@ -21,8 +21,8 @@ from app.core.dialects.untranslated import NAMES
 from app.core.edge.caller import Caller
 from app.core.edge.credentials import Credentials
 from app.providers import ProviderError
-from app.services.proxy.passing import Passing, pass_on
-from app.services.proxy.proxying import ProxyRequest
+from app.services.proxy.pass_through import Passing, pass_on
+from app.services.proxy.question import ProxyRequest
 
 PREFIX = "/p/"
 NOT_PASSED = frozenset(

@@ -29,9 +29,9 @@ from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.runtime import Runtime
 from app.services.conversations.requests import Follows
-from app.services.proxy.answering import answer, answer_unstored
-from app.services.proxy.events import sent
-from app.services.proxy.proxying import ProxyRequest, ask
+from app.services.proxy.answer import answer, answer_unstored
+from app.services.proxy.question import ProxyRequest, ask
+from app.services.proxy.writing import sent
 
 CONVERSATION, RECALL, DROPPED = "X-Quire-Conversation", "X-Quire-Recall", "X-Quire-Dropped"
 STORE = "X-Quire-Store"

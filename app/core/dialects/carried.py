@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 KNOWN = frozenset(
@@ -20,31 +20,35 @@ KNOWN_OF_CALL = frozenset({"id", "type", "function", "index", "custom"})
 Json = dict[str, Any]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Carrying:
-    """The extra members of an answer as they come in."""
+    """The extra members of an answer, as far as they have arrived."""
 
-    message: Json = field(default_factory=dict)
-    chunks: list[Any] = field(default_factory=list)
+    message: Mapping[str, Any] = field(default_factory=dict)
+    chunks: tuple[Any, ...] = ()
     """The parts of a content that is a list."""
 
-    def add(self, delta: Mapping[str, Any]) -> None:
-        """Take the extra members of a part of an answer. What a native part says in its own words is not repeated."""
+    def plus(self, delta: Mapping[str, Any]) -> Carrying:
+        """Return them with those of a part of an answer. What a native part says in its own words is not repeated."""
         if "native" in delta:
-            return
-        if isinstance(delta.get("content"), list):
-            self.chunks += delta["content"]
-        elif self.chunks and delta.get("content"):
-            self.chunks.append({"type": "text", "text": delta["content"]})
-        for name, value in delta.items():
-            if name not in KNOWN and isinstance(value, str | list | dict):
-                self.message[name] = joined(self.message.get(name), value)
+            return self
+        content, chunks = delta.get("content"), self.chunks
+        if isinstance(content, list):
+            chunks = (*chunks, *content)
+        elif chunks and content:
+            chunks = (*chunks, {"type": "text", "text": content})
+        more = {
+            name: joined(self.message.get(name), value)
+            for name, value in delta.items()
+            if name not in KNOWN and isinstance(value, str | list | dict)
+        }
+        return Carrying({**self.message, **more}, chunks) if more or chunks is not self.chunks else self
 
     def value(self, model: str, calls: Mapping[str, Json]) -> Json | None:
         """Return the member to store; None where there is nothing to carry."""
         message = dict(self.message)
         if any(isinstance(chunk, dict) and chunk.get("type") != "text" for chunk in self.chunks):
-            message["content"] = self.chunks
+            message["content"] = list(self.chunks)
         if not message and not calls:
             return None
         return {"model": model, "message": message, "calls": dict(calls)}
@@ -80,36 +84,34 @@ def text_of(content: Any) -> str | None:
 # --- Thinking in the text --------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class TagSplitter:
-    """Take the thinking at the beginning of a streamed text out of it."""
+    """Takes the thinking at the beginning of a streamed text out of it."""
 
     tag: str
     """Such as ``<think>``."""
     thinking: str = ""
     """With its tags and the blanks after them."""
-    _waiting: str = ""
-    _is_over: bool = False
+    waiting: str = ""
+    is_over: bool = False
 
-    def feed(self, text: str) -> str:
+    def feed(self, text: str) -> tuple[TagSplitter, str]:
         """Return what can be shown of the text."""
-        if self._is_over:
-            return text
-        self._waiting += text
-        begun = self._waiting.lstrip()
+        if self.is_over:
+            return self, text
+        waiting = self.waiting + text
+        begun, held = waiting.lstrip(), replace(self, waiting=waiting)
         if not begun.startswith(self.tag):
-            return "" if self.tag.startswith(begun) else self.end()
-        found = re.match(rf"(?s)\s*{re.escape(self.tag)}.*?</{re.escape(self.tag[1:])}\s*(?=\S)", self._waiting)
+            return (held, "") if self.tag.startswith(begun) else held.end()
+        found = re.match(rf"(?s)\s*{re.escape(self.tag)}.*?</{re.escape(self.tag[1:])}\s*(?=\S)", waiting)
         if found is None:
-            return ""
-        self.thinking, rest = found[0], self._waiting[found.end() :]
-        self._waiting, self._is_over = "", True
-        return rest
+            return held, ""
+        return replace(self, thinking=found[0], waiting="", is_over=True), waiting[found.end() :]
 
-    def end(self) -> str:
+    def end(self) -> tuple[TagSplitter, str]:
         """Return what was held back of a text that has no thinking; else note that it is thinking."""
-        rest, self._waiting, self._is_over = self._waiting, "", True
-        if rest.lstrip().startswith(self.tag):
-            self.thinking = rest
-            return ""
-        return rest
+        if self.is_over:
+            return self, ""
+        if self.waiting.lstrip().startswith(self.tag):
+            return replace(self, thinking=self.waiting, waiting="", is_over=True), ""
+        return replace(self, waiting="", is_over=True), self.waiting

@@ -1,265 +1,222 @@
 """Process a streamed answer chunk by chunk: what the client receives at once, and the complete answer.
 
-Text is passed on as it comes. Tool calls are held back until their name tells whether they are the client's; a name is
-complete once the call's arguments, another call or the end have begun. What a model says before and after Quire recalls
-something for it is one answer to the client: one id, one role, one end.
+What a model says before and after Quire recalls something for it is one answer to the client: one id, one role, one
+end. Text is passed on as it comes; ``calls`` says when a tool call is. All are values: a step returns the answer as it
+stands after it, and the chunks for the client.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from app.core.dialects.calls import CallsSoFar
 from app.core.dialects.carried import Carrying, TagSplitter, extras_of, text_of
-from app.core.dialects.proxy import PAUSE, added, sound_calls
+from app.core.dialects.proxy import PAUSE, ToolOwners, added
+from app.core.dialects.question import Json
 from app.core.dialects.stored import StoredPart
 
-Chunk = dict[str, Any]
 REASONS = ("native_finish_reason", "stop_sequence")
+"""How a round ended, in the words of its own dialect."""
+
+Step = tuple["AnswerSoFar", list[Json]]
 
 
-@dataclass
-class _Call:
-    """A call as far as it has arrived."""
+@dataclass(frozen=True, slots=True)
+class RoundSoFar:
+    """What the model says in one call of its API."""
 
-    id: str
-    more: dict[str, Any]
-    given: Any = None
-    """The id that it came with."""
-    name: str = ""
-    arguments: str = ""
-    outer: int | None = None
-    """Its place among the client's, once it was given on."""
-    is_decided: bool = False
-
-
-@dataclass
-class Deltas:
-    """The parts of an answer, over all of its rounds."""
-
-    recall_tools: Collection[str]
-    client_tools: Collection[str]
-    tag: str = ""
-    """That encloses thinking at the beginning of the text, if the model thinks there."""
-    text: str = ""
-    """All that the client was given."""
-    refusal: str = ""
-    finish_reason: str | None = None
-    """This round's; None until its end has arrived."""
-    usage: dict[str, Any] | None = None
-    """Of all rounds."""
-    parts: list[StoredPart] = field(default_factory=list)
-    """Of this round, in their order."""
+    calls: CallsSoFar
+    splitter: TagSplitter
     earlier: str = ""
     """The text of the rounds before."""
+    is_pausing: bool = False
+    """The client is to see a pause before the round's first text."""
+    parts: tuple[StoredPart, ...] = ()
+    """In their order."""
     carrying: Carrying = field(default_factory=Carrying)
-    """What this round has beside its text and its calls."""
-    _splitter: TagSplitter | None = None
-    _reasons: dict[str, Any] = field(default_factory=dict)
-    """How this round ended in the words of its own dialect."""
-    _head: dict[str, Any] | None = None
-    """The members that all chunks of an answer share, from the first."""
-    _began: bool = False
-    """The client was told the role."""
-    _pause: bool = False
-    _calls: dict[int, _Call] = field(default_factory=dict)
-    _numbers: dict[int, int] = field(default_factory=dict)
-    """The number of the newest call at each index."""
-    _outer: int = 0
-    _used: dict[str, Any] | None = None
+    """What it has beside its text and its calls."""
+    finish_reason: str | None = None
+    """None until its end has arrived."""
+    reasons: Mapping[str, Any] = field(default_factory=dict)
+    usage: Json | None = None
 
-    def begin(self) -> None:
-        """Begin a round of the answer: a call of the model."""
-        self.finish_reason = None
-        self._calls.clear()
-        self._numbers.clear()
-        self.parts, self.earlier, self._reasons = [], self.text, {}
-        self._pause = bool(self.text)
-        self.carrying = Carrying()
-        self._splitter = TagSplitter(self.tag) if self.tag else None
+    def with_text(self, text: str) -> RoundSoFar:
+        parts = self.parts
+        if parts and parts[-1].kind == "text":
+            parts, text = parts[:-1], parts[-1].text + text
+        return replace(self, parts=(*parts, StoredPart("text", text)), is_pausing=False)
 
-    @property
-    def calls(self) -> list[dict[str, Any]]:
-        """The calls of this round."""
-        return sound_calls(
-            [
-                {**c.more, "id": c.id, "function": {"name": c.name, "arguments": c.arguments}}
-                for _, c in sorted(self._calls.items())
-            ]
-        )
+    def with_native(self, native: Mapping[str, Any]) -> RoundSoFar:
+        event, part, parts = native.get("event") or {}, native.get("part"), self.parts
+        if (event.get("content_block") or {}).get("type") == "text":
+            parts = (*parts, StoredPart("text"))  # each block stays its own
+        if part is not None:
+            if part.get("type") == "text" and parts and parts[-1].kind == "text":
+                parts = parts[:-1]
+            parts = (*parts, StoredPart("native", native=part, dialect=native["dialect"]))
+        return replace(self, parts=parts)
 
-    def feed(self, chunk: Mapping[str, Any]) -> list[Chunk]:
-        """Return the part of a chunk that goes to the client."""
-        if self._head is None:
-            self._head = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
-        if chunk.get("usage") is not None:
-            self._used = added(None, chunk["usage"])
-        choices = chunk.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-            return []
-        choice = choices[0]
-        self.finish_reason = choice.get("finish_reason") or self.finish_reason
-        self._reasons |= {name: choice[name] for name in REASONS if choice.get(name) is not None}
-        delta = choice.get("delta")
-        passed = self._pass(dict(delta) if isinstance(delta, Mapping) else {})
-        if not passed and choice.get("logprobs") is None:
-            return []
-        told = {name: value for name, value in choice.items() if name not in REASONS}
-        return [self._chunk({**told, "delta": passed, "finish_reason": None})]
+    def with_calls(self, parts: object) -> tuple[RoundSoFar, list[Json]]:
+        """Take parts of calls. Return what can be passed on at once."""
+        if not isinstance(parts, list):
+            return self, []
+        calls, stored, passed = self.calls, self.parts, list[Json]()
+        for part in parts:
+            if isinstance(part, Mapping):
+                known = len(calls.calls)
+                calls, more = calls.feed(part)
+                passed += more
+                if len(calls.calls) > known:
+                    stored = (*stored, StoredPart("call", calls.newest.id))
+        return replace(self, calls=calls, parts=stored), passed
 
-    def end_round(self) -> list[Chunk]:
-        """Return the client's calls of this round that were held back."""
-        rest = self._splitter.end() if self._splitter is not None else ""
-        if self._used is not None:
-            self.usage, self._used = added(self.usage, self._used), None
-        calls = [delta for _, call in sorted(self._calls.items()) for delta in self._decide(call)]
-        deltas = [
-            *([self._pass({"content": rest}, held=True)] if rest else []),
-            *([{"tool_calls": calls}] if calls else []),
-        ]
-        self._note_thinking()
-        return [self._chunk({"index": 0, "delta": self._role(delta), "finish_reason": None}) for delta in deltas]
-
-    def end(self, finish_reason: str) -> Chunk:
-        """Return the last chunk but that with the usage."""
-        own = self._reasons if finish_reason == self.finish_reason else {}
-        return self._chunk({"index": 0, "delta": self._role({}), "finish_reason": finish_reason, **own})
-
-    def usage_chunk(self) -> Chunk:
-        return {**(self._head or {}), "choices": [], "usage": self.usage}
-
-    def _pass(self, delta: dict[str, Any], *, held: bool = False) -> dict[str, Any]:
-        """Return what of a delta goes to the client. ``held``: its text was held back, as it could be thinking."""
-        calls = self._take(delta.pop("tool_calls", None))
-        if not held:
-            delta = self._without_thinking(delta)
-        content = delta.get("content")
-        if isinstance(content, str) and content:
-            if self._pause:
-                self._pause = False
-                delta["content"] = content = f"{PAUSE}{content}"
-            self.text += content
-            self._add_text(content)
-        if isinstance(native := delta.get("native"), Mapping):
-            self._add_native(native)
-        if isinstance(delta.get("refusal"), str):
-            self.refusal += delta["refusal"]
-        if calls:
-            delta["tool_calls"] = calls
-        told = {name: value for name, value in delta.items() if name != "role" and value not in (None, "")}
-        if not told and self._began:
-            return {}
-        return self._role(delta)
-
-    def _without_thinking(self, delta: dict[str, Any]) -> dict[str, Any]:
-        """Return a delta whose content is text, and note what else the answer carries."""
-        self.carrying.add(delta)
-        content = text_of(delta.get("content"))
-        if content is None:
-            return delta
-        if self._splitter is not None:
-            content = self._splitter.feed(content)
-        return {**delta, "content": content}
-
-    def _note_thinking(self) -> None:
-        if self._splitter is not None and self._splitter.thinking:
-            self.carrying.message[self.tag] = self._splitter.thinking
-
-    def carried(self, model: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    def carried(self, model: str, calls: Sequence[Mapping[str, Any]]) -> Json | None:
         """Return what this round's answer of a model carries with some of its calls."""
         extras = {call["id"]: more for call in calls if (more := extras_of(call))}
-        if calls and calls[0]["id"] not in extras and (more := extras_of(self.calls[0])):
+        if calls and calls[0]["id"] not in extras and (more := extras_of(self.calls.sound[0])):
             extras[calls[0]["id"]] = more  # what the first call has is the whole answer's
         return self.carrying.value(model, extras)
 
-    def _add_native(self, native: Mapping[str, Any]) -> None:
-        event, part = native.get("event") or {}, native.get("part")
-        is_text = (event.get("content_block") or {}).get("type") == "text"
-        if is_text:
-            self.parts.append(StoredPart("text"))  # each block stays its own
-        if part is None:
-            return
-        if part.get("type") == "text" and self.parts and self.parts[-1].kind == "text":
-            self.parts.pop()
-        self.parts.append(StoredPart("native", native=part, dialect=native["dialect"]))
 
-    def _add_text(self, text: str) -> None:
-        if not self.parts or self.parts[-1].kind != "text":
-            self.parts.append(StoredPart("text"))
-        self.parts[-1].text += text
+@dataclass(frozen=True, slots=True)
+class AnswerSoFar:
+    """An answer over all of its rounds."""
 
-    def _role(self, delta: dict[str, Any]) -> dict[str, Any]:
-        """Add the role to the first delta only."""
-        delta.pop("role", None)
-        if self._began:
-            return delta
-        self._began = True
-        return {"role": "assistant", **delta}
+    round: RoundSoFar
+    text: str = ""
+    """All that the client was given."""
+    refusal: str = ""
+    usage: Json | None = None
+    """Of the rounds that have ended."""
+    head: Json | None = None
+    """The members that all chunks share, from the first."""
+    is_begun: bool = False
+    """The client was told the role."""
 
-    def _chunk(self, choice: dict[str, Any]) -> Chunk:
-        return {**(self._head or {}), "choices": [choice]}
+    @classmethod
+    def start(cls, owners: ToolOwners, tag: str = "") -> AnswerSoFar:
+        """Return an answer of which nothing has come. ``tag``: of thinking at the beginning of its text."""
+        return cls(RoundSoFar(CallsSoFar(owners), TagSplitter(tag, is_over=not tag)))
 
-    def _take(self, parts: object) -> list[dict[str, Any]]:
-        """Return the parts of calls that can be passed on at once."""
-        found: list[dict[str, Any]] = []
-        for part in parts if isinstance(parts, list) else []:
-            if not isinstance(part, Mapping):
-                continue
-            index = part.get("index")
-            if type(index) is not int:
-                index = len(self._calls)
-            index = self._place(index, part)
-            if index not in self._calls:
-                for earlier in self._calls.values():
-                    found += self._decide(earlier)
-                self._calls[index] = self._new(part)
-                self.parts.append(StoredPart("call", self._calls[index].id))
-            found += self._grow(self._calls[index], part)
-        return found
+    @property
+    def calls(self) -> list[Json]:
+        """The calls of this round, in OpenAI form."""
+        return self.round.calls.sound
 
-    def _place(self, index: int, part: Mapping[str, Any]) -> int:
-        """Return the number of a part's call. A new id with a name begins a call, even at the index of another."""
-        number = self._numbers.get(index, index)
-        known, id_, function = self._calls.get(number), part.get("id"), part.get("function")
-        is_named = isinstance(function, Mapping) and bool(function.get("name"))
-        if known is not None and is_named and isinstance(id_, str) and id_ and id_ != known.given:
-            number = max(self._calls) + 1
-        elif known is None and number in self._numbers.values():
-            number = max(self._calls, default=-1) + 1
-        self._numbers[index] = number
-        return number
+    @property
+    def prompt_tokens(self) -> int:
+        """The prompt tokens of all calls so far, if their API reports them."""
+        return tokens if type(tokens := (self.usage or {}).get("prompt_tokens")) is int else 0
 
-    def _new(self, part: Mapping[str, Any]) -> _Call:
-        ids = {call.id for call in self._calls.values()}
-        id_ = part.get("id")
-        if not isinstance(id_, str) or not id_ or id_ in ids:
-            id_ = f"call_{len(self._calls)}"
-            while id_ in ids:
-                id_ += "_"
-        more = {name: value for name, value in part.items() if name not in ("index", "id", "function")}
-        return _Call(id_, {"type": "function", **{k: v for k, v in more.items() if v is not None}}, part.get("id"))
+    def next_round(self) -> AnswerSoFar:
+        """Return the answer at the beginning of another call of the model."""
+        calls, tag = self.round.calls, self.round.splitter.tag
+        begun = RoundSoFar(
+            CallsSoFar(calls.tools, calls.outer), TagSplitter(tag, is_over=not tag), self.text, bool(self.text)
+        )
+        return replace(self, round=begun)
 
-    def _grow(self, call: _Call, part: Mapping[str, Any]) -> list[dict[str, Any]]:
-        function = part.get("function")
-        name = function.get("name") if isinstance(function, Mapping) else None
-        arguments = function.get("arguments") if isinstance(function, Mapping) else None
-        if isinstance(name, str) and name != call.name and not call.is_decided:
-            call.name += name
-        if not isinstance(arguments, str) or not arguments:
-            return []
-        call.arguments += arguments
-        if not call.is_decided:
-            return self._decide(call)
-        return [{"index": call.outer, "function": {"arguments": arguments}}] if call.outer is not None else []
+    def feed(self, chunk: Mapping[str, Any]) -> Step:
+        """Take a chunk of the model's. Return the part of it that goes to the client."""
+        after = _noted(self, chunk)
+        choices = chunk.get("choices")
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+            return after, []
+        choice = choices[0]
+        delta = choice.get("delta")
+        after, passed = _fed(_ended(after, choice), dict(delta) if isinstance(delta, Mapping) else {})
+        if not passed and choice.get("logprobs") is None:
+            return after, []
+        told = {name: value for name, value in choice.items() if name not in REASONS}
+        return after, [_chunk(after, {**told, "delta": passed, "finish_reason": None})]
 
-    def _decide(self, call: _Call) -> list[dict[str, Any]]:
-        """Return a call with a complete name, as far as it has arrived, if it is the client's."""
-        if call.is_decided:
-            return []
-        call.is_decided = True
-        if not call.name or (call.name in self.recall_tools and call.name not in self.client_tools):
-            return []
-        call.outer, self._outer = self._outer, self._outer + 1
-        function = {"name": call.name, "arguments": call.arguments}
-        return [{**call.more, "index": call.outer, "id": call.id, "function": function}]
+    def feed_all(self, chunks: Iterable[Mapping[str, Any]]) -> Step:
+        after, passed = self, list[Json]()
+        for chunk in chunks:
+            after, more = after.feed(chunk)
+            passed += more
+        return after, passed
+
+    def end_round(self) -> Step:
+        """Return the client's calls of this round that were held back."""
+        splitter, rest = self.round.splitter.end()
+        calls, held = self.round.calls.decide_all()
+        carrying = self.round.carrying
+        if splitter.thinking:
+            carrying = replace(carrying, message={**carrying.message, splitter.tag: splitter.thinking})
+        ended = replace(self.round, splitter=splitter, calls=calls, carrying=carrying, usage=None)
+        after = replace(self, round=ended, usage=added(self.usage, self.round.usage))
+        deltas = list[Json]()
+        if rest:
+            after, delta = _with_content(after, after.round, {"content": rest}, [])
+            deltas.append(delta)
+        if held:
+            deltas.append(_with_role(after, {"tool_calls": held}))
+            after = replace(after, is_begun=True)
+        return after, [_chunk(after, {"index": 0, "delta": delta, "finish_reason": None}) for delta in deltas]
+
+    def end(self, finish_reason: str) -> Json:
+        """Return the last chunk but that with the usage."""
+        own = self.round.reasons if finish_reason == self.round.finish_reason else {}
+        return _chunk(self, {"index": 0, "delta": _with_role(self, {}), "finish_reason": finish_reason, **own})
+
+
+def _noted(answer: AnswerSoFar, chunk: Mapping[str, Any]) -> AnswerSoFar:
+    after = answer
+    if answer.head is None:
+        head = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
+        after = replace(after, head=head)
+    if chunk.get("usage") is not None:
+        after = replace(after, round=replace(answer.round, usage=added(None, chunk["usage"])))
+    return after
+
+
+def _ended(answer: AnswerSoFar, choice: Mapping[str, Any]) -> AnswerSoFar:
+    reason = choice.get("finish_reason") or answer.round.finish_reason
+    reasons = {name: choice[name] for name in REASONS if choice.get(name) is not None}
+    if reason == answer.round.finish_reason and not reasons:
+        return answer
+    return replace(
+        answer, round=replace(answer.round, finish_reason=reason, reasons={**answer.round.reasons, **reasons})
+    )
+
+
+def _fed(answer: AnswerSoFar, delta: Json) -> tuple[AnswerSoFar, Json]:
+    """Take a delta. Return what of it goes to the client."""
+    taken, calls = answer.round.with_calls(delta.pop("tool_calls", None))
+    carrying, splitter, content = taken.carrying.plus(delta), taken.splitter, text_of(delta.get("content"))
+    if content is not None:
+        splitter, delta["content"] = splitter.feed(content)
+    if carrying is not taken.carrying or splitter is not taken.splitter:
+        taken = replace(taken, carrying=carrying, splitter=splitter)
+    return _with_content(answer, taken, delta, calls)
+
+
+def _with_content(answer: AnswerSoFar, taken: RoundSoFar, delta: Json, calls: list[Json]) -> tuple[AnswerSoFar, Json]:
+    """Take a delta whose content is text to show. Return what of it and of its calls goes to the client."""
+    text, refusal, content = answer.text, answer.refusal, delta.get("content")
+    if isinstance(content, str) and content:
+        delta["content"] = content = f"{PAUSE}{content}" if taken.is_pausing else content
+        taken, text = taken.with_text(content), text + content
+    if isinstance(native := delta.get("native"), Mapping):
+        taken = taken.with_native(native)
+    if isinstance(delta.get("refusal"), str):
+        refusal += delta["refusal"]
+    told = {name: value for name, value in delta.items() if name != "role" and value not in (None, "")}
+    if calls:
+        delta["tool_calls"] = told["tool_calls"] = calls
+    tells = bool(told) or not answer.is_begun
+    after = replace(answer, round=taken, text=text, refusal=refusal, is_begun=answer.is_begun or tells)
+    return after, _with_role(answer, delta) if tells else {}
+
+
+def _with_role(answer: AnswerSoFar, delta: Json) -> Json:
+    """Return a delta with the role if it is the first, else without."""
+    delta.pop("role", None)
+    return delta if answer.is_begun else {"role": "assistant", **delta}
+
+
+def _chunk(answer: AnswerSoFar, choice: Json) -> Json:
+    return {**(answer.head or {}), "choices": [choice]}

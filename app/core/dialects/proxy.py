@@ -194,14 +194,20 @@ class CallsOfAnswer:
     """The client's."""
 
 
-def whose(
-    calls: Sequence[dict[str, Any]], recall_tools: Collection[str], client_tools: Collection[str]
-) -> CallsOfAnswer:
-    def is_inner(call: Mapping[str, Any]) -> bool:
-        name = call["function"]["name"]
-        return name in recall_tools and name not in client_tools
+@dataclass(frozen=True, slots=True)
+class ToolOwners:
+    """The names of the recall tools, and of the client's: among equal names the client's win."""
 
-    return CallsOfAnswer([c for c in calls if is_inner(c)], [c for c in calls if not is_inner(c)])
+    recall: Collection[str]
+    client: Collection[str]
+
+    def is_inner(self, name: str) -> bool:
+        """Return whether a call of a tool is Quire's to run."""
+        return name in self.recall and name not in self.client
+
+    def divide(self, calls: Sequence[dict[str, Any]]) -> CallsOfAnswer:
+        inner = [call for call in calls if self.is_inner(call["function"]["name"])]
+        return CallsOfAnswer(inner, [call for call in calls if not self.is_inner(call["function"]["name"])])
 
 
 def sound_calls(calls: object) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from app.core.dialects.question import Dialect, Json
 from app.core.messages import CARRIED, function_of
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class StoredPart:
     """A piece of an answer: its text so far, the id of a call, or a part that only one dialect has."""
 

@@ -87,11 +87,11 @@ class ChatReader:
 
 def events(whole: Mapping[str, Any]) -> list[Json]:
     """Return the one event that an answer in one piece is."""
-    choice = whole["choices"][0]
-    message = choice["message"]
+    choice = dict(whole["choices"][0])
+    message = choice.pop("message")
     calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls") or [])]
     delta = {**message, **({"tool_calls": calls} if calls else {})}
-    return [{**whole, "choices": [{**choice, "delta": delta}]}]
+    return [{**whole, "object": "chat.completion.chunk", "choices": [{**choice, "delta": delta}]}]
 
 
 ASKED = UpstreamRequest("chat", "/chat/completions", "openai", tools, request, ChatReader, events)

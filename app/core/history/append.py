@@ -113,7 +113,7 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
         arrival = basis.arrivals[one.placement.index]
         if not arrival.is_inner and chain is not None and one.placement.kind != "prompt":
             chain = link(chain, one.digest)
-        row = _row(one, arrival, (full, short), chain, counts, new_id)
+        row = _row(one, arrival, (full, short, history), chain, counts, new_id)
         full += row.full_tokens
         short += row.short_tokens
         history += row.full_tokens
@@ -125,9 +125,11 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
 
 
 def _row(
-    one: Prepared, arrival: Arrival, before: tuple[int, int], chain: bytes | None, counts: Counts, new_id: NewId
+    one: Prepared, arrival: Arrival, before: tuple[int, int, int], chain: bytes | None, counts: Counts, new_id: NewId
 ) -> NewMessage:
-    """Return a message's row. ``before``: what all messages before it weigh, verbatim and condensed."""
+    """Return a message's row. ``before``: what all messages before it weigh, verbatim, condensed and
+    with what is archived.
+    """
     placement, forms = one.placement, one.forms
     draft = placement.draft
     tokens = form_tokens(forms, placement.kind, counts)
@@ -154,6 +156,7 @@ def _row(
         loaded_tokens=tokens.loaded,
         full_before=before[0],
         short_before=before[1],
+        history_before=before[2],
         line=one.lines.line,
         line_tokens=counts[one.lines.line],
         words=one.lines.words,

@@ -163,7 +163,7 @@ def decide(erased: Erased, rules: ErasureRules) -> ErasurePlan:
         near=[*(seq + 1 for seq in seqs), *(result.seq for result in results)],
         mark=mark_line(erased.language, rules.count),
         prompt_tokens=sum(_grown(message, rules) for message in erased.messages if message.kind == "prompt"),
-        end=_without_calls(erased.end, erased.messages, rules),
+        end=without_calls(erased.end, erased.messages, rules),
         conversations={message.conversation_id for message in gone},
         erased=[message.id for message in gone],
         changed=[name for result in unasked for name in (result.id, *result.archive_ids)],
@@ -219,7 +219,7 @@ def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredCard], rules: Era
     return Unasked(result.place, texts, MarkLine(line, rules.count(line)), placeholders)
 
 
-def _without_calls(end: ConversationEnd, erased: Sequence[StoredMessage], rules: ErasureRules) -> ConversationEnd:
+def without_calls(end: ConversationEnd, erased: Sequence[StoredMessage], rules: ErasureRules) -> ConversationEnd:
     """Return the calls that await results, without the content of erased ones."""
     gone = {
         call["id"]

@@ -25,6 +25,8 @@ from app.core.messages import CARRIED, NO_ID, THINKING_FIELDS, THINKING_PARTS, D
 from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 
+LONG_TEXT = 2_000
+"""Longer texts of users and assistants, in characters, are cut as results are: one alone would fill the zone."""
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
 LATE_MAX = 30
@@ -335,7 +337,7 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
 def _condensed(
     view: list[dict[str, Any]], page: int, policy: Policy, language: Language, first_lines: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Condense messages: system and user messages whole, assistants without thinking, tool results cut."""
+    """Condense messages: tool results cut, assistants without thinking, and of what is said only long texts cut."""
     short = []
     for message in view:
         if message["role"] == "tool":
@@ -344,11 +346,28 @@ def _condensed(
             if isinstance(content, str) and content in first_lines:
                 longest = max(longest, len(first_lines[content]))  # so that it still resolves
             short.append({**message, "content": _cut(content, page, longest, language)})
-        elif message["role"] == "assistant" and has_thinking(message):
-            short.append(_without_thinking(message))
-        else:
-            short.append(message)
+            continue
+        said = _without_thinking(message) if message["role"] == "assistant" and has_thinking(message) else message
+        is_cut = message["role"] in ("user", "assistant")
+        short.append(_with_long_cut(said, page, policy, language) if is_cut else said)
     return short
+
+
+def _with_long_cut(message: dict[str, Any], page: int, policy: Policy, language: Language) -> dict[str, Any]:
+    longest, content = policy.condensed_tool_max, message.get("content")
+    if isinstance(content, str):
+        return {**message, "content": _cut(content, page, longest, language)} if _is_long(content, policy) else message
+    if not isinstance(content, list) or not any(_is_long(part.get("text"), policy) for part in content):
+        return message
+    parts = [
+        {**part, "text": _cut(part["text"], page, longest, language)} if _is_long(part.get("text"), policy) else part
+        for part in content
+    ]
+    return {**message, "content": parts}
+
+
+def _is_long(text: Any, policy: Policy) -> bool:
+    return isinstance(text, str) and len(text) > max(LONG_TEXT, policy.condensed_tool_max)
 
 
 def _without_thinking(message: dict[str, Any]) -> dict[str, Any]:
@@ -368,7 +387,7 @@ def _emptied(carried: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(content: Any, page: int, longest: int, language: Language) -> Any:
-    """Return the beginning of a tool result, with a mark that tells where the rest is."""
+    """Return the beginning of a text or result, with a mark that tells where the rest is."""
     text = content if isinstance(content, str) else "\n".join(_part_text(part) for part in content)
     if len(text) <= longest:
         return text

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from unicodedata import normalize
 
+from app.core.line import Line
 from app.core.search.forms import comparable, expression_of, pieces_of
 from app.core.wording import Wording
 
@@ -91,6 +92,14 @@ class MessageSpan:
     conversation_id: str
     first: int
     last: int
+
+
+def spans_of(line: Line, last: int) -> list[MessageSpan]:
+    """Return the stretches of a line whose last message is known, the newest first."""
+    ends = [*(one.seq for one in line.stretches), last]
+    names = [*(one.id for one in line.stretches), line.own]
+    starts = [1, *(end + 1 for end in ends)]
+    return [MessageSpan(*one) for one in zip(names, starts, ends, strict=False)][::-1]
 
 
 def pattern_of(text: str, *, is_regex: bool) -> Pattern:

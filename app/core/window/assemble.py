@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from app.core.calibration import OURS
 from app.core.canonical import dumps
@@ -33,6 +34,7 @@ from app.core.model import (
     Layout,
     Ledger,
     Placed,
+    Squeezed,
     TailItem,
     Totals,
     Window,
@@ -45,14 +47,15 @@ from app.errors import BudgetTooSmall
 
 TAIL_OVERHEAD = 40
 """Tokens of the message and the frame around the tail (render.TAIL_FRAMES), in either language."""
+UNBOUNDED = 2**31
 UNMATCHED_NAMED = 10
 """Unmatched results that a warning names, the newest."""
 
 
 class _Form(Enum):
-    WHOLE = "whole"  # as sent, with what is fresh and what a recall tool brought in
-    MARKED = "marked"  # as sent, with placeholders, and marks for what a recall tool brought in
-    SHORT = "short"  # condensed
+    WHOLE = "w"  # as sent, with what is fresh and what a recall tool brought in
+    MARKED = "m"  # as sent, with placeholders, and marks for what a recall tool brought in
+    SHORT = "s"  # condensed
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,27 +114,64 @@ def assemble(
     head, layout = epoch.head, epoch.layout
     opening = _opening(head, body[0].items[0].role if body else "user")
     placed = _placed(body, head, layout)
+    squeezed: Squeezed | None = None
     taken = head.tokens + opening + sum(p.tokens + sum(p.fresh) for p in placed)
     recalled = _recalled(anchored, layout, totals.last_page, room - taken)
     if taken > room:
-        head, placed, squeezed = _squeeze(body, newest, head, layout, room)
-        warnings.append(squeezed)
+        head, placed, squeezed, tight = _squeeze(body, newest, head, layout, room)
+        warnings.append(tight)
     if recalled is not None and anchored is not None:
-        placed.insert(next(at for at, shown in enumerate(placed) if shown.seq == anchored.seq), recalled)
+        _insert(placed, recalled, anchored.seq)
     ledger = _ledger(fixed, head, placed, budget, token_percent, totals)
-    verbatim, condensed, listed = _pages(items, body, placed, head, layout)
+    pages = _pages(items, body, placed, head, layout, totals.last_page)
     return Window(
         number=_number(items, layout, totals, anchored if recalled else None),
         head=head.text,
         body=tuple(_marked(placed, items, layout)),
         tail=(),
         ledger=ledger,
-        verbatim_pages=verbatim,
-        condensed_pages=condensed,
-        listed_pages=listed,
-        unlisted=totals.last_page - len(verbatim) - len(condensed) - len(listed),
+        verbatim_pages=pages.verbatim,
+        condensed_pages=pages.condensed,
+        listed_pages=pages.listed,
+        unlisted=pages.unlisted,
         warnings=tuple(warnings),
+        squeezed=squeezed,
     )
+
+
+class PagesShown(NamedTuple):
+    """The pages in each zone, and how many are in none."""
+
+    verbatim: tuple[int, ...]
+    condensed: tuple[int, ...]
+    listed: tuple[int, ...]
+    unlisted: int
+
+
+def placed_again(
+    items: Sequence[Item],
+    head: Head,
+    layout: Layout,
+    last_page: int,
+    most_fresh: int,
+    squeezed: Squeezed | None,
+    anchored: Anchored | None,
+) -> tuple[tuple[Placed, ...], PagesShown]:
+    """Return the body of a window that was assembled before, and its pages."""
+    body = [_unit(tuple(unit), layout, last_page, most_fresh) for unit in units(items)[0]]
+    if squeezed is None:
+        placed = _placed(body, head, layout)
+    else:
+        newest_user = next((i for i in reversed(range(len(body))) if body[i].is_user), None)
+        newest = next((i for i in reversed(range(len(body))) if i != newest_user), None)
+        if newest is not None and body[newest].fresh:
+            body[newest] = body[newest].within(squeezed.fresh_max)
+        shown = zip(body, squeezed.forms, strict=False)
+        placed = [p for unit, form in shown if form for p in _place(unit, _Form(form), layout)]
+    recalled = _recalled(anchored, layout, last_page, UNBOUNDED)
+    if recalled is not None and anchored is not None:
+        _insert(placed, recalled, anchored.seq)
+    return tuple(_marked(placed, items, layout)), _pages(items, body, placed, head, layout, last_page)
 
 
 def _unit(items: tuple[Item, ...], layout: Layout, last_page: int, most_fresh: int) -> _Unit:
@@ -211,9 +251,9 @@ def _place(unit: _Unit, form: _Form, layout: Layout) -> list[Placed]:
 
 def _squeeze(
     body: Sequence[_Unit], newest_user: _Unit | None, head: Head, layout: Layout, room: int
-) -> tuple[Head, list[Placed], WindowWarning]:
+) -> tuple[Head, list[Placed], Squeezed, WindowWarning]:
     """Fit what matters most, in the order the module's docstring says."""
-    body = list(body)
+    body, fresh_max = list(body), 0
     forms: dict[int, _Form] = {}
     room -= OPENING_TOKENS  # should the newest user message not be the first
     newest_first = [i for i in reversed(range(len(body))) if body[i] is not newest_user]
@@ -226,7 +266,8 @@ def _squeeze(
     room -= pinned.tokens
     for index in newest_first[:1]:
         if body[index].fresh:
-            body[index] = body[index].within(min(sum(body[index].fresh), room - body[index].tokens(_Form.MARKED)))
+            fresh_max = min(sum(body[index].fresh), room - body[index].tokens(_Form.MARKED))
+            body[index] = body[index].within(fresh_max)
         for form in _Form:
             if body[index].tokens(form) <= room:
                 forms[index] = form
@@ -244,7 +285,8 @@ def _squeeze(
     _grow(body, forms, newest_first, room)
     placed = [p for index in sorted(forms) for p in _place(body[index], forms[index], layout)]
     detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
-    return head, placed, WindowWarning("window_squeezed", detail)
+    shown = tuple(forms[index].value if index in forms else "" for index in range(len(body)))
+    return head, placed, Squeezed(shown, fresh_max), WindowWarning("window_squeezed", detail)
 
 
 def _grow(body: Sequence[_Unit], forms: dict[int, _Form], newest_first: Sequence[int], room: int) -> None:
@@ -283,6 +325,10 @@ def _number(items: Sequence[Item], layout: Layout, totals: Totals, shown: Anchor
     return max(numbers)
 
 
+def _insert(placed: list[Placed], recalled: Placed, seq: int) -> None:
+    placed.insert(next(at for at, shown in enumerate(placed) if shown.seq == seq), recalled)
+
+
 def _recalled(anchored: Anchored | None, layout: Layout, page: int, free: int) -> Placed | None:
     """Return what was recalled for the newest user message, if that is verbatim and there is room."""
     if anchored is None or anchored.text is None or anchored.tokens > free or anchored.seq < layout.verbatim_from:
@@ -310,8 +356,13 @@ def _ledger(
 
 
 def _pages(
-    items: Sequence[Item], body: Sequence[_Unit], placed: Sequence[Placed], head: Head, layout: Layout
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    items: Sequence[Item],
+    body: Sequence[_Unit],
+    placed: Sequence[Placed],
+    head: Head,
+    layout: Layout,
+    last_page: int,
+) -> PagesShown:
     """Assign each page to one zone: that of its least complete part.
 
     A page that is only partly in view and not on the contents page belongs to no zone.
@@ -324,7 +375,8 @@ def _pages(
         partly.add(first.page)
     condensed = {p.page for p in placed if p.zone == "condensed" and p.seq} - listed - partly
     verbatim = {p.page for p in placed if p.zone == "verbatim"} - listed - condensed - partly
-    return tuple(sorted(verbatim)), tuple(sorted(condensed)), tuple(sorted(listed))
+    unlisted = last_page - len(verbatim) - len(condensed) - len(listed)
+    return PagesShown(tuple(sorted(verbatim)), tuple(sorted(condensed)), tuple(sorted(listed)), unlisted)
 
 
 def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> Iterable[Placed]:

@@ -107,6 +107,13 @@ conversations = Table(
     counter("recalled_seq"),
     Column("recalled", Text, comment="what was recalled for that user message, as a window shows it; null: nothing"),
     counter("recalled_tokens"),
+    Column("parent_id", Text(collation="C"), comment="of a branch: the keeper of its last shared message"),
+    Column("line", Text, nullable=False, server_default=text("'[]'"), comment="stretches of its ancestors, JSON"),
+    Column("trunk", Text(collation="C"), comment="of a branch: the conversation that the tree began with"),
+    Column(
+        "is_forked", Boolean, nullable=False, server_default=text("false"), comment="others branch off, or did, from it"
+    ),
+    Column("shown", Text(collation="C"), comment="the branch that its id shows: where a caller's list went on"),
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
     CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),
@@ -144,6 +151,29 @@ Index(
     postgresql_where=conversations.c.asked.isnot(None),
 )
 
+Index(
+    "conversations_parent_idx",
+    conversations.c.tenant_id,
+    conversations.c.parent_id,
+    conversations.c.id,
+    postgresql_where=conversations.c.parent_id.isnot(None),
+)
+Index(
+    "conversations_trunk_idx",
+    conversations.c.tenant_id,
+    conversations.c.trunk,
+    conversations.c.updated_at,
+    postgresql_where=conversations.c.trunk.isnot(None),
+)
+Index(
+    "conversations_answered_idx",  # those that a list with an edited turn can branch off from
+    conversations.c.tenant_id,
+    conversations.c.user_id,
+    conversations.c.answered,
+    conversations.c.updated_at,
+    postgresql_where=conversations.c.answered.isnot(None),
+)
+
 messages = Table(
     "messages",
     metadata,
@@ -170,6 +200,7 @@ messages = Table(
     Column("loaded_tokens", Integer, nullable=False),
     Column("full_before", BigInteger, nullable=False),
     Column("short_before", BigInteger, nullable=False),
+    Column("history_before", BigInteger, nullable=False, server_default=ZERO, comment="with what is archived"),
     Column("line", Text, nullable=False, comment="its line on the contents page"),
     Column("line_tokens", Integer, nullable=False),
     Column("words", Text, nullable=False, server_default=text("''"), comment="that can name a subject; for chapters"),
@@ -351,4 +382,46 @@ summaries = Table(
     created(),
     PrimaryKeyConstraint("tenant_id", "conversation_id", "version"),
     of_conversation("summaries"),
+)
+
+served_windows = Table(
+    "served_windows",
+    metadata,
+    tenant(),
+    conversation(),
+    Column("first", Integer, nullable=False, comment="number of its first window; those after it count on"),
+    Column("frames", Text, nullable=False, comment="what its windows share, a line of JSON for each epoch"),
+    Column("entries", Text, nullable=False, comment="a line of JSON for each window: places and sizes, no text"),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "first"),
+    of_conversation("served_windows"),
+    CheckConstraint("first >= 1", name="first"),
+)
+
+served_texts = Table(
+    "served_texts",
+    metadata,
+    tenant(),
+    conversation(),
+    Column("digest", LargeBinary, nullable=False, comment="of the text"),
+    Column("part", Text, nullable=False, comment="of a window: head, system, tools, tail or query"),
+    Column("through", Integer, nullable=False, comment="it can quote messages up to this one"),
+    Column("body", LargeBinary, nullable=False, comment="the text, compressed"),
+    Column("sources", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="memories and archives in it"),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "digest"),
+    of_conversation("served_texts"),
+)
+Index(
+    "served_texts_sources_idx",
+    served_texts.c.tenant_id,
+    served_texts.c.conversation_id,
+    postgresql_where=text("cardinality(sources) > 0"),
+)
+
+own_texts = Table(
+    "own_texts",
+    metadata,
+    tenant(),
+    Column("digest", LargeBinary, nullable=False, comment="of the text"),
+    Column("body", LargeBinary, nullable=False, comment="Quire's own words in windows, compressed"),
+    PrimaryKeyConstraint("tenant_id", "digest"),
 )

@@ -121,6 +121,7 @@ proxied_requests = Table(
     Column("first_seq", Integer, comment="of the messages stored for it; null: none was"),
     Column("last_seq", Integer),
     Column("window_tokens", Integer, comment="of the last window that the model saw; null: none"),
+    Column("window_number", Integer, comment="of that window, among those served; null: not recorded"),
     Column("calls", Integer, nullable=False, comment="of the model, recalls included"),
     Column("first_ms", Integer, comment="until the model's API began to answer; null: it did not"),
     Column("total_ms", Integer, nullable=False),

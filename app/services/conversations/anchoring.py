@@ -44,8 +44,11 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
     if not request.chooses or request.query is not None or not conversation.end.user_seq:
         return False
     is_newest = conversation.end.user_seq == conversation.end.last_seq
+    is_own = (
+        conversation.line.keeper(conversation.end.user_seq) == conversation.line.own
+    )  # no branch changes a shared row
     is_known = conversation.anchored is not None and conversation.anchored.seq == conversation.end.user_seq
-    return is_newest and not is_known and wish(request, shown.target.policy) == "auto"
+    return is_newest and is_own and not is_known and wish(request, shown.target.policy) == "auto"
 
 
 async def choose(runtime: Runtime, tenant: UUID, shown: KeptWindow, request: ContextRequest) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import anyio.to_thread
 
 from app.core.conversation import Conversation
+from app.core.line import Line
 from app.core.window.contents import Chapter
 from app.extractive.chapters import PAGES_DUE, bound, close, described
 from app.postgres.transactions import Tx
@@ -35,16 +36,18 @@ async def close_due(runtime: Runtime, tx: Tx, conversation: Conversation) -> Con
     return replace(conversation, chaptered_through=through)
 
 
-async def describe_again(runtime: Runtime, tx: Tx, conversation_id: str, pages: Sequence[int]) -> None:
-    """Describe the chapters that hold some pages, and the volumes that hold these, from what is left of them."""
-    for chapter in await chapters.holding(tx, conversation_id, pages):
-        again = await _again(runtime, tx, conversation_id, chapter)
-        await chapters.store(tx, conversation_id, [replace(again, at_page=chapter.at_page)])
+async def describe_again(runtime: Runtime, tx: Tx, line: Line, pages: Sequence[int]) -> None:
+    """Describe a conversation's own chapters that hold some pages, and the volumes that hold these, from what is left
+    of them.
+    """
+    for chapter in await chapters.holding(tx, line.own, pages):
+        again = await _again(runtime, tx, line, chapter)
+        await chapters.store(tx, line.own, [replace(again, at_page=chapter.at_page)])
 
 
-async def _again(runtime: Runtime, tx: Tx, conversation_id: str, chapter: Chapter) -> Chapter:
+async def _again(runtime: Runtime, tx: Tx, line: Line, chapter: Chapter) -> Chapter:
     if chapter.level > 1:
-        return bound(await chapters.parts(tx, conversation_id, chapter), runtime.tokens.count)
-    told = await chapters.told(tx, conversation_id, chapter.first_page, chapter.last_page)
-    others = (await chapters.shelf(tx, conversation_id, chapter.first_page)).keys
+        return bound(await chapters.parts(tx, line, chapter), runtime.tokens.count)
+    told = await chapters.told(tx, line, chapter.first_page, chapter.last_page)
+    others = (await chapters.shelf(tx, line, chapter.first_page)).keys
     return described(told, others, runtime.tokens.count)

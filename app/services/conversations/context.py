@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -34,16 +34,25 @@ from app.core.window.profile import Profile, budget_of, offers_tools, policy_of,
 from app.core.window.render import Rendered, render, tools_text
 from app.core.window.summarising import lag
 from app.postgres.database import Database
+from app.postgres.transactions import ReadTx
 from app.recall.tools import window_schemas
 from app.runtime import Runtime
-from app.services.conversations import anchoring, epochs, tail
+from app.services.conversations import anchoring, epochs, serving, tail
 from app.services.conversations.tail import ContextRequest
-from app.store import archives, conversations, windows
+from app.store import archives, conversations, served, windows
 from app.store.windows import WindowParts
 
 LAG_PAGES_MAX = 2
 LAG_MESSAGES_MAX = 10
 """How far the model's texts can lag behind before a window warns of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenWay:
+    """The step in which the body gives way to a tail, of ``budget.reserves``, and the tokens that it leaves free."""
+
+    step: int = 0
+    tokens: int = 0
 
 
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
@@ -60,7 +69,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     if not request.asks_for_tail:
         found = shown.context or await _rendered(runtime, shown, plain)
         runtime.caches.keep_window(replace(shown, context=found))
-        return _counted(runtime, found)
+        return _served(runtime, tenant, request, shown, found)
     conversation, policy = shown.conversation, shown.target.policy
     steps = reserves(shown.target.shares.available, policy)
     free = free_for_tail(shown.window)
@@ -69,18 +78,54 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     needed = tail.weight(gathered.items, room)
     if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
         step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
-        shown = await _shown(runtime, tenant, conversation_id, plain, steps[step])
+        shown = await _shown(runtime, tenant, conversation_id, plain, _GivenWay(step, steps[step]))
         gathered = await tail.laid_out(runtime, tenant, gathered, shown.window, free_for_tail(shown.window))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
-    return _counted(runtime, await _rendered(runtime, replace(shown, window=window), plain))
+    found = await _rendered(runtime, replace(shown, window=window), plain)
+    return _served(runtime, tenant, request, shown, found, {*gathered.sources, *request.load})
+
+
+async def as_of(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, seq: int) -> Context:
+    """Return the window that a conversation had when a message was its last, by the settings of today.
+
+    Raises NotFound, Invalid if there is no such message, or BudgetTooSmall.
+    """
+    async with runtime.database.snapshot(tenant) as tx:
+        now = await conversations.get(tx, conversation_id, bound_to=request.bound_to)
+        then = await windows.as_of(tx, now, seq) if seq <= now.totals.last_seq else None
+        if then is None:
+            message = f"must be the seq of a message: 1 to {now.totals.last_seq}"
+            raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
+        try:
+            shown = await _shown_then(runtime, tx, then, request, may_offer=True)
+        except errors.BudgetTooSmall:
+            shown = await _shown_then(runtime, tx, then, request, may_offer=False)
+    window = await _with_fresh(runtime, tenant, now, shown.window)
+    return await _rendered(runtime, replace(shown, window=window), request)
+
+
+async def _shown_then(
+    runtime: Runtime, tx: ReadTx, then: Conversation, request: ContextRequest, *, may_offer: bool
+) -> KeptWindow:
+    target, offers = await _profile(runtime, then, _Place((), request, _GivenWay(), None), may_offer=may_offer)
+    epoch = await epochs.derive(runtime, tx, then, target)
+    last = (then.totals.last_seq, then.totals.last_page)
+    items = await served.items(tx, then, epoch.layout, last, anthropic=request.format == "anthropic")
+    prompt = tuple(item for item in items if item.kind == "prompt")
+    body = tuple(item for item in items if item.kind != "prompt")
+    window = assemble(
+        epoch, body, target.fixed, target.budget, then.totals, target.token_percent, most_fresh=target.shares.fresh,
+        anchored=anchoring.in_view(then, request, target.policy),
+    )  # fmt: skip
+    return KeptWindow((), WindowParts(then, None, prompt, body), target, epoch, window, offers)
 
 
 async def _shown(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int = 0
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, reserve: _GivenWay = _GivenWay()
 ) -> KeptWindow:
-    """Return the window whose body leaves a share of the available tokens to the tail."""
-    key = _memory_key(tenant, conversation_id, request, reserve)
+    """Return the window, whose body may have given way to a tail."""
+    key = _memory_key(tenant, conversation_id, request, reserve.tokens)
     cached = runtime.caches.windows.get(key)
     parts = await _continued(runtime, tenant, conversation_id, request, key, cached) if cached else None
     if cached is not None and parts is not None:
@@ -105,7 +150,7 @@ class _Place:
 
     key: tuple[object, ...]
     request: ContextRequest
-    reserve: int
+    reserve: _GivenWay
     remembered: FoundEpoch | None
 
 
@@ -152,14 +197,18 @@ async def _read(
     layout_of = (remembered.uid, remembered.epoch.layout) if remembered else None
     anthropic = request.format == "anthropic"
 
+    place = runtime.caches.lines.get((tenant, conversation_id), conversation_id)
+
     async def read(database: Database) -> WindowParts | None:
         if remembered is None and request.budget is not None:
-            return await windows.without_body(database, tenant, conversation_id)
-        return await windows.load(database, tenant, conversation_id, layout_of, anthropic=anthropic)
+            return await windows.without_body(database, tenant, place)
+        return await windows.load(database, tenant, place, layout_of, anthropic=anthropic)
 
     parts = await runtime.read(read)
     if parts is None or not await _is_admitted(runtime, tenant, parts.conversation, request):
         raise conversations.unknown()
+    if (line := parts.conversation.line).is_in_tree:
+        runtime.caches.lines[tenant, conversation_id] = line
     return parts
 
 
@@ -191,33 +240,43 @@ async def _assembled(
     warnings += _lags(runtime, conversation, epoch, target)
     if left_out := epoch.head.notes_left_out:
         warnings += (WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind"),)
-    window = replace(window, warnings=(*window.warnings, *warnings))
+    number = window.number + place.reserve.step
+    window = replace(window, number=number, warnings=(*window.warnings, *warnings))
     own = replace(parts, conversation=replace(conversation, own=None), own_epoch=None)
     return KeptWindow(place.key, own, target, epoch, window, offers)
 
 
-def _counted(runtime: Runtime, found: Context) -> Context:
+def _served(
+    runtime: Runtime,
+    tenant: UUID,
+    request: ContextRequest,
+    shown: KeptWindow,
+    found: Context,
+    sources: Collection[UUID] = (),
+) -> Context:
+    """Count a window, and note it as served."""
     runtime.metrics.window(found.window.ledger.total, found.window.ledger.full_history)
+    serving.note(runtime, tenant, request, shown, found, sources)
     return found
 
 
 async def _rendered(runtime: Runtime, shown: KeptWindow, request: ContextRequest) -> Context:
     conversation, window, form = shown.conversation, shown.window, request.format
     language: Language = conversation.language or "en"
-    system = request.system if request.system is not None else _own_system(shown.parts)
+    system = request.system if request.system is not None else system_of(shown.conversation.system, shown.parts.prompt)
     guide = epochs.guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
     size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
     tools = _tools(request.tools, form, offered=shown.offers_tools)
     rendered = await run_in_thread_if_large(
-        size, _answer_of, conversation, shown.epoch, window, text, tools, form, language, most=LONG_COPIED
+        size, answer_of, conversation, shown.epoch, window, text, tools, form, language, most=LONG_COPIED
     )
     if request.carries:
         return rendered
     return fitted_window(rendered, runtime.defaults.models, request.model or conversation.model or "", form)
 
 
-def _answer_of(
+def answer_of(
     conversation: Conversation,
     epoch: Epoch,
     window: Window,
@@ -227,7 +286,7 @@ def _answer_of(
     language: Language,
 ) -> Context:
     body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form).encode()
-    return Context(body, etag_of(body), window, conversation.uid, system)
+    return Context(body, etag_of(body), window, conversation.uid, system, tools)
 
 
 def fitted_window(found: Context, models: ModelTable, model: str, form: Format) -> Context:
@@ -276,10 +335,9 @@ def _recall_tools(form: Format) -> str:
     return tools_text(window_schemas(form), form)
 
 
-def _own_system(parts: WindowParts) -> str:
-    """Return the conversation's system prompt: its own, and the system messages that lead it."""
-    texts = [parts.conversation.system or "", *(_plain(item) for item in parts.prompt)]
-    return "\n\n".join(text for text in texts if text)
+def system_of(own: str | None, prompt: Sequence[Item]) -> str:
+    """Return a conversation's system prompt: its own, and the system messages that lead it."""
+    return "\n\n".join(text for text in (own, *map(_plain, prompt)) if text)
 
 
 def _plain(item: Item) -> str:
@@ -309,11 +367,11 @@ async def _profile(
         own = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     tools, guide = epochs.recall_tokens(runtime, conversation, policy, request.format)
     if not (may_offer and offers_tools(budget, tools + guide, percent)):
-        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve), False
+        return profile(policy, budget, Fixed(own_tools, own), percent, reserve=place.reserve.tokens), False
     if _taken(request):
         tools = await runtime.count(spaced(_beside(request.tools, request.format)))
     fixed = Fixed(tools_tokens=own_tools + tools, system_tokens=own + guide)
-    return profile(policy, budget, fixed, percent, reserve=place.reserve), True
+    return profile(policy, budget, fixed, percent, reserve=place.reserve.tokens), True
 
 
 async def _epoch(
@@ -336,7 +394,7 @@ async def _epoch(
             current = await conversations.get(tx, conversation.id, bound_to=request.bound_to)
             epoch = await epochs.derive(runtime, tx, current, target)
             layout_of, anthropic = (current.uid, epoch.layout), request.format == "anthropic"
-            body = await windows.load(tx, tenant, conversation.id, layout_of, anthropic=anthropic)
+            body = await windows.load(tx, tenant, current.id, layout_of, anthropic=anthropic)
             return current, epoch, body
 
     current, epoch, derived = await runtime.read(derive)

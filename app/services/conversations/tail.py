@@ -22,6 +22,7 @@ from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
+from app.core.window.served import Call
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -72,6 +73,8 @@ class ContextRequest:
     """Show what answers carried, for a caller that fits the window to a model itself."""
     sensitive: bool = False
     """Whether the query finds sensitive memories too."""
+    call: Call | None = None
+    """The call that serves the window; None: nobody is shown it, and no record is made."""
 
     @property
     def asks_for_tail(self) -> bool:
@@ -102,6 +105,11 @@ class Gathered:
     """Of the items, the archives and pages that were named."""
     search: _Asked
     found: _Found
+
+    @property
+    def sources(self) -> set[UUID]:
+        """Return the memories and archives that the search found."""
+        return {id_ for hit in self.found.hits for id_ in (hit.id, hit.archive_id) if id_ is not None}
 
 
 async def gather(
@@ -211,7 +219,7 @@ def _in_view(window: Window) -> frozenset[int | str]:
 def _is_in_view(hit: Hit, search: _Asked, in_view: frozenset[int | str]) -> bool:
     if hit.archive_id is not None:
         return hit.archive_id in search.request.load or str(hit.archive_id) in in_view
-    is_own = hit.conversation_id == search.conversation.id
+    is_own = search.conversation.line.includes(hit.conversation_id)
     return is_own and (hit.seq in in_view or (hit.page in search.pages and hit.type == "episode"))
 
 
@@ -222,7 +230,8 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found
     for uuid in names:
         room = max(1, free // len(names) - LOAD_FRAME)
         part = ArchivePart(query=search.query, max_tokens=room)
-        loaded.append((uuid, await archiving.load(tx, search.conversation.searched, uuid, part)))
+        owners = search.conversation.searched
+        loaded.append((uuid, await archiving.load(tx, owners, uuid, part, asked_in=search.conversation)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
     if not search.query:
@@ -239,7 +248,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
         tx, own.searched, query, most, sensitive=sensitive,
-        conversation_uid=own.uid if search.is_alone else None, within=search.request.recall_filter,
+        asked_in=own, is_alone=search.is_alone, within=search.request.recall_filter,
     )  # fmt: skip
     amount, least = relevance.judged(
         results.hits, results.known, results.memories, query.weight, len(query.terms),
@@ -250,7 +259,11 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     good = [
         hit
         for hit in results.hits
-        if relevance.is_worth_it(hit.score, least, is_elsewhere=hit.conversation_id not in (None, own.id))
+        if relevance.is_worth_it(
+            hit.score,
+            least,
+            is_elsewhere=hit.conversation_id is not None and not own.line.includes(hit.conversation_id),
+        )
     ]
     return good, amount
 
@@ -328,7 +341,7 @@ def _fitted(
 ) -> list[TailItem]:
     found = [
         FoundPassage(
-            hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.id), hit.hit.archive_id
+            hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.line), hit.hit.archive_id
         )
         for hit in relevant
     ]

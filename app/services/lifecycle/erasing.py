@@ -34,7 +34,7 @@ from app.services.conversations import chapters
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving, views
-from app.store import appending, archives, conversations, erasing, kept_answers, locks, messages
+from app.store import appending, archives, branches, conversations, erasing, kept_answers, locks, messages, served
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
 
@@ -85,17 +85,22 @@ def _owner(conversation: Conversation) -> UUID:
     return owner_of(conversation.scope)
 
 
-async def _gather(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> tuple[Erased, RepeatedPlaces]:
-    """Read messages of a locked conversation with all that stands around them. Raises NotFound for none."""
+async def _gather(
+    tx: ErasingTx, conversation: Conversation, sharing: Sequence[Conversation], seqs: Sequence[int]
+) -> tuple[Erased, RepeatedPlaces]:
+    """Read messages of a locked conversation with all that stands around them, also in the branches that share them.
+    Raises NotFound for none.
+    """
     stored = await erasing.stored(tx, conversation.id, seqs)
     if not stored:
         raise errors.NotFound("There is no such message.")
     seqs = [message.seq for message in stored]
     texts = [text async for text in repeats.texts(tx, conversation.id, seqs[0], seqs[-1], set(seqs))]
     repeated = await repeats.find(tx, conversation.scope, repeats.source_of(texts))
-    results = await erasing.results(tx, conversation.id, [m.seq for m in stored if m.kind == "call"])
+    calls = [m.seq for m in stored if m.kind == "call"]
+    results = [one for line in (conversation, *sharing) for one in await erasing.results(tx, line.line.own, calls)]
     cards = await erasing.cards(tx, [archive for result in results for archive in result.archive_ids])
-    loaded = await lock_repeats(tx, repeated, {conversation.id})
+    loaded = await lock_repeats(tx, repeated, {conversation.id, *(branch.id for branch in sharing)})
     return Erased(conversation.end, conversation.language or "en", stored, results, cards, loaded), repeated
 
 
@@ -119,7 +124,10 @@ async def put_marks(tx: ErasingTx, marked: Sequence[Marked], done: Erasure) -> N
     done.counts["messages"] += len(marked)
 
 
-async def begin_generations(tx: ErasingTx, names: Collection[str], done: Erasure) -> None:
+async def begin_generations(tx: ErasingTx, names: Collection[str], done: Erasure, exact: Collection[str] = ()) -> None:
+    """Let no window of conversations, or of what branches off from them, be continued. ``exact``: of these only."""
+    others = set(map(str, names)) - set(exact)
+    names = {*map(str, exact), *others, *(await branches.descendants(tx, others) if others else ())}
     for name in sorted(names):
         done.counts["epochs"] += await conversations.begin_generation(tx, name)
     done.touched |= set(names)
@@ -145,6 +153,7 @@ async def redact(tx: ErasingTx, owner: UUID, redaction: Redaction, whole: Collec
     ``whole``: keys of answers that speak of nothing else.
     """
     done.touched |= set(await conversations.forget_anchored(tx, owner))
+    done.counts["served_texts"] += await served.forget_asked(tx, owner)
     keys = set(whole)
     if ids := [UUID(name) for name in redaction.erased | redaction.changed]:
         keys |= {answer["key"] async for answer in kept_answers.answers_naming(tx, owner, ids)}
@@ -171,7 +180,7 @@ async def erase_message(tx: ErasingTx, conversation: Conversation, name: str) ->
     seq = await _seq(tx, conversation, name)
     if seq is None:
         raise errors.NotFound("There is no such message.")
-    return seq, await _erase(tx, conversation, [seq])
+    return seq, await _erase_shared(tx, conversation, [seq])
 
 
 async def _seq(tx: ErasingTx, conversation: Conversation, name: str) -> int | None:
@@ -188,15 +197,55 @@ async def erase_page(tx: ErasingTx, conversation: Conversation, page: int) -> Er
     stored = await messages.page_messages(tx, conversation.id, page)
     if not stored:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
-    return await _erase(tx, conversation, [row["seq"] for row in stored])
+    return await _erase_shared(tx, conversation, [row["seq"] for row in stored])
+
+
+async def _erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
+    """Erase messages of a line, each in the conversation that keeps it and in all that share it."""
+    done, line = Erasure(touched={conversation.id}), conversation.line
+    for name in dict.fromkeys(map(line.keeper, seqs)):
+        keeper = conversation if name == line else await conversations.lock(tx, name)
+        assert keeper is not None, "what it shares is not erased while a branch is there"
+        one = await _erase(tx, keeper, [seq for seq in seqs if line.keeper(seq) == name])
+        done.counts.update(one.counts)
+        done.touched |= one.touched
+    return done
 
 
 async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
-    erased, repeated = await _gather(tx, conversation, seqs)
+    sharing = await _sharing(tx, conversation, min(seqs))
+    erased, repeated = await _gather(tx, conversation, sharing, seqs)
     rows = await erasing.archives_of(tx, conversation.id, seqs)
-    showing = await _lock_showing(tx, rows, {conversation.id})
+    showing = await _lock_showing(tx, rows, {conversation.id, *(branch.id for branch in sharing)})
     plan = erasure_plan.decide(erased, tx.rules)
-    return await _apply(tx, conversation, plan, rows, {name for name, _ in showing}, repeated)
+    done = Erasure()
+    for branch in sharing:
+        await _forget_in(tx, branch, erased, plan, done)
+    names = {*plan.conversations, *(name for name, _ in showing)}
+    done.touched |= {conversation.line.own, *(branch.line.own for branch in sharing)}
+    await _apply(tx, conversation, plan, rows, repeated, done)
+    await begin_generations(tx, names, done, exact=tuple(done.touched))
+    return done
+
+
+async def _sharing(tx: ErasingTx, conversation: Conversation, seq: int) -> list[Conversation]:
+    """Lock the branches that share a message of a conversation."""
+    if not conversation.line.is_forked:
+        return []
+    found = [await conversations.lock(tx, name) for name in sorted(await branches.descendants(tx, [conversation.id]))]
+    return [branch for branch in found if branch is not None and branch.line.keeper(seq) == conversation.id]
+
+
+async def _forget_in(tx: ErasingTx, branch: Conversation, erased: Erased, plan: ErasurePlan, done: Erasure) -> None:
+    """Forget what a branch derived from messages that it shares."""
+    derived = Derived(branch.line.own, branch.uid, plan.seqs, plan.pages, plan.near)
+    done.counts.update(await erasing.drop_derived(tx, derived))
+    end = erasure_plan.without_calls(branch.end, erased.messages, tx.rules)
+    calls = conversations.calls_text(end)
+    shared = Derived(branch.id, branch.uid, plan.seqs, plan.pages, plan.near)
+    await erasing.settle(tx, shared, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
+    await chapters.describe_again(tx.runtime, tx, branch.line, plan.pages)
+    await _enqueue(tx, branch, plan.pages)
 
 
 async def _apply(
@@ -204,12 +253,11 @@ async def _apply(
     conversation: Conversation,
     plan: ErasurePlan,
     rows: Sequence[Record],
-    showing: Collection[str],
     repeated: RepeatedPlaces,
-) -> Erasure:
-    done = Erasure(touched={conversation.id})
+    done: Erasure,
+) -> None:
     gone, replacements = await _erase_archives(tx, rows)
-    done.counts.update({name: gone[name] for name in ("archives", "archive_contents", "memories")})
+    done.counts.update({name: gone[name] for name in ("archives", "archive_contents", "memories", "served_texts")})
     await put_marks(tx, plan.marked, done)
     for result in plan.unasked:
         await erasing.unask(tx, result)
@@ -217,12 +265,10 @@ async def _apply(
     done.counts.update(await erasing.drop_derived(tx, derived))
     calls = conversations.calls_text(plan.end)
     await erasing.settle(tx, derived, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
-    await chapters.describe_again(tx.runtime, tx, conversation.id, plan.pages)
-    await begin_generations(tx, {*plan.conversations, *showing}, done)
+    await chapters.describe_again(tx.runtime, tx, conversation.line, plan.pages)
     await _enqueue(tx, conversation, plan.pages)
     redaction = Redaction(names(plan.erased), names(plan.changed), replacements)
     await redact(tx, _owner(conversation), redaction, repeated.answers, done)
-    return done
 
 
 # --- Archives -----------------------------------------------------------------------------------------
@@ -252,6 +298,7 @@ async def _erase_archives(tx: ErasingTx, rows: Sequence[Record]) -> tuple[Counte
     """Erase archives; what is then said in their places, in windows and kept answers, by archive."""
     counts: Counter[str] = Counter()
     replacements: dict[str, str] = {}
+    counts["served_texts"] = await served.forget_quoting(tx, [row["id"] for row in rows])
     if rows:
         await archives.lock_contents(tx, [row["id"] for row in rows])
     for row in rows:
@@ -310,6 +357,9 @@ async def _forget_page(tx: ErasingTx, conversation: Conversation, seq: int | Non
     for message in stored:
         derived = Derived(conversation.id, conversation.uid, [], [message.page], [message.seq])
         done.counts.update(await erasing.drop_derived(tx, derived))
+        for branch in await _sharing(tx, conversation, message.seq):
+            own = Derived(branch.line.own, branch.uid, [], [message.page], [message.seq])
+            done.counts.update(await erasing.drop_derived(tx, own))
         line = erasure_plan.mark_line(conversation.language or "en", tx.runtime.tokens.count)
         calls = conversations.calls_text(conversation.end)
         await erasing.settle(tx, derived, line, prompt_tokens=0, open_calls=calls)
@@ -360,7 +410,7 @@ async def erase_note(tx: ErasingTx, conversation: Conversation, note: UUID) -> E
     if gone is None:
         raise errors.NotFound("There is no such note.")
     await kept.settle(tx, [gone])
-    done = Erasure(counts=Counter(memories=1))
+    done = Erasure(counts=Counter(memories=1, served_texts=await served.forget_memories(tx, [gone])))
     await begin_generations(tx, {conversation.id}, done)
     await redact(tx, _owner(conversation), Redaction(erased=names([note])), (), done)
     return done
@@ -383,11 +433,13 @@ async def erase_memory(
     if content is not None:
         repeated = await repeats.find(tx, owner, repeats.source_of([content["content"]]))
         loaded = await lock_repeats(tx, repeated)
+    parts = await remembered.parts(tx, key)
     gone = await remembered.delete(tx, key, sensitive=sensitive)
     if gone is None:
         raise errors.NotFound("There is no such memory.")
     await kept.settle(tx, [gone])
     done = Erasure(counts=Counter(memories=1))
+    done.counts["served_texts"] = await served.forget_memories(tx, [gone]) + await served.forget_quoting(tx, parts)
     if loaded:
         await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
         await begin_generations(tx, {message.conversation_id for message in loaded}, done)

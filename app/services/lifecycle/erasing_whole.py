@@ -17,7 +17,7 @@ from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.lifecycle.repeats import RepeatedPlaces
-from app.store import archives, conversations, kept_answers, keys, locks, spaces
+from app.store import archives, branches, conversations, kept_answers, keys, locks, served, spaces
 from app.store import erasing as stored
 from app.store.memory import kept, stores
 
@@ -25,15 +25,40 @@ ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
 
 
+async def erase_tree(tx: ErasingTx, conversation: Conversation, *, branches_too: bool) -> Erasure:
+    """Delete a conversation that ``erasing.lock`` gave; of a branch, what it does not share. Raises Conflict where
+    others branch off from it, unless these go too.
+    """
+    names = await branches.descendants(tx, [conversation.id])
+    if names and not branches_too:
+        raise errors.Conflict(
+            f"{len(names)} branches share messages of the conversation. Erase them first, or send `branches=erase`.",
+            errors=[{"loc": ["query", "branches"], "msg": f"must be `erase` to erase {len(names)} branches too"}],
+            extra={"branches": len(names)},
+        )
+    locked: dict[str, Conversation | None] = {}
+    while missing := sorted(set(names) - locked.keys()):
+        for name in missing:
+            locked[name] = await conversations.lock(tx, name)
+        names = await branches.descendants(tx, [conversation.id])
+    done = Erasure()
+    for one in (*map(locked.get, names), conversation):
+        if one is not None:
+            erased = await erase_conversation(tx, one)
+            done.counts.update(erased.counts)
+            done.touched |= erased.touched
+    return done
+
+
 async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone: bool = True) -> Erasure:
-    """Delete a conversation that ``erasing.lock`` gave, with all that hangs from it or repeats it. ``alone``: its user
-    stays.
+    """Delete a conversation that ``erasing.lock`` gave, with all that hangs from it or repeats it, but for what it
+    shares. ``alone``: its user stays. Nothing may branch off from it but what goes too.
     """
     scope = conversation.scope
     owner = owner_of(scope)
 
     def everything() -> AsyncIterator[str]:
-        return repeats.texts(tx, conversation.id, 1, conversation.totals.last_seq)
+        return repeats.texts(tx, conversation.line.own, 1, conversation.totals.last_seq)
 
     if conversation.space_id is not None or (alone and conversation.user_id is not None):
         repeated = await repeats.find(tx, scope, everything)
@@ -47,7 +72,11 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
     carried = await kept.carried_by(tx, conversation.id)
+    done.counts["served_texts"] = await served.forget_quoted(tx, conversation.id)
+    done.counts["served_texts"] += await served.forget_memories(tx, carried)
     done.counts.update(await conversations.erase(tx, conversation))
+    if conversation.line.stretches:
+        await branches.unshow(tx, conversation.line.root, conversation.id)
     await kept.settle(tx, carried)
     redaction = Redaction(erased=erasing.names(message.id for message in loaded))
     await erasing.redact(tx, owner, redaction, named | set(repeated.answers), done)

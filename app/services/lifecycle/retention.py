@@ -30,7 +30,7 @@ from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx
-from app.store import conversations, pruning
+from app.store import branches, conversations, pruning
 
 MESSAGES_AT_ONCE = 50
 CONVERSATIONS_AT_ONCE = 100
@@ -65,6 +65,7 @@ async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counte
     while True:
         async with runtime.database.snapshot(tenant) as tx:
             rows = await pruning.old(tx, since, CONVERSATIONS_AT_ONCE)
+        erased = 0
         for row in rows:
             async with runtime.database.begin(tenant) as tx:
                 known = await _lock_if_old(tx, row["id"], since)
@@ -73,7 +74,8 @@ async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counte
                 one = await erasing_whole.erase_conversation(ErasingTx(runtime, tx), known)
             runtime.forget_erased(tenant, one.touched)
             done.update(one.counts)
-        if len(rows) < CONVERSATIONS_AT_ONCE:
+            erased += 1
+        if not erased:  # a conversation is next when nothing branches off from it any more
             return done
 
 
@@ -82,7 +84,12 @@ async def _lock_if_old(tx: Tx, conversation_id: str, since: datetime) -> Convers
         known = await erasing.lock(tx, conversation_id)
     except errors.NotFound:
         return None
-    return known if known.updated_at < since else None
+    return known if known.updated_at < since and not await _is_shared(tx, known) else None
+
+
+async def _is_shared(tx: Tx, known: Conversation) -> bool:
+    """Return whether branches share a locked conversation's messages."""
+    return known.line.is_forked and bool(await branches.descendants(tx, [known.id]))
 
 
 async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int, *, dry_run: bool) -> int:
@@ -96,7 +103,7 @@ async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int
             known = await conversations.lock(tx, conversation_id)
             if known is not None and known.own is not None and bounds is None:
                 bounds = _bounds(runtime, known)
-            if known is None or bounds is None:  # nothing has left its window
+            if known is None or bounds is None or await _is_shared(tx, known):  # nothing has left its window
                 return total
             limit = known.totals.last_seq if dry_run else MESSAGES_AT_ONCE
             rows = await pruning.ready(tx, conversation_id, keep, *bounds[:2], limit)

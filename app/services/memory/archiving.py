@@ -38,6 +38,7 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
+from app.services.memory.tree import is_hidden
 from app.store import archives, conversations
 from app.store.memory import memories
 from app.store.memory.memories import Hit
@@ -165,7 +166,7 @@ def _prepare(
     language: Language,
     expires_at: datetime | None,
 ) -> _Prepared:
-    scope = scope_of(request.user_id, request.conversation_id)
+    scope = scope_of(request.user_id, conversation.line.root if conversation else request.conversation_id)
     if conversation is not None and (conversation.space_id or conversation.user_id or request.user_id is None):
         scope = conversation.scope
     card = make_card(
@@ -259,8 +260,18 @@ class Loaded:
     """The passages that match the query, best first."""
 
 
-async def load(tx: ReadTx, owners: Container[UUID] | None, uuid: UUID, part: ArchivePart) -> Loaded | None:
-    """Read an archive; None if no scope of the owners has it (None: any). ``shown`` then says what is to be seen."""
+async def load(
+    tx: ReadTx,
+    owners: Container[UUID] | None,
+    uuid: UUID,
+    part: ArchivePart,
+    *,
+    asked_in: Conversation | None = None,
+) -> Loaded | None:
+    """Read an archive; None if no scope of the owners has it (None: any). ``shown`` then says what is to be seen.
+
+    ``asked_in``: the conversation that asks, which sees nothing of other branches of its tree.
+    """
     length = 0 if part.query is not None else 2**31 - 1 - part.offset
     if part.query is None and part.length is not None:
         length = min(length, part.length)
@@ -268,6 +279,8 @@ async def load(tx: ReadTx, owners: Container[UUID] | None, uuid: UUID, part: Arc
         length = min(length, part.max_tokens * TOKEN_CHARACTERS_MAX)
     row = await archives.read(tx, None, uuid, part.offset, length)
     if row is None or (owners is not None and owner_of(row["scope"]) not in owners):
+        return None
+    if await is_hidden(tx, asked_in, row["conversation_id"], row["seq"], row["created_at"]):
         return None
     passages = await _passages(tx, row, part.query) if part.query is not None else ()
     return Loaded(row, part, passages)

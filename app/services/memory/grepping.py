@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -17,8 +18,9 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app.core.groups import chat_messages
+from app.core.line import Line
 from app.core.neutral import replace_nul
-from app.core.scope import scope_of, space_scope
+from app.core.scope import scope_of
 from app.core.search import grep
 from app.core.search.forms import comparable
 from app.core.search.grep import MessageSpan, Pattern, SearchedLine
@@ -28,7 +30,7 @@ from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.memory import recalling
 from app.services.memory.searching import REPLICA_WAIT_SECONDS
-from app.store import conversations
+from app.store import branches, conversations
 from app.store.memory import grep as stored
 from app.store.memory.grep import GrepTooSlow
 from app.text.language import scalar
@@ -59,6 +61,8 @@ class GrepRequest:
     since: datetime | None = None
     until: datetime | None = None
     limit: int = LIMIT
+    asked_in: str | None = None
+    """The conversation that asks: what other branches of its tree said is not found."""
     space_id: str | None = None
     """The space whose conversations are read, for a tool in one of them."""
 
@@ -147,22 +151,44 @@ async def _find(run: _GrepRun) -> None:
         await stored.limit(tx, run.seconds)
         if request.pattern.expression is not None:
             await stored.check(tx, request.pattern.expression)
-        scope, spans = await _scope(tx, run)
-        archives = await stored.archives(tx, scope, request.conversation_id)
+        asking = await _asking(tx, request)
+        tree = [row["id"] for row in await branches.family(tx, asking.root)] if asking is not None else []
+        scope, spans = await _scope(tx, request, asking, tree)
+        within = [span.conversation_id for span in spans] if request.conversation_id is not None else None
+        archives = await stored.archives(tx, scope, within, partial(_is_shown, asking, tree))
     await _messages(run, spans)
     for start in range(0, len(archives), ARCHIVES):
         await _results(run, archives[start : start + ARCHIVES])
 
 
-async def _scope(tx: ReadTx, run: _GrepRun) -> tuple[str, list[MessageSpan]]:
+async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
+    """Return the line that asks, if it is in a tree. Raises NotFound."""
+    if (name := request.conversation_id or request.asked_in) is None:
+        return None
+    conversation = await conversations.get(tx, name, bound_to=request.user_id)
+    return conversation.line if conversation.line.is_in_tree else None
+
+
+async def _scope(
+    tx: ReadTx, request: GrepRequest, asking: Line | None, tree: Sequence[str]
+) -> tuple[str, list[MessageSpan]]:
     """Return the scope of the archives, and the messages to read."""
-    request = run.request
     if request.conversation_id is None:
-        if request.space_id is not None:
-            return space_scope(request.space_id), await stored.spans(tx, space_id=request.space_id)
-        return scope_of(request.user_id, None), await stored.spans(tx, request.user_id)
-    conversation = await conversations.get(tx, request.conversation_id, bound_to=request.user_id)
-    return conversation.scope, [MessageSpan(conversation.id, 1, conversation.totals.last_seq)]
+        spans = await stored.spans(tx, request.user_id, space_id=request.space_id)
+        if asking is not None:
+            own = {span.conversation_id: span for span in grep.spans_of(asking, 2**31 - 1)}
+            others = set(tree) - own.keys()
+            spans = [own.get(one.conversation_id, one) for one in spans if one.conversation_id not in others]
+        return scope_of(request.user_id, None, request.space_id), spans
+    conversation = await conversations.get(tx, request.conversation_id)
+    return conversation.scope, grep.spans_of(conversation.line, conversation.totals.last_seq)
+
+
+def _is_shown(asking: Line | None, tree: Sequence[str], row: Record) -> bool:
+    """Return whether an archive is on the line that asks, or in no conversation of its tree."""
+    if asking is None or row["conversation_id"] not in tree:
+        return True
+    return asking.holds(row["conversation_id"], row["seq"], row["created_at"])
 
 
 async def _messages(run: _GrepRun, spans: list[MessageSpan]) -> None:

@@ -12,6 +12,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.days import day_of
+from app.core.line import is_here
 from app.core.search.repetitions import RepeatedStatement, Told, each_once
 from app.core.times import local
 from app.store.memory.memories import Hit
@@ -80,7 +81,7 @@ class SearchHit:
 
     def elsewhere(self, here: str | None) -> str | None:
         """Return its conversation, if it is another than ``here``."""
-        return None if self.hit.conversation_id == here else self.hit.conversation_id
+        return None if is_here(here, self.hit.conversation_id) else self.hit.conversation_id
 
 
 T = TypeVar("T")

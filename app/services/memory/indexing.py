@@ -80,9 +80,9 @@ async def _insert(
     of: Text,
     passages: list[tuple[int, int, str]],
 ) -> None:
-    scope = row["scope"] if of.archive else scope_of(row["user_id"], row["conversation_id"], row["space_id"])
+    scope = row["scope"] if of.archive else scope_of(row["user_id"], row["trunk"], row["space_id"])
     if not of.archive and row["is_apart"]:
-        scope = conversation_scope(row["conversation_id"])
+        scope = conversation_scope(row["trunk"])
     owner = owner_of(scope)
     said_at = row["said_at"]
     rows = [

@@ -15,7 +15,7 @@ from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, shown,
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx
-from app.services.memory import views
+from app.services.memory import tree, views
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.store import conversations, spaces
 from app.store.memory import remembered
@@ -44,7 +44,7 @@ async def browse(
 
     Raises NotFound for a conversation or a space that is not there for the user.
     """
-    conversation, uid = None, None
+    conversation, uid, line = None, None, None
     if conversation_id is not None:
         conversation = await conversations.get(tx, conversation_id, bound_to=user_id)
     if scope is not None and scope.startswith(SPACE):
@@ -53,15 +53,16 @@ async def browse(
         owners, only = [owner_of(space_scope(space_id))], [space_scope(space_id)]
     elif conversation is not None:
         owners, uid, only = [owner_of(conversation.scope)], conversation.uid, None
+        line = await tree.on_line(tx, conversation)
         if scope is not None:
-            own = scope_of(conversation.user_id, conversation.id)
+            own = scope_of(conversation.user_id, conversation.line.root)
             only = [own if scope == "user" else conversation_scope(conversation.id)]
     else:
         only = [scope_of(user_id, None)] if scope == "user" else [*(await views.of_user(tx, user_id or "")).values()]
         owners = [owner_of(one) for one in only]
     return await remembered.browse(
-        tx, owners, among, sensitive=sensitive, conversation_uid=uid, after=after,
-        limit=limit, characters=BEGINNING_CHARACTERS, held=held, scopes=only,
+        tx, owners, among, sensitive=sensitive, conversation_uid=uid, line=line,
+        after=after, limit=limit, characters=BEGINNING_CHARACTERS, held=held, scopes=only,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
-from app.services.memory import reranking, views
+from app.services.memory import reranking, tree, views
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
@@ -40,7 +40,7 @@ from app.services.memory.recalling import said_text, speaker, spoken_text
 from app.services.memory.views import View
 from app.store import archives, conversations, messages
 from app.store.memory import embeddings, memories, narrowing, remembered
-from app.store.memory.memories import Hit, Hits, Meaning, Named, QueryPart, relevance
+from app.store.memory.memories import Hit, Hits, Meaning, Named, OnLine, QueryPart, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
 from app.text.queries import has_subject, parts, subject_of, telling
@@ -75,6 +75,8 @@ class SearchRequest:
     query: str
     user_id: str | None = None
     conversation_id: str | None = None
+    asked_in: str | None = None
+    """The conversation that asks: what other branches of its tree said is not found."""
     mode: Mode = "hybrid"
     keywords: tuple[str, ...] = ()
     """At least one of them must occur."""
@@ -204,8 +206,8 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
 
     async def read(database: Database) -> tuple[list[_SearchAnswer], list[dict[str, str]]]:
         async with database.search_snapshot(tenant) as tx:
-            views = await _views(tx, request)
-            answers = [await _search(tx, wide, query, keywords, view) for query in queries for view in views]
+            views, line = await _views(tx, request)
+            answers = [await _search(tx, wide, query, keywords, view, line) for query in queries for view in views]
             is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
             owners = [owner for view in views for owner in view.owners]
             return answers, await vectors_lag(tx, owners, queries[0]) if is_searched else []
@@ -263,24 +265,33 @@ async def vectors_lag(tx: ReadTx, owners: Sequence[UUID], query: Query, most: in
     return [{"code": "vectors_lag", "detail": f"{count} have no vector{why}; only their words find them"}]
 
 
-async def _views(tx: ReadTx, request: SearchRequest) -> list[View]:
-    """Return what a search looks into. Raises NotFound."""
+async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine | None]:
+    """Return what a search looks into, and the line that asks. Raises NotFound."""
     conversation: Conversation | None = None
     if request.conversation_id is not None:
         conversation = await conversations.get(tx, request.conversation_id, bound_to=request.user_id)
+    asking = conversation
+    if asking is None and request.asked_in is not None:
+        asking = await conversations.find(tx, request.asked_in)
+    line = await tree.on_line(tx, asking) if asking is not None else None
     if request.scopes:
         user_id = request.user_id if conversation is None else conversation.user_id
-        return await views.named(tx, request.scopes, user_id, conversation)
+        return await views.named(tx, request.scopes, user_id, conversation), line
     if conversation is not None:
-        return [View({owner_of(conversation.scope): conversation.scope}, conversation.uid)]
+        return [View({owner_of(conversation.scope): conversation.scope}, conversation.uid)], line
     if request.views:
-        return [View(dict.fromkeys(request.views, ""))]
+        return [View(dict.fromkeys(request.views, ""))], line
     assert request.user_id is not None
-    return [View(await views.of_user(tx, request.user_id))]
+    return [View(await views.of_user(tx, request.user_id))], line
 
 
 async def _search(
-    tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int], view: View
+    tx: ReadTx,
+    request: SearchRequest,
+    query: Query,
+    keywords: Sequence[int],
+    view: View,
+    line: OnLine | None,
 ) -> _SearchAnswer:
     is_judged = request.wants_answers and not query.named.times  # else it asks for whatever was said in these days
     if is_judged and not has_subject(query.text):
@@ -297,8 +308,8 @@ async def _search(
     )
     where = memories.PassageFilter(
         among=await narrowing.among(tx, view.owners, request.narrowing),
-        conversation_uid=view.conversation_uid,
-        types=request.types or None, keywords=keywords, since=request.since, until=request.until,
+        conversation_uid=view.conversation_uid, line=line, types=request.types or None,
+        keywords=keywords, since=request.since, until=request.until,
         score_min=relevances.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
     )  # fmt: skip
     distinct: list[SearchHit] = []
@@ -348,15 +359,20 @@ async def find(
     limit: int,
     *,
     sensitive: bool,
-    conversation_uid: UUID | None = None,
+    asked_in: Conversation,
+    is_alone: bool,
     within: Narrowing = EVERYTHING,
 ) -> Hits:
-    """Return the best passages for a query, the best first: of a message or an archive as many as match."""
+    """Return the best passages for a query, the best first: of a message or an archive as many as match. ``is_alone``:
+    other conversations than the one that asks are left out.
+    """
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
     among = await narrowing.among(tx, owners, within)
-    where = memories.PassageFilter(among=among, conversation_uid=conversation_uid, sensitive=sensitive)
+    line = await tree.on_line(tx, asked_in)
+    uid = asked_in.uid if is_alone else None
+    where = memories.PassageFilter(among=among, conversation_uid=uid, line=line, sensitive=sensitive)
     return await memories.search(tx, owners, asked, where, limit=limit, every_passage=True)
 
 

@@ -15,8 +15,8 @@ from app.core.messages import Limits, read
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.requests import ProxyAnswer
-from app.services.proxy.events import scalars
-from app.services.proxy.proxying import ProxyTurn
+from app.services.proxy.question import ProxyTurn
+from app.services.proxy.writing import scalars
 from app.store.proxy import refused
 
 STORE_TRIES = 6

@@ -23,7 +23,7 @@ from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.conversations.requests import Follows
 from app.services.proxy.conversing import items_of_rows
-from app.services.proxy.proxying import ProxyRequest, ask
+from app.services.proxy.question import ProxyRequest, ask
 from app.services.proxy.writing import given_again
 from app.store import conversations, messages
 from app.store.proxy import proxied

@@ -1,10 +1,10 @@
-"""Writing answers for the client: as its dialect's events, or in one piece."""
+"""Write answers for the client: as its dialect's events, or in one piece; without invalid characters."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +17,11 @@ from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.question import Dialect, Event, Json, Question, Writer
 from app.core.dialects.stored import chunks
 from app.inflight import Answering
-from app.services.proxy.events import DONE, sent
 from app.text.language import scalar
 
 HEX = re.compile("[0-9a-f]{32}")
+DONE = b"data: [DONE]\n\n"
+"""What ends a stream of Chat Completions."""
 
 
 def writer_of(question: Question, id_: UUID, created: int, upstream: Dialect) -> Writer:
@@ -47,17 +48,23 @@ class Telling:
     def __init__(self, question: Question, writer: Writer, turn: Answering) -> None:
         self._question, self._writer, self._turn = question, writer, turn
 
-    def feed(self, chunk: Mapping[str, Any]) -> None:
-        self._put(self._writer.feed(chunk))
+    def feed(self, chunks: Iterable[Mapping[str, Any]]) -> None:
+        for chunk in chunks:
+            self._put(self._writer.feed(chunk))
 
     def end(self, chunk: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
         """Tell the answer's last chunk and its end."""
-        self.feed(chunk)
+        self.feed([chunk])
         self._put(self._writer.end(usage))
         if not self._question.streams:
             self._turn.put(scalar(dumps(self._writer.whole())).encode())
         elif self._question.dialect == "chat":
             self._turn.put(DONE)
+        self._turn.end()
+
+    def end_with(self, body: Mapping[str, Any]) -> None:
+        """Tell the whole answer as it is."""
+        self._turn.put(dumps(body).encode())
         self._turn.end()
 
     def _put(self, events: list[Event]) -> None:
@@ -78,9 +85,25 @@ def given_again(question: Question, row: Record) -> Answering:
     }  # fmt: skip
     telling = Telling(question, writer_of(question, id_, created, question.dialect), turn)
     found = chunks(json.loads(row["body"]), head)
-    for chunk in found:
-        telling.feed(chunk)
+    telling.feed(found)
     has_calls = any("tool_calls" in chunk["choices"][0]["delta"] for chunk in found)
     last = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if has_calls else "stop"}
     telling.end({**head, "choices": [last]}, None)
     return turn
+
+
+def sent(event: Event) -> bytes:
+    name, data = event
+    named = f"event: {name}\n" if name else ""
+    return f"{named}data: {scalar(dumps(data))}\n\n".encode()
+
+
+def scalars(value: Any) -> Any:
+    """Return a value without lone surrogates, which cannot be sent or stored."""
+    if isinstance(value, str):
+        return scalar(value)
+    if isinstance(value, list):
+        return [scalars(item) for item in value]
+    if isinstance(value, dict):
+        return {scalar(name): scalars(item) for name, item in value.items()}
+    return value

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.core import wording
+from app.core.line import is_here
 from app.core.model import Language
 from app.core.neutral import neutral, titled
 from app.core.quote import day_heading, memories_text, passage_line, passage_text
@@ -24,7 +25,7 @@ def hit_text(hit: GrepHit, here: str | None, language: Language) -> str:
     if hit.archive_id is not None:
         at = {"uuid": hit.archive_id, "offset": hit.line.offset}
         role = wording.ON_ARCHIVED_LINE.say(language, role=hit.role, line=hit.line.number, **at)
-    elsewhere = None if hit.conversation_id == here else hit.conversation_id
+    elsewhere = None if is_here(here, hit.conversation_id) else hit.conversation_id
     return passage_text(hit.page or 0, role, hit.line.shown, hit.said_at, elsewhere, language)
 
 

@@ -25,6 +25,7 @@ from app.core.quote import archive_text, day_heading, memories_text, passage_tex
 from app.core.scope import scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.core.window.budget import RecallRoom
 from app.core.window.contents import PageEntry, run_lines
 from app.core.window.profile import policy_of
 from app.postgres.transactions import ReadTx, Tx
@@ -34,7 +35,7 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, views
+from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, tree, views
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
@@ -50,6 +51,7 @@ from app.services.tools.found_lines import (
     search_text,
 )
 from app.store import conversations, heads, messages
+from app.store.memory.memories import Hit
 from app.text.language import language as language_of
 
 
@@ -104,6 +106,44 @@ class Answer:
     value: Any = None
     is_error: bool = False
     pages: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """A call to run: its arguments are read."""
+
+    runtime: Runtime
+    tenant: UUID
+    asking: Asker
+    arguments: dict[str, Any]
+    language: Language
+
+    @property
+    def room(self) -> RecallRoom:
+        """The tokens that a recall has room for."""
+        return epochs.room_for_recall(self.runtime, self.asking.conversation)
+
+    @property
+    def conversation_id(self) -> str | None:
+        return self.asking.conversation.id if self.asking.conversation is not None else None
+
+    def here(self, *, searches: bool = True) -> str | None:
+        """Return the only conversation that the tool may look at; None for all that may be viewed.
+
+        ``searches``: by owners, of which a sub-agent's has its own; else it would read all of the user's.
+        """
+        asking, conversation = self.asking, self.asking.conversation
+        here = asking.is_alone(self.runtime) or self.arguments.get("this_conversation", False)
+        if conversation is not None and conversation.parent is not None:
+            here = here or not searches
+        elif asking.user_id is None:
+            here = here or conversation is None or conversation.space_id is None
+        return self.conversation_id if here else None
+
+    @property
+    def since(self) -> datetime | None:
+        days = self.arguments.get("time_range_days")
+        return datetime.now(UTC) - timedelta(days=days) if days else None
 
 
 def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
@@ -183,7 +223,7 @@ async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> 
     except Mistake as mistake:
         hint = _hint(asking, mistake.argument, language)
         return Answer(f"{mistake}{'' if language == 'zh' else ' '}{hint}".strip(), is_error=True)
-    return await _RUN[call.tool.name](runtime, tenant, asking, arguments, language)
+    return await _RUN[call.tool.name](ToolRun(runtime, tenant, asking, arguments, language))
 
 
 def _hint(asking: Asker, argument: str, language: Language) -> str:
@@ -199,43 +239,39 @@ def _hint(asking: Asker, argument: str, language: Language) -> str:
     return ""
 
 
-async def _recall_page(
-    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
-) -> Answer:
-    page, last = arguments["page"]
+async def _recall_page(call: ToolRun) -> Answer:
+    page, last = call.arguments["page"]
     if page < last:
-        return await _recall_run(runtime, tenant, asking, (page, last), language)
-    most = epochs.room_for_recall(runtime, asking.conversation).most
+        return await _recall_run(call, (page, last))
+    most = call.room.most
     text = None
-    if asking.conversation is not None:
+    if call.asking.conversation is not None:
         rows: Sequence[Record] = ()
-        async with runtime.database.snapshot(tenant) as tx:
-            if await conversations.is_still(tx, asking.conversation):
-                rows = await messages.page_messages(tx, asking.conversation.id, page)
-        text = await recalling.page(runtime, rows, page, language, most)
+        async with call.runtime.database.snapshot(call.tenant) as tx:
+            if await conversations.is_still(tx, call.asking.conversation):
+                rows = await messages.page_messages(tx, call.asking.conversation.id, page)
+        text = await recalling.page(call.runtime, rows, page, call.language, most)
     if text is None:
-        no_page = wording.NO_PAGE.say(language, page=page)
-        return Answer(no_page + _pages(asking.conversation, language), is_error=True)
+        no_page = wording.NO_PAGE.say(call.language, page=page)
+        return Answer(no_page + _pages(call.asking.conversation, call.language), is_error=True)
     return Answer(text, text, pages=(page, page))
 
 
-async def _recall_run(
-    runtime: Runtime, tenant: UUID, asking: Asker, run: tuple[int, int], language: Language
-) -> Answer:
+async def _recall_run(call: ToolRun, run: tuple[int, int]) -> Answer:
     """Return the lines of a run of pages, as many of its pages as a call has room for."""
     found: list[PageEntry] = []
-    async with runtime.database.snapshot(tenant) as tx:
-        if asking.conversation is not None and await conversations.is_still(tx, asking.conversation):
-            found = await heads.run(tx, asking.conversation.id, *run)
+    async with call.runtime.database.snapshot(call.tenant) as tx:
+        if call.asking.conversation is not None and await conversations.is_still(tx, call.asking.conversation):
+            found = await heads.run(tx, call.asking.conversation.id, *run)
     if not found:
-        no_page = wording.NO_PAGE.say(language, page=run[0])
-        return Answer(no_page + _pages(asking.conversation, language), is_error=True)
-    room = epochs.room_for_recall(runtime, asking.conversation).usual
-    last, lines = run_lines(found, room, language)
-    end = min(run[1], asking.conversation.totals.last_page) if asking.conversation is not None else last
+        no_page = wording.NO_PAGE.say(call.language, page=run[0])
+        return Answer(no_page + _pages(call.asking.conversation, call.language), is_error=True)
+    room = call.room.usual
+    last, lines = run_lines(found, room, call.language)
+    end = min(run[1], call.asking.conversation.totals.last_page) if call.asking.conversation is not None else last
     if last < end:
-        lines.append(wording.RUN_CUT.say(language, first=last + 1, last=end))
-    text = run_text(found[0].page, last, lines, language)
+        lines.append(wording.RUN_CUT.say(call.language, first=last + 1, last=end))
+    text = run_text(found[0].page, last, lines, call.language)
     return Answer(text, text, pages=(found[0].page, last))
 
 
@@ -249,140 +285,119 @@ def _pages(conversation: Conversation | None, language: Language) -> str:
     return wording.PAGES_EXIST.say(language, last=last)
 
 
-async def _load_tool_history(
-    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
-) -> Answer:
-    uuid = _uuid(arguments["uuid"])
-    query, length, max_tokens = (arguments.get(name) for name in ("query", "length", "max_tokens"))
-    room = epochs.room_for_recall(runtime, asking.conversation)
+async def _load_tool_history(call: ToolRun) -> Answer:
+    uuid = _uuid(call.arguments["uuid"])
+    query, length, max_tokens = (call.arguments.get(name) for name in ("query", "length", "max_tokens"))
+    room = call.room
     loaded_archive = None
     if uuid is not None:
         request_part = ArchivePart(
-            query=await searching.ready(runtime, tenant, query) if query is not None else None,
+            query=await searching.ready(call.runtime, call.tenant, query) if query is not None else None,
             max_tokens=min(max_tokens or room.most, room.most) if max_tokens or length else room.usual,
-            offset=arguments.get("offset", 0),
+            offset=call.arguments.get("offset", 0),
             length=length,
         )
-        async with runtime.database.snapshot(tenant) as tx:
-            loaded_archive = await archiving.load(tx, await asking.owners(tx), uuid, request_part)
+        async with call.runtime.database.snapshot(call.tenant) as tx:
+            loaded_archive = await archiving.load(
+                tx, await call.asking.owners(tx), uuid, request_part, asked_in=call.asking.conversation
+            )
     if loaded_archive is None:
-        return Answer(wording.NO_ARCHIVE.say(language), is_error=True)
-    view = await archiving.shown(runtime, loaded_archive)
-    text, part = archiving.tool_text(view, language)
-    framed = archive_text(str(uuid), view["tool_name"], text, part, language)
+        return Answer(wording.NO_ARCHIVE.say(call.language), is_error=True)
+    view = await archiving.shown(call.runtime, loaded_archive)
+    text, part = archiving.tool_text(view, call.language)
+    framed = archive_text(str(uuid), view["tool_name"], text, part, call.language)
     return Answer(framed, framed)
 
 
-async def _search_memories(
-    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
-) -> Answer:
-    query: str = arguments["query"]
-    queries = [one[: tools.TEXT_MAX] for one in arguments.get("queries", ())]
+async def _search_memories(call: ToolRun) -> Answer:
+    query: str = call.arguments["query"]
+    queries = [one[: tools.TEXT_MAX] for one in call.arguments.get("queries", ())]
     expansion = None
-    if arguments.get("expand"):
-        expansion, _ = await expanding.expand(runtime, tenant, asking.scope, query)
+    if call.arguments.get("expand"):
+        expansion, _ = await expanding.expand(call.runtime, call.tenant, call.asking.scope, query)
     request = SearchRequest(
         query=query,
         queries=tuple(queries),
         expansion=expansion,
-        narrowing=asking.narrowing.with_(arguments.get("roles", ()), arguments.get("topics", ())),
-        user_id=asking.user_id,
-        conversation_id=_here(runtime, asking, arguments),
-        views=asking.views,
-        mode=arguments.get("search_mode", "hybrid"),
-        keywords=tuple(arguments.get("keywords", ())),
-        types=tuple(arguments.get("memory_types", ())),
-        since=_since(arguments),
-        limit=arguments.get("limit", tools.SEARCH_LIMIT),
-        relevance_min=arguments.get("min_relevance_score"),
-        sensitive=asking.sensitive,
+        narrowing=call.asking.narrowing.with_(call.arguments.get("roles", ()), call.arguments.get("topics", ())),
+        user_id=call.asking.user_id,
+        conversation_id=call.here(),
+        asked_in=call.conversation_id,
+        views=call.asking.views,
+        mode=call.arguments.get("search_mode", "hybrid"),
+        keywords=tuple(call.arguments.get("keywords", ())),
+        types=tuple(call.arguments.get("memory_types", ())),
+        since=call.since,
+        limit=call.arguments.get("limit", tools.SEARCH_LIMIT),
+        relevance_min=call.arguments.get("min_relevance_score"),
+        sensitive=call.asking.sensitive,
     )
-    search_results = await searching.search(runtime, tenant, request)
+    search_results = await searching.search(call.runtime, call.tenant, request)
     if not search_results.hits:
-        return _nothing(search_results.warnings, language)
+        return _nothing(search_results.warnings, call.language)
     query = "\n".join([expansion or query, *queries])
     results = await run_in_thread_if_large(
         searching.size(search_results.hits, query), _results, search_results.hits, query
     )
-    text = search_text(search_results, results, _conversation(asking), language)
+    text = search_text(search_results, results, call.conversation_id, call.language)
     return Answer(text, results)
 
 
-def _conversation(asking: Asker) -> str | None:
-    return asking.conversation.id if asking.conversation is not None else None
+def _place(hit: Hit) -> tuple[str | None, int | None, datetime]:
+    return hit.conversation_id, hit.seq, hit.created_at
 
 
 def _results(hits: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
     return [{**searching.result(hit, query), "role": hit.role} for hit in hits]
 
 
-async def _grep(runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language) -> Answer:
+async def _grep(call: ToolRun) -> Answer:
     """Return the newest matching lines that a call has room for, older ones before newer."""
     try:
-        pattern = grepping.pattern_of(arguments["pattern"], is_regex=arguments.get("regex", False))
+        pattern = grepping.pattern_of(call.arguments["pattern"], is_regex=call.arguments.get("regex", False))
         found = await grepping.find(
-            runtime, tenant, GrepRequest(
-                pattern, asking.user_id, _here(runtime, asking, arguments, searches=False), _since(arguments),
-                space_id=asking.conversation.space_id if asking.conversation else None,
-                limit=arguments.get("limit", grepping.LIMIT),
+            call.runtime, call.tenant, GrepRequest(
+                pattern, call.asking.user_id, call.here(searches=False), call.since,
+                limit=call.arguments.get("limit", grepping.LIMIT), asked_in=call.conversation_id,
+                space_id=call.asking.conversation.space_id if call.asking.conversation else None,
             ),
         )  # fmt: skip
     except RefusedPattern as refused:
-        return Answer(refused.wording().say(language), is_error=True)
-    lines = [hit_text(hit, _conversation(asking), language) for hit in found.hits]
-    tokens = await runtime.tokens.count_many(lines)
-    fitting = first_within(tokens, epochs.room_for_recall(runtime, asking.conversation).usual)
-    title = found_title(fitting, found, language)
+        return Answer(refused.wording().say(call.language), is_error=True)
+    lines = [hit_text(hit, call.conversation_id, call.language) for hit in found.hits]
+    tokens = await call.runtime.tokens.count_many(lines)
+    fitting = first_within(tokens, call.room.usual)
+    title = found_title(fitting, found, call.language)
     if not lines:
         return Answer(title, [])
     return Answer(memories_text(title, lines[:fitting][::-1]), [grepping.result(hit) for hit in found.hits])
 
 
-def _here(runtime: Runtime, asking: Asker, arguments: Mapping[str, Any], *, searches: bool = True) -> str | None:
-    """Return the only conversation that a tool may look at; None for all that may be viewed.
-
-    ``searches``: by owners, of which a sub-agent's has its own; else it would read all of the user's.
-    """
-    conversation = asking.conversation
-    here = asking.is_alone(runtime) or arguments.get("this_conversation", False)
-    if conversation is not None and conversation.parent is not None:
-        here = here or not searches
-    elif asking.user_id is None:
-        here = here or conversation is None or conversation.space_id is None
-    return _conversation(asking) if here else None
-
-
-def _since(arguments: Mapping[str, Any]) -> datetime | None:
-    days = arguments.get("time_range_days")
-    return datetime.now(UTC) - timedelta(days=days) if days else None
-
-
-async def _recall_memory(
-    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
-) -> Answer:
+async def _recall_memory(call: ToolRun) -> Answer:
     """Return the best passages in full that a call has room for, older ones before newer."""
-    query: str = arguments["query"]
-    limit = runtime.defaults.recall_top_k
+    query: str = call.arguments["query"]
+    limit = call.runtime.defaults.recall_top_k
     request = SearchRequest(
-        query, asking.user_id, _here(runtime, asking, {}), limit=limit, sensitive=asking.sensitive, views=asking.views
-    )
-    results = await searching.search(runtime, tenant, request)
+        query, call.asking.user_id, call.here(), call.conversation_id, limit=limit, sensitive=call.asking.sensitive,
+        views=call.asking.views,
+    )  # fmt: skip
+    results = await searching.search(call.runtime, call.tenant, request)
     if not results.hits:
-        return _nothing(results.warnings, language)
-    free = epochs.room_for_recall(runtime, asking.conversation).usual
-    here = _conversation(asking)
+        return _nothing(results.warnings, call.language)
+    free = call.room.usual
+    here = call.conversation_id
     taken: list[tuple[SearchHit, str]] = []
     for hit in results.hits:
-        free -= await runtime.count(day_heading(hit.day, hit.elsewhere(here), language, is_newest=True))
-        line = found_line(hit, hit.text, language)
-        tokens = await runtime.count(line)
+        free -= await call.runtime.count(day_heading(hit.day, hit.elsewhere(here), call.language, is_newest=True))
+        line = found_line(hit, hit.text, call.language)
+        tokens = await call.runtime.count(line)
         if taken and tokens > free:
             break
         if tokens > free:
-            line = await clipped(runtime, line, free) + wording.CUT_PAGE.say(language)
+            line = await clipped(call.runtime, line, free) + wording.CUT_PAGE.say(call.language)
         free -= tokens
         taken.append((hit, line))
-    text = passages_text(wording.RELEVANT_PASSAGES.say(language), taken, here, language)
+    text = passages_text(wording.RELEVANT_PASSAGES.say(call.language), taken, here, call.language)
     return Answer(text, text)
 
 
@@ -393,38 +408,35 @@ def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answe
     return Answer(wanted.say(language), [])
 
 
-async def _get_memory_detail(
-    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
-) -> Answer:
-    key = _uuid(arguments["memory_key"])
+async def _get_memory_detail(call: ToolRun) -> Answer:
+    key = _uuid(call.arguments["memory_key"])
     found = None
     if key is not None:
-        async with runtime.database.snapshot(tenant) as tx:
-            found = await searching.memory(tx, key, await asking.owners(tx), sensitive=asking.sensitive)
+        async with call.runtime.database.snapshot(call.tenant) as tx:
+            found = await searching.memory(tx, key, await call.asking.owners(tx), sensitive=call.asking.sensitive)
+            if found is not None and await tree.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
+                found = None
     if found is None:
-        return Answer(wording.NO_MEMORY.say(language), is_error=True)
+        return Answer(wording.NO_MEMORY.say(call.language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
-    hit, elsewhere = found.hit, found.elsewhere(_conversation(asking))
-    line = passage_text(hit.page or 0, found.role, detail["content"], found.said_at, elsewhere, language)
-    shown = await clipped(runtime, line, epochs.room_for_recall(runtime, asking.conversation).most)
-    cut = "" if shown == line else wording.CUT.say(language)
+    hit, elsewhere = found.hit, found.elsewhere(call.conversation_id)
+    line = passage_text(hit.page or 0, found.role, detail["content"], found.said_at, elsewhere, call.language)
+    shown = await clipped(call.runtime, line, call.room.most)
+    cut = "" if shown == line else wording.CUT.say(call.language)
     return Answer(memories_text(str(key), [shown + cut]), detail)
 
 
-async def _extract_search_keywords(
-    runtime: Runtime, tenant: UUID, asking: Asker, arguments: dict[str, Any], language: Language
-) -> Answer:
-    query: str = arguments["query"]
-    count = arguments.get("max_keywords", tools.KEYWORDS_LIMIT)
-    found = await keywords.keywords_of(query, arguments.get("context", ""), count)
+async def _extract_search_keywords(call: ToolRun) -> Answer:
+    query: str = call.arguments["query"]
+    count = call.arguments.get("max_keywords", tools.KEYWORDS_LIMIT)
+    found = await keywords.keywords_of(query, call.arguments.get("context", ""), count)
     if not found:
-        return Answer(wording.NO_KEYWORDS.say(language), [])
-    expanded = await keywords.expanded(runtime, tenant, asking.scope, query)
-    return Answer(keywords_text(found, expanded, language), [one.value() for one in found])
+        return Answer(wording.NO_KEYWORDS.say(call.language), [])
+    expanded = await keywords.expanded(call.runtime, call.tenant, call.asking.scope, query)
+    return Answer(keywords_text(found, expanded, call.language), [one.value() for one in found])
 
 
-Run = Callable[[Runtime, UUID, Asker, dict[str, Any], Language], Awaitable[Answer]]
-_RUN: dict[str, Run] = {
+_RUN: dict[str, Callable[[ToolRun], Awaitable[Answer]]] = {
     tools.RECALL_PAGE.name: _recall_page,
     tools.LOAD_TOOL_HISTORY.name: _load_tool_history,
     tools.SEARCH_MEMORIES.name: _search_memories,

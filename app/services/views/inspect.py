@@ -49,6 +49,8 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
         "tokens": conversation.totals.history,
         "epoch": conversation.epoch,
         "language": conversation.language,
+        "parent_id": conversation.parent_id,
+        "forked_after": conversation.line.stretches[-1].seq if conversation.line.stretches else None,
         "created_at": time_text(conversation.created_at),
         "updated_at": time_text(conversation.updated_at),
     }

@@ -21,6 +21,7 @@ def request_view(row: Record, prices: Prices) -> dict[str, Any]:
         "id": str(row["id"]),
         "created_at": time_text(row["created_at"]),
         **{name: row[name] for name in same},
+        "window": row["window_number"],
         "prompt_tokens": row["prompt_tokens"],
         "cached_tokens": row["cached_tokens"],
         "completion_tokens": row["completion_tokens"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -69,20 +69,20 @@ async def messages(
     return await _fetch(tx, MESSAGES, tx.tenant, ids, firsts, lasts, since, until, needles, ROWS, OTHER_FORMS)
 
 
-# The archives of a scope or of one of its conversations, the newest first; ids are UUIDv7.
+# The archives of a scope or of some of its conversations, the newest first; ids are UUIDv7.
 ARCHIVES_OF = """
-SELECT id, digest FROM archives
- WHERE tenant_id = $1 AND scope = $2 AND ($3::text IS NULL OR conversation_id = $3)
+SELECT id, digest, conversation_id, seq, created_at FROM archives
+ WHERE tenant_id = $1 AND scope = $2 AND ($3::text[] IS NULL OR conversation_id = ANY ($3))
    AND (expires_at IS NULL OR expires_at > now())
  ORDER BY id DESC LIMIT $4
 """
 
 
-async def archives(tx: ReadTx, scope: str, conversation_id: str | None) -> list[UUID]:
-    """Return archives with different contents, newest first."""
-    rows = await tx.fetch(ARCHIVES_OF, scope, conversation_id, ARCHIVES_MAX)
+async def archives(tx: ReadTx, scope: str, within: Sequence[str] | None, shows: Callable[[Record], bool]) -> list[UUID]:
+    """Return archives with different contents, newest first: of some conversations (None: all), if shown."""
+    rows = await tx.fetch(ARCHIVES_OF, scope, within, ARCHIVES_MAX)
     newest: dict[bytes, UUID] = {}
-    for row in rows:
+    for row in filter(shows, rows):
         newest.setdefault(row["digest"], row["id"])
     return list(newest.values())
 

@@ -68,7 +68,8 @@ def in_mind(*, before: str, known: str) -> str:
           CROSS JOIN LATERAL (
             SELECT DISTINCT ON (coalesce(p.key, p.id::text)) p.id, p.content, p.tokens, p.valid_from, p.valid_to
               FROM (
-                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at FROM memories m
+                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at
+                  FROM memories /*in mind*/ m
                  WHERE m.tenant_id = $1::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
                    AND (m.expires_at IS NULL OR m.expires_at > t.time)
                    AND (m.conversation_id IS DISTINCT FROM $2 OR m.seq IS NULL OR m.seq < {before})
@@ -92,7 +93,7 @@ FIELDS = """m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status,
 
 # The pinned memories that a conversation holds or was told of, those that people wrote first.
 OF_CONVERSATION = f"""
-SELECT {FIELDS} FROM memories m
+SELECT {FIELDS} FROM memories /*line*/ m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.pinned AND m.status = 'held'
    AND (m.valid_to IS NULL OR m.valid_to > m.valid_from)
  ORDER BY m.seq NULLS FIRST, m.id
@@ -132,7 +133,7 @@ RETURNING {FIELDS}
 """
 DELETE_OF_CONVERSATION = """
 DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3 AND pinned
-RETURNING owner, holder, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
 
 
@@ -146,7 +147,7 @@ async def delete_of_conversation(tx: Tx, conversation_id: str, memory: UUID) -> 
 
 # The memories that a conversation gave to a wider scope.
 CARRIED_BY = """
-SELECT owner, holder, scope, key, pinned, status, valid_from FROM memories
+SELECT id, content, owner, holder, scope, key, pinned, status, valid_from FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2 AND scope NOT LIKE 'c:%' AND (pinned OR key IS NOT NULL)
 """
 LEAVE = """

@@ -22,8 +22,9 @@ neighbours need not join it.
 ARCHIVE_PASSAGES = 3
 """Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
-FITS = """(expires_at IS NULL OR expires_at > now())
-                  AND ($4::uuid IS NULL OR conversation_uid = $4)
+IN_CONVERSATION = "($4::uuid IS NULL OR conversation_uid = $4)"
+FITS = f"""(expires_at IS NULL OR expires_at > now())
+                  AND {IN_CONVERSATION}
                   AND ($5::text[] IS NULL OR type = ANY ($5))
                   AND ($6::uuid[] IS NULL OR archive_id = ANY ($6) OR id = ANY ($6))
                   AND ($8::text IS NULL OR (terms <#> $8::text::sparsevec) < 0)

@@ -12,7 +12,7 @@ from uuid import UUID
 from app.core.search.fusion import in_turns
 from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
 from app.postgres.transactions import ReadTx
-from app.store.memory.search_statement import BY_WORDS, SEARCH
+from app.store.memory.search_statement import BY_WORDS, BY_WORDS_ON_LINE, SEARCH, SEARCH_ON_LINE
 from app.text import bm25
 
 __all__ = ["Hit", "Meaning", "find", "first_id", "relevance", "search"]
@@ -116,11 +116,27 @@ class Scoring:
         ] or [self]
 
 
+class OnLine(NamedTuple):
+    """A line in a tree, as the search statement takes it: nothing that another line said is found."""
+
+    own: UUID
+    uids: Sequence[UUID]
+    """Of its ancestors, like the following."""
+    seqs: Sequence[int]
+    """The last shared message of each."""
+    ids: Sequence[UUID]
+    """What is of no message, and has a smaller id, is shared."""
+    tree: Sequence[UUID]
+    """All conversations of the tree."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassageFilter:
     """The passages that are searched."""
 
     conversation_uid: UUID | None = None
+    line: OnLine | None = None
+    """The line that asks; None: it is in no tree."""
     types: Sequence[str] | None = None
     among: Sequence[UUID] | None = None
     """Ids of memories, or of archives whose passages are searched."""
@@ -197,7 +213,9 @@ def search_statement(
     ]  # fmt: skip
     if meaning is not None:
         arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
-    return BY_WORDS if meaning is None else SEARCH, arguments
+    if where.line is None:
+        return BY_WORDS if meaning is None else SEARCH, arguments
+    return BY_WORDS_ON_LINE if meaning is None else SEARCH_ON_LINE, [*arguments, *where.line]
 
 
 def _named(named: Named) -> list[object]:

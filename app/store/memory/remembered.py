@@ -13,8 +13,11 @@ from app.core.kept import Status
 from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.postgres.transactions import ReadTx, Tx
+from app.store import served
 from app.store.memory import kept
+from app.store.memory.memories import OnLine
 from app.store.memory.narrowing import comparable, jsonb
+from app.store.memory.search_statement import on_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +145,14 @@ HELD_NOW = Held()
 
 # A page of owners' memories, newest first, after a cursor's id. The ids come from the covering index, because an
 # owner has many more passages of messages. Topics match in any letter case.
+IN_CONVERSATION = "($5::uuid IS NULL OR conversation_uid = $5)"
 LIST = f"""
 SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keywords, m.metadata, m.source, m.sensitive,
        m.expires_at, m.created_at, m.scope, m.key AS named, m.pinned, m.status, m.quote, m.seq, m.length, m.valid_from,
        m.valid_to, m.learnt_at
   FROM (SELECT id FROM memories
          WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND type = ANY ($3) AND ($4 OR NOT sensitive)
-           AND (expires_at IS NULL OR expires_at > now()) AND ($5::uuid IS NULL OR conversation_uid = $5)
+           AND (expires_at IS NULL OR expires_at > now()) AND {IN_CONVERSATION}
            AND ($10::uuid IS NULL OR id < $10) ORDER BY id DESC OFFSET 0) k
   JOIN memories m ON m.tenant_id = $1 AND m.id = k.id
   LEFT JOIN conversations c ON c.tenant_id = $1 AND c.id = m.conversation_id
@@ -172,6 +176,9 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keyw
 """
 
 
+LIST_ON_LINE = LIST.replace(IN_CONVERSATION, on_line(17).replace("$4::uuid", "$5::uuid"))
+
+
 async def browse(
     tx: ReadTx,
     owners: Sequence[UUID],
@@ -179,6 +186,7 @@ async def browse(
     *,
     sensitive: bool,
     conversation_uid: UUID | None = None,
+    line: OnLine | None = None,
     after: UUID | None = None,
     limit: int,
     characters: int,
@@ -192,7 +200,7 @@ async def browse(
     types = among.types or OWN_TYPES
     topics = comparable(among.topics)
     return await tx.fetch(
-        LIST,
+        LIST if line is None else LIST_ON_LINE,
         owners,
         types,
         sensitive,
@@ -208,6 +216,7 @@ async def browse(
         held.as_of,
         held.known_at,
         scopes,
+        *(line or ()),
     )
 
 
@@ -222,8 +231,16 @@ async def owner(tx: ReadTx, memory: UUID) -> UUID | None:
 DELETE = """
 DELETE FROM memories
  WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3 OR NOT sensitive)
-RETURNING owner, holder, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
+
+
+PARTS = "SELECT id FROM memories WHERE tenant_id = $1 AND part_of = $2"
+
+
+async def parts(tx: ReadTx, memory: UUID) -> list[UUID]:
+    """Return the passages of a memory."""
+    return [row["id"] for row in await tx.fetch(PARTS, memory)]
 
 
 async def delete(tx: Tx, memory: UUID, *, sensitive: bool) -> Record | None:
@@ -235,7 +252,7 @@ DELETE_EXPIRED = """
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories
    WHERE tenant_id = $1 AND owner = $2 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
-RETURNING owner, holder, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
 # Some owners of memories that are past their time.
 OWNERS_OF_EXPIRED = """
@@ -252,4 +269,5 @@ async def delete_expired(tx: Tx, owner: UUID) -> int:
     """Delete some of an owner's expired memories and return how many. The owner must be locked."""
     gone = await tx.fetch(DELETE_EXPIRED, owner)
     await kept.settle(tx, gone)
+    await served.forget_memories(tx, gone)
     return len(gone)

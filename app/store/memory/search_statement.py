@@ -16,7 +16,7 @@ from app.core.search.relevance import (
     FEW,
     WORDS,
 )
-from app.store.memory.lifting import FITS, LOOKED_AT, LOOKED_AT_EACH, lifting
+from app.store.memory.lifting import FITS, IN_CONVERSATION, LOOKED_AT, LOOKED_AT_EACH, lifting
 from app.text.bm25 import DIMENSIONS
 
 RECENT = 1_000
@@ -143,3 +143,21 @@ def _statement(*, vectors: bool) -> str:
 
 
 BY_WORDS, SEARCH = _statement(vectors=False), _statement(vectors=True)
+
+
+def on_line(first: int) -> str:
+    """Return the condition that a memory is on a line of a tree, or in no conversation of the tree unless $4 says in
+    which. From the parameter ``first`` on: see ``memories.OnLine``.
+    """
+    own, uids, seqs, ids, tree = (f"${first + i}::{kind}" for i, kind in enumerate(_ON_LINE))
+    place = f"array_position({uids}, conversation_uid)"
+    return f"""(CASE WHEN conversation_uid = {own} THEN true
+                       WHEN conversation_uid = ANY ({uids})
+                       THEN CASE WHEN seq IS NULL THEN id < ({ids})[{place}] ELSE seq <= ({seqs})[{place}] END
+                       ELSE $4::uuid IS NULL AND (conversation_uid = ANY ({tree})) IS NOT TRUE END)"""
+
+
+_ON_LINE = ("uuid", "uuid[]", "int[]", "uuid[]", "uuid[]")
+BY_WORDS_ON_LINE, SEARCH_ON_LINE = (
+    sql.replace(IN_CONVERSATION, on_line(first)) for sql, first in ((BY_WORDS, 22), (SEARCH, 26))
+)

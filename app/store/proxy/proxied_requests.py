@@ -33,13 +33,15 @@ class ProxiedRequest:
     window_tokens: int | None = None
     usage: ModelUsage | None = None
     error: str | None = None
+    window_number: int | None = None
+    """Of the last window that the model saw, among those served."""
 
 
 # Nothing, if the conversation was erased meanwhile.
 RECORD = """
 INSERT INTO proxied_requests (tenant_id, conversation_id, id, dialect, mode, model, calls, total_ms, first_ms,
-  first_seq, last_seq, window_tokens, prompt_tokens, cached_tokens, completion_tokens, error)
-SELECT $1, c.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
+  first_seq, last_seq, window_tokens, prompt_tokens, cached_tokens, completion_tokens, error, window_number)
+SELECT $1, c.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
   FROM conversations c WHERE c.tenant_id = $1 AND c.id = $2 FOR KEY SHARE
 """
 
@@ -50,13 +52,13 @@ async def record(tx: Tx, conversation_id: str, done: ProxiedRequest) -> None:
     error = done.error[:ERROR_CHARACTERS_MAX] if done.error is not None else None
     await tx.execute(
         RECORD, conversation_id, uuid7(), done.dialect, done.mode, done.model, done.calls, done.total_ms,
-        done.first_ms, done.first_seq, done.last_seq, done.window_tokens, *tokens, error,
+        done.first_ms, done.first_seq, done.last_seq, done.window_tokens, *tokens, error, done.window_number,
     )  # fmt: skip
 
 
 BROWSE = """
 SELECT id, created_at, dialect, mode, model, calls, total_ms, first_ms, first_seq, last_seq, window_tokens,
-       prompt_tokens, cached_tokens, completion_tokens, error
+       window_number, prompt_tokens, cached_tokens, completion_tokens, error
   FROM proxied_requests
  WHERE tenant_id = $1 AND conversation_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4
 """

@@ -100,7 +100,8 @@ class Quire:
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
         """Get the window for the next model call. `query` brings in memories that answer it; `recall_max_tokens` caps
-        them. Without one the newest user message brings in what answers it, unless `recall` is "off". `system` replaces the conversation's own; `tools` are yours.
+        them. Without one the newest user message brings in what answers it, unless `recall` is "off". `system`
+        replaces the conversation's own; `tools` are yours.
         """
         return Window.of(
             self.send(
@@ -317,7 +318,8 @@ class AsyncQuire:
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
         """Get the window for the next model call. `query` brings in memories that answer it; `recall_max_tokens` caps
-        them. Without one the newest user message brings in what answers it, unless `recall` is "off". `system` replaces the conversation's own; `tools` are yours.
+        them. Without one the newest user message brings in what answers it, unless `recall` is "off". `system`
+        replaces the conversation's own; `tools` are yours.
         """
         return Window.of(
             await self.send(

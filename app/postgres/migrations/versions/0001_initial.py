@@ -23,6 +23,7 @@ TABLES = (
     "conversations",
     "embedding_models",
     "idempotency",
+    "own_texts",
     "spending",
     "tenants",
     "archives",
@@ -35,6 +36,8 @@ TABLES = (
     "pages",
     "proxied_requests",
     "recalls",
+    "served_texts",
+    "served_windows",
     "summaries",
     "topic_mentions",
     "work",
@@ -121,10 +124,18 @@ def upgrade() -> None:
     sa.Column('recalled_seq', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.Column('recalled', sa.Text(), nullable=True, comment='what was recalled for that user message, as a window shows it; null: nothing'),
     sa.Column('recalled_tokens', sa.Integer(), server_default=sa.text('0'), nullable=False),
+    sa.Column('parent_id', sa.Text(collation='C'), nullable=True, comment='of a branch: the keeper of its last shared message'),
+    sa.Column('line', sa.Text(), server_default=sa.text("'[]'"), nullable=False, comment='stretches of its ancestors, JSON'),
+    sa.Column('trunk', sa.Text(collation='C'), nullable=True, comment='of a branch: the conversation that the tree began with'),
+    sa.Column('is_forked', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='others branch off, or did, from it'),
+    sa.Column('shown', sa.Text(collation='C'), nullable=True, comment="the branch that its id shows: where a caller's list went on"),
     sa.CheckConstraint('char_length(id) BETWEEN 1 AND 128', name=op.f('conversations_id_length_check')),
     sa.CheckConstraint('last_seq >= 0 AND last_page >= 0', name=op.f('conversations_counts_check')),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('conversations_pkey'))
     )
+    op.create_index('conversations_answered_idx', 'conversations', ['tenant_id', 'user_id', 'answered', 'updated_at'], unique=False, postgresql_where=sa.text('answered IS NOT NULL'))
+    op.create_index('conversations_parent_idx', 'conversations', ['tenant_id', 'parent_id', 'id'], unique=False, postgresql_where=sa.text('parent_id IS NOT NULL'))
+    op.create_index('conversations_trunk_idx', 'conversations', ['tenant_id', 'trunk', 'updated_at'], unique=False, postgresql_where=sa.text('trunk IS NOT NULL'))
     op.create_index('conversations_asked_idx', 'conversations', ['tenant_id', 'user_id', 'asked', 'updated_at'], unique=False, postgresql_where=sa.text('asked IS NOT NULL'))
     op.create_index('conversations_chain_idx', 'conversations', ['tenant_id', 'user_id', 'chain', 'updated_at'], unique=False, postgresql_where=sa.text('answered IS NOT NULL'))
     op.create_index('conversations_recent_idx', 'conversations', ['tenant_id', 'updated_at', 'uid'], unique=False)
@@ -151,6 +162,12 @@ def upgrade() -> None:
     )
     op.create_index('idempotency_created_idx', 'idempotency', ['tenant_id', 'created_at'], unique=False)
     op.create_index('idempotency_owner_idx', 'idempotency', ['tenant_id', 'owner', 'key'], unique=False)
+    op.create_table('own_texts',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=False, comment='of the text'),
+    sa.Column('body', sa.LargeBinary(), nullable=False, comment="Quire's own words in windows, compressed"),
+    sa.PrimaryKeyConstraint('tenant_id', 'digest', name=op.f('own_texts_pkey'))
+    )
     op.create_table('spending',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('day', sa.Date(), nullable=False),
@@ -286,6 +303,7 @@ def upgrade() -> None:
     sa.Column('loaded_tokens', sa.Integer(), nullable=False),
     sa.Column('full_before', sa.BigInteger(), nullable=False),
     sa.Column('short_before', sa.BigInteger(), nullable=False),
+    sa.Column('history_before', sa.BigInteger(), server_default=sa.text('0'), nullable=False, comment='with what is archived'),
     sa.Column('line', sa.Text(), nullable=False, comment='its line on the contents page'),
     sa.Column('line_tokens', sa.Integer(), nullable=False),
     sa.Column('words', sa.Text(), server_default=sa.text("''"), nullable=False, comment='that can name a subject; for chapters'),
@@ -349,6 +367,7 @@ def upgrade() -> None:
     sa.Column('first_seq', sa.Integer(), nullable=True, comment='of the messages stored for it; null: none was'),
     sa.Column('last_seq', sa.Integer(), nullable=True),
     sa.Column('window_tokens', sa.Integer(), nullable=True, comment='of the last window that the model saw; null: none'),
+    sa.Column('window_number', sa.Integer(), nullable=True, comment='of that window, among those served; null: not recorded'),
     sa.Column('calls', sa.Integer(), nullable=False, comment='of the model, recalls included'),
     sa.Column('first_ms', sa.Integer(), nullable=True, comment="until the model's API began to answer; null: it did not"),
     sa.Column('total_ms', sa.Integer(), nullable=False),
@@ -372,6 +391,28 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'page', 'count', name=op.f('recalls_pkey'))
     )
     op.create_index('recalls_recent_idx', 'recalls', ['tenant_id', 'conversation_id', 'at_page'], unique=False)
+    op.create_table('served_texts',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=False, comment='of the text'),
+    sa.Column('part', sa.Text(), nullable=False, comment='of a window: head, system, tools, tail or query'),
+    sa.Column('through', sa.Integer(), nullable=False, comment='it can quote messages up to this one'),
+    sa.Column('body', sa.LargeBinary(), nullable=False, comment='the text, compressed'),
+    sa.Column('sources', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False, comment='memories and archives in it'),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='served_texts_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'digest', name=op.f('served_texts_pkey'))
+    )
+    op.create_index('served_texts_sources_idx', 'served_texts', ['tenant_id', 'conversation_id'], unique=False, postgresql_where=sa.text('cardinality(sources) > 0'))
+    op.create_table('served_windows',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('first', sa.Integer(), nullable=False, comment='number of its first window; those after it count on'),
+    sa.Column('frames', sa.Text(), nullable=False, comment='what its windows share, a line of JSON for each epoch'),
+    sa.Column('entries', sa.Text(), nullable=False, comment='a line of JSON for each window: places and sizes, no text'),
+    sa.CheckConstraint('first >= 1', name=op.f('served_windows_first_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='served_windows_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'first', name=op.f('served_windows_pkey'))
+    )
     op.create_table('summaries',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),

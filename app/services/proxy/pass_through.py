@@ -17,11 +17,11 @@ from typing import Any
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
-from app.core.dialects.deltas import Deltas
-from app.core.dialects.proxy import newest_user_text
+from app.core.dialects.deltas import AnswerSoFar
+from app.core.dialects.finished import message_of
+from app.core.dialects.proxy import ToolOwners, newest_user_text
 from app.core.dialects.question import Dialect
 from app.core.dialects.splicing import with_message
-from app.core.dialects.stored import message
 from app.core.model import Language
 from app.core.window.render import tail_text
 from app.providers import ProviderError, TemporaryError, UnusableReply
@@ -31,13 +31,14 @@ from app.runtime import Runtime
 from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.proxy.keeping import keep, mark_refused
-from app.services.proxy.proxying import ProxyRequest, ProxyTurn, ask
-from app.services.proxy.watching import LEFT, Watch, record
+from app.services.proxy.question import ProxyRequest, ProxyTurn, ask
+from app.services.proxy.state import LEFT, Watch, record
 
 RECALL_SECONDS = 2.0
 """How long the model waits for what is to be recalled."""
 KEPT_BYTES = 8 * 1024 * 1024
 """Longer answers are passed on and not stored."""
+NOTHING_SAID = AnswerSoFar.start(ToolOwners((), ()))
 
 _logger = logging.getLogger(__name__)
 
@@ -189,13 +190,10 @@ def _json(body: bytes) -> Any:
 
 def _said(upstream: Upstream, body: bytes, is_stream: bool) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
     """Return the message of an answer, None if it is not whole, and the usage that it reports."""
-    deltas, reader = Deltas((), ()), upstream.asked.reader()
+    reader = upstream.asked.reader()
     events = events_in(body) if is_stream else upstream.asked.events(json.loads(body))
-    for event in events:
-        for chunk in reader.feed(event):
-            deltas.feed(chunk)
-    if deltas.finish_reason is None:
-        return None, deltas.usage
-    deltas.end_round()
-    said = message(deltas.parts, deltas.calls, deltas.text)
-    return {**said, "refusal": deltas.refusal} if deltas.refusal else said, deltas.usage
+    said, _ = NOTHING_SAID.feed_all(chunk for event in events for chunk in reader.feed(event))
+    if said.round.finish_reason is None:
+        return None, None
+    said, _ = said.end_round()
+    return message_of(said), said.usage

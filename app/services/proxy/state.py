@@ -1,4 +1,4 @@
-"""Watch what becomes of a proxied request, and record it once its answer has been sent.
+"""The state of a proxied request: what holds for all of its answer, what was seen of it so far, and its record.
 
 Nothing waits for the record, and a database that is away costs the record alone.
 """
@@ -9,14 +9,22 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+from uuid import UUID
 
 from app import errors
+from app.caches import Recorded
+from app.core.dialects.proxy import ToolOwners, names_of
+from app.core.dialects.question import Json, Question
 from app.core.dialects.usage import ModelUsage
 from app.providers import ProviderError
+from app.providers.upstream import Upstream
+from app.recall import tools
 from app.runtime import Runtime
-from app.services.proxy.proxying import ProxyTurn
+from app.services.conversations import serving
+from app.services.proxy.question import ProxyTurn
+from app.services.proxy.writing import Telling, response_id
 from app.store import spending
 from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
@@ -27,6 +35,45 @@ LEFT = "the client left"
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerTask:
+    """An answer that is to be made."""
+
+    runtime: Runtime
+    upstream: Upstream
+    asked: ProxyTurn
+    telling: Telling
+    id: UUID
+    tools: tuple[Json, ...]
+    """The client's, in the form of the model's API."""
+    is_stored: bool = True
+    """False: the model sees the list itself, and nothing is kept."""
+
+    @property
+    def question(self) -> Question:
+        return self.asked.request.question
+
+    @property
+    def model(self) -> str:
+        return str(self.question.options["model"])
+
+    @property
+    def owners(self) -> ToolOwners:
+        return ToolOwners(tools.BY_NAME, names_of(self.tools))
+
+    @property
+    def response_id(self) -> str | None:
+        """The id of the answer's message, where the client can ask for it again."""
+        is_kept = self.question.dialect == "responses" and self.question.body.get("store") is not False
+        return response_id(self.id) if is_kept else None
+
+    @property
+    def thinking_tag(self) -> str:
+        """The tag of thinking at the beginning of the model's text; empty where it does not think there."""
+        place = self.upstream.row(self.model).reasoning or ""
+        return place if place.startswith("<") else ""
+
+
 @dataclass
 class Watch:
     """Record what was seen of a request so far."""
@@ -34,6 +81,8 @@ class Watch:
     mode: Literal["window", "pass-through"]
     calls: int = 0
     window_tokens: int | None = None
+    window: Recorded | None = None
+    """The last one that the model saw."""
     last_seq: int | None = None
     """Of the answer, once it is stored."""
     usage: Mapping[str, Any] | None = None
@@ -41,6 +90,8 @@ class Watch:
     seconds: float = 0.0
     """That the model's API took, over all calls."""
     first_seconds: float | None = None
+    blames_field: bool = False
+    """A refusal named a member of the request, so the question is not at fault."""
     _called: float = 0.0
 
     @contextmanager
@@ -80,6 +131,9 @@ async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exce
         window_tokens=watch.window_tokens, usage=usage, error=_told(failure),
     )  # fmt: skip
     try:
+        if watch.window is not None:
+            await serving.write(runtime)
+            done = replace(done, window_number=watch.window.number)
         async with runtime.database.begin(asked.tenant) as tx:
             if watch.calls:
                 await spending.add(tx, asked.conversation.id, "proxy", spent)

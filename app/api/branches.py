@@ -1,0 +1,78 @@
+"""Branches of a conversation."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.api.conversations import Cursor, Limit
+from app.api.http import cursors, links
+from app.api.http.answers import json_text, json_value
+from app.api.http.body import json_body, parse_model, read_json, require_storable
+from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.path_ids import ConversationId, check_id
+from app.api.http.runtime import Wired
+from app.api.schemas.branches import BranchList, ForkBody
+from app.api.schemas.conversations import ConversationResponse
+from app.core.canonical import dumps
+from app.postgres.transactions import Tx
+from app.services.conversations import forking
+from app.services.conversations.forking import ForkRequest
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.views import inspect
+from app.store import conversations
+
+router = APIRouter(tags=["branches"])
+
+
+@router.post(
+    "/conversations/{conversation_id}/fork",
+    status_code=201,
+    response_model=ConversationResponse,
+    responses=links.CONVERSATION_MADE,
+    openapi_extra=json_body(ForkBody, {"at": 2, "title": "Without an umbrella"}),
+)
+async def fork_conversation(
+    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
+) -> Response:
+    """Fork a conversation at a message. The branch is a conversation of its own.
+
+    It shares everything up to there: messages, archives, memories and summaries are not copied, so a fork takes the
+    same time at any length, and its first window is the one that the conversation had there. What is said later on one
+    of them is not found from the other. With an `id` that is taken the response is a 409, unless it is the same fork.
+    """
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(ForkBody, value)
+    require_storable("body", title=body.title, at=body.at if isinstance(body.at, str) else None)
+    id_ = check_id(body.id, ["body", "id"]) if body.id is not None else None
+
+    async def work(tx: Tx) -> StoredResponse:
+        known = await conversations.lock(tx, conversation_id, bound_to=caller.user_id)
+        if known is None:
+            raise conversations.unknown()
+        made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title))
+        return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
+
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
+    text = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
+    runtime.caches.forget_conversation(caller.tenant, conversation_id)
+    return json_text(text, status=201)
+
+
+@router.get("/conversations/{conversation_id}/branches", response_model=BranchList)
+async def list_branches(
+    runtime: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
+) -> Response:
+    """List the branches of a conversation's tree, latest activity first, from whichever of its conversations.
+
+    `trunk` is the conversation that the tree began with, `shown` the branch that its id shows.
+    """
+    after = cursors.decode_time_and_id(cursor)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        known = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        trunk = await conversations.get(tx, known.line.root, bound_to=caller.user_id)
+        rows = await forking.browse(tx, known, after, limit + 1)
+    last = rows[limit - 1] if len(rows) > limit else None
+    next_cursor = cursors.encode(last["updated_at"], last["uid"]) if last else None
+    items = [{name: value for name, value in row.items() if name != "uid"} for row in rows[:limit]]
+    return json_value({"trunk": trunk.id, "shown": trunk.shown or trunk.id, "items": items, "next_cursor": next_cursor})

@@ -1,0 +1,111 @@
+"""Windows that were served."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from app.api.schemas.windows import ContextResponse
+from app.core.window.served import Call
+from app.core.window.served_change import Why
+
+
+class ServedPart(BaseModel):
+    """A part of a window: a section, or a run of messages in one form."""
+
+    form: Literal[
+        "tools", "system", "head", "pinned", "condensed", "verbatim", "squeezed", "passing", "recalled", "tail"
+    ]
+    tokens: int | None = None
+    hash: str | None = None
+    first_seq: int | None = None
+    last_seq: int | None = None
+    seqs: list[int] | None = Field(None, description="messages shown in full for their page only")
+
+
+class ServedRecord(BaseModel):
+    """What is recorded of a window."""
+
+    id: int = Field(description="counts the conversation's windows from 1")
+    served_at: datetime
+    last_served_at: datetime
+    count: int = Field(description="times that it was served in a row")
+    call: Call
+    budget: int
+    is_own_budget: bool = Field(description="no request named the budget: it is the conversation's own")
+    model: str | None
+    format: Literal["openai", "anthropic"]
+    query: str | None = Field(description="null: there was none, or it was erased since")
+    named: list[str] = Field(description="archives and pages that the request named")
+    epoch: int
+    total: int = Field(description="tokens")
+    last_seq: int
+    last_page: int
+    hash: str = Field(description="the ETag of the response that it was served in")
+    prefix_hash: str = Field(description="the first 16 digits of the window's")
+    tools_hash: str
+    parts: list[ServedPart]
+
+
+class ServedList(BaseModel):
+    items: list[ServedRecord]
+    next_cursor: str | None
+
+
+class ErasedParts(BaseModel):
+    """What was erased since a window was served."""
+
+    messages: list[int]
+    parts: list[str] = Field(description="sections and texts, such as `head` and `tail`")
+
+
+class ServedWindow(ContextResponse):
+    """A window as it was served, and what is recorded of it."""
+
+    id: int
+    verified: bool = Field(description="it is the served window, byte for byte")
+    erased: ErasedParts
+    record: ServedRecord
+
+
+class ChangedRun(BaseModel):
+    """Messages in a row that changed alike."""
+
+    first_seq: int
+    last_seq: int
+    messages: int
+    form: Literal["verbatim", "condensed", "passing"]
+    why: Why
+
+
+class ChangedPart(BaseModel):
+    part: Literal["tools", "system", "head", "recalled", "tail"]
+    from_tokens: int
+    to_tokens: int
+    why: Why
+
+
+class ChangedSetting(BaseModel):
+    name: str
+    from_: str | int | bool = Field(alias="from")
+    to: str | int | bool
+
+
+class TokensOfBoth(BaseModel):
+    from_: int = Field(alias="from")
+    to: int
+
+
+class WindowDifference(BaseModel):
+    """The difference between two windows of a conversation."""
+
+    from_: int | None = Field(alias="from")
+    to: int
+    tokens: TokensOfBoth
+    came_in: list[ChangedRun]
+    went_out: list[ChangedRun]
+    changed: list[ChangedRun] = Field(description="in view in both, in another form; `form` is the new one")
+    parts: list[ChangedPart]
+    settings: list[ChangedSetting]

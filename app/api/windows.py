@@ -1,0 +1,59 @@
+"""Routes of the windows that were served: what a model saw."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from app.api.http import cursors
+from app.api.http.answers import json_text, json_value
+from app.api.http.callers import Reader
+from app.api.http.path_ids import ConversationId
+from app.api.http.runtime import Wired
+from app.api.schemas import served as schemas
+from app.services.conversations import replaying
+
+router = APIRouter(tags=["messages"])
+
+Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
+
+
+@router.get("/conversations/{conversation_id}/windows", response_model=schemas.ServedList)
+async def list_windows(
+    runtime: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
+) -> Response:
+    """List the windows that were served, newest first: when, by which call, of which parts.
+
+    A window that was served several times in a row is listed once, with a count.
+    """
+    before = cursors.decode_int(cursor)
+    items = await replaying.browse(runtime, caller, conversation_id, before, limit + 1)
+    next_cursor = cursors.encode(items[limit - 1]["id"]) if len(items) > limit else None
+    return json_value({"items": items[:limit], "next_cursor": next_cursor})
+
+
+@router.get("/conversations/{conversation_id}/windows/{window}/diff", response_model=schemas.WindowDifference)
+async def get_difference(
+    runtime: Wired,
+    caller: Reader,
+    conversation_id: ConversationId,
+    window: int,
+    earlier: Annotated[
+        int | None, Query(alias="from", ge=1, description="the window to compare with; by default the one before")
+    ] = None,
+) -> Response:
+    """Compare a served window with an earlier one: what came in, what went out, what changed its form, and why."""
+    return json_value(await replaying.difference(runtime, caller, conversation_id, window, earlier))
+
+
+@router.get("/conversations/{conversation_id}/windows/{window}", response_model=schemas.ServedWindow)
+async def get_window(runtime: Wired, caller: Reader, conversation_id: ConversationId, window: int) -> Response:
+    """Get a window back as it was served, from stored messages and texts.
+
+    `verified` is whether it has the hash of the served one. If not, `erased` names what is no longer there.
+    """
+    found = await replaying.window(runtime, caller, conversation_id, window)
+    return json_text(found.body)

@@ -1,0 +1,76 @@
+"""What becomes of an answer that has come whole: the message to store, and what the client is told last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.dialects.deltas import AnswerSoFar, RoundSoFar
+from app.core.dialects.inbound_chat import custom_names
+from app.core.dialects.items import custom_call
+from app.core.dialects.question import Json, Question
+from app.core.dialects.stored import message as stored_message
+
+KEPT = ("content", "refusal", "annotations", "audio")
+"""What is stored of a model's message besides its calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedAnswer:
+    message: Json
+    """To be stored."""
+    reason: str
+    body: Json | None
+    """For the client, where the model's API answered in one piece."""
+
+
+def finished(
+    question: Question, said: AnswerSoFar, outer: Sequence[Json], whole: Json | None, response_id: str | None
+) -> FinishedAnswer:
+    """Return the end of an answer. ``outer``: the client's calls. ``whole``: the API's body, if it did not stream."""
+    carried = said.round.carried(str(question.options["model"]), outer)
+    if question.dialect == "chat":
+        outer = [custom_call(call, custom_names(question.body)) for call in outer]
+    message = stored_message(said.round.parts, outer, said.text, said.round.earlier, carried)
+    if said.refusal:
+        message["refusal"] = said.refusal
+    if response_id is not None:
+        message["id"] = response_id
+    reason = _reason(said.round.finish_reason, calls=bool(outer))
+    if whole is None:
+        return FinishedAnswer(message, reason, None)
+    own = {name: value for name in KEPT if (value := whole["choices"][0]["message"].get(name)) is not None}
+    message = {**own, **message}
+    return FinishedAnswer(message, reason, _body(whole, message["content"], outer, reason, said.usage))
+
+
+def recall_message(model: str, said: RoundSoFar, calls: Sequence[Json]) -> Json:
+    """Return the message to store of a round that ended with recalls."""
+    return stored_message(said.parts, calls, None, carried=said.carried(model, calls))
+
+
+def message_of(said: AnswerSoFar) -> Json:
+    """Return the message to store of an answer of which the client received everything."""
+    message = stored_message(said.round.parts, said.calls, said.text)
+    return {**message, "refusal": said.refusal} if said.refusal else message
+
+
+def _reason(reason: str | None, *, calls: bool) -> str:
+    """Return why the answer ends, by the client's calls: the model's own reason can be a call of Quire's."""
+    reason = reason or "stop"
+    if calls:
+        return "tool_calls" if reason == "stop" else reason
+    return "stop" if reason == "tool_calls" else reason
+
+
+def _body(
+    whole: Mapping[str, Any], content: Any, outer: Sequence[Json], reason: str, usage: Mapping[str, Any] | None
+) -> Json:
+    choice = whole["choices"][0]
+    shown = {**choice["message"], "role": "assistant", "content": content}
+    shown.pop("tool_calls", None)
+    if outer:
+        shown["tool_calls"] = outer
+    told = {"usage": usage} if usage is not None else {}
+    return {**whole, "choices": [{**choice, "message": shown, "finish_reason": reason}], **told}

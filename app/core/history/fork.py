@@ -1,0 +1,116 @@
+"""Decide what a branch begins with: the conversation as it was when a message was its newest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from app.core.conversation import Conversation, ConversationEnd, OpenCall
+from app.core.line import Line, Stretch
+from app.core.model import Totals
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPlace:
+    """A conversation's state after one of its messages, as far as the message's row and the next one's tell it."""
+
+    seq: int
+    page: int = 0
+    user_seq: int = 0
+    group: int = 0
+    """The call group that more calls join."""
+    open_calls: tuple[OpenCall, ...] = ()
+    full: int = 0
+    short: int = 0
+    history: int = 0
+    chain: bytes | None = b""
+    answered: bytes | None = None
+    said_at: datetime | None = None
+    said_offset: int = 0
+    revision: int = 0
+    at: datetime | None = None
+    """When the next message came; None: there is none."""
+    chaptered: int = 0
+    summarised: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A branch to store."""
+
+    branch: Conversation
+    stretches: tuple[Stretch, ...]
+    said_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewBranch:
+    id: str
+    uid: UUID
+    title: str | None
+    now: datetime
+
+
+def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
+    """Return the branch of a conversation after a place."""
+    at = place.at or new.now
+    line = known.line
+    keeper = line.keeper(place.seq)
+    stretches = [one for one in line.through(place.seq) if one.id != keeper]
+    shared = Stretch(keeper, known.uid, place.seq, place.page, place.revision, at)
+    for one in line.stretches:
+        if one.id == keeper:
+            shared = shared._replace(uid=one.uid, revision=min(one.revision, place.revision), at=min(one.at, at))
+    stretches.append(shared)
+    end = ConversationEnd(
+        place.seq, place.page, place.user_seq, min(known.end.prompt_through, place.seq), place.group, place.open_calls
+    )
+    branch = replace(
+        known,
+        id=Line(new.id, stretches),
+        uid=new.uid,
+        reads=tuple(known.searched),
+        title=new.title if new.title is not None else known.title,
+        created_at=new.now,
+        updated_at=new.now,
+        version=0,
+        end=end,
+        totals=replace(
+            known.totals, last_seq=place.seq, last_page=place.page, full=place.full, short=place.short,
+            history=place.history,
+        ),
+        language=known.language if place.user_seq else None,
+        revision=place.revision,
+        indexed_through=min(known.indexed_through, max(0, place.page - 1)),
+        chaptered_through=place.chaptered,
+        summary_through=place.summarised,
+        epoch=0,
+        chain=place.chain,
+        asked=None,
+        answered=place.answered,
+        asked_from=None,
+        refused=False,
+        said_at=place.said_at,
+        parent_id=keeper,
+        shown=None,
+        own=None,
+    )  # fmt: skip
+    return Forked(branch, tuple(stretches), place.said_offset)
+
+
+def at_end(known: Conversation, place: ForkPlace) -> ForkPlace:
+    """Return the place after a conversation's last message, with what its row tells better."""
+    totals: Totals = known.totals
+    return replace(
+        place, seq=totals.last_seq, page=totals.last_page, user_seq=known.end.user_seq, group=known.end.group,
+        open_calls=tuple(call for call in known.end.open_calls if not call.is_left), full=totals.full,
+        short=totals.short, history=totals.history, chain=known.chain, answered=known.answered, said_at=known.said_at,
+        revision=known.revision, at=None, chaptered=known.chaptered_through, summarised=known.summary_through,
+    )  # fmt: skip
+
+
+def unindexed(known: Conversation, page: int, most: int) -> Sequence[int]:
+    """Return the closed pages before a fork that have no index yet, the newest of them: the branch makes its own."""
+    return range(max(known.indexed_through + 1, page - most), page)

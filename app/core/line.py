@@ -1,0 +1,89 @@
+"""A conversation's line: its own rows, and those of its ancestors up to where it branched off.
+
+A fork copies nothing. A branch's messages go on from the seq, the page and the offsets at the fork, so statements that
+read a conversation's history read the stretches of its ancestors as if they were its own (``postgres.along``). What an
+ancestor said or learned after the fork is in none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple, Self
+from uuid import UUID
+
+from app.core.canonical import dumps
+
+
+class Stretch(NamedTuple):
+    """What a branch shares of an ancestor's rows."""
+
+    id: str
+    uid: UUID
+    seq: int
+    """The last message."""
+    page: int
+    """The page of that message."""
+    revision: int
+    """What was learned up to it is shared."""
+    at: datetime
+    """When it was no longer the newest message: what was kept in mind up to then is shared."""
+
+
+class Line(str):
+    """A conversation's id that knows its ancestors, the oldest first."""
+
+    __slots__ = ("is_forked", "stretches")
+
+    stretches: tuple[Stretch, ...]
+    is_forked: bool
+    """Others branch off from it, or did."""
+
+    def __new__(cls, conversation_id: str, stretches: Iterable[Stretch] = (), *, is_forked: bool = False) -> Self:
+        line = super().__new__(cls, conversation_id)
+        line.stretches = tuple(stretches)
+        line.is_forked = is_forked
+        return line
+
+    @property
+    def root(self) -> str:
+        """Return the conversation that the whole tree began with."""
+        return self.stretches[0].id if self.stretches else str(self)
+
+    @property
+    def is_in_tree(self) -> bool:
+        """Return whether there are, or were, other lines that share messages with it."""
+        return self.is_forked or bool(self.stretches)
+
+    @property
+    def own(self) -> str:
+        """Return the bare id: of rows that are its own."""
+        return str(self)
+
+    def keeper(self, seq: int) -> str:
+        """Return the conversation whose row a message is."""
+        return next((one.id for one in self.stretches if seq <= one.seq), str(self))
+
+    def includes(self, conversation_id: str | None) -> bool:
+        """Return whether rows of a conversation can be on the line."""
+        return conversation_id == self or any(one.id == conversation_id for one in self.stretches)
+
+    def holds(self, conversation_id: str | None, seq: int | None, at: datetime) -> bool:
+        """Return whether a row is on the line, by the message that it is of, or else by when it was made."""
+        for one in self.stretches:
+            if one.id == conversation_id:
+                return seq <= one.seq if seq is not None else at <= one.at
+        return conversation_id == self
+
+    def through(self, seq: int) -> tuple[Stretch, ...]:
+        """Return the stretches that a branch after ``seq`` shares of the ancestors."""
+        return tuple(one for i, one in enumerate(self.stretches) if not i or self.stretches[i - 1].seq < seq)
+
+
+def is_here(here: str | None, conversation_id: str | None) -> bool:
+    """Return whether a row of a conversation that was found is of the one that asks, or on its line."""
+    return here.includes(conversation_id) if isinstance(here, Line) else here == conversation_id
+
+
+def line_text(stretches: Iterable[Stretch]) -> str:
+    return dumps([[one.id, str(one.uid), one.seq, one.page, one.revision, one.at.isoformat()] for one in stretches])

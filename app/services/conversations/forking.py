@@ -1,0 +1,156 @@
+"""Fork a conversation: a branch shares its messages up to a place, and goes on by itself.
+
+Nothing is copied, so a fork costs the same at any length: see ``core.line``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from app import errors
+from app.core.conversation import Conversation
+from app.core.history import fork as forks
+from app.core.history.fork import Forked, ForkPlace, NewBranch
+from app.core.history.refused import open_again
+from app.core.line import Line
+from app.core.times import local, time_text
+from app.errors import FieldError
+from app.ids import uuid7
+from app.postgres.transactions import ReadTx, Tx
+from app.queue import enqueue
+from app.store import branches, conversations
+
+INDEXED_AGAIN_MAX = 50
+"""Pages before the fork without an index that the branch makes its own of."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkRequest:
+    at: int | str | None = None
+    """The ``seq`` or the id of a message; None: the newest."""
+    position: Literal["before", "after"] = "after"
+    id: str | None = None
+    title: str | None = None
+
+
+async def fork(tx: Tx, known: Conversation, request: ForkRequest) -> Conversation:
+    """Make a branch of a locked conversation. Raises Invalid for a place that is not there, Conflict for a taken id."""
+    after = await _seq(tx, known, request)
+    made = await at(tx, known, after, NewBranch(request.id or str(uuid7()), uuid7(), request.title, _now()))
+    if made is not None:
+        return made
+    there = await conversations.find(tx, str(request.id))
+    if there is not None and _is_same(there, known, after, request):
+        return there
+    raise errors.Conflict("The conversation id is taken.", errors=[_said("id", "is taken")])
+
+
+async def at(tx: Tx, known: Conversation, after: int, new: NewBranch) -> Conversation | None:
+    """Make a branch of a locked conversation after a message; None if its id is taken."""
+    decided = forks.fork(known, await _place(tx, known, after), new)
+    if not await branches.insert(tx, known.line.own, decided):
+        return None
+    await _enqueue(tx, known, decided)
+    return await conversations.get(tx, new.id)
+
+
+async def _enqueue(tx: Tx, known: Conversation, decided: Forked) -> None:
+    branch = decided.branch
+    pages = forks.unindexed(known, branch.totals.last_page, INDEXED_AGAIN_MAX)
+    if pages:
+        await enqueue.enqueue(tx, [enqueue.page(str(branch.id), branch.uid, page) for page in pages])
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _said(name: str, message: str) -> FieldError:
+    return {"loc": ["body", name], "msg": message}
+
+
+def _is_same(there: Conversation, known: Conversation, after: int, request: ForkRequest) -> bool:
+    """Return whether a conversation is the branch that is asked for, made before."""
+    begun = [(one.id, one.seq) for one in there.line.stretches[-1:]]
+    is_same = begun == [(known.line.keeper(after), after)] and there.user_id == known.user_id
+    return is_same and request.title in (None, there.title)
+
+
+async def _seq(tx: ReadTx, known: Conversation, request: ForkRequest) -> int:
+    """Return the last message that is shared. Raises Invalid."""
+    place, last = request.at, known.totals.last_seq
+    if place is None:
+        seq: int | None = last + (request.position == "before" and last == 0)
+    elif isinstance(place, int) or (place.isascii() and place.isdecimal()):
+        seq = int(place) if len(str(place)) < 10 and 1 <= int(place) <= last else None
+    else:
+        seq = await branches.seq_of(tx, known.line, _uuid(place), place)
+    if seq is None:
+        exist = f"; messages 1–{last} exist" if last else "; it has no messages"
+        raise errors.Invalid(errors=[_said("at", f"is no message of the conversation{exist}")])
+    return min(last, max(known.end.prompt_through, seq - (request.position == "before")))
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
+    """Return a conversation's state when a message was its newest."""
+    line = known.line
+    row = await branches.place(tx, line, seq) if seq else None
+    if row is None:
+        place = ForkPlace(0, at=known.created_at)
+        return forks.at_end(known, place) if not known.totals.last_seq else place
+    in_group = row["kind"] in ("call", "result")
+    shown = await branches.group(tx, line, row["call_group"], seq) if in_group else []
+    answered = await branches.first_answer(tx, line, seq) if known.answered is not None else None
+    revision = row["revision"] if row["revision"] is not None else known.revision
+    place = ForkPlace(
+        seq=seq, page=row["page"], user_seq=row["user_seq"], group=row["call_group"] if row["kind"] == "call" else 0,
+        open_calls=open_again(shown, row["call_group"]), full=row["full_total"], short=row["short_total"],
+        history=row["history_total"] or 0, chain=row["chain"],
+        answered=known.answered if answered is not None else None,
+        said_at=local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None,
+        said_offset=row["said_offset"], revision=revision, at=row["created_at"],
+    )  # fmt: skip
+    if seq == known.totals.last_seq:
+        return forks.at_end(known, place)
+    return replace(
+        place,
+        chaptered=await branches.chaptered(tx, line, place.page),
+        summarised=await branches.summarised(tx, line, seq, revision),
+    )
+
+
+# --- The tree ------------------------------------------------------------------------------------------
+
+
+async def browse(
+    tx: ReadTx, known: Conversation, after: tuple[object, UUID] | None, limit: int
+) -> list[dict[str, Any]]:
+    """Return the branches of a conversation's tree, the last active first."""
+    rows: Sequence[Any] = await branches.browse(tx, known.line.root, after, limit)
+    return [_item(row) for row in rows]
+
+
+def _item(row: Any) -> dict[str, Any]:
+    line: Line = conversations.line_of(row)
+    return {
+        "id": row["id"],
+        "parent_id": row["parent_id"],
+        "forked_after": line.stretches[-1].seq,
+        "title": row["title"],
+        "messages": row["last_seq"],
+        "pages": row["last_page"],
+        "created_at": time_text(row["created_at"]),
+        "updated_at": time_text(row["updated_at"]),
+        "uid": row["uid"],
+    }

@@ -1,0 +1,212 @@
+"""Give a window back that was served: from stored rows, checked against its hash.
+
+Nothing of today's settings is in it. What was erased since is not there either: the parts and messages are named, and
+the hash no longer fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from app import errors
+from app.concurrency import run_in_thread_if_large
+from app.core import wording
+from app.core.canonical import dumps
+from app.core.conversation import Conversation
+from app.core.edge.caller import Caller
+from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window
+from app.core.times import time_text
+from app.core.window import fresh, served_change
+from app.core.window.served import Frame, Served, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
+from app.core.window.served_change import Side
+from app.postgres.transactions import ReadTx
+from app.runtime import Runtime
+from app.services.conversations import serving
+from app.services.conversations.context import answer_of, fitted_window, system_of
+from app.store import archives, conversations
+from app.store import served as stored
+
+ROWS_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A window that was served, as it can be shown now."""
+
+    number: int
+    frame: Frame
+    served: Served
+    context: Context
+    query: str | None
+    gone: tuple[str, ...]
+    """Parts whose texts were erased since."""
+    erased: tuple[int, ...]
+    """Messages in view that were erased or pruned since, or lost an archive."""
+
+    @property
+    def is_verified(self) -> bool:
+        """Return whether it is the served window, byte for byte."""
+        return self.context.etag.strip('"') == digits_of(self.served.hash)
+
+    @property
+    def side(self) -> Side:
+        return Side(self.frame, self.served, self.context.window, self.erased, self.gone, self.is_verified)
+
+    @property
+    def body(self) -> bytes:
+        """Return the answer that was served, with what is recorded of it."""
+        record = record_view(self.number, self.frame, self.served, self.query)
+        erased = {"messages": self.erased, "parts": self.gone}
+        more = dumps({"id": self.number, "verified": self.is_verified, "erased": erased, "record": record})
+        return b"%s,%s" % (self.context.body[:-1], more[1:].encode())
+
+
+def record_view(number: int, frame: Frame, served: Served, query: str | None) -> dict[str, Any]:
+    """Return a record as the API shows it."""
+    return {
+        "id": number,
+        "served_at": _time(served.at),
+        "last_served_at": _time(served.last_at or served.at),
+        "count": served.count,
+        "call": frame.call,
+        "budget": frame.budget,
+        "is_own_budget": frame.is_own,
+        "model": frame.model or None,
+        "format": frame.format,
+        "query": query,
+        "named": list(served.named),
+        "epoch": served.number,
+        "total": ledger_of(frame, served).total,
+        "last_seq": served.last_seq,
+        "last_page": served.last_page,
+        "hash": digits_of(served.hash),
+        "prefix_hash": digits_of(served.prefix),
+        "tools_hash": frame.tools,
+        "parts": parts_of(frame, served),
+    }
+
+
+def _time(milliseconds: int) -> str:
+    return time_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
+
+
+async def browse(
+    runtime: Runtime, caller: Caller, conversation_id: str, before: int | None, limit: int
+) -> list[dict[str, Any]]:
+    """Return the records of a conversation before a window, newest first."""
+    await serving.write(runtime)
+    until = before or 2**31 - 1
+    found: list[tuple[int, Frame, Served]] = []
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        while len(found) < limit and until > 1:
+            rows = await stored.browse(tx, conversation_id, until, ROWS_AT_ONCE)
+            found += [one for row in rows for one in reversed(row.windows) if one[0] < (before or 2**31)]
+            if len(rows) < ROWS_AT_ONCE:
+                break
+            until = rows[-1].first
+        found = found[:limit]
+        shown = {served.query for _, frame, served in found if caller.sensitive or not frame.is_sensitive}
+        texts = await stored.texts(tx, conversation_id, shown)
+    return [record_view(*one, texts.get(one[2].query)) for one in found]
+
+
+async def window(runtime: Runtime, caller: Caller, conversation_id: str, number: int) -> Replayed:
+    """Return a served window by its number. Raises NotFound."""
+    await serving.write(runtime)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        return await replayed(runtime, tx, conversation, number, sensitive=caller.sensitive)
+
+
+async def difference(
+    runtime: Runtime, caller: Caller, conversation_id: str, number: int, earlier: int | None
+) -> dict[str, Any]:
+    """Return what changed between two served windows; by default since the one before. Raises NotFound."""
+    await serving.write(runtime)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        at = (runtime, tx, conversation)
+        new = await replayed(*at, number, sensitive=caller.sensitive)
+        before = number - 1 if earlier is None else earlier
+        old = await replayed(*at, before, sensitive=caller.sensitive) if before or earlier is not None else None
+    found = served_change.difference(old.side if old else None, new.side)
+    tokens = {"from": old.context.window.ledger.total if old else 0, "to": new.context.window.ledger.total}
+    return {"from": before if old else None, "to": number, "tokens": tokens, **found}
+
+
+async def replayed(
+    runtime: Runtime, tx: ReadTx, conversation: Conversation, number: int, *, sensitive: bool
+) -> Replayed:
+    """Return a served window. What may quote sensitive memories is left out unless the caller can see them."""
+    found = await stored.find(tx, conversation.id, number) if 0 < number < 2**31 else None
+    if found is None:
+        raise errors.NotFound(f"There is no window {number} of this conversation.")
+    frame, served = found
+    last = (served.last_seq, served.last_page)
+    items = await stored.items(tx, conversation, frame.layout, last, anthropic=frame.format == "anthropic")
+    digests = {"head": frame.head, "system": frame.system, "tools": frame.tools, "guide": frame.guide}
+    digests |= {"tail": served.tail, "query": served.query, "recalled": served.recalled}
+    withheld = (served.tail, served.query) if frame.is_sensitive and not sensitive else ()
+    texts = await stored.texts(tx, conversation.id, set(digests.values()).difference(withheld))
+    shown = _laid_out(frame, served, items, texts)
+    uuids, most = fresh.wanted(shown), fresh.tokens_max(shown)
+    results = await archives.fresh(tx, conversation.id, uuids, most) if uuids else []
+    size = sum(len(item.text) for item in items) + sum(len(result.text or "") for result in results)
+    context = await run_in_thread_if_large(
+        size, _rendered, runtime, conversation, frame, served, shown, results, items, texts
+    )
+    gone = tuple(part for part, digest in digests.items() if digest and digest not in texts)
+    erased = tuple(dict.fromkeys(item.seq for item in items if _is_erased(item)))
+    return Replayed(number, frame, served, context, texts.get(served.query), gone, erased)
+
+
+def _laid_out(frame: Frame, served: Served, items: Sequence[Item], texts: Mapping[str, str]) -> Window:
+    erased = wording.ERASED.say(frame.language)
+    head = read_head(texts[frame.head]) if frame.head in texts else Head(text=erased if frame.head else "")
+    tail: Sequence[TailItem] = [TailItem(erased, 0)] if served.tail else ()
+    if served.tail in texts:
+        tail = read_tail(texts[served.tail])
+    recalled = texts.get(served.recalled, erased) if served.recalled else None
+    return laid_out(frame, served, head, [item for item in items if item.kind != "prompt"], tail, recalled)
+
+
+def _rendered(
+    runtime: Runtime,
+    conversation: Conversation,
+    frame: Frame,
+    served: Served,
+    shown: Window,
+    results: Sequence[fresh.FreshResult],
+    items: Sequence[Item],
+    texts: Mapping[str, str],
+) -> Context:
+    language: Language = frame.language
+    erased = wording.ERASED.say(language)
+    shown = replace(fresh.with_fresh(shown, results), ledger=shown.ledger)
+    prompt = [item for item in items if item.kind == "prompt"] if frame.is_prompted else []
+    own = system_of(texts.get(frame.system, erased) if frame.system else None, prompt)
+    guide = texts.get(frame.guide, "")
+    system = "\n\n".join(part for part in (own, guide) if part)
+    totals = replace(conversation.totals, last_seq=served.last_seq, last_page=served.last_page)
+    then = replace(
+        conversation, totals=totals, token_percent=frame.own_percent, summary_through=served.summary_through,
+        indexed_through=served.indexed_through,
+    )  # fmt: skip
+    epoch = Epoch(replace(frame.layout, condensed_from=1), Head())  # the answer tells the conversation's own lag
+    found = answer_of(then, epoch, shown, system, texts.get(frame.tools, "[]"), frame.format, language)
+    return found if frame.carries else fitted_window(found, runtime.defaults.models, frame.model, frame.format)
+
+
+def _is_erased(item: Item) -> bool:
+    texts = (item.text, item.loaded_text or "")
+    return any(mark in text for mark in _MARKS for text in texts)
+
+
+_MARKS = [
+    *(dumps(said) for mark in (wording.ERASED, wording.PRUNED) for said in mark),
+    *(said.partition("{uuid}")[2] for said in wording.ARCHIVE_ERASED),
+]

@@ -1,0 +1,276 @@
+"""Record the windows that were served, without letting anybody wait.
+
+A window is noted in memory, and written a moment later with the others of that moment. What a process had not written
+when it was killed is lost: at most the windows of its last ``WRITE_SECONDS``, and never a message. A process that ends
+writes them first, and so does a request that lists them.
+
+The same window served again is counted: it is no record of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from uuid import UUID
+
+from app import errors
+from app.caches import KeptWindow, Recorded, ServedRun, Writing
+from app.core.conversation import Conversation
+from app.core.model import Anchored, Context
+from app.core.window.profile import budget_of
+from app.core.window.served import (
+    PREFIX_CHARACTERS,
+    Frame,
+    KeptText,
+    Served,
+    digest_of,
+    forms_text,
+    head_text,
+    short,
+    tail_text,
+)
+from app.postgres.transactions import Tx
+from app.runtime import Runtime
+from app.services.conversations import epochs
+from app.services.conversations.tail import ContextRequest
+from app.store import conversations, locks
+from app.store import served as stored
+from app.store.served import FIRST_ROW, Past, Row
+
+WRITE_SECONDS = 0.2
+"""Between a window and its record, at most. Longer: fewer transactions, and more to lose."""
+UNWRITTEN_MAX = 20_000
+"""Windows that wait to be written while the database is away; later ones are not recorded."""
+TRIES = 3
+_NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
+_PREFIX_HASH = b'"prefix_hash":"'
+
+_logger = logging.getLogger(__name__)
+
+
+# --- Noting --------------------------------------------------------------------------------------------
+
+
+def note(
+    runtime: Runtime,
+    tenant: UUID,
+    request: ContextRequest,
+    shown: KeptWindow,
+    found: Context,
+    sources: Collection[UUID] = (),
+) -> Recorded | None:
+    """Note a window that is being served. ``sources``: the memories and archives that its tail quotes."""
+    if request.call is None:
+        return None
+    buffer, conversation = runtime.caches.served, shown.conversation
+    run = buffer.run(tenant, conversation)
+    frame, served = _frame(runtime, request, shown, found), _served(request, shown, found)
+    last = run.last
+    if last is not None and last.is_same(frame, served):
+        last.served = replace(last.served, count=last.served.count + 1, last_at=served.at)
+        run.is_again = last.number is not None
+        buffer.touch(run)
+        return last
+    if buffer.unwritten >= UNWRITTEN_MAX:
+        return None
+    recorded = Recorded(frame, served)
+    texts = dict(_texts(request, shown, found, sources))
+    buffer.add(run, recorded, texts, conversation.totals.generation)
+    return recorded
+
+
+def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context) -> Frame:
+    conversation, window, layout, target = shown.conversation, found.window, shown.epoch.layout, shown.target
+    ledger = window.ledger
+    system = request.system if request.system is not None else conversation.system
+    guide = epochs.guide_of(conversation, target.policy) if shown.offers_tools else ""
+    return Frame(
+        call=request.call or "context",
+        format=request.format,
+        language=conversation.language or "en",
+        budget=ledger.budget,
+        is_own=ledger.budget == _own_budget(runtime, conversation) and request.model in (None, conversation.model),
+        model=request.model or conversation.model or "",
+        carries=request.carries,
+        percent=ledger.token_percent,
+        own_percent=conversation.token_percent,
+        epoch=layout.number,
+        condensed_from=layout.condensed_from,
+        verbatim_from=layout.verbatim_from,
+        pinned=layout.pinned,
+        half_mark=layout.half_mark,
+        fresh_max=target.shares.fresh,
+        sections=(ledger.tools, ledger.system, ledger.notes, ledger.summary, ledger.contents, ledger.condensed),
+        head=digest_of(text) if (text := head_text(window, shown.epoch.head.days)) else "",
+        system=digest_of(system) if system else "",
+        is_prompted=request.system is None,
+        guide=_own_digest(guide) if guide else "",
+        tools=_own_digest(found.tools) if not request.tools else digest_of(found.tools),
+        is_sensitive=request.sensitive and bool(window.tail),
+    )
+
+
+def _own_budget(runtime: Runtime, conversation: Conversation) -> int:
+    return budget_of(runtime.defaults, None, conversation.budget, conversation.model)
+
+
+def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Served:
+    conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
+    at = found.body.rindex(_PREFIX_HASH) + len(_PREFIX_HASH)
+    tail = tail_text(window.tail)
+    head, anchored = shown.epoch.head, _anchored(shown, found)
+    return Served(
+        at=time.time_ns() // 1_000_000,
+        hash=short(found.etag.strip('"')),
+        prefix=short(found.body[at : at + PREFIX_CHARACTERS].decode()),
+        frame=0,
+        last_seq=totals.last_seq,
+        last_page=totals.last_page,
+        recent=window.ledger.recent,
+        history=window.ledger.full_history,
+        number=window.number,
+        summary_through=head.summary_through_seq
+        if shown.epoch.layout.condensed_from > 1
+        else conversation.summary_through,
+        indexed_through=conversation.indexed_through,
+        tail_tokens=window.ledger.tail,
+        tail=digest_of(tail) if tail else "",
+        query=digest_of(request.query) if request.query else "",
+        passing=tuple(p.seq for p in window.body if p.passing and p.seq),
+        refused=tuple(item.seq for item in shown.parts.items if item.kind == "refused"),
+        forms=forms_text(window.squeezed.forms) if window.squeezed else "",
+        squeezed_fresh=window.squeezed.fresh_max if window.squeezed else 0,
+        warnings=tuple((warning.code, warning.detail) for warning in window.warnings),
+        named=(*map(str, request.load), *map(str, request.pages)),
+        recalled=digest_of(anchored.text) if anchored and anchored.text else "",
+        recalled_for=anchored.seq if anchored else 0,
+        recalled_tokens=anchored.tokens if anchored else 0,
+    )
+
+
+def _texts(
+    request: ContextRequest, shown: KeptWindow, found: Context, sources: Collection[UUID]
+) -> Iterator[tuple[str, KeptText]]:
+    """Yield the texts of a window that no message row has, by digest."""
+    conversation, window, head = shown.conversation, found.window, shown.epoch.head
+    through = max(shown.epoch.layout.condensed_from - 1, head.summary_through_seq)
+    last_seq = conversation.totals.last_seq
+    if text := head_text(window, head.days):
+        notes = tuple(map(stored.quotation, _NOTE.findall(head.pinned)))
+        yield digest_of(text), KeptText("head", text, through, notes)
+    system = request.system if request.system is not None else conversation.system
+    if system:
+        yield digest_of(system), KeptText("system", system, 0)
+    if request.tools:
+        yield digest_of(found.tools), KeptText("tools", found.tools, 0)
+    else:
+        yield _own_digest(found.tools), KeptText("own", found.tools, 0)
+    if guide := epochs.guide_of(conversation, shown.target.policy) if shown.offers_tools else "":
+        yield _own_digest(guide), KeptText("own", guide, 0)
+    if text := tail_text(window.tail):
+        yield digest_of(text), KeptText("tail", text, last_seq if request.pages else 0, tuple(sources))
+    if (anchored := _anchored(shown, found)) and anchored.text:
+        yield digest_of(anchored.text), KeptText("recalled", anchored.text, last_seq)
+    if request.query:
+        yield digest_of(request.query), KeptText("query", request.query, last_seq)
+
+
+def _anchored(shown: KeptWindow, found: Context) -> Anchored | None:
+    """Return what was recalled for the newest user message, if the window shows it."""
+    has_any = any(p.passing and not p.seq for p in found.window.body)
+    return shown.conversation.anchored if has_any else None
+
+
+@cache
+def _own_digest(text: str) -> str:
+    return digest_of(text)
+
+
+# --- Writing -------------------------------------------------------------------------------------------
+
+
+async def keep_writing(runtime: Runtime) -> None:
+    """Write what was noted, a moment after it was, until cancelled."""
+    while True:
+        await runtime.caches.served.came.wait()
+        await asyncio.sleep(WRITE_SECONDS)
+        try:
+            await write(runtime)
+        except errors.QuireError as error:
+            _logger.warning("served windows are not recorded yet: %s", type(error).__name__)
+
+
+async def write_last(runtime: Runtime) -> None:
+    """Write what was noted before the process ends; without the database it is lost."""
+    try:
+        await write(runtime)
+    except errors.QuireError as error:
+        _logger.warning("served windows are not recorded: %s", type(error).__name__)
+
+
+async def write(runtime: Runtime) -> None:
+    """Write all that was noted so far. What fails is written the next time."""
+    buffer = runtime.caches.served
+    async with buffer.writing:
+        for tenant in {tenant for tenant, _ in buffer.dirty}:
+            runs = [run for run in buffer.dirty.values() if run.tenant == tenant]
+            known = {run.conversation_id: run for run in runs if not run.texts}
+            written = await _change(runtime, tenant, known)
+            for run in runs:
+                if run.conversation_id not in written or known.get(run.conversation_id) is not run:
+                    await _write_anew(runtime, tenant, run)
+
+
+async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun]) -> set[str]:
+    """Write windows into rows that this process knows and that have room for them; return their conversations."""
+    changes: dict[str, tuple[Writing, Row, int]] = {}
+    for name, run in runs.items():
+        if run.row is not None and len(rows := run.rows(run.row)) == 1:
+            changes[name] = Writing.of(run), rows[0], len(run.row.entries)
+    if not changes:
+        return set()
+    async with runtime.database.begin(tenant) as tx:
+        done = await stored.change(tx, [(name, size, row) for name, (_, row, size) in changes.items()])
+    for name in done:
+        writing, row, _ = changes[name]
+        runtime.caches.served.wrote(writing, row)
+    return done
+
+
+async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
+    """Write a conversation's windows where its rows end, whoever wrote them, with their texts."""
+    for _ in range(TRIES):
+        async with runtime.database.begin(tenant) as tx:
+            await locks.share_owner(tx, run.owner)
+            conversation = await conversations.hold(tx, run.conversation_id)
+            if conversation is None or conversation.uid != run.uid:
+                break
+            last = await stored.last(tx, run.conversation_id)
+            writing, rows = Writing.of(run), run.rows(last or FIRST_ROW)
+            is_done = await _add(tx, writing, last, rows)
+        if is_done:
+            runtime.caches.served.wrote(writing, rows[-1])
+            return
+    runtime.caches.served.drop(Writing.of(run))
+
+
+async def _add(tx: Tx, writing: Writing, last: Row | None, rows: Sequence[Row]) -> bool:
+    """Write rows and texts; return False where another process has just begun a row."""
+    run = writing.run
+    for row in rows:
+        if last is not None and row.first == last.first:
+            await stored.change(tx, [(run.conversation_id, len(last.entries), row)])
+        elif not await stored.begin(tx, run.conversation_id, row):
+            return False
+    past = Past(run.conversation_id, run.uid, writing.generation)
+    for digest, text in writing.texts.items():
+        if text.part == "own":
+            await stored.keep_own(tx, digest, text.text)
+        else:
+            await stored.keep(tx, past, digest, text)
+    return True

@@ -1,0 +1,323 @@
+"""Answer a question asked through the proxy: window → model → recall tools → model → … → the client and the store.
+
+The answer is produced independently of the request (app.inflight), so it is completed and stored even if its reader
+leaves; a client that repeats the request meanwhile reads along. Only complete answers are stored, and before their last
+part is sent: a client that received the end can rely on the answer being stored, and one that did not can ask again. No
+database connection is held during a model call.
+
+`_answer` is the walk; each of its steps takes values and returns values (``core.dialects.deltas``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from app import errors
+from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
+from app.core.calibration import ReportedUsage
+from app.core.canonical import dumps
+from app.core.conversation import Conversation
+from app.core.dialects.background import unstored
+from app.core.dialects.deltas import AnswerSoFar
+from app.core.dialects.finished import finished, recall_message
+from app.core.dialects.proxy import offered
+from app.core.dialects.question import Json, ShownToClient
+from app.core.messages import read
+from app.core.model import Context
+from app.core.window.profile import budget_of
+from app.core.window.render import origins
+from app.ids import uuid7
+from app.inflight import Answering
+from app.providers import ProviderError, TemporaryError, UnusableReply
+from app.providers.upstream import OverdueError, RefusalError, Upstream, is_final
+from app.runtime import Runtime
+from app.services.conversations.context import context
+from app.services.conversations.tail import ContextRequest
+from app.services.proxy.keeping import keep, mark_refused
+from app.services.proxy.question import ProxyRequest, ProxyTurn
+from app.services.proxy.state import AnswerTask, Watch, record
+from app.services.proxy.writing import Telling, given_again, scalars, writer_of
+from app.services.tools import tool_calls
+from app.store import conversations, messages
+
+_logger = logging.getLogger(__name__)
+
+
+async def answer(runtime: Runtime, upstream: Upstream, asked: ProxyTurn) -> Answering:
+    """Return the turn that answers a request: one that is under way, one that was given, or a new one. Raises Busy."""
+    turn = _current(runtime, asked)
+    if turn is None and asked.answers:
+        turn = await _stored(runtime, asked) or _current(runtime, asked)
+    if turn is not None:
+        return turn
+    if len(runtime.turns.running) >= runtime.proxying.concurrency:
+        raise errors.Busy("Too many answers are in progress. Try again.")
+    return runtime.turns.start(asked.same, asked.through, lambda turn: _run(_task(runtime, upstream, asked, turn)))
+
+
+def answer_unstored(runtime: Runtime, upstream: Upstream, request: ProxyRequest) -> Answering:
+    """Return the turn that answers a request of which nothing is stored. Raises Busy."""
+    if len(runtime.turns.running) >= runtime.proxying.concurrency:
+        raise errors.Busy("Too many answers are in progress. Try again.")
+    now = datetime.now(UTC)
+    asked = ProxyTurn(request, Conversation("", uuid7(), now, now), 0, (), b"")
+    return runtime.turns.start(
+        uuid7(), 0, lambda turn: _run(replace(_task(runtime, upstream, asked, turn), is_stored=False))
+    )
+
+
+def _current(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
+    turn = runtime.turns.find(asked.same, asked.through)
+    request = asked.request
+    return turn if turn is not None and turn.is_for(request.arrived, retried=request.retried) else None
+
+
+async def _stored(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
+    """Return the stored answer to the same request, if this process has none: the client may not have received it."""
+    if runtime.turns.find(asked.same, asked.through) is not None:
+        return None
+    if not await asked.answer_key(asked.through).is_used(runtime.database, asked.tenant):
+        return None
+    async with runtime.database.snapshot(asked.tenant) as tx:
+        rows = await messages.history(tx, asked.conversation.id, asked.answers[-1] - 1, 1, newest_first=False)
+    return given_again(asked.request.question, rows[0])
+
+
+def _task(runtime: Runtime, upstream: Upstream, asked: ProxyTurn, turn: Answering) -> AnswerTask:
+    question, id_ = asked.request.question, uuid7()
+    telling = Telling(question, writer_of(question, id_, int(time.time()), upstream.asked.dialect), turn)
+    return AnswerTask(runtime, upstream, asked, telling, id_, tuple(upstream.asked.tools(question)))
+
+
+async def _run(task: AnswerTask) -> None:
+    """Answer, and record what became of it."""
+    watch = Watch("window")
+    failure: Exception | str | None = errors.QuireError.title
+    try:
+        await _answer_in_time(task, watch)
+        failure = None
+    except (ProviderError, errors.QuireError) as error:
+        failure = error
+        if task.is_stored and is_final(error) and not watch.blames_field:
+            await mark_refused(task.runtime, task.asked)
+        _logger.warning("no answer through the proxy: %s: %s", type(error).__name__, error)
+        raise
+    finally:
+        if task.is_stored:
+            await record(task.runtime, task.asked, watch, failure)
+
+
+async def _answer_in_time(task: AnswerTask, watch: Watch) -> None:
+    seconds = task.runtime.proxying.seconds
+    try:
+        async with asyncio.timeout(seconds):
+            await _answer(task, watch)
+    except TimeoutError:
+        raise OverdueError(f"The answer took more than {seconds:g} seconds.") from None
+
+
+async def _answer(task: AnswerTask, watch: Watch) -> None:
+    """Ask the model, again after each recall, until the answer is the client's; store it, then send its end."""
+    said, reported, rounds_left = AnswerSoFar.start(task.owners, task.thinking_tag), None, task.runtime.proxying.rounds
+    while True:
+        window = await _window(task)
+        asking = _asking(task, window, recalls=rounds_left > 0)
+        watch.window_tokens, before = window.window.ledger.total, said.prompt_tokens
+        watch.window = task.runtime.caches.served.last(task.asked.tenant, window.conversation_uid)
+        said, whole = await _asked(task, said.next_round(), asking, watch)
+        if (prompt := said.prompt_tokens - before) > 0:
+            reported = ReportedUsage(window.window.ledger.total, prompt)
+        calls = task.owners.divide(said.calls)
+        recalled = await _recalled(task, said, calls.inner) if rounds_left and calls.inner else []
+        if calls.outer or not recalled:
+            break
+        await _store(task, watch, said, recalled, inner=len(recalled))
+        rounds_left -= 1
+    end = finished(task.question, said, calls.outer, whole, task.response_id)
+    await _store(task, watch, said, [*recalled, end.message], inner=len(recalled), answers=True)
+    if reported is not None and task.is_stored:
+        task.runtime.turns.reported[task.asked.tenant, task.asked.conversation.uid] = reported
+    if end.body is None:
+        task.telling.end(said.end(end.reason), said.usage)
+    else:
+        task.telling.end_with(end.body)
+
+
+# --- Gather: what the model is to see -----------------------------------------------------------------------
+
+
+async def _window(task: AnswerTask) -> Context:
+    """Return the window. Raises NotFound if the conversation was erased meanwhile."""
+    if not task.is_stored:
+        return await _list_as_window(task)
+    request, known, runtime = task.asked.request, task.asked.conversation, task.runtime
+    reserve = max(runtime.defaults.output_reserve, task.question.answer_tokens_max)
+    budget = budget_of(
+        replace(runtime.defaults, output_reserve=reserve),
+        request.budget or (runtime.proxying.budget or None if known.budget is None else None),
+        known.budget,
+        task.model,
+    )
+    wanted = ContextRequest(
+        budget=None if budget == known.budget else budget, tools=task.tools, bound_to=request.caller.user_id,
+        sensitive=request.caller.sensitive, format=task.upstream.asked.window,
+        recall=request.recall, carries=True, call="proxy",
+    )  # fmt: skip
+    window = await context(runtime, task.asked.tenant, known.id, wanted)
+    if window.conversation_uid != known.uid:
+        raise conversations.unknown()
+    return window
+
+
+async def _list_as_window(task: AnswerTask) -> Context:
+    limits = task.runtime.defaults.limits
+    drafts = await run_in_thread_if_large(
+        LONG_CHARACTERS + 1 if task.asked.request.is_large else 0, read, list(task.question.messages),
+        replace(limits, messages=limits.listed),
+    )  # fmt: skip
+    shown, system, window = unstored(drafts, task.upstream.asked.window)
+    body = {"messages": shown, "system": system, "tools": list(task.tools), "stable_messages": len(shown)}
+    return Context(dumps(body).encode(), "", window, task.asked.conversation.uid, system or "")
+
+
+# --- Decide: the request to the model -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request to the model."""
+
+    body: Json
+    volatile: int
+    """Messages at its end that the next request will not have in the same form."""
+
+
+def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest:
+    found = json.loads(window.body)
+    offers = offered(task.tools, found["tools"][len(task.tools) :], recalls=recalls)
+    shown = ShownToClient(_unanswered(task, window, found["messages"]), found["system"], offers.tools, offers.calls)
+    volatile = len(found["messages"]) - found["stable_messages"] if window.window.tail else 0
+    return ModelRequest(task.upstream.asked.request(task.question, shown), volatile)
+
+
+def _unanswered(task: AnswerTask, window: Context, shown: list[Any]) -> list[Any]:
+    """Return the window's messages without the answers that there are already, where another one is wanted."""
+    if not task.asked.answers:
+        return shown
+    answers = range(task.asked.through + 1, task.asked.conversation.end.last_seq + 1)
+    places = origins(window.window, window.system, task.upstream.asked.window)
+    return [
+        message
+        for message, origin in zip(shown, places, strict=True)
+        if not any(placed.seq in answers for placed in origin.placed)
+    ]
+
+
+# --- Ask ----------------------------------------------------------------------------------------------------
+
+
+Said = tuple[AnswerSoFar, Json | None]
+"""The answer after a call of the model, and the API's body where it came in one piece."""
+
+
+async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watch: Watch) -> Said:
+    """Ask, and once more without what the API refuses of the request's form."""
+    with task.runtime.tracing.span("chat", kind="CLIENT", model=task.model), watch.call():
+        try:
+            return await _sent(task, said, asking, watch)
+        except RefusalError as refused:
+            lesson = task.upstream.lesson(asking.body, refused)
+            if lesson is None:
+                raise
+            watch.blames_field = lesson.names_field
+            try:
+                with task.upstream.learning(task.model, lesson):
+                    return await _sent(task, said, asking, watch)
+            except RefusalError:
+                raise refused from None
+
+
+async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watch: Watch) -> Said:
+    request = task.upstream.fitted(asking.body, asking.volatile)
+    if request.get("stream"):
+        said, whole = await _streamed(task, said, request, watch), None
+    else:
+        said, whole = await _completed(task, said, request, watch)
+    watch.usage = said.usage
+    return said, whole
+
+
+async def _streamed(task: AnswerTask, said: AnswerSoFar, request: Mapping[str, Any], watch: Watch) -> AnswerSoFar:
+    """Pass the answer on as it comes."""
+    reader = task.upstream.asked.reader()
+    async for event in task.upstream.stream(request, task.asked.request.headers):
+        watch.begun()
+        try:
+            chunks = reader.feed(event)
+        except (LookupError, TypeError, AttributeError):
+            raise UnusableReply("a part of the answer is malformed") from None
+        said, passed = said.feed_all(chunks)
+        task.telling.feed(passed)
+    if said.round.finish_reason is None:
+        raise TemporaryError("the answer was cut off")
+    said, passed = said.end_round()
+    task.telling.feed(passed)
+    return said
+
+
+async def _completed(
+    task: AnswerTask, said: AnswerSoFar, request: Mapping[str, Any], watch: Watch
+) -> tuple[AnswerSoFar, Json]:
+    """Take an answer that comes in one piece; the client gets it once it has ended."""
+    body = scalars(dict(await task.upstream.complete(request)))
+    watch.begun()
+    choices = body.get("choices")
+    message = choices[0].get("message") if isinstance(choices, list) and choices else None
+    if not isinstance(message, dict):
+        raise UnusableReply("the answer has no message")
+    reader = task.upstream.asked.reader()
+    said, _ = said.feed_all(chunk for event in task.upstream.asked.events(body) for chunk in reader.feed(event))
+    said, _ = said.end_round()
+    return said, body
+
+
+# --- Apply: recall and store --------------------------------------------------------------------------------
+
+
+async def _recalled(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) -> list[Json]:
+    """Run Quire's calls. Return them as a message, and their results."""
+    runtime, asked, caller = task.runtime, task.asked, task.asked.request.caller
+    asking = await tool_calls.asker(
+        runtime, asked.tenant, caller.user_id, asked.conversation.id, sensitive=caller.sensitive
+    )
+    answers = [await tool_calls.run(runtime, asked.tenant, asking, call) for call in map(_tool_call, calls)]
+    await tool_calls.keep(runtime, asked.tenant, asking, answers, "")
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": found.content}
+        for call, found in zip(calls, answers, strict=True)
+    ]
+    return [recall_message(task.model, said.round, calls), *results]
+
+
+def _tool_call(call: Mapping[str, Any]) -> tool_calls.ToolCall:
+    function = call["function"]
+    try:
+        arguments = json.loads(function["arguments"] or "{}")
+    except (ValueError, RecursionError):
+        arguments = None
+    return tool_calls.checked(function["name"], arguments if isinstance(arguments, dict) else {})
+
+
+async def _store(
+    task: AnswerTask, watch: Watch, said: AnswerSoFar, new: Sequence[Json], *, inner: int, answers: bool = False
+) -> None:
+    if task.is_stored:
+        seq = await keep(task.runtime, task.asked, new, inner=inner, answers=answers, text=said.text)
+        watch.last_seq = seq or watch.last_seq

@@ -1,0 +1,156 @@
+"""Branches: the row of one, what a conversation was at a place, and the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.history.fork import Forked
+from app.core.line import line_text
+from app.postgres.transactions import ReadTx, Tx
+from app.store.conversations import calls_text
+
+# A message with what follows it, and what was known of the conversation when it was the newest.
+PLACE = """
+SELECT m.seq, m.page, m.user_seq, m.call_group, m.kind, m.full_before + m.full_tokens AS full_total,
+       m.short_before + m.short_tokens AS short_total, m.chain, m.said_at, m.said_offset,
+       n.revision, n.created_at, n.history_before AS history_total
+  FROM messages m
+  LEFT JOIN LATERAL (SELECT revision, created_at, history_before FROM messages
+                      WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 ORDER BY seq LIMIT 1) n ON true
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = $3
+"""
+SEQ_OF = "SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND (id = $3 OR client_id = $4)"
+# What windows show of a call group's messages up to one.
+GROUP = """
+SELECT coalesce(view, body) AS shown FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= $3 AND seq <= $4 AND kind IN ('call', 'result') ORDER BY seq
+"""
+FIRST_ANSWER = """
+SELECT chain FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq <= $3 AND role = 'assistant' ORDER BY seq LIMIT 1
+"""
+# How far chapters and the summary had come.
+CHAPTERED = """
+SELECT last_page FROM chapters
+ WHERE tenant_id = $1 AND conversation_id = $2 AND level = 1 AND first_page < $3 AND at_page <= $3
+ ORDER BY first_page DESC LIMIT 1
+"""
+SUMMARISED = """
+SELECT through_seq FROM summaries
+ WHERE tenant_id = $1 AND conversation_id = $2 AND through_seq <= $3 AND revision <= $4 ORDER BY version DESC LIMIT 1
+"""
+
+
+async def place(tx: ReadTx, line: str, seq: int) -> Record | None:
+    return await tx.fetchrow(PLACE, line, seq)
+
+
+async def seq_of(tx: ReadTx, line: str, message: UUID | None, client_id: str) -> int | None:
+    """Return the place of a message by its id, or its client's."""
+    seq: int | None = await tx.fetchval(SEQ_OF, line, message, client_id)
+    return seq
+
+
+async def group(tx: ReadTx, line: str, first: int, last: int) -> list[str]:
+    return [row["shown"] for row in await tx.fetch(GROUP, line, first, last)]
+
+
+async def first_answer(tx: ReadTx, line: str, through: int) -> bytes | None:
+    chain: bytes | None = await tx.fetchval(FIRST_ANSWER, line, through)
+    return chain
+
+
+async def chaptered(tx: ReadTx, line: str, page: int) -> int:
+    return int(await tx.fetchval(CHAPTERED, line, page) or 0)
+
+
+async def summarised(tx: ReadTx, line: str, seq: int, revision: int) -> int:
+    return int(await tx.fetchval(SUMMARISED, line, seq, revision) or 0)
+
+
+_COPIED = """user_id, space_id, parent, is_apart, system, model, budget, policy, metadata, prompt_tokens, system_tokens,
+ token_percent, has_earlier"""
+# A branch of a locked conversation ($2); no row if its id is taken. Messages that it shares are never pruned for it.
+# What was recalled for its newest user message stays in its windows.
+INSERT = f"""
+INSERT INTO conversations
+  (tenant_id, id, uid, title, parent_id, line, trunk, scopes, last_seq, last_page, user_seq, prompt_through, open_group,
+   open_calls, full_total, short_total, history_total, language, revision, generation, indexed_through,
+   chaptered_through, summary_through, pruned_through, chain, answered, said_at, said_offset, recalled_seq,
+   recalled, recalled_tokens, {_COPIED})
+SELECT $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, generation, $21, $22,
+       $23, $10, $24, $25, $26, $27, CASE recalled_seq WHEN $12 THEN $12 ELSE 0 END,
+       CASE recalled_seq WHEN $12 THEN recalled END, CASE recalled_seq WHEN $12 THEN recalled_tokens ELSE 0 END,
+       {_COPIED}
+  FROM conversations WHERE tenant_id = $1 AND id = $2
+ON CONFLICT (tenant_id, id) DO NOTHING
+RETURNING id
+"""
+MARK = "UPDATE conversations SET is_forked = true WHERE tenant_id = $1 AND id = ANY ($2::text[]) AND NOT is_forked"
+
+
+async def insert(tx: Tx, of: str, fork: Forked) -> bool:
+    """Return whether it was made; False if the id is taken."""
+    after = fork.branch
+    end, totals = after.end, after.totals
+    made = await tx.fetchrow(
+        INSERT, str(of), str(after.id), after.uid, after.title, fork.stretches[-1].id, line_text(fork.stretches),
+        fork.stretches[0].id, after.scopes,
+        end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end), totals.full,
+        totals.short, totals.history, after.language, after.revision, after.indexed_through, after.chaptered_through,
+        after.summary_through, after.chain, after.answered, after.said_at, fork.said_offset,
+    )  # fmt: skip
+    if made is not None:
+        await tx.execute(MARK, [one.id for one in fork.stretches])
+    return made is not None
+
+
+# The branches of a tree, the last active first, after a cursor's (time, uid).
+LIST = """
+SELECT id, uid, parent_id, title, line, is_forked, last_seq, last_page, created_at, updated_at FROM conversations
+ WHERE tenant_id = $1 AND trunk = $2 AND ($3::timestamptz IS NULL OR (updated_at, uid) < ($3, $4::uuid))
+ ORDER BY updated_at DESC, uid DESC LIMIT $5
+"""
+FAMILY = "SELECT id, uid FROM conversations WHERE tenant_id = $1 AND (id = $2 OR trunk = $2)"
+# All that branch off from some conversations, and from these, those with most ancestors first.
+DESCENDANTS = """
+WITH RECURSIVE d AS (
+  SELECT id, 1 AS depth FROM conversations WHERE tenant_id = $1 AND parent_id = ANY ($2::text[])
+  UNION ALL
+  SELECT c.id, d.depth + 1 FROM d JOIN conversations c ON c.tenant_id = $1 AND c.parent_id = d.id
+)
+SELECT id FROM d GROUP BY id ORDER BY max(depth) DESC, id
+"""
+SHOW = "UPDATE conversations SET shown = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2"
+UNSHOW = """
+UPDATE conversations SET shown = NULL, version = version + 1
+ WHERE tenant_id = $1 AND (id = $2 OR trunk = $2) AND shown = $3
+"""
+
+
+async def browse(tx: ReadTx, root: str, after: tuple[object, UUID] | None, limit: int) -> Sequence[Record]:
+    when, uid = after or (None, None)
+    return await tx.fetch(LIST, str(root), when, uid, limit)
+
+
+async def family(tx: ReadTx, root: str) -> Sequence[Record]:
+    """Return id and uid of every conversation of a tree."""
+    return await tx.fetch(FAMILY, str(root))
+
+
+async def descendants(tx: ReadTx, names: Collection[str]) -> list[str]:
+    """Return what branches off from some conversations: each after all that branch off from it."""
+    return [row["id"] for row in await tx.fetch(DESCENDANTS, list(map(str, names)))]
+
+
+async def show(tx: Tx, trunk: str, branch: str | None) -> None:
+    """Let the id of a tree's trunk show a branch; None: itself."""
+    await tx.execute(SHOW, str(trunk), branch)
+
+
+async def unshow(tx: Tx, root: str, branch: str) -> None:
+    """Let no id of a tree show a branch any more."""
+    await tx.execute(UNSHOW, str(root), str(branch))

@@ -1,0 +1,278 @@
+"""What was served: rows of windows, and the texts that no message row has.
+
+A row holds a few windows in a row, so that each takes the room of a line. Texts are kept once for each conversation, by
+digest, with what they quote; Quire's own words once for each tenant.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.conversation import Conversation
+from app.core.model import Item, Layout
+from app.core.neutral import flat, neutral
+from app.core.window.served import Frame, KeptText, Served
+from app.postgres.transactions import ReadTx, Tx
+from app.store.windows import ITEM_COLUMNS, items_of
+
+ROW_WINDOWS = 16
+"""Windows in a row: more would take less room, but each new one writes its row anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A stored row."""
+
+    first: int
+    """The number of its first window."""
+    frames: str
+    """A line for each frame."""
+    entries: str
+    """A line for each window."""
+
+    @property
+    def next(self) -> int:
+        """Return the number of the window after its last."""
+        return self.first + self.entries.count("\n")
+
+    @property
+    def windows(self) -> list[tuple[int, Frame, Served]]:
+        """Return its windows by number, in order."""
+        frames = [Frame.read(line) for line in self.frames.splitlines()]
+        entries = [Served.read(line) for line in self.entries.splitlines()]
+        return [(self.first + at, frames[one.frame], one) for at, one in enumerate(entries)]
+
+    def with_last(self, count: int, last_at: int) -> Row:
+        """Return the row with its last window counted anew."""
+        lines = self.entries.splitlines()
+        lines[-1] = replace(Served.read(lines[-1]), count=count, last_at=last_at).line()
+        return replace(self, entries="".join(f"{line}\n" for line in lines))
+
+    def added(self, frame: Frame, served: Served) -> Row:
+        """Return the row with a window more; if it is full, the row after it."""
+        full = self.entries.count("\n") >= ROW_WINDOWS
+        row = Row(self.next, "", "") if full else self
+        frames = row.frames.splitlines()
+        line = frame.line()
+        if line not in frames:
+            frames.append(line)
+        entry = replace(served, frame=frames.index(line)).line()
+        return Row(row.first, "\n".join(frames), f"{row.entries}{entry}\n")
+
+
+FIRST_ROW = Row(1, "", "")
+
+# Rows of different conversations, each unless it has been written since by another process.
+CHANGE = """
+UPDATE served_windows w SET entries = n.entries, frames = n.frames
+  FROM unnest($2::text[], $3::int[], $4::int[], $5::text[], $6::text[])
+    AS n (conversation_id, first, size, frames, entries)
+ WHERE w.tenant_id = $1 AND w.conversation_id = n.conversation_id AND w.first = n.first AND length(w.entries) = n.size
+RETURNING w.conversation_id
+"""
+
+
+async def change(tx: Tx, changes: Sequence[tuple[str, int, Row]]) -> set[str]:
+    """Replace the rows of conversations; return those of them whose rows had so many characters as said."""
+    columns = [(name, row.first, size, row.frames, row.entries) for name, size, row in changes]
+    return {row["conversation_id"] for row in await tx.fetch(CHANGE, *map(list, zip(*columns, strict=True)))}
+
+
+LAST = """
+SELECT first, frames, entries FROM served_windows
+ WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY first DESC LIMIT 1 FOR UPDATE
+"""
+BEGIN = """
+INSERT INTO served_windows (tenant_id, conversation_id, first, frames, entries) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT DO NOTHING RETURNING first
+"""
+
+
+async def last(tx: Tx, conversation_id: str) -> Row | None:
+    """Return the newest row, locked."""
+    row = await tx.fetchrow(LAST, conversation_id)
+    return Row(*row) if row else None
+
+
+async def begin(tx: Tx, conversation_id: str, row: Row) -> bool:
+    """Begin a row; return False where another process has just begun one."""
+    return await tx.fetchval(BEGIN, conversation_id, row.first, row.frames, row.entries) is not None
+
+
+# --- Texts ---------------------------------------------------------------------------------------------
+
+# A text, unless the conversation's past was changed since it was served, or something it quotes is gone.
+KEEP = """
+INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)
+SELECT $1, c.id, $5, $6, $7, $8, $9::uuid[] FROM conversations c
+ WHERE c.tenant_id = $1 AND c.id = $2 AND c.uid = $3
+   AND c.generation + coalesce((SELECT sum(d.count) FROM withdrawals d
+                                 WHERE d.tenant_id = $1 AND d.owner = ANY (c.scopes)), 0) = $4
+   AND ($6 <> 'tail' OR cardinality($9::uuid[]) =
+        (SELECT count(*) FROM memories m WHERE m.tenant_id = $1 AND m.id = ANY ($9::uuid[]))
+        + (SELECT count(*) FROM archives a WHERE a.tenant_id = $1 AND a.id = ANY ($9::uuid[])))
+ON CONFLICT DO NOTHING
+"""
+KEEP_OWN = "INSERT INTO own_texts (tenant_id, digest, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A conversation as it was when something of it was served."""
+
+    conversation_id: str
+    uid: UUID
+    generation: int
+
+
+async def keep(tx: Tx, past: Past, digest: str, kept: KeptText) -> None:
+    """Keep a text, in a transaction that shares the owner and holds the conversation."""
+    await tx.execute(
+        KEEP, past.conversation_id, past.uid, past.generation, bytes.fromhex(digest), kept.part, kept.through,
+        _packed(kept.text), list(kept.sources),
+    )  # fmt: skip
+
+
+async def keep_own(tx: Tx, digest: str, text: str) -> None:
+    """Keep words of Quire's own."""
+    await tx.execute(KEEP_OWN, bytes.fromhex(digest), _packed(text))
+
+
+TEXTS = """
+SELECT digest, part, body FROM served_texts
+ WHERE tenant_id = $1 AND conversation_id = $2 AND digest = ANY ($3::bytea[])
+"""
+OWN_TEXTS = "SELECT digest, body FROM own_texts WHERE tenant_id = $1 AND digest = ANY ($2::bytea[])"
+
+
+async def texts(tx: ReadTx, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
+    """Return texts by digest, as far as they are still kept."""
+    wanted = [bytes.fromhex(digest) for digest in digests if digest]
+    rows = [*await tx.fetch(TEXTS, conversation_id, wanted), *await tx.fetch(OWN_TEXTS, wanted)]
+    return {row["digest"].hex(): zlib.decompress(row["body"]).decode() for row in rows}
+
+
+def _packed(text: str) -> bytes:
+    return zlib.compress(text.encode(), 9)
+
+
+def quotation(said: str) -> UUID:
+    """Return the source of a line of what is kept in mind, by its words: heads do not know the memory's id."""
+    return UUID(bytes=sha256(neutral(flat(said)).encode()).digest()[:16])
+
+
+# Texts that can quote messages from one on, but for what a caller sends along with each request.
+FORGET_SINCE = """
+DELETE FROM served_texts
+ WHERE tenant_id = $1 AND conversation_id = $2 AND through >= $3 AND part IN ('head', 'tail', 'query', 'recalled')
+"""
+# Texts of any conversation that quote something.
+FORGET_QUOTING = """
+DELETE FROM served_texts
+ WHERE tenant_id = $1 AND cardinality(sources) > 0 AND sources && $2::uuid[]
+"""
+# What a user, or a conversation without one, searched for, and what windows recalled by themselves: it may repeat
+# anything that is erased.
+FORGET_ASKED = """
+DELETE FROM served_texts t USING conversations c
+ WHERE t.tenant_id = $1 AND t.part IN ('query', 'recalled') AND c.tenant_id = $1 AND c.id = t.conversation_id
+   AND c.scopes @> ARRAY[$2::uuid]
+"""
+
+
+async def forget_since(tx: Tx, conversation_id: str, seq: int) -> int:
+    """Erase the texts that can quote messages from one on."""
+    return _count(await tx.execute(FORGET_SINCE, conversation_id, seq))
+
+
+async def forget_quoting(tx: Tx, sources: Collection[UUID]) -> int:
+    """Erase the texts that quote memories or archives."""
+    return _count(await tx.execute(FORGET_QUOTING, list(sources))) if sources else 0
+
+
+# Texts of other conversations that quote what belongs to one.
+FORGET_QUOTED = """
+DELETE FROM served_texts t
+ WHERE t.tenant_id = $1 AND cardinality(t.sources) > 0 AND t.conversation_id <> $2
+   AND (EXISTS (SELECT FROM memories m
+                 WHERE m.tenant_id = $1 AND m.id = ANY (t.sources) AND m.conversation_id = $2)
+        OR EXISTS (SELECT FROM archives a
+                    WHERE a.tenant_id = $1 AND a.id = ANY (t.sources) AND a.conversation_id = $2))
+"""
+
+
+async def forget_quoted(tx: Tx, conversation_id: str) -> int:
+    """Erase the texts of other conversations that quote what belongs to one that is about to go."""
+    return _count(await tx.execute(FORGET_QUOTED, conversation_id))
+
+
+async def forget_memories(tx: Tx, gone: Sequence[Record]) -> int:
+    """Erase the texts that quote memories which were erased: id, content and pinned of each."""
+    pinned = [quotation(row["content"]) for row in gone if row["pinned"] and row["content"] is not None]
+    return await forget_quoting(tx, [*(row["id"] for row in gone), *pinned])
+
+
+async def forget_asked(tx: Tx, owner: UUID) -> int:
+    """Erase the queries of an owner's windows, and what these recalled by themselves."""
+    return _count(await tx.execute(FORGET_ASKED, owner))
+
+
+def _count(status: str) -> int:
+    return int(status.rsplit(" ", 1)[-1])
+
+
+# --- Reading -------------------------------------------------------------------------------------------
+
+BROWSE = """
+SELECT first, frames, entries FROM served_windows
+ WHERE tenant_id = $1 AND conversation_id = $2 AND first < $3 ORDER BY first DESC LIMIT $4
+"""
+
+
+async def browse(tx: ReadTx, conversation_id: str, before: int, limit: int) -> list[Row]:
+    """Return the newest rows that begin before a window, newest first."""
+    return [Row(*row) for row in await tx.fetch(BROWSE, conversation_id, before, limit)]
+
+
+async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[Frame, Served] | None:
+    """Return a window by its number."""
+    for row in await browse(tx, conversation_id, number + 1, 1):
+        for own, frame, served in row.windows:
+            if own == number:
+                return frame, served
+    return None
+
+
+_COLUMNS = ", ".join(f"{sql} AS m_{name}" for name, sql in ITEM_COLUMNS.items())
+for _name, _parameter in (("z.verbatim_from", "$4::int"), ("z.pinned", "$5::int"), ("c.last_page", "$6::int")):
+    _COLUMNS = _COLUMNS.replace(_name, _parameter)
+_ROWS = "SELECT * FROM messages WHERE tenant_id = $1 AND conversation_id = $2"
+# The messages of a window that was served: the prompt, the pinned user message, and all from the condensed zone on, up
+# to its last one.
+ITEMS = f"""
+SELECT {_COLUMNS.replace("$7", "$7::boolean")}
+  FROM ({_ROWS} AND seq <= $9::int AND seq < $3::int
+        UNION ALL {_ROWS} AND seq = $5::int AND seq > $9::int AND seq < $3::int
+        UNION ALL {_ROWS} AND seq >= $3::int AND seq <= $8::int) m
+ ORDER BY m.seq
+"""
+
+
+async def items(
+    tx: ReadTx, conversation: Conversation, layout: Layout, last: tuple[int, int], *, anthropic: bool
+) -> list[Item]:
+    """Return the messages of a window in the forms that its zones show. ``last``: its last message, and that one's
+    page.
+    """
+    prompt_through = min(conversation.end.prompt_through, last[0])
+    rows = await tx.fetch(
+        ITEMS, conversation.id, layout.condensed_from, layout.verbatim_from, layout.pinned, last[1], anthropic, last[0],
+        prompt_through,
+    )  # fmt: skip
+    return items_of(rows)

@@ -1,0 +1,159 @@
+"""Each window that is served is recorded once, by whichever call, and nothing else is."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from app.main import build_app
+from app.postgres.embedded import EmbeddedPostgres
+from app.settings import Settings
+from tests.api.kit import append, assistant, created, ok, path, problem, system, user
+from tests.cli.kit import environment, running, url_of
+from tests.conftest import patient, serving, wait_for
+from tests.served.kit import Sent, given_back, is_given_back, records, served
+
+__all__ = ["environment"]
+
+TOOL = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {"type": "object"}}}
+
+
+@pytest.fixture(scope="module")
+def elsewhere(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
+    yield from serving(build_app(settings, postgres.app_dsn))
+
+
+def test_the_same_window_served_again_is_counted(client: httpx.Client) -> None:
+    append(client, "c", [user("hello"), assistant("hello")])
+    sent = served(client, "c")
+    etag = {"If-None-Match": f'"{sent.etag}"'}
+    assert client.get(path("c", "context"), headers=etag).status_code == 304
+    (record,) = records(client, "c")
+    assert record["count"] == 2
+    served(client, "c")
+    (record,) = records(client, "c")
+    assert record["count"] == 3
+    assert record["last_served_at"] > record["served_at"]
+    assert is_given_back(client, "c", record, sent)
+    served(client, "c", budget=9_000)
+    served(client, "c")
+    assert [one["budget"] for one in records(client, "c")] == [record["budget"], 9_000, record["budget"]]
+
+
+def test_a_record_says_what_was_served_when_and_by_which_call(client: httpx.Client) -> None:
+    created(client, id="c", user_id="u", model="gpt-5")
+    append(client, "c", [system("Be brief."), user("hello"), assistant("hello")])
+    body = {"messages": [user("more")]}
+    included = ok(client.post(path("c", "messages"), json=body, params={"include": "context", "budget": 5000}), 201)
+    listed = {"messages": [system("Be brief."), user("hello"), assistant("hello"), user("more"), user("again")]}
+    ok(client.post(path("c", "sync"), json=listed, params={"include": "context"}))
+    wanted = {"format": "anthropic", "budget": 7000, "query": "hello", "system": "Be long.", "tools": [TOOL]}
+    posted = client.post(path("c", "context"), json=wanted)
+    newest, synced, appended = records(client, "c")
+    assert [one["call"] for one in (newest, synced, appended)] == ["context", "sync", "append"]
+    assert (appended["budget"], appended["is_own_budget"], appended["last_seq"]) == (5000, False, 4)
+    assert (synced["is_own_budget"], synced["last_seq"], synced["model"]) == (True, 5, "gpt-5")
+    assert (newest["format"], newest["query"], newest["budget"]) == ("anthropic", "hello", 7000)
+    assert newest["total"] == ok(posted)["usage"]["total"]
+    assert newest["hash"] == posted.headers["etag"].strip('"')
+    assert posted.json()["prefix_hash"].startswith(newest["prefix_hash"])
+    assert [part["form"] for part in newest["parts"]][:3] == ["tools", "system", "verbatim"]
+    assert newest["parts"][2]["first_seq"] == 1
+    assert is_given_back(client, "c", newest, Sent(posted.content, newest["hash"]))
+    again, _ = given_back(client, "c", appended["id"])
+    assert {name: again[name] for name in included["context"]} == included["context"]
+
+
+def test_the_inspector_and_the_parts_are_no_windows_that_a_model_saw(client: httpx.Client) -> None:
+    append(client, "c", [user("hello"), assistant("hello")])
+    for place in ("/ui/conversations/c", path("c", "contents"), path("c", "summary"), path("c", "windows")):
+        assert client.get(place).status_code == 200, place
+    assert client.get(path("c", "context"), params={"budget": 1}).status_code == 422
+    assert records(client, "c") == []
+
+
+def test_windows_are_listed_newest_first_page_by_page(client: httpx.Client) -> None:
+    for number in range(40):
+        append(client, "c", [user(f"question {number}")])
+        served(client, "c")
+    found: list[int] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = ok(client.get(path("c", "windows"), params={"limit": 7, **cursor}))
+        found += [one["id"] for one in page["items"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert found == list(range(40, 0, -1))
+
+
+@pytest.mark.parametrize("number", ["0", "2", "99999999999999", "-1"])
+def test_a_window_that_never_was_is_not_found(client: httpx.Client, number: str) -> None:
+    append(client, "c", [user("hello")])
+    served(client, "c")
+    problem(client.get(path("c", "windows", number)), 404)
+
+
+def test_what_is_no_window_number_is_said(client: httpx.Client) -> None:
+    append(client, "c", [user("hello")])
+    problem(client.get(path("c", "windows", "newest")), 422, "window")
+    problem(client.get(path("c", "windows"), params={"cursor": "x"}), 422, "cursor")
+    problem(client.get(path("c", "windows"), params={"limit": 0}), 422, "limit")
+    problem(client.get(path("nobody", "windows")), 404)
+
+
+def test_processes_write_the_windows_of_one_conversation_by_turns(client: httpx.Client, elsewhere: str) -> None:
+    sent = []
+    with patient(elsewhere) as other:
+        for number in range(40):
+            turn = (client, other)[number % 2]
+            append(client, "c", [user(f"question {number}")])
+            sent.append(served(turn, "c"))
+            if number % 5 == 0:
+                records(turn, "c")
+        records(client, "c")
+        listed = records(other, "c")
+    by_hash = {one["hash"]: one for one in listed}
+    assert len(listed) == 40
+    assert all(is_given_back(client, "c", by_hash[one.etag], one) for one in sent)
+
+
+@pytest.mark.slow
+def test_a_killed_process_loses_no_window_that_was_listed_and_no_message(
+    postgres: EmbeddedPostgres, environment: dict[str, str], client: httpx.Client
+) -> None:
+    with (
+        running("serve", environment | {"DATABASE_URL": postgres.app_dsn}) as process,
+        patient(url_of(process)) as doomed,
+    ):
+        append(doomed, "c", [user("first")])
+        sent = served(doomed, "c")
+        wait_for(lambda: [one["hash"] for one in records(client, "c")] == [sent.etag])
+        append(doomed, "c", [user("second")])
+        served(doomed, "c")
+        process.kill()
+    found = records(client, "c")
+    assert found[-1]["hash"] == sent.etag
+    assert len(found) in (1, 2)
+    assert is_given_back(client, "c", found[-1], sent)
+    append(client, "c", [user("third")])
+    again = served(client, "c")
+    assert is_given_back(client, "c", records(client, "c")[0], again)
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_writes_what_it_served(
+    postgres: EmbeddedPostgres, environment: dict[str, str], client: httpx.Client
+) -> None:
+    with (
+        running("serve", environment | {"DATABASE_URL": postgres.app_dsn}) as process,
+        patient(url_of(process)) as ending,
+    ):
+        append(ending, "c", [user("first")])
+        sent = served(ending, "c")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert [one["hash"] for one in records(client, "c")] == [sent.etag]

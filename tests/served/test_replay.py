@@ -1,0 +1,69 @@
+"""What a model saw is given back byte for byte, whatever came after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from app.main import build_app
+from app.postgres.embedded import EmbeddedPostgres
+from app.settings import Settings
+from tests.api.kit import append, ok, path, recall
+from tests.conftest import patient, serving
+from tests.served.kit import (
+    BUDGETS,
+    FORMATS,
+    RECORDED,
+    Sent,
+    calls,
+    first,
+    is_given_back,
+    records,
+    transcripts,
+)
+
+CALLS_MAX = 60
+
+
+@pytest.fixture(scope="module")
+def elsewhere(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
+    """Another process of the service, as far as it can tell: it shares nothing but the database."""
+    yield from serving(build_app(settings, postgres.app_dsn))
+
+
+@pytest.fixture
+def other(elsewhere: str) -> Iterator[httpx.Client]:
+    with patient(elsewhere) as opened:
+        yield opened
+
+
+def played(client: httpx.Client, conversation: str, name: str) -> list[Sent]:
+    """Every window of each budget and format before each model call of a transcript."""
+    sent: list[Sent] = []
+    for transcript in transcripts(1, name):
+        for messages in first(calls(transcript.messages), CALLS_MAX):
+            append(client, conversation, messages)
+            for budget in BUDGETS:
+                for form in FORMATS:
+                    answer = client.get(path(conversation, "context"), params={"budget": budget, "format": form})
+                    if answer.status_code == 200:
+                        sent.append(Sent(answer.content, answer.headers["etag"].strip('"')))
+    return sent
+
+
+@pytest.mark.parametrize("name", ["shipped", *(pytest.param(one, marks=pytest.mark.slow) for one in RECORDED)])
+def test_the_windows_of_a_transcript_are_given_back(client: httpx.Client, other: httpx.Client, name: str) -> None:
+    sent = played(client, "c", name)
+    if not sent:
+        pytest.skip("the transcripts are not at hand")
+    listed = list(reversed(records(client, "c")))
+    assert [one["id"] for one in listed] == list(range(1, len(listed) + 1))
+    assert [one["hash"] for one in listed] == [one.etag for one in sent]
+    recall(client, "c", 1)
+    append(client, "c", [{"role": "user", "content": "And then?"}, {"role": "assistant", "content": "Nothing."}])
+    ok(client.patch(path("c"), json={"system": "Speak like a pirate.", "budget": 5_000}))
+    ok(client.post(path("c", "notes"), json={"text": "Answer in French."}), 201)
+    for record, one in zip(listed, sent, strict=True):
+        assert is_given_back(other, "c", record, one), record
