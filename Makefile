@@ -20,7 +20,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo doctor migrate test test-all test-llm test-clients cluster lint audit check bench bench-retrieval fuzz soak openapi lock sbom wheel clean
+.PHONY: help install run demo doctor migrate test test-all test-llm test-clients cluster lint audit check bench bench-retrieval fuzz soak openapi lock sbom wheel release packages clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,7 +99,7 @@ fuzz: $(DEV) ## Fuzz the parsers by coverage, then the service from its OpenAPI 
 soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests of hostile and load; MINUTES=60
 	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load tests/erasure/test_at_once.py
 	$(BIN)/python -m tests.histories.run --minutes $(or $(MINUTES),60) --seed $(or $(SEED),1)
-	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
+	$(BIN)/python -m bench.load.soak --minutes $(or $(MINUTES),60)
 
 openapi: $(DEV) ## Write the OpenAPI document to openapi/openapi.json
 	@mkdir -p openapi
@@ -113,6 +113,23 @@ wheel: $(DEV) ## Build the wheel of the newest commit, the same bytes each time,
 	rm -rf build/checkout && mkdir -p build/checkout
 	git -c tar.umask=0022 archive HEAD | tar -xp -C build/checkout
 	umask 022; SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir $(DIST) build/checkout
+
+release: $(DEV) ## Check the tree, and build all that a tag of its version ships into dist/; publishes nothing
+	$(BIN)/python docs/make_release.py
+	rm -rf $(DIST)
+	$(MAKE) --no-print-directory packages
+	@echo "Now: git tag --annotate v$$($(BIN)/quire --version | sed 's/.* //')"
+
+# The wheel is built twice and compared. Packages of TypeScript and the image only where npm and Docker are.
+packages: $(DEV)
+	$(MAKE) --no-print-directory wheel DIST=$(DIST)/again
+	$(MAKE) --no-print-directory wheel
+	cmp $(DIST)/again/*.whl $(DIST)/quire_memory-*.whl && rm -r $(DIST)/again
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir $(DIST) build/checkout/clients/python
+	if command -v npm >/dev/null; then cd build/checkout/clients/typescript && npm install --no-audit --no-fund --no-package-lock && npm run build && npm pack --pack-destination $(abspath $(DIST)); fi
+	$(MAKE) --no-print-directory sbom
+	if command -v docker >/dev/null && docker info >/dev/null 2>&1; then docker build --tag quire:$$($(BIN)/quire --version | sed 's/.* //') build/checkout; fi
+	cd $(DIST) && sha256sum -- *.* > SHA256SUMS
 
 lock: $(DEV) ## Pin the newest versions of all dependencies with their hashes
 	$(COMPILE) --upgrade --output-file requirements.txt pyproject.toml

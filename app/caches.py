@@ -118,14 +118,10 @@ class Recorded:
 
     frame: Frame
     served: Served
+    asked: tuple[object, ...]
+    """The response and what it was requested by: equal for the same window of the same call."""
     number: int | None = None
     """None: it is not written yet."""
-
-    def is_same(self, frame: Frame, served: Served) -> bool:
-        """Return whether a window is the same, of the same call."""
-        mine = self.served
-        same = (mine.hash, mine.query, mine.named) == (served.hash, served.query, served.named)
-        return same and self.frame == frame
 
 
 @dataclass
@@ -148,6 +144,12 @@ class ServedRun:
     """Digests of those that are."""
     generation: int = 0
     """The conversation's, when the texts were served."""
+    epoch: Epoch | None = None
+    """That of the last window, if it shows the head as it is."""
+
+    def lacks(self, digest: str) -> bool:
+        """Return whether a text is yet to be kept."""
+        return bool(digest) and digest not in self.kept and digest not in self.texts
 
     def rows(self, row: Row) -> list[Row]:
         """Return the last stored row with what is to be written, and the rows that begin after it."""
@@ -198,6 +200,8 @@ class ServedWindows:
         if run is None:
             run = ServedRun(tenant, conversation.id, conversation.uid, owner_of(conversation.scope))
         self._runs[key] = run
+        if conversation.totals.generation != run.generation:  # what was kept may have been erased
+            run.kept, run.texts, run.generation = set(), {}, conversation.totals.generation
         return run
 
     def last(self, tenant: UUID, uid: UUID) -> Recorded | None:
@@ -205,10 +209,8 @@ class ServedWindows:
         run = self._runs.get((tenant, uid))
         return run.last if run is not None else None
 
-    def add(self, run: ServedRun, recorded: Recorded, texts: Mapping[str, KeptText], generation: int) -> None:
-        if generation != run.generation:  # what was kept may have been erased
-            run.kept, run.texts, run.generation = set(), {}, generation
-        run.texts.update((digest, text) for digest, text in texts.items() if digest not in run.kept)
+    def add(self, run: ServedRun, recorded: Recorded, texts: Mapping[str, KeptText]) -> None:
+        run.texts.update(texts)
         run.last, run.is_again = recorded, False
         run.pending.append(recorded)
         self.unwritten += 1

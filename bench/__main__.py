@@ -9,28 +9,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bench import (
-    archive,
-    cost,
-    cost_of_memory,
-    crowd,
-    dialects,
-    embeddings,
-    harness,
-    keys,
-    large,
-    literals,
-    overhead,
-    peers,
-    plots,
-    profile,
-    replay,
-    retrieval,
-    search_sizes,
-    sizes,
-    tables,
-)
+from bench import harness, plots, tables
+from bench.load import cost, crowd, dialects, keys, large, overhead, profile, sizes
+from bench.peers import peers
+from bench.search import embeddings, retrieval, search_sizes
 from bench.tables import Table
+from bench.window import archive, cost_of_memory, literals, replay
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,

@@ -24,7 +24,7 @@ import psutil
 
 from app.postgres import embedded, migrate
 from app.postgres.embedded import EmbeddedPostgres
-from bench.load import Job, Outcome
+from bench.clients import Job, Outcome
 
 USER = "bench"
 QUIRE = ("-c", "import app.cli; app.cli.main(['serve'])")
@@ -203,7 +203,7 @@ class Clients:
 
 @contextmanager
 def _clients() -> Iterator[Clients]:
-    with running(["-m", "bench.load"]) as process:
+    with running(["-m", "bench.clients"]) as process:
         yield Clients(process)
 
 

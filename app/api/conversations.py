@@ -27,6 +27,7 @@ from app.api.schemas.work import Status
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
+from app.core.line import exact
 from app.core.messages import FRAME_TOKENS
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
@@ -233,6 +234,7 @@ async def delete_conversation(
     Text that recall tools brought into the user's other conversations goes too. Of a branch, the messages that it
     shares stay. If others branch off from it, the response is a 409 with their number as `branches`.
     """
+    conversation_id = exact(conversation_id)
 
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         carried = len(await kept.carried_by(tx, conversation.id))

@@ -16,7 +16,7 @@ from app.api.http.answers import json_text, long_json_value
 from app.api.http.body import is_large, json_body, parse_model, read_json, require_storable, work_on
 from app.api.http.callers import IDEMPOTENCY_KEY, Reader, Writer
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
-from app.api.http.path_ids import CONVERSATION_ID, ConversationId, check_id, path_id
+from app.api.http.path_ids import BRANCH, CONVERSATION_ID, ConversationId, check_id, path_id
 from app.api.http.runtime import Wired, runtime_of
 from app.api.schemas import messages as schemas
 from app.api.schemas import windows
@@ -80,7 +80,7 @@ class AppendQuery(BaseModel):
     responses=links.APPENDED,
     openapi_extra={
         **json_body(schemas.AppendBody, EXAMPLE),
-        **parameters(CONVERSATION_ID, IDEMPOTENCY_KEY, query=AppendQuery),
+        **parameters(CONVERSATION_ID, BRANCH, IDEMPOTENCY_KEY, query=AppendQuery),
     },
 )
 @every_turn
@@ -121,17 +121,18 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     response_model=schemas.Synced,
     openapi_extra={
         **json_body(schemas.SyncBody, EXAMPLE),
-        **parameters(CONVERSATION_ID, IDEMPOTENCY_KEY, query=AppendQuery),
+        **parameters(CONVERSATION_ID, BRANCH, IDEMPOTENCY_KEY, query=AppendQuery),
     },
 )
 @every_turn
 async def sync_messages(request: Request, caller: Writer) -> Response:
     """Append what is new in your own message list, all or none. Repeating the request appends nothing.
 
-    The list can omit older messages, at its beginning or after its first ones. If it contradicts what is stored,
-    because a message was edited or answered again, the response is a 409 of type `fork` with the `index` and `seq` of
-    the first difference, and nothing is stored. With `on_fork` = `append`, Quire appends what follows the newest
-    stored messages, or else everything from the difference on. Stored messages never change.
+    The list can omit older messages, at its beginning or after its first ones. If a message was edited or answered
+    again, the list goes on as a branch, `branch` in the response, which the conversation's id shows from then on;
+    `?branch=` reads any other. With `on_fork` = `append`, what follows the newest stored messages is appended, or else
+    everything from the difference on. With `error`, or if the list has nothing in common with what is stored, the
+    response is a 409 of type `fork` with the `index` and `seq` of the first difference. Stored messages never change.
 
     Messages match by content: ids, thinking, cache marks and JSON formatting do not count. Leading system messages are
     the conversation's system prompt and can change.
@@ -151,7 +152,7 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
         read_list, body.messages, body.system, runtime.defaults.limits, runtime.caches.messages
     )
     sent = SyncedList(
-        listed, user_id, joins_forks=body.on_fork == "append", bound_to=caller.user_id,
+        listed, user_id, on_fork=body.on_fork, bound_to=caller.user_id,
         reported_usage=body.reported_usage.value() if body.reported_usage else None, is_large=is_large(request),
     )  # fmt: skip
     done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
@@ -258,7 +259,7 @@ class ContextQuery(BaseModel):
     "/conversations/{conversation_id}/context",
     response_model=windows.ContextResponse,
     responses={304: {"description": "The window is unchanged (If-None-Match)."}},
-    openapi_extra=parameters(CONVERSATION_ID, query=ContextQuery),
+    openapi_extra=parameters(CONVERSATION_ID, BRANCH, query=ContextQuery),
 )
 @every_turn
 async def get_context(request: Request, caller: Reader) -> Response:
@@ -298,7 +299,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
     response_model=windows.ContextResponse,
     openapi_extra={
         **json_body(windows.ContextBody, {"budget": 8000, "format": "anthropic", "system": "Be brief."}),
-        **parameters(CONVERSATION_ID),
+        **parameters(CONVERSATION_ID, BRANCH),
     },
 )
 @every_turn

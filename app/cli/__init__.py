@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "mcp": Listed("app.cli.mcp", "serve_stdio", "Serve MCP over stdio, for clients that start their servers."),
     "migrate": Listed("app.cli.migrate", "migrate", "Bring the schema to the newest version."),
     "openapi": Listed("app.cli.openapi", "openapi", "Print the API's OpenAPI document."),
+    "replay": Listed("app.cli.replay", "replay", "Show what a model saw."),
     "restore": Listed("app.cli.backup", "restore", "Put a backup into an empty data directory."),
     "retention": Listed("app.cli.retention", "retention", "Erase and prune what is past its time."),
     "serve": Listed("app.cli.serve", "serve", "Serve the API, do its jobs, and bring a database."),

@@ -45,7 +45,6 @@ def connect(client: Client, user: str | None, key: str | None, url: str, *, writ
 
 
 def _program() -> str:
-    """Return the path of this command."""
     own = Path(sys.argv[0]).absolute()
     if own.name == "quire" and own.exists():
         return str(own)

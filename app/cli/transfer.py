@@ -115,7 +115,7 @@ def _send(data: BinaryIO | bytes, url: str, api_key: str | None) -> Mapping[str,
             if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or not left:
                 break
             time.sleep(RETRY_SECONDS)
-    _refuse_problem(answer)
+    refuse_problem(answer)
     counts: Mapping[str, Mapping[str, int]] = answer.json()
     return counts
 
@@ -152,7 +152,7 @@ def export(
     ):
         if answer.is_error:
             answer.read()
-            _refuse_problem(answer)
+            refuse_problem(answer)
         if output is None:
             for chunk in answer.iter_bytes():
                 click.echo(chunk, nl=False)
@@ -182,7 +182,7 @@ def opened(url: str, api_key: str | None) -> Iterator[httpx.Client]:
         raise click.ClickException(f"No answer from {url} ({str(error) or type(error).__name__}).") from error
 
 
-def _refuse_problem(answer: httpx.Response) -> None:
+def refuse_problem(answer: httpx.Response) -> None:
     if answer.is_success:
         return
     try:

@@ -80,6 +80,24 @@ class Line(str):
         return tuple(one for i, one in enumerate(self.stretches) if not i or self.stretches[i - 1].seq < seq)
 
 
+class Named(str):
+    """An id as a caller names it: it shows the branch where the caller's list went on, or the one that is asked for."""
+
+    __slots__ = ("branch",)
+
+    branch: str | None
+
+    def __new__(cls, conversation_id: str, branch: str | None = None) -> Self:
+        named = super().__new__(cls, conversation_id)
+        named.branch = branch
+        return named
+
+
+def exact(conversation_id: str) -> str:
+    """Return the very conversation that a caller names, whatever its id shows."""
+    return (conversation_id.branch if isinstance(conversation_id, Named) else None) or str(conversation_id)
+
+
 def is_here(here: str | None, conversation_id: str | None) -> bool:
     """Return whether a row of a conversation that was found is of the one that asks, or on its line."""
     return here.includes(conversation_id) if isinstance(here, Line) else here == conversation_id

@@ -42,7 +42,6 @@ def worst(checks: Collection[Check]) -> State:
 
 
 def report(checks: Sequence[Check]) -> dict[str, Any]:
-    """Return the checks as JSON values."""
     return {"status": worst(checks), "checks": [asdict(check) for check in checks]}
 
 

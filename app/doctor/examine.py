@@ -167,7 +167,6 @@ async def _look_deep(database: Database) -> list[Check]:
 
 
 async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> list[Check]:
-    """Send a small request to each model."""
     checked = [] if settings.memory_embedding_model else [checks.weights(probes.local_weights())]
     vocabularies = settings.quire_data_dir / "vocabularies"
     with tempfile.TemporaryDirectory(prefix="quire-doctor-") as elsewhere:

@@ -153,7 +153,6 @@ def looks_like_code(line: str) -> bool:
 
 
 def looks_like_log(line: str) -> bool:
-    """Return whether a line is a program's log output."""
     return _LOG_LINE.match(line[:400]) is not None
 
 

@@ -104,7 +104,6 @@ def _importance(leaf: tuple[str, object]) -> int:
 
 
 def _value(value: object) -> str:
-    """Return a short form of one argument."""
     if isinstance(value, str):
         return one_line(_TAG.sub(" ", value[:1000]), 70)
     if value is None or isinstance(value, (bool, float)):

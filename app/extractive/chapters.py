@@ -136,7 +136,6 @@ def close(pages: Sequence[ToldPage], shelf: Shelf, count: Callable[[str], int]) 
 
 
 def described(pages: Sequence[ToldPage], others: Sequence[Collection[str]], count: Callable[[str], int]) -> Chapter:
-    """Return the chapter of some pages."""
     weights, terms = _ranked((word for page in pages for word in page.words), others)
     sentence = _most_telling([message for page in pages for message in page.messages], weights)
     first, last = pages[0], pages[-1]
@@ -161,7 +160,6 @@ def bound(parts: Sequence[Chapter], count: Callable[[str], int]) -> Chapter:
 
 
 def _by_rank(ranked: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the first of each, then the second of each, and so on."""
     return [[terms[rank] for terms in ranked if rank < len(terms)] for rank in range(max(map(len, ranked), default=0))]
 
 

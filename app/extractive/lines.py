@@ -164,7 +164,6 @@ def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
 
 
 def _ranked(role: str, prose: list[str]) -> list[str]:
-    """Return the few best sentences, best first; ties keep their order."""
     if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
         prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
     score = _assistant_score if role == "assistant" else _user_score
@@ -252,7 +251,6 @@ def _substance(seen: patterns.Seen) -> float:
 
 
 def _size(sentence: str) -> float:
-    """Estimate the number of words."""
     if sentence.isascii():
         return sentence.count(" ") + 1
     return sum(map(len, _HAN_RUN.findall(sentence))) / 1.6 + len(_LATIN_WORD.findall(sentence))
@@ -294,7 +292,6 @@ def _completed(line: str, ranked: Sequence[str], blocks: Blocks, max_chars: int)
 
 
 def _comes_before(one: str, other: str, prose: Sequence[str]) -> bool:
-    """Return whether a sentence was said before another."""
     for sentence in prose:
         if sentence.endswith(other[:_SEEN]) or other.startswith(sentence):
             return False

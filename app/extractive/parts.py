@@ -40,7 +40,6 @@ def best_parts(text: str, question: str, characters_max: int) -> list[tuple[int,
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:
-    """Yield stretches of whole lines where lines are short, within the part that is looked at."""
     middle = min(len(text), SCAN_CHARACTERS)
     for begin, end in ((0, middle), (max(middle, len(text) - END_CHARACTERS), len(text))):
         at = begin

@@ -30,7 +30,6 @@ _TITLE = re.compile(
 
 
 def kind(text: str) -> Kind:
-    """Return the kind of a result's innermost text."""
     return examine(text).kind
 
 

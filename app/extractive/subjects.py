@@ -99,7 +99,6 @@ def subjects_of_page(title: str, lines: Sequence[tuple[str, str]], n: int) -> li
 
 
 def names_anything(text: str) -> bool:
-    """Return whether a text names anything."""
     return next(_phrases(scalar(text[:_LINE_CHARS])), None) is not None
 
 
@@ -162,7 +161,6 @@ def _english(text: str) -> Iterator[tuple[str, int, float]]:
 
 
 def _is_content(token: str) -> bool:
-    """Return whether a token can be part of an English subject."""
     if not token.isalpha() and not _WORD.match(token) and not _MODEL.match(token):
         return False
     lower = token.lower().replace("’", "'")

@@ -134,7 +134,6 @@ def _number(value: float) -> str:
 
 
 def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> dict[str, float]:
-    """Score every single-word candidate, in order of first appearance."""
     candidates: list[str] = []
     for token in tokens:
         if token in segmented:
@@ -188,7 +187,6 @@ def _weigh(token: str) -> tuple[str, float]:
 
 
 def _shape(token: str) -> float:
-    """Score how specific a Latin token looks."""
     lower = token.lower()
     if lower in ENGLISH or len(token) < 2:
         return 0.0

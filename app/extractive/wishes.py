@@ -11,18 +11,17 @@ The patterns are in ``wishes.txt``.
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 
 from app.core.kept import Wish
 from app.extractive.blocks import take_apart
 from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, notes_in
+from app.extractive.pattern_lists import patterns_of
 from app.extractive.patterns import strip_lead
 from app.text.language import clip, squeeze, window
 
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
-_HEADING = re.compile(r"^\[([a-z_ ]+)\]$", re.MULTILINE)
 _TAGS_MAX = 400
 """More are markup, and would take long to match."""
 _PUT_IN = re.compile(r"<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3}", re.DOTALL)
@@ -30,22 +29,13 @@ _PARTS = ("please", "end", "han", "name", "diets")
 """Sections of the file that are parts of the others."""
 
 
-def _patterns() -> Mapping[str, re.Pattern[str]]:
-    """Return the patterns of the file by section: a line is an alternative, a part in angle brackets stands for it."""
-    _, *told = _HEADING.split(Path(__file__).with_name("wishes.txt").read_text("utf-8"))
-    sections = {
-        name: "|".join(line for line in lines.splitlines() if line)
-        for name, lines in zip(told[::2], told[1::2], strict=True)
-    }
-    parts = {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN, **{name: sections.pop(name) for name in _PARTS}}
-    found = re.compile(f"<({'|'.join(parts)})>")
-    return {
-        name: re.compile(found.sub(lambda part: parts[part[1]], lines), re.IGNORECASE)
-        for name, lines in sections.items()
-    }
-
-
-_PATTERNS = _patterns()
+_PATTERNS = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in patterns_of(
+        "wishes.txt", _PARTS, {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN}
+    ).items()
+    if name not in _PARTS
+}
 _KEYS = {name.removeprefix("key "): one for name, one in _PATTERNS.items() if name.startswith("key ")}
 _ENDS = {name.removeprefix("end "): one for name, one in _PATTERNS.items() if name.startswith("end ")}
 

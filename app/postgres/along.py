@@ -1,8 +1,10 @@
 """Statements that read a conversation's history, rewritten to read it along a line.
 
 Each names the conversation as ``$2``. For a branch, a table of its history is read as the union of its own rows and of
-its ancestors' up to where it branched off: PostgreSQL plans each part by its own index, keeps their order, and stops at
-a limit. The statement of a conversation without ancestors is left as it is.
+its ancestors' up to where it branched off. The statement of a conversation without ancestors is left as it is.
+
+All ancestors are read at once, so that a plan is as small at any depth. Where rows are wanted in an order up to a
+limit, each is read by itself in that order: PostgreSQL merges them and stops at the limit.
 """
 
 from __future__ import annotations
@@ -18,41 +20,47 @@ class _Table(NamedTuple):
     columns: str
     shared: str
     """Which rows of an ancestor a branch shares. ``{seq}`` and the like: see ``core.line.Stretch``."""
+    reach: str = "true"
+    """What holds of all shared rows, by the places in ``last``: a bound for the index."""
 
 
 _BY_MESSAGE = "CASE WHEN seq IS NULL THEN created_at <= {at} ELSE seq <= {seq} END"
 TABLES = {
     "messages": _Table(
-        "seq, id, client_id, page, user_seq, call_group, kind, role, body, view, short, loaded, anthropic, parts, "
-        "calls, results, full_tokens, short_tokens, loaded_tokens, full_before, short_before, history_before, line, "
-        "line_tokens, words, archive_ids, fresh_tokens, revision, created_at, digest, chain, said_at, said_offset",
+        "seq id client_id page user_seq call_group kind role body view short loaded anthropic parts calls results "
+        "full_tokens short_tokens loaded_tokens full_before short_before history_before line line_tokens words "
+        "archive_ids fresh_tokens revision created_at digest chain said_at said_offset",
+        "seq <= {seq}",
         "seq <= {seq}",
     ),
-    "pages": _Table("page, first_seq, title, title_tokens, revision, created_at", "first_seq <= {seq}"),
-    "recalls": _Table("page, count, at_page, revision, created_at", "page <= {page} AND revision <= {revision}"),
+    "pages": _Table("page first_seq title title_tokens revision created_at", "first_seq <= {seq}", "page <= {page}"),
+    "recalls": _Table(
+        "page count at_page revision created_at", "page <= {page} AND revision <= {revision}", "page <= {page}"
+    ),
     "page_index": _Table(
-        "page, revision, source, model, title, title_tokens, topics, seqs, lines, line_tokens, error, created_at",
+        "page revision source model title title_tokens topics seqs lines line_tokens error created_at",
         "page < {page} AND revision <= {revision}",
+        "page < {page}",
     ),
     "chapters": _Table(
-        "level, first_page, last_page, at_page, terms, line, line_tokens, sentence, sentence_tokens, first_day, "
-        "last_day, created_at",
+        "level first_page last_page at_page terms line line_tokens sentence sentence_tokens first_day last_day "
+        "created_at",
         "first_page < {page} AND at_page <= {page}",
+        "first_page < {page}",
     ),
-    "topic_mentions": _Table("topic, count, page, revision, created_at", "page < {page} AND revision <= {revision}"),
+    "topic_mentions": _Table("topic count page revision created_at", "page < {page} AND revision <= {revision}"),
     "summaries": _Table(
-        "version, through_seq, revision, text, tokens, model, created_at",
-        "through_seq <= {seq} AND revision <= {revision}",
+        "version through_seq revision text tokens model created_at", "through_seq <= {seq} AND revision <= {revision}"
     ),
     "archives": _Table(
-        "id, scope, digest, user_id, seq, tool_name, tool_input, query_summary, result_summary, key_terms, sources, "
-        "placeholder, language, expires_at, created_at, parts",
+        "id scope digest user_id seq tool_name tool_input query_summary result_summary key_terms sources placeholder "
+        "language expires_at created_at parts",
         _BY_MESSAGE,
     ),
     "memories": _Table(
-        "id, owner, type, conversation_uid, seq, page, archive_id, start, length, terms, content, nul_offsets, "
-        "keywords, metadata, source, sensitive, refused, part_of, expires_at, created_at, scope, key, pinned, status, "
-        "tokens, quote, valid_from, valid_to, learnt_at",
+        "id owner type conversation_uid seq page archive_id start length terms content nul_offsets keywords metadata "
+        "source sensitive refused part_of expires_at created_at scope holder key pinned status tokens quote valid_from "
+        "valid_to learnt_at",
         _BY_MESSAGE,
     ),
 }
@@ -62,7 +70,11 @@ TABLES = {
 _NAMES = "|".join(name for name in TABLES if name != "memories")
 _READ = re.compile(rf"(?<!DELETE )\b(FROM|JOIN)\s+(?:(memories) /\*line\*/|({_NAMES})\b)(\s+(?:AS\s+)?[a-z_]+\b)?")
 _IN_MIND = re.compile(r"\bmemories /\*in mind\*/ (\w+)")
-_BEGAN = re.compile(r"\b(\w+)\.created_at /\*began\*/")
+_BEGAN = re.compile(r"\b\w+\.created_at /\*began\*/")
+_CLAUSE = re.compile(r"[()]|ORDER BY|\bUNION\b")
+_LIMITED = re.compile(r"((?:\s*[\w.]+(?: DESC| ASC)?\s*,?)+?)\s+LIMIT")
+_NARROW = re.compile(r"\b(?:seq|page) (?:= |BETWEEN)|\bseq >=? [^)]*\bseq <=? ")
+"""Of a range that holds few rows, whatever its order."""
 _PLACES = {"id": "text", "seq": "int", "page": "int", "revision": "int", "at": "timestamptz"}
 
 
@@ -77,45 +89,83 @@ def along(sql: str, line: str) -> tuple[str, tuple[object, ...]]:
 @lru_cache(1024)
 def _rewritten(sql: str, ancestors: int) -> tuple[str, tuple[str, ...]]:
     """Return the statement for so many ancestors, and what of each stretch it takes, as arrays."""
-    first = max(int(number) for number in re.findall(r"\$(\d+)", sql)) + 1
-    names: list[str] = []
+    rewriting = _Rewriting(sql)
+    text = _READ.sub(lambda found: rewriting.read(found, ancestors), sql) if ancestors else sql
+    text = _IN_MIND.sub(lambda found: rewriting.in_mind(found[1], ancestors), text)
+    text = _BEGAN.sub(lambda _: rewriting.began(), text) if ancestors else text
+    return text, tuple(rewriting.names)
 
-    def place(name: str, ancestor: int) -> str:
-        if name not in names:
-            names.append(name)
-        return f"(${first + names.index(name)}::{_PLACES[name]}[])[{ancestor}]"
 
-    def shared(condition: str, ancestor: int) -> str:
-        return re.sub(r"\{(\w+)\}", lambda found: place(found[1], ancestor), condition)
+class _Rewriting:
+    """A statement on its way, with the arrays that it takes so far."""
 
-    def read(found: re.Match[str]) -> str:
-        table = found[2] or found[3]
-        columns, condition = TABLES[table]
-        select = f'SELECT tenant_id, $2::text COLLATE "C" AS conversation_id, {columns} FROM {table}'
-        own = f"{select} WHERE tenant_id = $1::uuid AND conversation_id = $2"
-        parts = [
-            f"{select} WHERE tenant_id = $1::uuid AND conversation_id = {place('id', i)} AND {shared(condition, i)}"
-            for i in range(1, ancestors + 1)
-        ]
-        return f"{found[1]} ({' UNION ALL '.join([*parts, own])}){found[4] or f' {table}'}"
+    def __init__(self, sql: str) -> None:
+        self._sql = sql
+        self._first = max(int(number) for number in re.findall(r"\$(\d+)", sql)) + 1
+        self._words = set(re.findall(r"\w+", sql))
+        self.names: list[str] = []
 
-    def in_mind(found: re.Match[str]) -> str:
-        of_shared = " OR ".join(
-            f"conversation_id = {place('id', i)} AND {shared(_BY_MESSAGE.replace('created_at', 'learnt_at'), i)}"
-            for i in range(1, ancestors + 1)
-        )
-        root = place("id", 1) if ancestors else "$2"
-        columns = TABLES["memories"].columns
-        return f"""(SELECT tenant_id, {columns}, CASE WHEN {of_shared or "false"} THEN $2 ELSE conversation_id END
+    def _array(self, name: str) -> str:
+        if name not in self.names:
+            self.names.append(name)
+        return f"(${self._first + self.names.index(name)}::{_PLACES[name]}[])"
+
+    def _at(self, condition: str, ancestor: int | str) -> str:
+        """Return a condition with the places of one ancestor."""
+        return re.sub(r"\{(\w+)\}", lambda found: f"{self._array(found[1])}[{ancestor}]", condition)
+
+    def _of_row(self, condition: str) -> str:
+        """Return a condition with the places of the ancestor whose row it is."""
+        return self._at(condition, f"array_position({self._array('id')}, conversation_id)")
+
+    def read(self, found: re.Match[str], ancestors: int) -> str:
+        """Return what stands for a table."""
+        name = found[2] or found[3]
+        table = TABLES[name]
+        columns = [column for column in table.columns.split() if column in self._words]
+        of = f'SELECT tenant_id, $2::text COLLATE "C" AS conversation_id, {", ".join(columns)} FROM {name}'
+        of = f"{of} WHERE tenant_id = $1::uuid AND conversation_id"
+        if order := _order(self._sql[found.end() :], table.columns.split()):
+            each = [f"{of} = {self._at('{id}', i)} AND {self._at(table.shared, i)}" for i in range(1, ancestors + 1)]
+        else:
+            bounds = f"{self._at(table.reach, ancestors)} AND {self._of_row(table.shared)}"
+            each = [f"{of} = ANY ({self._array('id')}) AND {bounds}"]
+        union = " UNION ALL ".join(f"({part}{order})" for part in (*each, f"{of} = $2"))
+        return f"{found[1]} ({union}){found[4] or f' {name}'}"
+
+    def in_mind(self, alias: str, ancestors: int) -> str:
+        """Return the memories that others of the tree do not keep from the line; what it shares as its own."""
+        by_message = _BY_MESSAGE.replace("created_at", "learnt_at")
+        is_shared, root = "false", "$2"
+        if ancestors:
+            ids = self._array("id")
+            is_shared, root = f"(conversation_id = ANY ({ids}) AND {self._of_row(by_message)})", f"{ids}[1]"
+        columns = ", ".join(column for column in TABLES["memories"].columns.split() if column in self._words)
+        return f"""(SELECT tenant_id, {columns}, CASE WHEN {is_shared} THEN $2 ELSE conversation_id END
              AS conversation_id FROM memories x
-      WHERE conversation_id IS NULL OR conversation_id = $2 OR {of_shared or "false"}
+      WHERE conversation_id IS NULL OR conversation_id = $2 OR {is_shared}
          OR NOT EXISTS (SELECT FROM conversations f WHERE f.tenant_id = $1::uuid AND f.id = x.conversation_id
-                           AND (f.id = {root} OR f.trunk = {root}))) {found[1]}"""
+                           AND (f.id = {root} OR f.trunk = {root}))) {alias}"""
 
-    def began(_: re.Match[str]) -> str:
-        return f"(SELECT b.created_at FROM conversations b WHERE b.tenant_id = $1::uuid AND b.id = {place('id', 1)})"
+    def began(self) -> str:
+        """Return when the tree began."""
+        root = f"{self._array('id')}[1]"
+        return f"(SELECT b.created_at FROM conversations b WHERE b.tenant_id = $1::uuid AND b.id = {root})"
 
-    text = _READ.sub(read, sql) if ancestors else sql
-    text = _IN_MIND.sub(in_mind, text)
-    text = _BEGAN.sub(began, text) if ancestors else text
-    return text, tuple(names)
+
+def _order(rest: str, columns: list[str]) -> str:
+    """Return the order in which many rows of a table are read up to a limit, by its own columns. ``rest``: the
+    statement after the table's name and alias.
+    """
+    depth = 0
+    for found in _CLAUSE.finditer(rest):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth < 0 or (depth == 0 and found[0] == "UNION"):
+            return ""
+        if depth == 0 and found[0] == "ORDER BY":
+            limited = _LIMITED.match(rest, found.end())
+            keys = [re.sub(r"^\w+\.", "", key.strip()) for key in limited[1].split(",")] if limited else []
+            is_own = all(key.split()[0] in columns for key in keys)
+            is_long = not _NARROW.search(rest[: found.start()])
+            return f" ORDER BY {', '.join(keys)}" if keys and is_own and is_long else ""
+    return ""

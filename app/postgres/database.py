@@ -246,7 +246,6 @@ class Database:
             _logger.warning("synchronous_commit is off: a crash of the database loses acknowledged messages")
 
     def connections(self) -> tuple[int, int]:
-        """Return the number of connections in use, and of idle ones."""
         pools = {self._pool, self._ordered}
         idle = sum(pool.get_idle_size() for pool in pools)
         return sum(pool.get_size() for pool in pools) - idle, idle

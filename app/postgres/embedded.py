@@ -120,7 +120,6 @@ def revive(data_dir: Path) -> None:
 
 
 def exists(data_dir: Path) -> bool:
-    """Return whether this folder holds a database."""
     return (data_dir.expanduser() / "postgres" / "cluster").exists()
 
 

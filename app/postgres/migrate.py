@@ -40,7 +40,6 @@ def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
 
 
 async def _revision(dsn: str) -> str:
-    """Return the schema's migration; "" if there is no schema."""
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
     except KINDS as error:
@@ -54,7 +53,6 @@ async def _revision(dsn: str) -> str:
 
 
 def known() -> frozenset[str]:
-    """Return every migration of this version."""
     from alembic.script import ScriptDirectory
 
     return frozenset(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())

@@ -170,7 +170,6 @@ def _last_lines(log: Path) -> str:
 
 
 def binary(program: str) -> Path:
-    """Return the path of one of the package's programs."""
     return _package() / RELEASE / "bin" / program
 
 

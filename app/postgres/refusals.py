@@ -37,7 +37,6 @@ WHY_NOT: Final = (
 
 
 def _place(dsn: str) -> str:
-    """Return the host and port, or the folder of the socket."""
     try:
         parts = urlsplit(dsn)
         port = parts.port or 5432

@@ -29,17 +29,14 @@ class ReadTx:
         self.tenant = tenant
 
     async def fetch(self, sql: str, *args: object) -> list[asyncpg.Record]:
-        """Return every row."""
         sql, stretches = _along(sql, args)
         return await self.connection.fetch(sql, self.tenant, *args, *stretches)
 
     async def fetchrow(self, sql: str, *args: object) -> asyncpg.Record | None:
-        """Return the first row, if there is one."""
         sql, stretches = _along(sql, args)
         return await self.connection.fetchrow(sql, self.tenant, *args, *stretches)
 
     async def fetchval(self, sql: str, *args: object) -> Any:
-        """Return the first value of the first row, or None."""
         sql, stretches = _along(sql, args)
         return await self.connection.fetchval(sql, self.tenant, *args, *stretches)
 

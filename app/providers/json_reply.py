@@ -46,7 +46,6 @@ def object_of(text: str, *, depth_max: int = DEPTH_MAX) -> dict[str, Any]:
 
 
 def _end(text: str, start: int, depth_max: int) -> int:
-    """Return the end of the object that starts at ``start``."""
     depth = 0
     for step in _STEP.finditer(text, start):
         if step[0] in "{[":

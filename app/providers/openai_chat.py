@@ -56,7 +56,6 @@ class OpenAIChat:
 
     @property
     def state(self) -> State:
-        """Return the state of the circuit breaker."""
         return self._calls.state
 
     async def complete(

@@ -60,7 +60,6 @@ class OpenAIEmbedder:
 
     @property
     def state(self) -> State:
-        """Return the state of the circuit breaker."""
         return self._calls.state
 
     async def prepare(self) -> None:

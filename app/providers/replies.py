@@ -86,7 +86,6 @@ def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _text(content: object) -> str:
-    """Return a string, or the text parts of a list, as text."""
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
         return "".join(_text(part.get("text")) for part in parts)

@@ -42,7 +42,6 @@ class ApiReranker:
 
     @property
     def state(self) -> State:
-        """Return the state of the circuit breaker."""
         return self._calls.state
 
     async def rank(self, query: str, documents: Sequence[str]) -> list[int]:

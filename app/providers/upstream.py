@@ -111,7 +111,6 @@ def _error_fields(body: object) -> Mapping[str, Any]:
 
 
 def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
-    """Return the error that ends a stream of Responses."""
     response = event.get("response", {"error": event})
     error = response.get("error") if isinstance(response, Mapping) else None
     named = {name: error.get(name) for name in ("code", "param")} if isinstance(error, Mapping) else {}
@@ -119,7 +118,6 @@ def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
 
 
 def _shows(text: str, key: str | None) -> bool:
-    """Return whether a text holds a piece of the key."""
     pieces = (key[i : i + KEY_PIECE] for i in range(max(1, len(key) - KEY_PIECE + 1))) if key else ()
     return any(piece in text for piece in pieces)
 

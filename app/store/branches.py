@@ -80,11 +80,11 @@ INSERT INTO conversations
   (tenant_id, id, uid, title, parent_id, line, trunk, scopes, last_seq, last_page, user_seq, prompt_through, open_group,
    open_calls, full_total, short_total, history_total, language, revision, generation, indexed_through,
    chaptered_through, summary_through, pruned_through, chain, answered, said_at, said_offset, recalled_seq,
-   recalled, recalled_tokens, {_COPIED})
+   recalled, recalled_tokens, asked, asked_from, {_COPIED})
 SELECT $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, generation, $21, $22,
        $23, $10, $24, $25, $26, $27, CASE recalled_seq WHEN $12 THEN $12 ELSE 0 END,
        CASE recalled_seq WHEN $12 THEN recalled END, CASE recalled_seq WHEN $12 THEN recalled_tokens ELSE 0 END,
-       {_COPIED}
+       $28, $29, {_COPIED}
   FROM conversations WHERE tenant_id = $1 AND id = $2
 ON CONFLICT (tenant_id, id) DO NOTHING
 RETURNING id
@@ -102,6 +102,7 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
         end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end), totals.full,
         totals.short, totals.history, after.language, after.revision, after.indexed_through, after.chaptered_through,
         after.summary_through, after.chain, after.answered, after.said_at, fork.said_offset,
+        after.asked, after.asked_from,
     )  # fmt: skip
     if made is not None:
         await tx.execute(MARK, [one.id for one in fork.stretches])
@@ -124,6 +125,12 @@ WITH RECURSIVE d AS (
 )
 SELECT id FROM d GROUP BY id ORDER BY max(depth) DESC, id
 """
+# The conversations of a tree that end with one of a list's prefixes, or whose last question is the whole list.
+CONTINUED = """
+SELECT id, chain, asked FROM conversations
+ WHERE tenant_id = $1 AND (id = $2 OR trunk = $2) AND (chain = ANY ($3::bytea[]) OR asked = $4)
+ ORDER BY updated_at DESC LIMIT 20
+"""
 SHOW = "UPDATE conversations SET shown = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2"
 UNSHOW = """
 UPDATE conversations SET shown = NULL, version = version + 1
@@ -144,6 +151,16 @@ async def family(tx: ReadTx, root: str) -> Sequence[Record]:
 async def descendants(tx: ReadTx, names: Collection[str]) -> list[str]:
     """Return what branches off from some conversations: each after all that branch off from it."""
     return [row["id"] for row in await tx.fetch(DESCENDANTS, list(map(str, names)))]
+
+
+async def continued(tx: ReadTx, root: str, chains: Sequence[bytes], after: int) -> str | None:
+    """Return the conversation of a tree that a list continues best, further than ``after`` of its messages: by the
+    chains before its first message and after each.
+    """
+    place = {chain: index for index, chain in enumerate(chains)}
+    rows = await tx.fetch(CONTINUED, str(root), chains[after + 1 :], chains[-1])
+    reached = [(place.get(row["chain"], -1), row["asked"] == chains[-1], -i) for i, row in enumerate(rows)]
+    return str(rows[-max(reached)[2]]["id"]) if reached else None
 
 
 async def show(tx: Tx, trunk: str, branch: str | None) -> None:

@@ -15,7 +15,7 @@ from asyncpg import Record
 from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
-from app.core.line import Line, Stretch
+from app.core.line import Line, Named, Stretch
 from app.core.model import Anchored, Layout, Totals
 from app.core.scope import owner_of
 from app.core.times import local
@@ -137,8 +137,23 @@ async def admitted(
 
 async def find(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation, or None. ``bound_to``: the only user whose conversations are visible."""
-    row = await tx.fetchrow(FIND, conversation_id)
-    return await admitted(tx, read_conversation(row), bound_to) if row else None
+    return await _found(tx, conversation_id, bound_to, FIND, "read")
+
+
+async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: str, right: Right) -> Conversation | None:
+    """Return a conversation; of one that a caller names, the branch that is shown."""
+    row = await tx.fetchrow(sql, conversation_id)
+    known = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
+    if known is None or not isinstance(conversation_id, Named):
+        return known
+    wanted = conversation_id.branch or known.shown
+    if wanted is None or wanted == known.id:
+        return known
+    row = await tx.fetchrow(sql, str(wanted))
+    branch = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
+    if branch is not None and branch.line.root == known.line.root:
+        return branch
+    return None if conversation_id.branch else known
 
 
 async def get(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation:
@@ -151,8 +166,7 @@ async def get(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) 
 
 async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation as ``find`` does, locked until the transaction ends and read after the lock is held."""
-    row = await tx.fetchrow(f"{FIND} FOR UPDATE OF c", conversation_id)
-    return await admitted(tx, read_conversation(row), bound_to, right="write") if row else None
+    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR UPDATE OF c", "write")
 
 
 async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
@@ -160,8 +174,7 @@ async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None)
 
     For writers of what belongs to it, before they lock anything else. Appends are still possible.
     """
-    row = await tx.fetchrow(f"{FIND} FOR KEY SHARE OF c", conversation_id)
-    return await admitted(tx, read_conversation(row), bound_to, right="write") if row else None
+    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR KEY SHARE OF c", "write")
 
 
 async def is_still(tx: ReadTx, conversation: Conversation) -> bool:

@@ -175,6 +175,8 @@ class Derived:
     pages: Sequence[int]
     near: Sequence[int]
     """Messages whose vectors go too."""
+    is_erased: bool = True
+    """False: the messages stay in the history, and in the windows that showed them."""
 
 
 async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
@@ -183,8 +185,10 @@ async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     memories = await tx.fetch(FORGET, conversation_id, seqs, pages)
     await kept.settle(tx, memories)
     gone = {"memories": len(memories)}
-    gone["served_texts"] = await served.forget_since(tx, conversation_id, min(seqs or near))
-    gone["served_texts"] += await served.forget_memories(tx, memories)
+    if of.is_erased:
+        texts = await served.forget_since(tx, conversation_id, min(seqs or near))
+        if texts := texts + await served.forget_memories(tx, memories):
+            gone["served_texts"] = texts
     await tx.execute(UNEMBED, conversation_id, near)
     gone["page_index"] = _count(await tx.execute(DROP_INDEX, conversation_id, pages))
     gone["topic_mentions"] = _count(await tx.execute(DROP_TOPICS, conversation_id, pages))

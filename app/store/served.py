@@ -88,7 +88,7 @@ LAST = """
 SELECT first, frames, entries FROM served_windows
  WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY first DESC LIMIT 1 FOR UPDATE
 """
-BEGIN = """
+BEGIN_ROW = """
 INSERT INTO served_windows (tenant_id, conversation_id, first, frames, entries) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT DO NOTHING RETURNING first
 """
@@ -102,7 +102,7 @@ async def last(tx: Tx, conversation_id: str) -> Row | None:
 
 async def begin(tx: Tx, conversation_id: str, row: Row) -> bool:
     """Begin a row; return False where another process has just begun one."""
-    return await tx.fetchval(BEGIN, conversation_id, row.first, row.frames, row.entries) is not None
+    return await tx.fetchval(BEGIN_ROW, conversation_id, row.first, row.frames, row.entries) is not None
 
 
 # --- Texts ---------------------------------------------------------------------------------------------
@@ -144,17 +144,20 @@ async def keep_own(tx: Tx, digest: str, text: str) -> None:
     await tx.execute(KEEP_OWN, bytes.fromhex(digest), _packed(text))
 
 
+# Texts of windows; without those that quote sensitive memories unless these are asked for too ($4).
 TEXTS = """
-SELECT digest, part, body FROM served_texts
- WHERE tenant_id = $1 AND conversation_id = $2 AND digest = ANY ($3::bytea[])
+SELECT t.digest, t.body FROM served_texts t
+ WHERE t.tenant_id = $1 AND t.conversation_id = $2 AND t.digest = ANY ($3::bytea[])
+   AND ($4 OR NOT EXISTS (SELECT FROM memories m
+                           WHERE m.tenant_id = $1 AND m.id = ANY (t.sources) AND m.sensitive))
 """
 OWN_TEXTS = "SELECT digest, body FROM own_texts WHERE tenant_id = $1 AND digest = ANY ($2::bytea[])"
 
 
-async def texts(tx: ReadTx, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
+async def texts(tx: ReadTx, conversation_id: str, digests: Collection[str], *, sensitive: bool) -> Mapping[str, str]:
     """Return texts by digest, as far as they are still kept."""
     wanted = [bytes.fromhex(digest) for digest in digests if digest]
-    rows = [*await tx.fetch(TEXTS, conversation_id, wanted), *await tx.fetch(OWN_TEXTS, wanted)]
+    rows = [*await tx.fetch(TEXTS, conversation_id, wanted, sensitive), *await tx.fetch(OWN_TEXTS, wanted)]
     return {row["digest"].hex(): zlib.decompress(row["body"]).decode() for row in rows}
 
 

@@ -266,7 +266,8 @@ WITH e AS (
    ORDER BY short_before DESC, seq DESC LIMIT 1
 ), s AS (
   SELECT e.call_group, least(e.user_seq, m.user_seq) AS user_seq
-    FROM e LEFT JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = e.call_group
+    FROM e LEFT JOIN LATERAL (SELECT user_seq FROM messages
+                               WHERE tenant_id = $1 AND conversation_id = $2 AND seq = e.call_group LIMIT 1) m ON true
 )
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
        m.user_seq, m.revision, m.fresh_tokens, m.loaded_tokens

@@ -98,7 +98,6 @@ class Metrics:
             self._worst_lag = max(self._worst_lag, time.monotonic() - started - LAG_LOOK_SECONDS)
 
     def text(self) -> bytes:
-        """Return the metrics in Prometheus' text format."""
         self._lag.set(self._worst_lag)
         self._worst_lag = 0.0
         return generate_latest(self.registry)

@@ -80,7 +80,6 @@ def terms(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> list[str]:
-    """Return the words, and the runs of Chinese, Japanese or Korean."""
     text = unescaped(text)
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
     return [*_RUN.findall(text), *_numbers(text)]
@@ -175,7 +174,6 @@ def _asking(text: str, terms: int) -> float:
 
 
 def _run_components(run: str) -> Sequence[int]:
-    """Return the components of a run's terms, with repetitions."""
     if len(run) <= WORD_CACHED_MAX and _is_word(run):
         return _word_components(run)
     return [component(term) for term in _run_terms(run)]

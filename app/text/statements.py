@@ -81,6 +81,5 @@ def stated(text: str) -> bytes:
 
 
 def _first_small(text: str) -> str:
-    """Return the text with the word that begins it in small letters."""
     first, space, rest = text.partition(" ")
     return (first.lower() if first[1:].islower() or first in "AI" else first) + space + rest

@@ -15,6 +15,7 @@ from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.api.schemas.conversations import ConversationChange
 from app.api.schemas.parts import NoteBody
+from app.core.line import exact
 from app.core.search.narrowing import OWN_TYPES
 from app.services.lifecycle import erasing, erasing_whole, noting, rewording
 from app.services.lifecycle.erasing import ErasingTx
@@ -55,7 +56,7 @@ async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation
     await read_form(request)
     _require_write(viewer)
     async with runtime.database.begin(viewer.tenant) as tx:
-        found = await erasing.lock(tx, conversation_id, bound_to=viewer.user_id)
+        found = await erasing.lock(tx, exact(conversation_id), bound_to=viewer.user_id)
         done = await erasing_whole.erase_tree(ErasingTx(runtime, tx), found, branches_too=False)
     runtime.forget_erased(viewer.tenant, {conversation_id, *done.touched})
     return RedirectResponse(addresses(request)(), 303)

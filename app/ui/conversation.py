@@ -20,7 +20,7 @@ from app.core.window.topics import Topic
 from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
-from app.services.conversations import growing
+from app.services.conversations import growing, serving
 from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.lifecycle import noting
@@ -34,6 +34,7 @@ from app.ui import pictures
 from app.ui.html import query_of
 from app.ui.jobs import grouped
 from app.ui.parts import window_messages
+from app.ui.served import ServedView, served_view
 
 Show = Literal["window", "messages", "pages", "archives", "memory", "requests", "work"]
 """The views of a conversation, each a page of its own."""
@@ -64,7 +65,7 @@ class Form:
 
 
 def read_form(request: Request, runtime: Runtime) -> Form:
-    values = query_of(request, {"budget": 12, "model": 200, "format": 20, "query": 2_000})
+    values = query_of(request, {"budget": 12, "model": 200, "format": 20, "query": 2_000, "window": 12})
     form: Format = "anthropic" if values["format"] == "anthropic" else "openai"
     problems = {"budget": "", "model": ""}
     budget, model = values["budget"] or None, values["model"] or None
@@ -88,7 +89,7 @@ LOOK = ContextRequest(chooses=False)
 class Made:
     """A window, or the smallest budget that works."""
 
-    name: Literal["own", "tried"]
+    name: Literal["own", "tried", "served"]
     context: Context | None = None
     answer: dict[str, Any] | None = None
     minimum: int | None = None
@@ -124,17 +125,23 @@ class WindowPart(Generic[T]):
 async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: Spot) -> dict[str, Any]:
     """Return the values for the template of a view."""
     gathered = {"conversation": inspect.conversation_view(conversation), "show": place.show, "form": form}
-    windows = await _windows(runtime, tenant, conversation, form) if place.show in MADE else {}
+    served = None
+    if place.show in MADE and form.request is None:
+        await serving.write(runtime)
+        async with runtime.database.snapshot(tenant) as tx:
+            served = await served_view(runtime, tx, conversation, form.values["window"])
+    windows = await _windows(runtime, tenant, conversation, form, served) if place.show in MADE else {}
     async with runtime.database.snapshot(tenant) as tx:
         at = runtime, tx, conversation
         match place.show:
             case "window":
-                points = await growing.last_turns(tx, conversation)
-                parts: dict[str, Any] = {"points": points, "chart": pictures.chart(points)}
+                is_other = served is not None and not (served.record["is_own_budget"] and served.next is None)
+                points = served.points if served and is_other else await growing.last_turns(tx, conversation)
+                parts: dict[str, Any] = {"points": points, "chart": pictures.chart(points), "grew_as_served": is_other}
             case "messages":
                 parts = {}
             case "pages":
-                parts = await _pages(*at, place.part)
+                parts = await _pages(*at, place.part, served.record["budget"] if served else None)
             case "archives":
                 parts = await _archives(*at)
             case "memory":
@@ -148,17 +155,25 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
     if place.show == "messages":
         shown: Made = windows["shown"]
         size = len(shown.context.body) if shown.context else 0
-        listed = await run_in_thread_if_large(size, _messages, shown, form.request or LOOK)
+        listed = await run_in_thread_if_large(size, _messages, shown, (form.request or LOOK).format)
         parts = {"messages": WindowPart.of(listed, place.part, MESSAGES_SHOWN), "all_messages": len(listed)}
     return {**gathered, **windows, **parts}
 
 
-async def _windows(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form) -> dict[str, Any]:
+async def _windows(
+    runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, served: ServedView | None
+) -> dict[str, Any]:
+    if served is not None:
+        shown = Made("served", served.context, served.answer)
+        bars = {"served": pictures.bar(served.answer["usage"], served.answer["usage"]["total"])}
+        nothing = {"own": None, "tried": None, "prefix": None}
+        return {**nothing, "served": served, "shown": shown, "bars": bars, "zones": _zones(shown)}
     own = await _make("own", runtime, tenant, conversation, LOOK)
     tried = await _make("tried", runtime, tenant, conversation, form.request) if form.request else None
     made = [window for window in (own, tried) if window is not None]
     largest = max((window.answer["usage"]["total"] for window in made if window.answer), default=0)
     return {
+        "served": None,
         "own": own,
         "tried": tried,
         "shown": tried or own,
@@ -182,10 +197,12 @@ async def _make(
     return Made(name, answer, json.loads(answer.body))
 
 
-def _messages(made: Made, request: ContextRequest) -> list[Any]:
+def _messages(made: Made, form: Format) -> list[Any]:
     if made.context is None or made.answer is None:
         return []
-    sources = origins(made.context.window, made.context.system, request.format)
+    sources = origins(
+        made.context.window, made.context.system, made.answer["format"] if made.name == "served" else form
+    )
     return window_messages(made.answer, sources, made.context.system)
 
 
@@ -208,8 +225,10 @@ def _count(made: Made) -> int:
     return len(made.answer["messages"]) if made.answer else 0
 
 
-async def _pages(runtime: Runtime, tx: ReadTx, conversation: Conversation, part: int) -> dict[str, Any]:
-    contents = await inspect.contents_view(runtime, tx, conversation)
+async def _pages(
+    runtime: Runtime, tx: ReadTx, conversation: Conversation, part: int, budget: int | None
+) -> dict[str, Any]:
+    contents = await inspect.contents_view(runtime, tx, conversation, budget)
     return {
         "contents": contents,
         "entries": WindowPart.of(contents["entries"], part, ENTRIES_SHOWN),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.beside import BUDGETS, MISSING, Tallies, Tally, bill_of, holds_all, reused, summarised, table, turns_of
-from bench.beside_models import of_kind
-from bench.beside_sides import Sides, Whole, fitting, spoken
-from bench.replay import Counter
+from bench.peers.beside import BUDGETS, MISSING, Tallies, Tally, bill_of, holds_all, reused, summarised, table, turns_of
+from bench.peers.beside_models import of_kind
+from bench.peers.beside_sides import Sides, Whole, fitting, spoken
+from bench.window.replay import Counter
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = ('{"content": "They met in May.", "role": "system"}', 7)
@@ -80,6 +80,6 @@ def test_the_table_has_a_row_for_what_is_not_installed(tmp_path: Path) -> None:
 
 
 def test_the_process_of_hindsight_says_that_it_is_missing() -> None:
-    arguments = ["-S", "-m", "bench.peer", "hindsight", "chunks", "postgresql://nowhere", "http://127.0.0.1:1/v1"]
+    arguments = ["-S", "-m", "bench.peers.peer", "hindsight", "chunks", "postgresql://nowhere", "http://127.0.0.1:1/v1"]
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {"missing": "hindsight_api"}

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bench import money
-from bench.evidence import SAMPLE, WORDS_MAX, Asked, Evidence, evenly, rarest, telling, texts_of, wanted
-from bench.money import Said
+from bench.window import money
+from bench.window.evidence import SAMPLE, WORDS_MAX, Asked, Evidence, evenly, rarest, telling, texts_of, wanted
+from bench.window.money import Said
 
 
 def message(role: str, content: str) -> dict[str, Any]:

@@ -21,10 +21,23 @@ from app.store.memory.memories import Meaning, PassageFilter, Scoring
 from app.store.memory.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
 from app.text.queries import telling
-from bench.bare import Known, search_of
+from bench.clients import Outcome
 from bench.harness import Cpu
-from bench.load import Outcome
-from bench.overhead import CLIENTS, HYBRID, LOCAL, NEW, OPERATIONS, QUICK, WAYS, Cell, Side, job, loops_table, table
+from bench.load.bare import Known, search_of
+from bench.load.overhead import (
+    CLIENTS,
+    HYBRID,
+    LOCAL,
+    NEW,
+    OPERATIONS,
+    QUICK,
+    WAYS,
+    Cell,
+    Side,
+    job,
+    loops_table,
+    table,
+)
 from bench.words import QUERIES
 
 KNOWN = Known({"window-0": ("", "", 1, 1), "window-1": ("", "", 1, 1)}, {"uuid": ""}, "somebody", [*QUERIES], {})

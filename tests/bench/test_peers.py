@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 from bench.harness import Cpu
-from bench.peers import OURS, PEERS, SEARCHES, SUMMARY, TURNS, Found, Measured, Plan, search_table, summary, turns_table
+from bench.peers.peers import (
+    OURS,
+    PEERS,
+    SEARCHES,
+    SUMMARY,
+    TURNS,
+    Found,
+    Measured,
+    Plan,
+    search_table,
+    summary,
+    turns_table,
+)
 from tests import unhurried
 from tests.providers.fake_openai import FakeOpenAI
 
@@ -60,7 +72,7 @@ def test_the_process_of_a_peer_needs_the_standard_library_only_and_says_what_is_
     module: str, missing: str
 ) -> None:
     assert module in {module for module, _ in PEERS.values()}
-    arguments = ["-S", "-m", "bench.peer", module, "any", "postgresql://nowhere", "http://127.0.0.1:1/v1"]
+    arguments = ["-S", "-m", "bench.peers.peer", module, "any", "postgresql://nowhere", "http://127.0.0.1:1/v1"]
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {"missing": missing}
 

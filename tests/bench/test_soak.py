@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from bench import flat
-from bench.flat import slices, trend, trend_of
+from bench.load import flat
+from bench.load.flat import slices, trend, trend_of
 
 SECONDS = 600.0
 

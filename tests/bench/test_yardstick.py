@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench import harness
-from bench.overhead import CLIENTS, OPERATIONS, Plan, compared
+from bench.load.overhead import CLIENTS, OPERATIONS, Plan, compared
 
 pytestmark = pytest.mark.slow
 

@@ -70,6 +70,9 @@ def test_a_turn_from_the_question_to_the_next_window(quire: Any) -> None:
     assert [m["content"] for m in quire.history("d/1")][2] == long
     assert quire.status("d/1")["messages"] == quire.conversation("d/1")["messages"] == 3
     assert quire.context("d/1", format="anthropic").system.startswith("Be brief.")
+    assert [one["id"] for one in quire.windows("d/1", batch=1)] == [2, 1]
+    assert quire.window("d/1", 1)["verified"]
+    assert quire.window_changes("d/1", 2)["settings"] == quire.window_changes("d/1", 2, since=1)["settings"]
     assert quire.delete("d/1")["erased"]["messages"] == 3
     with pytest.raises(NotFound):
         quire.conversation("d/1")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core import days
+from app.core.kept import KeptLine
 from app.core.model import Policy
 from app.core.window import epoch
+from app.core.window.contents import Chapter
 from app.core.window.paging import ledger_reach
 from tests.core.book import READER, Book
 from tests.core.conversations import Transcript, transcripts
@@ -42,3 +48,24 @@ def test_nothing_is_read_for_a_history_that_is_whole() -> None:
     plan = epoch.plan(book.entries(ledger_reach(book.totals, target.shares)), book.totals, book.language, target)
     assert (plan.last_page, list(plan.zone)) == (0, [])
     assert epoch.freeze(plan, book.material(plan), READER).head.text == ""
+
+
+def test_what_is_kept_in_mind_is_no_chapters_sentence_too() -> None:
+    book = Book(Policy(unlist_after_turns=1, unlist_unchanged_turns=1))
+    for number in range(40):
+        book.append(
+            [{"role": "user", "content": f"question {number} " + "why " * 60}, {"role": "assistant", "content": "ok"}]
+        )
+    target = book.profile(1500)
+    plan = replace(epoch.plan(book.entries(0), book.totals, book.language, target), kept_max=200)
+    kept = KeptLine(UUID(int=1), "Never deploy on Fridays.", 8, datetime(2026, 1, 1, tzinfo=UTC))
+    chapters = [
+        Chapter(1, 1, 8, 9, ("deploy",), "Pages 1-8: deploy", 6, f"user: {kept.text}", 10),
+        Chapter(1, 9, 16, 17, ("tea",), "Pages 9-16: tea", 6, "user: The tea is in the tin.", 10),
+    ]
+    material = replace(book.material(plan), chapters=chapters, kept=[kept])
+    found = epoch.freeze(replace(plan, room=3000), material, READER).head
+    assert found.text.count(kept.text) == 1
+    assert found.text.count("The tea is in the tin.") == 1
+    without = epoch.freeze(replace(plan, room=3000), replace(material, kept=()), READER).head
+    assert without.text.count(kept.text) == 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.demo.transcript import load
-from bench.texts import TOPICS_SHOWN, shown
+from bench.window.texts import TOPICS_SHOWN, shown
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "app" / "demo"

@@ -23,7 +23,7 @@ from app.main import build_app
 from app.postgres import embedded, migrate
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from bench.crash import PROMISES
+from bench.load.crash import PROMISES
 from tests.api.kit import append, call, history, ok, path, result, turn, user, window
 from tests.cluster.kit import quire
 from tests.conftest import serve, wait_for

@@ -101,7 +101,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "messages of a served window": (served.ITEMS, ("c", 1, 1, 0, 1, False, 3, 0)),
     "served windows": (served.BROWSE, ("c", LAST, 10)),
     "the newest served windows": (served.LAST, ("c",)),
-    "texts of served windows": (served.TEXTS, ("c", [b"digest"])),
+    "texts of served windows": (served.TEXTS, ("c", [b"digest"], True)),
     "words of Quire's own": (served.OWN_TEXTS, ([b"digest"],)),
     "pages for a head": (heads.PAGES, ("c", 40, 0, 0, 100, [1, 2, 3], LAST)),
     "texts for a head": (heads.TEXTS, ("c", LAST, 100, LAST, LAST)),
@@ -178,6 +178,9 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
             [],
         ),
     ),
+    "conversations of a tree like a list": (branches.CONTINUED, ("proxied", [b"end"], b"asked")),
+    "begun like a list": (proxied.BEGUN, ("u", [b"first"])),
+    "nobody's, begun like a list": (proxied.BEGUN_BY_NOBODY, (None, [b"first"])),
     "a place to fork at": (branches.PLACE, ("c", 2)),
     "a message's place by its client's id": (branches.SEQ_OF, ("c", None, "m1")),
     "a call group to fork in": (branches.GROUP, ("c", 1, 99)),
@@ -313,9 +316,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
     "change served windows": (served.CHANGE, (["c"], [1], [5], ["forged"], ["forged"])),
-    "begin a row of served windows": (served.BEGIN, ("c", 99, "forged", "forged")),
     "keep a text": (served.KEEP, ("c", UUID(int=1), 0, b"forged", "head", 1, b"forged", [])),
-    "keep words of Quire's own": (served.KEEP_OWN, (b"digest", b"forged")),
     "forget texts since": (served.FORGET_SINCE, ("c", 1)),
     "forget texts that quote": (served.FORGET_QUOTING, ([UUID(int=1)],)),
     "forget texts that quote what belongs": (served.FORGET_QUOTED, ("d",)),
@@ -592,6 +593,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "ARCHIVED_TEXTS",
         "WINDOW",
     }
+    tried_elsewhere |= {"BEGIN_ROW", "KEEP_OWN"}  # rows of another tenant cannot be inserted
     tried_elsewhere |= {"STORED_HEAD", "NEWER", "UNINDEXED", "FRESH"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "LOCK_ALL_CONTENTS", "CONTENTS", "OWNERS_OF_EXPIRED", "DELETE_EXPIRED"}
@@ -614,7 +616,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "CURRENT",
         "CURRENT_NAME",
     }
-    by_id |= {"LOOK_UP"}
+    by_id |= {"LOOK_UP", "PARTS"}
     put_in = {
         "INSERT",
         "INSERT_CONTENT",

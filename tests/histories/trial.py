@@ -21,8 +21,8 @@ from random import Random
 
 import httpx
 
-from bench.crash import PROMISES
-from bench.crash_work import Program
+from bench.load.crash import PROMISES
+from bench.load.crash_work import Program
 from tests.histories.clients import Client, Record, reply
 from tests.histories.databases import Alone, Database, fetch
 from tests.histories.linearizable import Undecided, listed, refute
@@ -253,4 +253,5 @@ def _program(folder: Path, port: int, provider: str, number: int, more: Mapping[
         "MEMORY_EMBEDDING_MODEL": "none",
         **more,
     }
-    return Program(folder, environment, *(("-m", "app", "serve") if number < APIS else ("-m", "bench.soak_worker")))
+    command = ("app", "serve") if number < APIS else ("bench.load.soak_worker",)
+    return Program(folder, environment, "-m", *command)

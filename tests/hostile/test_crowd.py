@@ -21,7 +21,7 @@ import pytest
 from app.postgres.database import Database
 from app.queue import table
 from app.worker import HANDLERS
-from bench.crash import PROMISES
+from bench.load.crash import PROMISES
 from tests.api.kit import Json, assistant, call, path, result, user
 from tests.hostile.test_stateful import model
 from tests.jobs.conftest import MakeWorker, api, base_url, make_worker

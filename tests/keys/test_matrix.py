@@ -91,6 +91,13 @@ ROUTES: dict[str, Route] = {
     "get /conversations/{conversation_id}/status": Route("read", "unknown", "/conversations/{conversation}/status"),
     "get /conversations/{conversation_id}/topics": Route("read", "unknown", "/conversations/{conversation}/topics"),
     "get /conversations/{conversation_id}/requests": Route("read", "unknown", "/conversations/{conversation}/requests"),
+    "get /conversations/{conversation_id}/windows": Route("read", "unknown", "/conversations/{conversation}/windows"),
+    "get /conversations/{conversation_id}/windows/{window}": Route(
+        "read", "unknown", "/conversations/{conversation}/windows/1"
+    ),
+    "get /conversations/{conversation_id}/windows/{window}/diff": Route(
+        "read", "unknown", "/conversations/{conversation}/windows/1/diff"
+    ),
     "get /conversations/{conversation_id}/notes": Route("read", "unknown", "/conversations/{conversation}/notes"),
     "post /conversations/{conversation_id}/notes": Route(
         "write", "unknown", "/conversations/{conversation}/notes", {"text": "note"}
@@ -121,6 +128,8 @@ ROUTES: dict[str, Route] = {
         "/conversations/{conversation}/attp",
         {"document": 'thought = "x"\n[tool_call]\nstatus = "done"\ntarget = "user"\nmessage = "x"\n'},
     ),
+    "post /conversations/{conversation_id}/fork": Route("write", "unknown", "/conversations/{conversation}/fork", {}),
+    "get /conversations/{conversation_id}/branches": Route("read", "unknown", "/conversations/{conversation}/branches"),
     "get /jobs": Route("admin", "tenant", "/jobs"),
     "post /jobs/{job_id}/retry": Route("admin", "tenant", "/jobs/{job}/retry"),
     "get /archive": Route("read", "filtered", "/archive"),
@@ -316,6 +325,7 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     asked = {"model": "fake", "input": f"where is the {MARK}?"}
     response = locked.post("/v1/responses", json=asked, headers=bearing(ann)).json()["id"]
     item = locked.get("/v1/conversations/anns/items", headers=bearing(ann)).json()["last_id"]
+    locked.get("/conversations/anns/context", headers=bearing(ann))  # a window that was served
     made = replace(things, job=str(job[0]), response=response, item=item)
     return Scene(locked, made, here, ann, bob, elsewhere)
 
@@ -323,9 +333,9 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
 def state(run: Sql) -> Any:
     """What is stored, but for when keys were used, and what is recorded after an answer."""
     found = run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-    tables = [
-        row[0] for row in found if row[0] not in ("keys", "spending", "conversation_spending", "proxied_requests")
-    ]
+    recorded: tuple[str, ...] = ("keys", "spending", "conversation_spending", "proxied_requests")
+    recorded += ("served_windows", "served_texts", "own_texts")
+    tables = [row[0] for row in found if row[0] not in recorded]
     return [run(f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t")[0][0] for table in tables]
 
 

@@ -80,12 +80,19 @@ def test_a_branch_leaves_the_conversation_as_it_is(
     assert len(stored(client, first)) == 6
 
 
-def test_a_branch_of_a_named_conversation_is_added_to_it(
+def test_an_edited_turn_of_a_named_conversation_is_a_branch_that_its_id_shows(
     client: httpx.Client, chat: openai.OpenAI, script: Script
 ) -> None:
     listed = goes_on(chat, goes_on(chat, [], "one"), "two")
-    goes_on(chat, listed[:2], "another two")
-    assert [text for role, text in stored(client, "c") if role == "user"] == ["one", "two", "another two"]
+    other = goes_on(chat, listed[:2], "another two")
+    assert "'two'" not in str(script.asked[-1])
+    other = goes_on(chat, other, "and on")
+    assert stored(client, "c") == [(m["role"], m["content"]) for m in other]
+    kept = ok(client.get("/conversations/c/messages", params={"branch": "c"}))["items"]
+    assert [m["content"] for m in kept] == [m["content"] for m in listed]
+    goes_on(chat, listed, "back again")
+    assert [text for role, text in stored(client, "c") if role == "user"] == ["one", "two", "back again"]
+    assert len(ok(client.get("/conversations/c/branches"))["items"]) == 1
 
 
 def test_answers_that_a_client_changes_are_not_stored_again(

@@ -88,23 +88,25 @@ def test_a_forgotten_response_leaves_no_id(client: httpx.Client, base_url: str, 
     assert ("assistant", first.output_text) in stored(client, "c")
 
 
-def test_what_went_on_is_continued_at_its_end_alone(client: httpx.Client, base_url: str, script: Script) -> None:
+def test_an_older_response_goes_on_as_a_branch(client: httpx.Client, base_url: str, script: Script) -> None:
     with openai_of(base_url) as chat:
         first = asked(chat, "I like longjing.")
         second = asked(chat, "Which tea?", previous_response_id=first.id)
-        for given in ("Which coffee?", "I like longjing."):
-            with pytest.raises(openai.BadRequestError, match="newest response") as refused:
-                asked(chat, given, previous_response_id=first.id)
-            assert refused.value.param == "previous_response_id"
-        again = asked(chat, "Which tea?", previous_response_id=first.id)
-        assert again.output_text.endswith("to Which tea?.")
-        assert asked(chat, "And?", previous_response_id=again.id).output_text
-        with pytest.raises(openai.BadRequestError):
-            asked(chat, "Which tea?", previous_response_id=first.id)
-    [conversation] = ok(client.get("/conversations"))["items"]
-    said = [text for role, text in stored(client, conversation["id"]) if role == "user"]
-    assert said == ["I like longjing.", "Which tea?", "And?"]
-    assert second.status == "completed"
+        third = asked(chat, "And?", previous_response_id=second.id)
+        coffee = asked(chat, "Which coffee?", previous_response_id=first.id)
+        assert [m["content"] for m in script.asked[-1]["messages"][1:]] == [
+            "I like longjing.", first.output_text, "Which coffee?",
+        ]  # fmt: skip
+        asked(chat, "Black?", previous_response_id=coffee.id)
+        asked(chat, "And on?", previous_response_id=third.id)
+        asked(chat, "Really?", previous_response_id=coffee.id)
+    found = [item["id"] for item in ok(client.get("/conversations"))["items"]]
+    said = sorted([text for role, text in stored(client, name) if role == "user"] for name in found)
+    assert said == [
+        ["I like longjing.", "Which coffee?", "Black?"],
+        ["I like longjing.", "Which coffee?", "Really?"],
+        ["I like longjing.", "Which tea?", "And?", "And on?"],
+    ]
 
 
 def test_a_question_that_failed_can_be_put_differently(

@@ -10,8 +10,8 @@ import pytest
 from app.providers import local_embeddings
 from app.runtime import Runtime
 from app.services.memory import searching
-from bench import talks
-from bench.talks import Question
+from bench.search import talks
+from bench.search.talks import Question
 from tests.search.kit import drain, find, say
 
 pytestmark = pytest.mark.anyio

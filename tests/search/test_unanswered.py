@@ -5,7 +5,7 @@ import pytest
 
 from app.runtime import Runtime
 from app.services.memory import searching
-from bench import talks
+from bench.search import talks
 from tests.api.kit import Json, append, assistant, ok, path, user
 from tests.search.kit import Meanings, drain, find, say, texts
 

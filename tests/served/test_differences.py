@@ -56,7 +56,7 @@ def test_recalls_settings_edits_and_erasures_are_told_apart(client: httpx.Client
     served(client, "c", budget=9_000, format="anthropic")
     ok(client.patch(path("c"), json={"system": "Be brief."}))
     served(client, "c", budget=9_000, format="anthropic", pages="1")
-    assert {one["name"] for one in changes(client, 2)["settings"]} == {"budget", "is_own"}
+    assert {one["name"] for one in changes(client, 2)["settings"]} == {"budget"}
     assert {one["name"] for one in changes(client, 3)["settings"]} == {"format"}
     assert [(part["part"], part["why"]) for part in changes(client, 4)["parts"]] == [("head", "edit")]
     assert reasons(changes(client, 5), "changed") == {"erasure"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 
@@ -12,7 +13,7 @@ from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import append, assistant, created, ok, path, problem, system, user
-from tests.cli.kit import environment, running, url_of
+from tests.cli.kit import environment, invoke, quire, running, url_of
 from tests.conftest import patient, serving, wait_for
 from tests.served.kit import Sent, given_back, is_given_back, records, served
 
@@ -157,3 +158,26 @@ def test_a_process_that_ends_writes_what_it_served(
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
     assert [one["hash"] for one in records(client, "c")] == [sent.etag]
+
+
+def test_the_command_shows_what_a_model_saw(base_url: str, client: httpx.Client) -> None:
+    env = {"QUIRE_URL": base_url}
+    append(client, "c", [system("Be brief."), user("hello"), assistant("hello")])
+    assert "No window of this conversation" in invoke(env, "replay", "c").output
+    served(client, "c", budget=5_000)
+    append(client, "c", [user("Where is the key?")])
+    served(client, "c", budget=6_000, format="anthropic", query="key")
+    said = quire(env, "replay", "c")
+    assert "Window 2 of c" in said
+    assert "GET context; anthropic; budget 6,000" in said
+    assert "Byte for byte what was served" in said
+    assert "+ message 4, verbatim: said" in said
+    assert "~ budget: 5000 to 6000" in said
+    assert "Where is the key?" in said
+    first = quire(env, "replay", "c", "1")
+    assert "Where is the key?" not in first
+    assert "[system] Be brief." in first
+    assert json.loads(quire(env, "replay", "c", "1", "--json"))["verified"]
+    assert "There is no window 3" in invoke(env, "replay", "c", "3").output
+    ok(client.delete(path("c", "messages", "2")))
+    assert "Erased since: message 2" in quire(env, "replay", "c", "1")

@@ -10,7 +10,7 @@ import pytest
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
-from tests.api.kit import append, ok, path, recall
+from tests.api.kit import append, assistant, call, ok, path, recall, result, user
 from tests.conftest import patient, serving
 from tests.served.kit import (
     BUDGETS,
@@ -21,6 +21,7 @@ from tests.served.kit import (
     first,
     is_given_back,
     records,
+    served,
     transcripts,
 )
 
@@ -67,3 +68,15 @@ def test_the_windows_of_a_transcript_are_given_back(client: httpx.Client, other:
     ok(client.post(path("c", "notes"), json={"text": "Answer in French."}), 201)
     for record, one in zip(listed, sent, strict=True):
         assert is_given_back(other, "c", record, one), record
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_result_that_came_late_changes_no_earlier_window(client: httpx.Client, form: str) -> None:
+    append(client, "c", [user("look twice"), call("a", "b"), result("a"), user("go on"), call("d"), result("d")])
+    sent = [served(client, "c", format=form)]
+    append(client, "c", [assistant("Done."), user("more")])
+    sent.append(served(client, "c", format=form))
+    append(client, "c", [result("b", "at last"), assistant("Both.")])
+    sent.append(served(client, "c", format=form))
+    listed = list(reversed(records(client, "c")))
+    assert all(is_given_back(client, "c", *pair) for pair in zip(listed, sent, strict=True))

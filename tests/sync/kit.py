@@ -23,7 +23,11 @@ def sync(client: httpx.Client, conversation: str, messages: Sequence[Json], **bo
 
 def fork(client: httpx.Client, conversation: str, messages: Sequence[Json]) -> tuple[int, int]:
     """The list is refused as a fork: its first message that differs, and the stored one that it differs from."""
-    found = problem(client.post(path(conversation, "sync"), json={"messages": messages}), 409, "stored as message")
+    found = problem(
+        client.post(path(conversation, "sync"), json={"messages": messages, "on_fork": "error"}),
+        409,
+        "stored as message",
+    )
     assert found["type"] == "urn:quire:problem:fork"
     assert found["errors"][0]["loc"] == ["body", "messages", found["index"]]
     return found["index"], found["seq"]

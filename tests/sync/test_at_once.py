@@ -7,7 +7,7 @@ import asyncpg
 import httpx
 import pytest
 
-from tests.api.kit import Json, append, assistant, ok, path, problem, system, user
+from tests.api.kit import Json, append, assistant, history, ok, path, problem, system, user
 from tests.api.test_concurrency import assert_consistent, at_once
 from tests.sync.kit import dialogue, said, stored, sync
 
@@ -47,8 +47,9 @@ def test_growing_concurrent_lists_never_duplicate_a_message(
     assert_consistent(run_as_superuser, "c")
 
 
-def test_diverging_concurrent_lists_do_not_mix(client: httpx.Client, other: httpx.Client) -> None:
-    """One is stored, the other is told that it forks."""
+@pytest.mark.parametrize("on_fork", ["error", "branch"])
+def test_diverging_concurrent_lists_do_not_mix(client: httpx.Client, other: httpx.Client, on_fork: str) -> None:
+    """One is stored, the others are told that they fork, or are branches."""
     for round_ in range(5):
         name = f"c{round_}"
         sync(client, name, dialogue(1))
@@ -56,11 +57,19 @@ def test_diverging_concurrent_lists_do_not_mix(client: httpx.Client, other: http
         def send(number: int, name: str = name) -> int:
             asked = [*dialogue(1), user(f"I am {number}"), assistant(f"and you {number}")]
             server = (client, other)[number % 2]
-            return server.post(path(name, "sync"), json={"messages": asked}).status_code
+            return server.post(path(name, "sync"), json={"messages": asked, "on_fork": on_fork}).status_code
 
-        assert sorted(at_once(send, 4)) == [200, 409, 409, 409]
-        [asked, answered] = stored(client, name)[4:]
-        assert asked[-1] == answered[-1]
+        is_branch = on_fork == "branch"
+        done = at_once(send, 4)
+        refused = sum(code == (503 if is_branch else 409) for code in done)
+        assert sorted(done) == [200] * (4 - refused) + [503 if is_branch else 409] * refused
+        lines = [name, *(one["id"] for one in ok(client.get(path(name, "branches")))["items"])]
+        said_last = set()
+        for line in lines if is_branch else [name]:
+            [asked, answered] = [m["content"] for m in history(client, name, branch=line)][4:]
+            assert asked[-1] == answered[-1]
+            said_last.add(asked)
+        assert len(said_last) == len(lines) == (4 - refused if is_branch else 1)
 
 
 def test_a_key_replays_its_response_after_later_messages(client: httpx.Client, other: httpx.Client) -> None:

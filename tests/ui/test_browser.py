@@ -15,7 +15,7 @@ import asyncpg
 import httpx
 import pytest
 
-from tests.api.kit import append, user
+from tests.api.kit import append, user, window
 from tests.ui.browser import PROGRAM, Browser, browser
 from tests.ui.made import DEAD, many, nasty, recalled, shipped
 
@@ -76,6 +76,19 @@ def test_a_long_conversation(
     views(tab, client, "search", "/ui/search?query=release+plan&user=mei")
     run_as_superuser(DEAD)
     views(tab, client, "jobs", "/ui/jobs")
+
+
+def test_windows_that_were_served(tab: Browser, client: httpx.Client) -> None:
+    shipped(client, limit=120)
+    for budget, query in ((8_000, None), (3_000, None), (3_000, "release plan")):
+        window(client, "release", budget=budget, **({"query": query} if query else {}))
+        append(client, "release", [user("Thanks. What is next?")], user_id="mei")
+    window(client, "release", budget=3_000)
+    views(tab, client, "served", "/ui/conversations/release")
+    views(tab, client, "served-before", "/ui/conversations/release?window=3")
+    views(tab, client, "served-messages", "/ui/conversations/release?show=messages")
+    client.delete("/conversations/release/messages/110").raise_for_status()
+    views(tab, client, "served-erased", "/ui/conversations/release?window=2")
 
 
 def test_a_long_list_of_conversations(

@@ -8,10 +8,11 @@ import re
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Query, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
+from app.core.line import Named
 from app.core.messages import ID_MAX, NOT_IN_IDS
 
 SLASH = "\uffff"
@@ -55,20 +56,26 @@ def check_id(value: str, loc: list[str | int]) -> str:
     return value
 
 
-def path_id(request: Request) -> str:
+def path_id(request: Request) -> Named:
     """Return the conversation's id in the path. Raises Invalid."""
-    return _restored(request.path_params["conversation_id"])
+    return _restored(request.path_params["conversation_id"], request.query_params.get("branch"))
 
 
-def _restored(segment: str) -> str:
-    return check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"])
+def _restored(segment: str, branch: str | None) -> Named:
+    if branch is not None:
+        check_id(branch, ["query", "branch"])
+    return Named(check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"]), branch)
 
 
+_BRANCH = "a branch of the conversation; default: the one that its id shows"
 _DESCRIPTION, _EXAMPLES = "1 to 128 characters, no control characters", ["demo"]
 
 
-async def _path_id(conversation_id: Annotated[str, Path(description=_DESCRIPTION, examples=_EXAMPLES)]) -> str:
-    return _restored(conversation_id)
+async def _path_id(
+    conversation_id: Annotated[str, Path(description=_DESCRIPTION, examples=_EXAMPLES)],
+    branch: Annotated[str | None, Query(description=_BRANCH)] = None,
+) -> Named:
+    return _restored(conversation_id, branch)
 
 
 ConversationId = Annotated[str, Depends(_path_id)]
@@ -84,4 +91,11 @@ CONVERSATION_ID: dict[str, Any] = {
         "examples": _EXAMPLES,
     },
 }
-"""The same, for the document of a route that reads it from the request."""
+BRANCH: dict[str, Any] = {
+    "name": "branch",
+    "in": "query",
+    "required": False,
+    "description": _BRANCH,
+    "schema": {"type": "string", "title": "Branch"},
+}
+"""The same, for the document of a route that reads them from the request."""

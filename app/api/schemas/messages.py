@@ -70,8 +70,8 @@ class SyncBody(RequestModel):
     system: str | None = Field(
         None, max_length=1_000_000, description="system prompt, placed before the list's system messages"
     )
-    on_fork: Literal["error", "append"] = Field(
-        "error", description="what to do if the list contradicts what is stored"
+    on_fork: Literal["branch", "append", "error"] = Field(
+        "branch", description="what to do if the list contradicts what is stored"
     )
     reported_usage: UsageReport | None = Field(None, description=REPORTED)
 
@@ -127,6 +127,7 @@ class Synced(BaseModel):
     ahead: int = Field(description="stored messages after the end of the list")
     passed_over: list[int] = Field(description="indexes of messages that are not stored and precede stored ones")
     appended: list[Stored]
+    branch: str | None = Field(None, description="the branch that the list is on, if it is another than is named")
     page: int
     epoch: int
     warnings: list[WarningItem] = []

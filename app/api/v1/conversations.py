@@ -22,6 +22,7 @@ from app.core.conversation import Conversation
 from app.core.dialects.items import messages_of
 from app.core.dialects.question import Json
 from app.core.edge.caller import Caller
+from app.core.line import exact
 from app.core.messages import Draft, Limits, read
 from app.ids import uuid7
 from app.postgres.transactions import Tx
@@ -113,7 +114,7 @@ async def delete_conversation_of_items(
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {}, await erasing_whole.erase_tree(tx, conversation, branches_too=True)
 
-    await erased(request, runtime, caller, conversation_id, None, erase)
+    await erased(request, runtime, caller, exact(conversation_id), None, erase)
     return json_text(dumps({"id": conversation_id, "object": "conversation.deleted", "deleted": True}))
 
 

@@ -26,7 +26,6 @@ PROMPTS: Sequence[Json] = json.loads(files("app.core.dialects").joinpath("backgr
 
 
 def is_background(question: Question) -> bool:
-    """Return whether a request is recognised as one in the background."""
     texts = _texts(question.messages)
     return any(_is(prompt, question, texts) for prompt in PROMPTS)
 

@@ -33,7 +33,6 @@ class Compaction:
 
 
 def sealed(conversation_id: str, through: int, conversation_uid: UUID) -> str:
-    """Return the content of a compaction item."""
     signature = _signature(conversation_id, through, conversation_uid)
     said = dumps({"v": VERSION, "conversation": conversation_id, "through": through, "signature": signature})
     return base64.urlsafe_b64encode(said.encode()).decode()

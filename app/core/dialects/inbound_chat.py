@@ -16,7 +16,6 @@ def question(body: Mapping[str, Any]) -> Question:
 
 
 def custom_names(body: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the client's custom tools."""
     return frozenset(name for tool in body.get("tools") or () if "custom" in tool and (name := function_name(tool)))
 
 

@@ -240,7 +240,6 @@ def grow(block: Json, delta: Mapping[str, Any]) -> None:
 
 
 def arguments_of(text: str) -> Json:
-    """Return a call's arguments as an object."""
     try:
         found = json.loads(text or "{}")
     except (ValueError, RecursionError):

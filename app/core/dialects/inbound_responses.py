@@ -58,7 +58,6 @@ def asks_for_compaction(body: Mapping[str, Any]) -> bool:
 
 
 def custom_names(body: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the client's custom tools."""
     return frozenset(tool["name"] for tool in body.get("tools") or [] if tool.get("type") == "custom")
 
 
@@ -276,7 +275,6 @@ class ResponsesWriter:
         return [*self._whole_item(last, within), self._item_done()]
 
     def _whole_item(self, item: Json, within: Json) -> list[Event]:
-        """Return the events that complete an item, before its own end."""
         match item["type"]:
             case "message":
                 part = item["content"][0]

@@ -146,7 +146,6 @@ CUSTOM_PARAMETERS: Json = {
 
 
 def custom_function(name: str, description: Any, grammar: Any) -> Json:
-    """Return a custom tool as a function."""
     told = [str(description or ""), f"The input follows this grammar:\n{grammar}" if grammar else ""]
     function = {"name": name, "description": "\n\n".join(filter(None, told)) or None, "parameters": CUSTOM_PARAMETERS}
     return {n: value for n, value in function.items() if value is not None}
@@ -257,7 +256,6 @@ def _input_part(part: Mapping[str, Any]) -> Json:
 
 
 def _output(content: Any) -> Any:
-    """Return a result as text, or as a list of parts if it has other parts."""
     parts = _input(content)
     if isinstance(parts, list) and all(part["type"] == "input_text" for part in parts):
         return "\n".join(part["text"] for part in parts)

@@ -83,6 +83,22 @@ def leaves_out(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> 
     return any(role == "assistant" for role, _ in tail[both:])
 
 
+def edited(said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDigest], *, is_whole: bool) -> int:
+    """Return after how many of its messages a whole list leaves an answered turn of the stored messages out and goes on
+    otherwise; 0 if it does not. What the messages have in common must hold an answer: a list of new messages alone can
+    begin as the stored ones do.
+    """
+    rest = said[same:]
+    listed, stored = _blurred(rest), _blurred(tail)
+    both = _common(listed, stored) if is_whole else 0
+    if not is_whole or both in (len(listed), len(stored)):
+        return 0
+    begins = any(role == "assistant" for role, _ in said[: same + both])
+    leaves = any(role == "assistant" for role, _ in tail[both:])
+    joins = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=False) is not None
+    return same + both if begins and leaves and not joins else 0
+
+
 def _ended(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, *, retried: bool) -> Met:
     """Return how a list meets the tail that ends within it: only answers follow there, or it is repeated."""
     answers = 0

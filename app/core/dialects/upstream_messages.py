@@ -43,7 +43,6 @@ def _tool(function: Mapping[str, Any]) -> Json:
 
 
 def request(question: Question, shown: ShownToClient) -> Json:
-    """Return the body of a request."""
     if question.dialect == "messages":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
         mark = _mark(question.body)
@@ -108,7 +107,6 @@ def _mark(body: Mapping[str, Any]) -> Json | None:
 
 
 def _blocks(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every tool, message and block."""
     if isinstance(value, list):
         for item in value:
             yield from _blocks(item)
@@ -239,7 +237,6 @@ def chat_usage(usage: Mapping[str, Any]) -> Json:
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:
-    """Return the events of an answer in one piece."""
     found: list[Json] = [{"type": "message_start", "message": whole}]
     for block in whole["content"]:
         found += [{"type": "content_block_start", "content_block": block}, {"type": "content_block_stop"}]

@@ -28,7 +28,6 @@ def tools(question: Question) -> list[Json]:
 
 
 def request(question: Question, shown: ShownToClient) -> Json:
-    """Return the body of a request."""
     if question.dialect == "responses":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
         given = body.get("include")
@@ -199,7 +198,6 @@ def chat_usage(usage: Mapping[str, Any]) -> Json:
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:
-    """Return the events of an answer in one piece."""
     found: list[Json] = [{"type": "response.created", "response": whole}]
     for place, item in enumerate(whole["output"]):
         found.append({"type": "response.output_item.added", "output_index": place, "item": item})

@@ -57,7 +57,6 @@ class Price:
     """None: that of other input."""
 
     def cost(self, usage: ModelUsage) -> float:
-        """Return the US dollars that an answer costs."""
         cached = self.input if self.cached_input is None else self.cached_input
         write = self.input if self.cache_write is None else self.cache_write
         fresh = usage.prompt_tokens - usage.cached_tokens - usage.written_tokens

@@ -172,7 +172,6 @@ def _uuid(name: str) -> str:
 
 
 def _zoned(value: Any) -> str | None:
-    """Return a time with its zone; None if it has none."""
     try:
         parsed = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:

@@ -37,7 +37,6 @@ def problem(request_id: object, code: int, message: str) -> str:
 
 
 def why(status: int, body: str) -> str:
-    """Return what an HTTP error says."""
     try:
         detail = json.loads(body)["detail"]
     except (ValueError, LookupError, TypeError, RecursionError):

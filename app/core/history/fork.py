@@ -51,6 +51,8 @@ class NewBranch:
     uid: UUID
     title: str | None
     now: datetime
+    asked_from: int | None = None
+    """Where the question to the proxy begins that the branch answers anew."""
 
 
 def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
@@ -88,9 +90,9 @@ def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
         summary_through=place.summarised,
         epoch=0,
         chain=place.chain,
-        asked=None,
+        asked=None if new.asked_from is None else place.chain,
         answered=place.answered,
-        asked_from=None,
+        asked_from=new.asked_from,
         refused=False,
         said_at=place.said_at,
         parent_id=keeper,

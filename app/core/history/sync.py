@@ -149,6 +149,14 @@ def match(rest: Sequence[bytes], tail: Sequence[bytes], *, stored: int, joins_fo
     return Match(0) if joins_forks else None
 
 
+def is_edited(rest: Sequence[bytes], tail: Sequence[bytes], *, stored: int) -> bool:
+    """Return whether a list that contradicts what is stored goes on otherwise, and does not come back to it: as it does
+    where a client cleared an old result.
+    """
+    joined = match(rest, tail, stored=stored, joins_forks=True)
+    return joined == Match(0)
+
+
 def endings(rest: Sequence[bytes], tail: Sequence[bytes]) -> list[int]:
     """Return for each end in the list (0 to its length) how many of the newest stored messages end there.
 

@@ -126,6 +126,8 @@ def freeze(plan: EpochPlan, material: Material, reader: HeadReader) -> Epoch:
         return Epoch(plan.layout, replace(composed, notes_left_out=left_out))
     topics, summary = _summary(plan, material, head.summary_room(room, plan.policy), reader)
     room -= head.weight([*summary.lines, *([topics] if topics else ())])
+    in_view = [memory.text for memory in material.kept if any(note.text.startswith(memory.text) for note in notes)]
+    material = replace(material, chapters=[_without_kept(chapter, in_view) for chapter in material.chapters])
     page = _contents(plan, material, dates, room, reader, is_summary=not summary.lines)
     composed = head.compose(notes, summary.lines, page, plan.language, frame, topics=topics, days=in_zone)
     told = composed.contents if plan.policy.summary_enabled and not summary.lines else ""
@@ -153,6 +155,12 @@ def _contents(
     return contents.compose(
         pages, is_open, material.chapters, plan.last_page, min(room, cap), policy, plan.language, reader.count
     )
+
+
+def _without_kept(chapter: Chapter, in_view: Sequence[str]) -> Chapter:
+    """Return a chapter without its sentence where that says what is kept in mind anyway."""
+    is_kept = chapter.sentence and any(text in chapter.sentence or chapter.sentence in text for text in in_view)
+    return replace(chapter, sentence="", sentence_tokens=0) if is_kept else chapter
 
 
 def _is_open(page: PageEntry, plan: EpochPlan) -> bool:

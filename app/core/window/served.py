@@ -90,8 +90,6 @@ class Frame:
     """The system messages that lead the conversation belong to it."""
     guide: str = ""
     tools: str = ""
-    is_sensitive: bool = False
-    """Its tail can quote sensitive memories."""
 
     def line(self) -> str:
         return _line(astuple(self), _DEFAULTS_OF_FRAME)

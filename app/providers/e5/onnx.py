@@ -97,7 +97,6 @@ def _bytes(field: int, value: bytes) -> bytes:
 
 
 def _opening(field: int, length: int) -> bytes:
-    """Return the header of a field with ``length`` bytes."""
     return _key(field, _BYTES) + _varint(length)
 
 

@@ -37,7 +37,6 @@ class Tokenizer:
             self._longest[piece[:2]] = max(len(piece), self._longest.get(piece[:2], 1))
 
     def pieces(self, text: str, limit: int) -> list[int]:
-        """Return the ids of the first `limit` pieces."""
         result: list[int] = []
         for word in self.normalised(text).split(" "):
             for piece in self._spelled(MARK + word):

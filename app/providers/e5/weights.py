@@ -117,7 +117,6 @@ def open_weights(path: Path) -> Weights:
 
 
 def _vocabulary(data: mmap.mmap, at: int) -> tuple[Vocabulary, int]:
-    """Return the vocabulary and the offset of its end."""
     count, start, end, padding, unknown, size = _VOCABULARY.unpack_from(data, at)
     at += _VOCABULARY.size
     offsets = np.frombuffer(data, "<u4", count + 1, at).tolist()
@@ -146,7 +145,6 @@ def _normal_forms(data: mmap.mmap, at: int) -> tuple[dict[int, str], int]:
 
 
 def _directory(data: mmap.mmap, at: int) -> dict[str, tuple[int, int]]:
-    """Return the offset and the number of elements of each tensor."""
     tensors = {}
     (count,) = struct.unpack_from("<i", data, at)
     at += 4

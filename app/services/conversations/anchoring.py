@@ -44,9 +44,8 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
     if not request.chooses or request.query is not None or not conversation.end.user_seq:
         return False
     is_newest = conversation.end.user_seq == conversation.end.last_seq
-    is_own = (
-        conversation.line.keeper(conversation.end.user_seq) == conversation.line.own
-    )  # no branch changes a shared row
+    line = conversation.line  # a branch changes no shared row
+    is_own = line.keeper(conversation.end.user_seq) == line.own
     is_known = conversation.anchored is not None and conversation.anchored.seq == conversation.end.user_seq
     return is_newest and is_own and not is_known and wish(request, shown.target.policy) == "auto"
 

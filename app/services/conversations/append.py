@@ -25,6 +25,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.history.append import Append, decide
+from app.core.history.fork import NewBranch
 from app.core.history.preparation import (
     Basis,
     Counts,
@@ -35,6 +36,7 @@ from app.core.history.preparation import (
     spoken_language,
     texts,
 )
+from app.core.line import Named, exact
 from app.core.messages import Draft
 from app.core.model import WindowWarning
 from app.core.quote import plain_text
@@ -46,7 +48,7 @@ from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
-from app.services.conversations import chains, changes, chapters, epochs
+from app.services.conversations import chains, changes, chapters, epochs, forking
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
@@ -59,12 +61,13 @@ from app.services.conversations.requests import (
 from app.services.conversations.selection import (
     Arrivals,
     AskedBefore,
+    BranchingError,
     UnchainedError,
     select_at_once,
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
-from app.store import appending, conversations, messages
+from app.store import appending, branches, conversations, messages
 from app.store.appending import IdempotentResponse
 
 CREATION_TRIES = 3
@@ -101,6 +104,12 @@ class _Task:
     def place(self) -> tuple[UUID, str]:
         return self.tenant, self.conversation_id
 
+    @property
+    def cached(self) -> Conversation | None:
+        """Return what this process remembers of the conversation, if it is the one that its id shows."""
+        found = self.runtime.caches.conversation(self.tenant, exact(self.conversation_id))
+        return None if found is not None and found.shown and isinstance(self.conversation_id, Named) else found
+
 
 @dataclass(frozen=True, slots=True)
 class _AppendAnswer:
@@ -110,13 +119,16 @@ class _AppendAnswer:
     views: Sequence[Mapping[str, Any]]
     warnings: Sequence[WindowWarning]
     conversation: Conversation
+    named: str
+    """As the caller names it."""
 
     def text(self) -> str:
         warnings = [{"code": warning.code, "detail": warning.detail} for warning in self.warnings]
         end = {"page": self.conversation.end.last_page, "epoch": self.conversation.epoch, "warnings": warnings}
         if (found := self.selection.list_match) is None:
             return dumps({"messages": self.views, **end})
-        matched = {"matched": found.matched, "ahead": found.ahead, "passed_over": found.passed_over}
+        other = None if self.conversation.id == self.named else self.conversation.id
+        matched = {"matched": found.matched, "ahead": found.ahead, "passed_over": found.passed_over, "branch": other}
         return dumps({**matched, "appended": self.views, **end})
 
 
@@ -150,6 +162,9 @@ async def append(
     except UnchainedError:
         await chains.complete(runtime, tenant, conversation_id)
         return await append(runtime, tenant, conversation_id, request, key)
+    except BranchingError as branching:
+        name = await branch(runtime, tenant, conversation_id, branching)
+        return await append(runtime, tenant, name, request, key)
     except errors.OutcomeUnknown:
         task.runtime.caches.forget_conversation(*task.place)
         if (stored := await _stored_response(task)) is None:
@@ -162,6 +177,31 @@ async def append(
         if isinstance(error, asyncpg.UniqueViolationError):
             raise await _taken(task) from error
         raise
+
+
+async def branch(runtime: Runtime, tenant: UUID, named: str, branching: BranchingError) -> str:
+    """Return the branch that a list goes on, and let the id that a caller names show it: one that the list continues
+    already, or a new one.
+    """
+    known = branching.known
+    async with runtime.database.begin(tenant) as tx:
+        locked = await conversations.lock(tx, named if isinstance(named, Named) else known.id)
+        if locked is None or locked.uid != known.uid:
+            raise errors.StorageUnavailable("A concurrent request interfered. Try again.")
+        name = await branches.continued(tx, locked.line.root, branching.chains, branching.alike)
+        if name is None:
+            name = str(uuid7())
+            await forking.at(tx, locked, branching.after, NewBranch(name, uuid7(), None, datetime.now(UTC)))
+        await show(runtime, tx, named, name)
+    runtime.caches.forget_conversation(tenant, str(known.id))
+    return Named(named, name) if isinstance(named, Named) else name
+
+
+async def show(runtime: Runtime, tx: Tx, named: str, name: str) -> None:
+    """Let the id that a caller names show a branch."""
+    if isinstance(named, Named):
+        await branches.show(tx, named, name if name != named else None)
+        runtime.caches.forget_conversation(tx.tenant, str(named))
 
 
 async def _stored_response(task: _Task) -> str | None:
@@ -181,7 +221,7 @@ async def _append(task: _Task) -> AppendOutcome:
     is_settled = known is None or not changes.is_due(task.runtime, known, task.request, selection)
     if known is not None and not selection.arrivals:
         if task.key is None and is_settled:
-            return _nothing_new(known, selection)
+            return _nothing_new(task, known, selection)
         return await _append_locked(task, None)
     decided = await _decide(task, known, selection, question, None)
     after = decided.append.conversation
@@ -223,7 +263,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
 
 async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, str]:
     """Return the conversation as it is, or was a moment ago, what of the request is new to it, and its question."""
-    request, cached = task.request, task.runtime.caches.conversation(*task.place)
+    request, cached = task.request, task.cached
     # The cache may hold a conversation that was erased since.
     selection = select_at_once(task.runtime, task.tenant, cached, request) if cached is not None else None
     if cached is not None and selection is not None and not _needs_more(task, cached, selection):
@@ -277,7 +317,7 @@ async def _decide(
     preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before)
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
     found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
-    answer = _AppendAnswer(selection, found.views, found.warnings, found.conversation)
+    answer = _AppendAnswer(selection, found.views, found.warnings, found.conversation, task.conversation_id)
     return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts)
 
 
@@ -355,7 +395,9 @@ async def _open_epoch(task: _Task, tx: Tx, decided: _Decided) -> _Decided:
     """Open the epoch that is due. The answer names it, also when it is given again."""
     conversation = await epochs.open_epoch(task.runtime, tx, decided.append.conversation)
     appended = replace(decided.append, conversation=conversation)
-    response = _AppendAnswer(decided.selection, appended.views, appended.warnings, conversation).text()
+    response = _AppendAnswer(
+        decided.selection, appended.views, appended.warnings, conversation, task.conversation_id
+    ).text()
     if task.key is not None:
         await task.key.store(tx, StoredResponse.about(response, conversation))
     return replace(decided, append=appended, response=response)
@@ -365,15 +407,15 @@ async def _store_nothing(task: _Task, tx: Tx, known: Conversation, selection: Ar
     """Answer a request that has nothing new, once for its key."""
     if task.key is not None and (response := await task.key.claim(tx)) is not None:
         return AppendOutcome(response, replayed=True)
-    appended = _nothing_new(known, selection)
+    appended = _nothing_new(task, known, selection)
     if task.key is not None:
         await task.key.store(tx, StoredResponse.about(appended.response, known))
     task.runtime.caches.forget_conversation(*task.place)
     return appended
 
 
-def _nothing_new(known: Conversation, selection: Arrivals) -> AppendOutcome:
-    text = _AppendAnswer(selection, (), (), known).text()
+def _nothing_new(task: _Task, known: Conversation, selection: Arrivals) -> AppendOutcome:
+    text = _AppendAnswer(selection, (), (), known, task.conversation_id).text()
     return AppendOutcome(text, conversation=known, asked_before=selection.asked_before)
 
 

@@ -23,6 +23,7 @@ from app.core.canonical import dumps, spaced
 from app.core.conversation import Conversation
 from app.core.dialects.fitting import chat_messages as chat_fitted
 from app.core.groups import chat_messages, shrunk
+from app.core.line import Line, Named
 from app.core.messages import CARRIED, FRAME_TOKENS
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window, WindowWarning
 from app.core.models import GENERAL, ModelTable
@@ -61,6 +62,30 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     What the request loads, or its query finds, stands beside the plain window; where it does not fit, the body gives
     way in fixed steps.
     """
+    try:
+        return await _context(runtime, tenant, conversation_id, request)
+    except _ShownElsewhere as elsewhere:
+        return await _context(runtime, tenant, elsewhere.line, request)
+
+
+class _ShownElsewhere(Exception):  # noqa: N818 - it is no error
+    """The id of a conversation shows a branch."""
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+
+
+async def _follow(runtime: Runtime, tenant: UUID, named: str, known: Conversation, bound_to: str | None) -> None:
+    """Raise _ShownElsewhere where a caller's name shows a branch, or asks for one; NotFound for none of its own."""
+    if not isinstance(named, Named) or (named.branch or known.shown) in (None, known.id):
+        return
+    async with runtime.database.snapshot(tenant) as tx:
+        shown = await conversations.get(tx, named, bound_to=bound_to)
+    if shown.id != known.id:
+        raise _ShownElsewhere(shown.line)
+
+
+async def _context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
     plain = request.without_tail()
     shown = await _shown(runtime, tenant, conversation_id, plain)
     if anchoring.is_due(shown, request):
@@ -170,6 +195,7 @@ async def _continued(
         runtime.caches.windows.pop(key, None)
         raise conversations.unknown()
     conversation, newer = appended
+    await _follow(runtime, tenant, conversation_id, conversation, request.bound_to)
     if conversation.uid != cached.parts.conversation.uid or not layout.holds(conversation.totals):
         return None
     earlier_items = cached.parts.items
@@ -207,6 +233,7 @@ async def _read(
     parts = await runtime.read(read)
     if parts is None or not await _is_admitted(runtime, tenant, parts.conversation, request):
         raise conversations.unknown()
+    await _follow(runtime, tenant, conversation_id, parts.conversation, request.bound_to)
     if (line := parts.conversation.line).is_in_tree:
         runtime.caches.lines[tenant, conversation_id] = line
     return parts

@@ -54,7 +54,7 @@ async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: Appen
         refused=False,
     )
     pages = sorted({row["page"] for row in gone})
-    made = Derived(known.id, known.uid, [row["seq"] for row in gone], pages, near=[])
+    made = Derived(known.id, known.uid, [row["seq"] for row in gone], pages, near=[], is_erased=False)
     said = refused_mark(known.language or "en")
     line = MarkLine(said, await runtime.count(said))
     await erasing.drop_derived(tx, made)

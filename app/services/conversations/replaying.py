@@ -17,6 +17,7 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
+from app.core.history.erasure import CALL_NAME
 from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window
 from app.core.times import time_text
 from app.core.window import fresh, served_change
@@ -109,8 +110,8 @@ async def browse(
                 break
             until = rows[-1].first
         found = found[:limit]
-        shown = {served.query for _, frame, served in found if caller.sensitive or not frame.is_sensitive}
-        texts = await stored.texts(tx, conversation_id, shown)
+        queries = {served.query for _, _, served in found}
+        texts = await stored.texts(tx, conversation_id, queries, sensitive=caller.sensitive)
     return [record_view(*one, texts.get(one[2].query)) for one in found]
 
 
@@ -141,7 +142,7 @@ async def difference(
 async def replayed(
     runtime: Runtime, tx: ReadTx, conversation: Conversation, number: int, *, sensitive: bool
 ) -> Replayed:
-    """Return a served window. What may quote sensitive memories is left out unless the caller can see them."""
+    """Return a served window. What quotes sensitive memories is left out unless the caller can see them."""
     found = await stored.find(tx, conversation.id, number) if 0 < number < 2**31 else None
     if found is None:
         raise errors.NotFound(f"There is no window {number} of this conversation.")
@@ -150,8 +151,7 @@ async def replayed(
     items = await stored.items(tx, conversation, frame.layout, last, anthropic=frame.format == "anthropic")
     digests = {"head": frame.head, "system": frame.system, "tools": frame.tools, "guide": frame.guide}
     digests |= {"tail": served.tail, "query": served.query, "recalled": served.recalled}
-    withheld = (served.tail, served.query) if frame.is_sensitive and not sensitive else ()
-    texts = await stored.texts(tx, conversation.id, set(digests.values()).difference(withheld))
+    texts = await stored.texts(tx, conversation.id, digests.values(), sensitive=sensitive)
     shown = _laid_out(frame, served, items, texts)
     uuids, most = fresh.wanted(shown), fresh.tokens_max(shown)
     results = await archives.fresh(tx, conversation.id, uuids, most) if uuids else []
@@ -209,4 +209,5 @@ def _is_erased(item: Item) -> bool:
 _MARKS = [
     *(dumps(said) for mark in (wording.ERASED, wording.PRUNED) for said in mark),
     *(said.partition("{uuid}")[2] for said in wording.ARCHIVE_ERASED),
+    f'"name":{dumps(CALL_NAME)}',
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import assert_never
+from typing import Literal, assert_never
 from uuid import UUID
 
 from app import errors
@@ -16,6 +16,8 @@ from app.core.messages import Draft
 from app.postgres.transactions import ReadTx, Tx
 from app.services.conversations.lists import CallersList
 from app.store import conversations, spaces
+
+OnFork = Literal["branch", "append", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class SyncedList:
 
     messages: CallersList
     user_id: str | None = None
-    joins_forks: bool = False
+    on_fork: OnFork = "error"
+    """What becomes of a list that contradicts what is stored."""
     bound_to: str | None = None
     reported_usage: ReportedUsage | None = None
     is_large: bool = False

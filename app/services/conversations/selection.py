@@ -15,9 +15,9 @@ from uuid import UUID
 from app import errors
 from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
-from app.core.dialects.proxy import leaves_out, meet
+from app.core.dialects.proxy import edited, leaves_out, meet
 from app.core.history.preparation import Arrival
-from app.core.history.sync import LOOK_BACK, match, pieces
+from app.core.history.sync import LOOK_BACK, chains, is_edited, match, pieces
 from app.core.messages import Draft
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -32,14 +32,9 @@ from app.services.conversations.requests import (
     can_use,
     new_conversation_user,
 )
-from app.store import conversations, messages
+from app.store import branches, conversations, messages
 from app.store.messages import ToldMessage
 
-CONTINUED: errors.FieldError = {
-    "loc": ["body", "previous_response_id"],
-    "msg": "was answered already, and the conversation went on from there: continue from its newest response, or send"
-    " the messages up to this one as `input` without `previous_response_id` to begin a conversation of their own",
-}
 PROBES = 32
 """Chains read at once: three rounds locate a difference among 20,000 messages."""
 
@@ -84,6 +79,20 @@ class Arrivals:
     def first(self) -> int:
         """Return where in the body's list the arrivals begin."""
         return self.list_match.matched if self.list_match is not None else 0
+
+
+class BranchingError(Exception):
+    """The list goes on after an earlier message: on a branch."""
+
+    def __init__(self, known: Conversation, after: int, chains: Sequence[bytes], alike: int) -> None:
+        super().__init__(after)
+        self.known = known
+        self.after = after
+        """The seq of that message."""
+        self.chains = chains
+        """Before the list's first message, and after each."""
+        self.alike = alike
+        """How many of the list's messages lead to it."""
 
 
 class UnchainedError(Exception):
@@ -168,7 +177,7 @@ async def _system(tx: ReadTx, known: Conversation, request: SyncedList | ProxyQu
         return _system_of_question(known, listed)
     if listed.lead_digests == await messages.prompt_digests(tx, known.id, through):
         return None
-    if request.joins_forks:
+    if request.on_fork == "append":
         return None
     raise errors.Fork(
         "The conversation began with different system messages, which are stored as messages.",
@@ -192,8 +201,10 @@ async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Arri
     if digests and stored:
         newest = [told.digest for told in await messages.newest_told(tx, known.id, through, LOOK_BACK)]
     tail, told_by = pieces(newest)
-    matched = match(digests, tail, stored=stored, joins_forks=request.joins_forks)
+    matched = match(digests, tail, stored=stored, joins_forks=request.on_fork == "append")
     index, seq = listed.lead + same, through + 1
+    if matched is None and same and request.on_fork == "branch" and is_edited(digests, tail, stored=stored):
+        raise BranchingError(known, through, listed.chains, same)
     if matched is None:
         raise errors.Fork(
             f"The list contradicts what is stored from its message {index} on. Nothing was stored.",
@@ -233,7 +244,10 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
     selection = _from(listed, _owner(owners, met.new_from), passed_over=list(passed_over))
     if selection.arrivals:
         if request.follows is not None and request.follows.is_last and leaves_out(sent, stored):
-            raise errors.Invalid(errors=[CONTINUED])
+            before = (await messages.chains(tx, known.id, [through]))[through] or b""
+            raise BranchingError(known, through, chains(listed.digests, before), 0)
+        if request.follows is None and (branching := await edited_turn(tx, known, listed)) is not None:
+            raise branching
         return replace(selection, reported_usage=_reported(runtime, tx.tenant, known))
     if met.asked:
         asked_through = newest[told_by[met.asked - 1]].seq
@@ -242,6 +256,29 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
     return replace(
         selection, asked_before=AskedBefore(asked_through, tuple(newest[told_by[i]].seq for i in met.answers))
     )
+
+
+async def edited_turn(tx: ReadTx, known: Conversation, listed: CallersList) -> BranchingError | None:
+    """Return where a list leaves answered turns of a conversation out and goes on otherwise; or where it continues
+    another branch of the tree, word for word.
+    """
+    alike, through = await _common_beginning(tx, known, listed)
+    if known.line.is_in_tree and known.chain not in listed.chains:
+        other = await branches.continued(tx, known.line.root, listed.chains, alike)
+        if other not in (None, known.id):
+            return BranchingError(known, through, listed.chains, alike)
+    newest = await messages.newest_told(tx, known.id, through, LOOK_BACK) if known.end.last_seq > through else []
+    digests, owners = pieces(listed.digests)
+    told, told_by = pieces([one.digest for one in newest])
+    sent = [(listed.roles[place], digest) for place, digest in zip(owners, digests, strict=True)]
+    stored = [(newest[place].role, digest) for place, digest in zip(told_by, told, strict=True)]
+    begun = sum(place < alike for place in owners)
+    both = edited(sent, begun, stored, is_whole=len(newest) < LOOK_BACK)
+    if not both:
+        return None
+    place = told_by[both - begun]
+    after = newest[place - 1].seq if place else through
+    return BranchingError(known, after, listed.chains, _owner(owners, both))
 
 
 def _awaited(runtime: Runtime, tenant: UUID, known: Conversation, request: ProxyQuestion) -> int | None:

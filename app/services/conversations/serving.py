@@ -13,7 +13,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from uuid import UUID
@@ -21,7 +21,7 @@ from uuid import UUID
 from app import errors
 from app.caches import KeptWindow, Recorded, ServedRun, Writing
 from app.core.conversation import Conversation
-from app.core.model import Anchored, Context
+from app.core.model import Anchored, Context, Day
 from app.core.window.profile import budget_of
 from app.core.window.served import (
     PREFIX_CHARACTERS,
@@ -69,22 +69,32 @@ def note(
         return None
     buffer, conversation = runtime.caches.served, shown.conversation
     run = buffer.run(tenant, conversation)
-    frame, served = _frame(runtime, request, shown, found), _served(request, shown, found)
+    asked = (found.etag, request.call, request.query, request.load, request.pages, request.budget, request.model)
     last = run.last
-    if last is not None and last.is_same(frame, served):
-        last.served = replace(last.served, count=last.served.count + 1, last_at=served.at)
+    if last is not None and last.asked == asked:
+        last.served = replace(last.served, count=last.served.count + 1, last_at=_now())
         run.is_again = last.number is not None
         buffer.touch(run)
         return last
     if buffer.unwritten >= UNWRITTEN_MAX:
         return None
-    recorded = Recorded(frame, served)
-    texts = dict(_texts(request, shown, found, sources))
-    buffer.add(run, recorded, texts, conversation.totals.generation)
+    is_known = run.epoch is shown.epoch and found.window.squeezed is None
+    head = last.frame.head if last is not None and is_known else _digest(head_text(found.window, _days(shown)))
+    recorded = Recorded(_frame(runtime, request, shown, found, head), _served(request, shown, found), asked)
+    run.epoch = shown.epoch if found.window.squeezed is None else None
+    buffer.add(run, recorded, _texts(run, recorded, request, shown, found, sources))
     return recorded
 
 
-def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context) -> Frame:
+def _days(shown: KeptWindow) -> Sequence[Day]:
+    return shown.epoch.head.days
+
+
+def _digest(text: str | None) -> str:
+    return digest_of(text) if text else ""
+
+
+def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context, head: str) -> Frame:
     conversation, window, layout, target = shown.conversation, found.window, shown.epoch.layout, shown.target
     ledger = window.ledger
     system = request.system if request.system is not None else conversation.system
@@ -106,13 +116,16 @@ def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: 
         half_mark=layout.half_mark,
         fresh_max=target.shares.fresh,
         sections=(ledger.tools, ledger.system, ledger.notes, ledger.summary, ledger.contents, ledger.condensed),
-        head=digest_of(text) if (text := head_text(window, shown.epoch.head.days)) else "",
-        system=digest_of(system) if system else "",
+        head=head,
+        system=_digest(system),
         is_prompted=request.system is None,
         guide=_own_digest(guide) if guide else "",
         tools=_own_digest(found.tools) if not request.tools else digest_of(found.tools),
-        is_sensitive=request.sensitive and bool(window.tail),
     )
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _own_budget(runtime: Runtime, conversation: Conversation) -> int:
@@ -122,10 +135,9 @@ def _own_budget(runtime: Runtime, conversation: Conversation) -> int:
 def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Served:
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
     at = found.body.rindex(_PREFIX_HASH) + len(_PREFIX_HASH)
-    tail = tail_text(window.tail)
     head, anchored = shown.epoch.head, _anchored(shown, found)
     return Served(
-        at=time.time_ns() // 1_000_000,
+        at=_now(),
         hash=short(found.etag.strip('"')),
         prefix=short(found.body[at : at + PREFIX_CHARACTERS].decode()),
         frame=0,
@@ -139,45 +151,51 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
         else conversation.summary_through,
         indexed_through=conversation.indexed_through,
         tail_tokens=window.ledger.tail,
-        tail=digest_of(tail) if tail else "",
-        query=digest_of(request.query) if request.query else "",
+        tail=_digest(tail_text(window.tail)),
+        query=_digest(request.query),
         passing=tuple(p.seq for p in window.body if p.passing and p.seq),
         refused=tuple(item.seq for item in shown.parts.items if item.kind == "refused"),
         forms=forms_text(window.squeezed.forms) if window.squeezed else "",
         squeezed_fresh=window.squeezed.fresh_max if window.squeezed else 0,
         warnings=tuple((warning.code, warning.detail) for warning in window.warnings),
         named=(*map(str, request.load), *map(str, request.pages)),
-        recalled=digest_of(anchored.text) if anchored and anchored.text else "",
+        recalled=_digest(anchored.text) if anchored else "",
         recalled_for=anchored.seq if anchored else 0,
         recalled_tokens=anchored.tokens if anchored else 0,
     )
 
 
 def _texts(
-    request: ContextRequest, shown: KeptWindow, found: Context, sources: Collection[UUID]
-) -> Iterator[tuple[str, KeptText]]:
-    """Yield the texts of a window that no message row has, by digest."""
-    conversation, window, head = shown.conversation, found.window, shown.epoch.head
-    through = max(shown.epoch.layout.condensed_from - 1, head.summary_through_seq)
+    run: ServedRun,
+    recorded: Recorded,
+    request: ContextRequest,
+    shown: KeptWindow,
+    found: Context,
+    sources: Collection[UUID],
+) -> dict[str, KeptText]:
+    """Return the texts of a window that no message row has and that are not kept yet, by digest."""
+    frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.epoch.head
     last_seq = conversation.totals.last_seq
-    if text := head_text(window, head.days):
+    texts: dict[str, KeptText] = {}
+    if run.lacks(frame.head):
+        through = max(frame.condensed_from - 1, head.summary_through_seq)
         notes = tuple(map(stored.quotation, _NOTE.findall(head.pinned)))
-        yield digest_of(text), KeptText("head", text, through, notes)
-    system = request.system if request.system is not None else conversation.system
-    if system:
-        yield digest_of(system), KeptText("system", system, 0)
-    if request.tools:
-        yield digest_of(found.tools), KeptText("tools", found.tools, 0)
-    else:
-        yield _own_digest(found.tools), KeptText("own", found.tools, 0)
-    if guide := epochs.guide_of(conversation, shown.target.policy) if shown.offers_tools else "":
-        yield _own_digest(guide), KeptText("own", guide, 0)
-    if text := tail_text(window.tail):
-        yield digest_of(text), KeptText("tail", text, last_seq if request.pages else 0, tuple(sources))
-    if (anchored := _anchored(shown, found)) and anchored.text:
-        yield digest_of(anchored.text), KeptText("recalled", anchored.text, last_seq)
-    if request.query:
-        yield digest_of(request.query), KeptText("query", request.query, last_seq)
+        texts[frame.head] = KeptText("head", head_text(found.window, head.days), through, notes)
+    if run.lacks(frame.system):
+        system = request.system if request.system is not None else conversation.system or ""
+        texts[frame.system] = KeptText("system", system, 0)
+    if run.lacks(frame.tools):
+        texts[frame.tools] = KeptText("tools" if request.tools else "own", found.tools, 0)
+    if run.lacks(frame.guide):
+        texts[frame.guide] = KeptText("own", epochs.guide_of(conversation, shown.target.policy), 0)
+    if run.lacks(served.tail):
+        through = last_seq if request.pages else 0
+        texts[served.tail] = KeptText("tail", tail_text(found.window.tail), through, tuple(sources))
+    if run.lacks(served.recalled) and (anchored := conversation.anchored) is not None:
+        texts[served.recalled] = KeptText("recalled", anchored.text or "", last_seq)
+    if run.lacks(served.query):
+        texts[served.query] = KeptText("query", request.query or "", last_seq)
+    return texts
 
 
 def _anchored(shown: KeptWindow, found: Context) -> Anchored | None:

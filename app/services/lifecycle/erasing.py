@@ -49,6 +49,11 @@ class Erasure:
     touched: set[str] = field(default_factory=set)
     """Conversations that this process must not go on remembering."""
 
+    def add_texts(self, count: int) -> None:
+        """Count texts of served windows."""
+        if count:
+            self.counts["served_texts"] += count
+
 
 class ErasingTx(Tx):
     """A transaction that erases something."""
@@ -153,7 +158,7 @@ async def redact(tx: ErasingTx, owner: UUID, redaction: Redaction, whole: Collec
     ``whole``: keys of answers that speak of nothing else.
     """
     done.touched |= set(await conversations.forget_anchored(tx, owner))
-    done.counts["served_texts"] += await served.forget_asked(tx, owner)
+    done.add_texts(await served.forget_asked(tx, owner))
     keys = set(whole)
     if ids := [UUID(name) for name in redaction.erased | redaction.changed]:
         keys |= {answer["key"] async for answer in kept_answers.answers_naming(tx, owner, ids)}
@@ -257,7 +262,7 @@ async def _apply(
     done: Erasure,
 ) -> None:
     gone, replacements = await _erase_archives(tx, rows)
-    done.counts.update({name: gone[name] for name in ("archives", "archive_contents", "memories", "served_texts")})
+    done.counts.update({name: gone[name] for name in ("archives", "archive_contents", "memories")})
     await put_marks(tx, plan.marked, done)
     for result in plan.unasked:
         await erasing.unask(tx, result)
@@ -298,7 +303,8 @@ async def _erase_archives(tx: ErasingTx, rows: Sequence[Record]) -> tuple[Counte
     """Erase archives; what is then said in their places, in windows and kept answers, by archive."""
     counts: Counter[str] = Counter()
     replacements: dict[str, str] = {}
-    counts["served_texts"] = await served.forget_quoting(tx, [row["id"] for row in rows])
+    if gone := await served.forget_quoting(tx, [row["id"] for row in rows]):
+        counts["served_texts"] = gone
     if rows:
         await archives.lock_contents(tx, [row["id"] for row in rows])
     for row in rows:
@@ -410,7 +416,8 @@ async def erase_note(tx: ErasingTx, conversation: Conversation, note: UUID) -> E
     if gone is None:
         raise errors.NotFound("There is no such note.")
     await kept.settle(tx, [gone])
-    done = Erasure(counts=Counter(memories=1, served_texts=await served.forget_memories(tx, [gone])))
+    done = Erasure(counts=Counter(memories=1))
+    done.add_texts(await served.forget_memories(tx, [gone]))
     await begin_generations(tx, {conversation.id}, done)
     await redact(tx, _owner(conversation), Redaction(erased=names([note])), (), done)
     return done
@@ -439,7 +446,7 @@ async def erase_memory(
         raise errors.NotFound("There is no such memory.")
     await kept.settle(tx, [gone])
     done = Erasure(counts=Counter(memories=1))
-    done.counts["served_texts"] = await served.forget_memories(tx, [gone]) + await served.forget_quoting(tx, parts)
+    done.add_texts(await served.forget_memories(tx, [gone]) + await served.forget_quoting(tx, parts))
     if loaded:
         await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
         await begin_generations(tx, {message.conversation_id for message in loaded}, done)

@@ -72,8 +72,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
     carried = await kept.carried_by(tx, conversation.id)
-    done.counts["served_texts"] = await served.forget_quoted(tx, conversation.id)
-    done.counts["served_texts"] += await served.forget_memories(tx, carried)
+    done.add_texts(await served.forget_quoted(tx, conversation.id) + await served.forget_memories(tx, carried))
     done.counts.update(await conversations.erase(tx, conversation))
     if conversation.line.stretches:
         await branches.unshow(tx, conversation.line.root, conversation.id)

@@ -41,7 +41,7 @@ from app.runtime import Runtime
 from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.proxy.keeping import keep, mark_refused
-from app.services.proxy.question import ProxyRequest, ProxyTurn
+from app.services.proxy.question import ProxyRequest, ProxyTurn, branched
 from app.services.proxy.state import AnswerTask, Watch, record
 from app.services.proxy.writing import Telling, given_again, scalars, writer_of
 from app.services.tools import tool_calls
@@ -59,6 +59,7 @@ async def answer(runtime: Runtime, upstream: Upstream, asked: ProxyTurn) -> Answ
         return turn
     if len(runtime.turns.running) >= runtime.proxying.concurrency:
         raise errors.Busy("Too many answers are in progress. Try again.")
+    asked = await branched(runtime, asked)
     return runtime.turns.start(asked.same, asked.through, lambda turn: _run(_task(runtime, upstream, asked, turn)))
 
 

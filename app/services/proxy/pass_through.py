@@ -31,7 +31,7 @@ from app.runtime import Runtime
 from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.proxy.keeping import keep, mark_refused
-from app.services.proxy.question import ProxyRequest, ProxyTurn, ask
+from app.services.proxy.question import ProxyRequest, ProxyTurn, ask, branched
 from app.services.proxy.state import LEFT, Watch, record
 
 RECALL_SECONDS = 2.0
@@ -84,7 +84,8 @@ def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[ProxyTurn |
 
 async def _asked(runtime: Runtime, request: ProxyRequest) -> ProxyTurn | None:
     try:
-        return await ask(runtime, request)
+        asked = await ask(runtime, request)
+        return asked if request.retried else await branched(runtime, asked)
     except errors.QuireError as error:
         _logger.warning("a question that was passed through is not stored: %s", type(error).__name__)
         return None

@@ -7,8 +7,9 @@ Apply: append what is new before any model is asked, so that the question is sto
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 from app.caches import KnownMessages
@@ -18,15 +19,20 @@ from app.core.conversation import Conversation
 from app.core.dialects.proxy import answered_prefixes, continued
 from app.core.dialects.question import Question
 from app.core.edge.caller import Caller
+from app.core.history.fork import NewBranch
+from app.core.line import Line, Named
 from app.core.messages import Limits
 from app.core.model import Recall
 from app.ids import uuid7
+from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
-from app.services.conversations.append import append
+from app.services.conversations import forking
+from app.services.conversations.append import append, branch, show
 from app.services.conversations.lists import CallersList, read_list
 from app.services.conversations.requests import Follows, ProxyQuestion
-from app.services.conversations.selection import same_question
+from app.services.conversations.selection import BranchingError, edited_turn, same_question
 from app.services.idempotency import IdempotencyKey
+from app.store import conversations
 from app.store.proxy import proxied
 
 READ_IN_PLACE_MAX = 200
@@ -99,6 +105,8 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> ProxyTurn:
         size, _read, request, runtime.defaults.limits, runtime.caches.messages
     )
     name = request.conversation_id or await _find(runtime, request, listed) or str(uuid7())
+    if request.conversation_id is not None and not isinstance(name, Line):
+        name = Named(name)
     question = ProxyQuestion(
         listed, digest, request.arrived, request.user_id, request.new_user_id,
         retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
@@ -124,4 +132,41 @@ async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) ->
         return None
     async with runtime.database.snapshot(request.caller.tenant) as tx:
         known = await proxied.candidates(tx, request.new_user_id, ends, listed.chains[-1])
-    return continued(known, listed.chains, system=listed.system, retried=request.retried)
+        found = continued(known, listed.chains, system=listed.system, retried=request.retried)
+        branching = await _edited(tx, request, listed, ends) if found is None else None
+    if branching is not None:
+        return await branch(runtime, request.caller.tenant, branching.known.id, branching)
+    return found
+
+
+async def _edited(
+    tx: ReadTx, request: ProxyRequest, listed: CallersList, prefixes: Sequence[bytes]
+) -> BranchingError | None:
+    """Return where a list goes on otherwise than the conversation that it has most in common with."""
+    found = []
+    for name in await proxied.begun(tx, request.new_user_id, prefixes):
+        known = await conversations.find(tx, name, bound_to=request.caller.user_id)
+        if known is not None and known.chain is not None:
+            found.append(await edited_turn(tx, known, listed))
+    return max((one for one in found if one is not None), key=lambda one: one.alike, default=None)
+
+
+async def branched(runtime: Runtime, asked: ProxyTurn) -> ProxyTurn:
+    """Return a turn that is to answer what was answered before: on a branch, which has no answer yet."""
+    if not asked.answers:
+        return asked
+    tenant, name, named = asked.tenant, str(uuid7()), asked.request.conversation_id
+    shown = Named(named) if named is not None and not isinstance(named, Line) else None
+    async with runtime.database.begin(tenant) as tx:
+        known = await conversations.lock(tx, shown if shown is not None else asked.conversation.id)
+        if known is None or known.uid != asked.conversation.uid:
+            return asked
+        question = await proxied.question_before(tx, known.id, asked.through + 1)
+        first = min((row["seq"] for row in question), default=asked.through)
+        new = NewBranch(name, uuid7(), None, datetime.now(UTC), asked_from=first)
+        made = await forking.at(tx, known, asked.through, new)
+        if shown is not None:
+            await show(runtime, tx, shown, name)
+    assert made is not None, "its id is new"
+    runtime.caches.forget_conversation(tenant, str(known.id))
+    return replace(asked, conversation=made, answers=(), first=None)

@@ -36,6 +36,22 @@ FIND = _FIND.format(user="user_id = $2")
 FIND_NOBODYS = _FIND.format(user="user_id IS NULL AND $2::text IS NULL")
 
 
+# The latest of a user's conversations whose first answer is in a list.
+_BEGUN = f"""
+SELECT id FROM conversations
+ WHERE tenant_id = $1 AND {{user}} AND answered IS NOT NULL AND answered = ANY ($3::bytea[])
+ ORDER BY updated_at DESC LIMIT {CANDIDATES_MAX // 4}
+"""
+BEGUN = _BEGUN.format(user="user_id = $2")
+BEGUN_BY_NOBODY = _BEGUN.format(user="user_id IS NULL AND $2::text IS NULL")
+
+
+async def begun(tx: ReadTx, user_id: str | None, prefixes: Sequence[bytes]) -> list[str]:
+    """Return the conversations that a list can be an edited one of, latest first."""
+    sql = BEGUN if user_id is not None else BEGUN_BY_NOBODY
+    return [row["id"] for row in await tx.fetch(sql, user_id, prefixes)]
+
+
 async def candidates(tx: ReadTx, user_id: str | None, ends: Sequence[bytes], last_question: bytes) -> list[Candidate]:
     """Return the conversations that a question can continue, latest first."""
     sql = FIND if user_id is not None else FIND_NOBODYS

@@ -123,6 +123,24 @@ class Quire:
             yield from answer["items"]
             cursor = answer["next_cursor"]
 
+    def windows(self, conversation: str, *, batch: int = 100) -> Iterator[Json]:
+        """Iterate over the records of the windows that were served, newest first, fetching `batch` at a time."""
+        cursor: str | None = ""
+        while cursor is not None:
+            path = calls.conversation(conversation, "windows")
+            answer = self.send(calls.read(path, limit=batch, cursor=cursor or None))
+            yield from answer["items"]
+            cursor = answer["next_cursor"]
+
+    def window(self, conversation: str, number: int) -> Json:
+        """Get a window back as it was served; `verified` says whether it is the same byte for byte."""
+        return cast(Json, self.send(calls.read(calls.conversation(conversation, "windows", str(number)))))
+
+    def window_changes(self, conversation: str, number: int, *, since: int | None = None) -> Json:
+        """Get what came into a served window and what went out, and why, since another; by default the one before."""
+        path = calls.conversation(conversation, "windows", str(number), "diff")
+        return cast(Json, self.send(calls.read(path, **{"from": since})))
+
     def conversation(self, conversation: str) -> Json:
         return cast(Json, self.send(calls.read(calls.conversation(conversation))))
 
@@ -341,6 +359,25 @@ class AsyncQuire:
             for item in answer["items"]:
                 yield item
             cursor = answer["next_cursor"]
+
+    async def windows(self, conversation: str, *, batch: int = 100) -> AsyncIterator[Json]:
+        """Iterate over the records of the windows that were served, newest first, fetching `batch` at a time."""
+        cursor: str | None = ""
+        while cursor is not None:
+            path = calls.conversation(conversation, "windows")
+            answer = await self.send(calls.read(path, limit=batch, cursor=cursor or None))
+            for item in answer["items"]:
+                yield item
+            cursor = answer["next_cursor"]
+
+    async def window(self, conversation: str, number: int) -> Json:
+        """Get a window back as it was served; `verified` says whether it is the same byte for byte."""
+        return cast(Json, await self.send(calls.read(calls.conversation(conversation, "windows", str(number)))))
+
+    async def window_changes(self, conversation: str, number: int, *, since: int | None = None) -> Json:
+        """Get what came into a served window and what went out, and why, since another; by default the one before."""
+        path = calls.conversation(conversation, "windows", str(number), "diff")
+        return cast(Json, await self.send(calls.read(path, **{"from": since})))
 
     async def conversation(self, conversation: str) -> Json:
         return cast(Json, await self.send(calls.read(calls.conversation(conversation))))

@@ -8,6 +8,9 @@ export type Message = Schemas["AppendBody"]["messages"][number];
 export type Appended = Schemas["Appended"];
 export type Synced = Schemas["Synced"];
 export type Window = Schemas["ContextResponse"];
+export type ServedList = Schemas["ServedList"];
+export type ServedWindow = Schemas["ServedWindow"];
+export type WindowDifference = Schemas["WindowDifference"];
 export type ToolSchemas = Schemas["ToolSchemas"];
 export type ToolResult = Schemas["ToolResult"];
 export type SearchResults = Schemas["SearchResults"];
@@ -83,6 +86,22 @@ export class Quire {
   /** Get the window for the next model call. `query` brings in memories that answer it. */
   context(conversation: string, options: Schemas["ContextBody"] = {}): Promise<Window> {
     return this.send({ method: "POST", path: pathOf("conversations", conversation, "context"), body: options });
+  }
+
+  /** List the windows that were served, newest first. */
+  windows(conversation: string, query: { cursor?: string; limit?: number } = {}): Promise<ServedList> {
+    return this.send({ method: "GET", path: pathOf("conversations", conversation, "windows"), query });
+  }
+
+  /** Get a window back as it was served; `verified` says whether it is the same byte for byte. */
+  window(conversation: string, number: number): Promise<ServedWindow> {
+    return this.send({ method: "GET", path: pathOf("conversations", conversation, "windows", String(number)) });
+  }
+
+  /** Get what came into a served window and what went out, and why, since another; by default the one before. */
+  windowChanges(conversation: string, number: number, since?: number): Promise<WindowDifference> {
+    const path = pathOf("conversations", conversation, "windows", String(number), "diff");
+    return this.send({ method: "GET", path, query: { from: since } });
   }
 
   /** Erase a conversation. Returns the number of deleted rows per table. */

@@ -1,0 +1,1 @@
+"""What requests cost, under which load, and what is left after kills."""

@@ -1,0 +1,190 @@
+"""What the proxy adds to a streamed answer, in each dialect: first byte and CPU, in window mode and in pass-through.
+
+A conversation goes on turn by turn; the client sends its whole list each time, as agents do, with the answers it got.
+The same list is sent to the played API directly, to Quire as it is, and to Quire for a window, in turns. The API speaks
+the client's dialect and answers at once, so all of the difference is Quire's. Goals: at most 8 ms CPU a request for a
+window and 5 ms in pass-through, and the first byte at most 10 ms after the API's own.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from random import Random
+from statistics import median, quantiles
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from bench.harness import QUIRE, Cpu, Harness, Server, environment_of, serving
+from bench.tables import Table
+from bench.words import pair
+from tests.proxy.fakes import messages, responses
+
+Json = dict[str, Any]
+TURNS_BEFORE, TURNS = 10, 10
+"""Turns of a conversation before what is measured, and measured ones."""
+ANSWER = "a word " * 40
+PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
+HEADERS: dict[str, dict[str, str]] = {
+    "direct": {},
+    "pass-through": {"X-Quire-Mode": "pass-through"},
+    "window": {"X-Quire-Mode": "window"},
+    "window without recall": {"X-Quire-Mode": "window", "X-Quire-Recall": "off"},
+}
+"""By the way that a request takes."""
+CPU_GOALS_MS = {"pass-through": 5.0, "window": 8.0, "window without recall": 8.0}
+FIRST_BYTE_GOAL_MS = 10.0
+
+
+@dataclass
+class Side:
+    """A dialect by one way."""
+
+    first: list[float] = field(default_factory=list)
+    """Seconds to the first byte of the body."""
+    cpu: Cpu = field(default_factory=lambda: Cpu(0, 0))
+
+    def first_ms(self) -> float:
+        return median(self.first) * 1000
+
+    def cpu_ms(self) -> float:
+        return self.cpu.total / len(self.first) * 1000
+
+
+def run(harness: Harness, *, quick: bool) -> list[Table]:
+    rounds = 3 if quick else 10
+    found = {(dialect, way): Side() for dialect in PATHS for way in HEADERS}
+    with ExitStack() as stack:
+        api = stack.enter_context(played_api(harness))
+        quires = {
+            dialect: stack.enter_context(_served(harness, QUIRE, settings(harness, api, dialect))) for dialect in PATHS
+        }
+        for turn in range(-1, rounds):  # the first warms everything up
+            for (dialect, way), side in found.items():
+                server = api if way == "direct" else quires[dialect]
+                converse(server, dialect, way, f"{dialect}-{way}-{turn}", side if turn >= 0 else Side())
+    return [_table(found)]
+
+
+def settings(harness: Harness, api: Server, dialect: str) -> dict[str, str]:
+    return environment_of(harness.postgres, harness.folder) | {
+        "QUIRE_PROXY_BASE_URL": f"http://127.0.0.1:{api.port}/v1",
+        "QUIRE_PROXY_API_KEY": "none",
+        "QUIRE_PROXY_UPSTREAM_DIALECT": dialect,
+        "QUIRE_PROXY_BUDGET": "8000",
+        "QUIRE_DEFAULT_USER": "dialects",
+        "QUIRE_WORKER": "false",
+    }
+
+
+def played_api(harness: Harness) -> Any:
+    """Start the API that answers at once, in every dialect."""
+    return _served(harness, ("-m", "bench.load.dialects"), {})
+
+
+def _served(harness: Harness, arguments: tuple[str, ...], environment: dict[str, str]) -> Any:
+    return serving(arguments, environment, harness.folder, harness.quire.postmaster)
+
+
+def converse(server: Server, dialect: str, way: str, name: str, side: Side) -> None:
+    """Hold a conversation; all turns but the first are measured, which brings what came before."""
+    rng = Random(name)
+    said = [message for _ in range(TURNS_BEFORE) for message in pair(rng)]
+    headers = {"Content-Type": "application/json", "X-Quire-Conversation": name, **HEADERS[way]}
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    for turn in range(TURNS + 1):
+        said.append(pair(rng)[0])
+        body = json.dumps(_body(dialect, said))
+        before, began = server.cpu(), time.perf_counter()
+        connection.request("POST", PATHS[dialect], body, headers)
+        answer = connection.getresponse()
+        first = answer.read(1)
+        seconds = time.perf_counter() - began
+        rest = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{way} {dialect} was answered {answer.status}: {(first + rest)[:500]!r}")
+        said.append({"role": "assistant", "content": ANSWER.strip()})
+        if turn:
+            side.first.append(seconds)
+            side.cpu += server.cpu() - before
+    connection.close()
+
+
+def _body(dialect: str, said: list[Json]) -> Json:
+    listed = {"input": said} if dialect == "responses" else {"messages": said}
+    limit = {"max_tokens": 1000} if dialect == "messages" else {}
+    return {"model": "gpt-4o", "stream": True, **listed, **limit}
+
+
+def _table(found: dict[tuple[str, str], Side]) -> Table:
+    rows = []
+    misses = []
+    for (dialect, way), side in found.items():
+        late = side.first_ms() - found[dialect, "direct"].first_ms()
+        p95 = quantiles(side.first, n=20)[-1] * 1000
+        cpu = "" if way == "direct" else f"{side.cpu_ms():.2f}"
+        rows.append(
+            [dialect, way, f"{side.first_ms():.2f}", f"{p95:.2f}", "" if way == "direct" else f"{late:.2f}", cpu]
+        )
+        if way != "direct" and (side.cpu_ms() > CPU_GOALS_MS[way] or late > FIRST_BYTE_GOAL_MS):
+            misses.append(f"{dialect} {way}")
+    count, most = len(next(iter(found.values())).first), 2 * (TURNS_BEFORE + TURNS) + 1
+    what = f"{count} requests each, one at a time, with lists of {2 * TURNS_BEFORE + 3} to {most} messages."
+    goals = "Goals: at most 5 ms CPU in pass-through and 8 ms for a window, first byte at most 10 ms later: "
+    verdict = f"missed by {', '.join(misses)}." if misses else "met."
+    notes = [f"{what} CPU is that of Quire and PostgreSQL.", goals + verdict]
+    columns = ["dialect", "way", "first byte ms", "p95", "later by", "CPU ms"]
+    return Table("What the proxy adds, by dialect", columns, rows, notes)
+
+
+# --- The played API -------------------------------------------------------------------------------------
+
+
+def _chat(model: str) -> list[Json]:
+    words = [f" {word}" if at else word for at, word in enumerate(ANSWER.split())]
+    deltas: list[Json] = [{"role": "assistant"}, *({"content": word} for word in words), {}]
+    return [
+        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": [
+            {"index": 0, "delta": delta, "finish_reason": None if delta else "stop"}
+        ]} for delta in deltas
+    ]  # fmt: skip
+
+
+async def _answer(request: Request) -> StreamingResponse:
+    body = await request.json()
+    match request.url.path.rsplit("/", 1)[-1]:
+        case "messages":
+            events = [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in messages(body, ANSWER.strip())[1]]
+        case "responses":
+            events = [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in responses(body, ANSWER.strip())[1]]
+        case _:
+            events = [*(f"data: {json.dumps(e)}\n\n" for e in _chat(body["model"])), "data: [DONE]\n\n"]
+
+    async def sent() -> Any:
+        for event in events:
+            yield event.encode()
+
+    return StreamingResponse(sent(), media_type="text/event-stream")
+
+
+def _serve() -> None:
+    app = Starlette(routes=[Route(path, _answer, methods=["POST"]) for path in PATHS.values()])
+    config = uvicorn.Config(app, port=0, log_level="warning")
+    server = uvicorn.Server(config)
+    sockets = [config.bind_socket()]
+    sys.stdout.write(f"http://127.0.0.1:{sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
+    server.run(sockets)
+
+
+if __name__ == "__main__":
+    _serve()

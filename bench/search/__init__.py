@@ -1,0 +1,1 @@
+"""Whether what was said is found again, and what finding costs."""

@@ -1,0 +1,1 @@
+"""What windows hold, and what they save."""

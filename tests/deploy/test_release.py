@@ -1,0 +1,74 @@
+"""What `make release` checks and builds."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from docs.make_release import NAMES, VERSIONS, wrong_in, wrong_with_git
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """The files that name a version or a package."""
+    for name in {*VERSIONS, *NAMES}:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_one_version_and_one_set_of_names_stand_everywhere() -> None:
+    assert list(wrong_in(ROOT)) == []
+
+
+@pytest.mark.parametrize("name", [name for name in VERSIONS if name != "app/__init__.py"])
+def test_a_file_with_another_version_is_named(tree: Path, name: str) -> None:
+    (tree / name).write_text((tree / name).read_text("utf-8").replace("0.1.0", "0.0.9"), "utf-8")
+    assert list(wrong_in(tree)) == [f"{name}: the version is 0.0.9, not 0.1.0."]
+
+
+def test_a_package_of_somebody_else_is_named(tree: Path) -> None:
+    (tree / "clients/python/pyproject.toml").write_text('[project]\nname = "quire-client"\nversion = "0.1.0"\n')
+    (tree / "README.md").write_text("Version 0.1.0\n\n    pip install quire\n    pip install ./clients/python\n")
+    assert list(wrong_in(tree)) == [
+        "clients/python/pyproject.toml: the name is quire-client, not quire-memory-client.",
+        "README.md: pip install quire installs a package of somebody else.",
+    ]
+
+
+def test_only_a_new_version_of_a_committed_tree_is_tagged(tree: Path) -> None:
+    def git(*arguments: str) -> None:
+        own = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "tag.gpgsign=false")
+        subprocess.run(["git", *own, *arguments], cwd=tree, check=True, capture_output=True)
+
+    git("init")
+    assert list(wrong_with_git(tree)) == ["There are changes that are not committed."]
+    git("add", "--all")
+    git("commit", "--message", "all")
+    assert list(wrong_with_git(tree)) == []
+    git("tag", "v0.1.0")
+    assert list(wrong_with_git(tree)) == ["The tag v0.1.0 exists. Raise the version."]
+
+
+@pytest.mark.slow
+def test_a_release_has_its_packages_its_bill_and_their_sums(tmp_path: Path) -> None:
+    """Where neither npm nor Docker is."""
+    own = tmp_path / "bin"
+    own.mkdir()
+    for program in ("git", "tar", "make", "sh", "rm", "mkdir", "cmp", "sha256sum", "mv"):
+        (own / program).symlink_to(str(shutil.which(program)))
+    unchanged = [flag for mark in ("run", "dev") for flag in ("-o", f".venv/.installed-{mark}")]
+    done = subprocess.run(
+        ["make", *unchanged, "packages", f"DIST={tmp_path / 'dist'}"], cwd=ROOT, env={**os.environ, "PATH": str(own)},
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = sorted(file.name for file in (tmp_path / "dist").iterdir())
+    assert names == [
+        "SHA256SUMS", "quire_memory-0.1.0-py3-none-any.whl", "quire_memory_client-0.1.0-py3-none-any.whl", "sbom.json",
+    ]  # fmt: skip
+    assert (tmp_path / "dist" / "SHA256SUMS").read_text().count("\n") == 3
