@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +17,13 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, Layout, Totals
-from app.core.scope import scopes_in_view
+from app.core.scope import owner_of
 from app.core.times import local
-from app.errors import NotFound
+from app.errors import Forbidden, NotFound
+from app.postgres.database import widen
 from app.postgres.transactions import ReadTx, Tx
+from app.store import spaces
+from app.store.spaces import Right
 
 LAYOUT_COLUMNS = (
     "condensed_from",
@@ -37,7 +40,8 @@ LAYOUT_COLUMNS = (
 )
 EPOCH_FIELDS = ", ".join(("e.made_for AS e_made_for", *(f"e.{c} AS e_{c}" for c in LAYOUT_COLUMNS)))
 
-CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
+CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apart, c.title,
+ c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
@@ -83,12 +87,14 @@ def read_conversation(row: Record) -> Conversation:
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
     proxied = ("asked_from", "refused", "erasures", "has_earlier", "withdrawn", "parent_id", "shown")
-    values = {name: row[name] for name in (*plain, *more, *through, *proxied)}
+    placed = ("space_id", "parent", "is_apart")
+    values = {name: row[name] for name in (*plain, *placed, *more, *through, *proxied)}
     said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
     anchored = Anchored(row["recalled_seq"], row["recalled"], row["recalled_tokens"]) if row["recalled_seq"] else None
     return Conversation(
-        **values, id=line_of(row), end=end, totals=totals, chain=chain, own=own, said_at=said_at, anchored=anchored
-    )
+        **values, id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own,
+        said_at=said_at, anchored=anchored,
+    )  # fmt: skip
 
 
 def line_of(row: Record) -> Line:
@@ -106,26 +112,45 @@ def unknown() -> NotFound:
 
 
 def seen(conversation: Conversation | None, bound_to: str | None) -> Conversation | None:
-    """Return the conversation if the caller, possibly bound to a user, may see it: the rule for every read."""
+    """Return the conversation if the caller, possibly bound to a user, may see it without being asked about a space."""
     return None if conversation is None or bound_to not in (None, conversation.user_id) else conversation
+
+
+async def admitted(
+    tx: ReadTx, conversation: Conversation | None, bound_to: str | None, *, right: Right = "read"
+) -> Conversation | None:
+    """Return the conversation if the caller, possibly bound to a user, may see it: the rule for every read.
+
+    Raises Forbidden for a member of its space who may only read.
+    """
+    if conversation is None or conversation.space_id is None or bound_to is None:
+        found = seen(conversation, bound_to)
+    else:
+        member = await spaces.find_member(tx, conversation.space_id, bound_to)
+        if member is not None and right == "write" and member["rights"] != "write":
+            raise Forbidden("You can read the conversations of this space, not write to them.")
+        found = conversation if member is not None else None
+    if found is not None and found.is_apart:
+        await widen(tx, owner_of(found.scope))
+    return found
 
 
 async def find(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation, or None. ``bound_to``: the only user whose conversations are visible."""
-    return await _found(tx, conversation_id, bound_to, FIND)
+    return await _found(tx, conversation_id, bound_to, FIND, "read")
 
 
-async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: str) -> Conversation | None:
+async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: str, right: Right) -> Conversation | None:
     """Return a conversation; of one that a caller names, the branch that is shown."""
     row = await tx.fetchrow(sql, conversation_id)
-    known = seen(read_conversation(row), bound_to) if row else None
+    known = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
     if known is None or not isinstance(conversation_id, CallersId):
         return known
     wanted = conversation_id.branch or known.shown
     if wanted is None or wanted == known.id:
         return known
     row = await tx.fetchrow(sql, str(wanted))
-    branch = seen(read_conversation(row), bound_to) if row else None
+    branch = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
     if branch is not None and branch.line.root == known.line.root:
         return branch
     return None if conversation_id.branch else known
@@ -141,7 +166,7 @@ async def get(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) 
 
 async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation as ``find`` does, locked until the transaction ends and read after the lock is held."""
-    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR UPDATE OF c")
+    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR UPDATE OF c", "write")
 
 
 async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
@@ -149,7 +174,7 @@ async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None)
 
     For writers of what belongs to it, before they lock anything else. Appends are still possible.
     """
-    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR KEY SHARE OF c")
+    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR KEY SHARE OF c", "write")
 
 
 async def is_still(tx: ReadTx, conversation: Conversation) -> bool:
@@ -172,13 +197,18 @@ class NewConversation:
     metadata: str = "{}"
     has_earlier: bool | None = None
     """What an import says; None: what its user has tells."""
+    space_id: str | None = None
+    parent: str | None = None
+    is_apart: bool = False
+    reads: tuple[UUID, ...] = ()
 
 
 # A new conversation, or no row if there is one of this id.
 CREATE = """
 INSERT INTO conversations
-  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata, has_earlier, scopes)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata, has_earlier, scopes,
+   space_id, parent, is_apart)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 ON CONFLICT (tenant_id, id) DO NOTHING
 RETURNING id
 """
@@ -187,10 +217,15 @@ RETURNING id
 async def create(tx: ReadTx, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
     has_earlier = new.has_earlier if new.has_earlier is not None else await has_any(tx, new.user_id)
+    now = datetime.now(UTC)
+    made = Conversation(
+        new.id, new.uid, now, now, user_id=new.user_id, space_id=new.space_id, is_apart=new.is_apart, reads=new.reads
+    )
     return bool(
         await tx.fetchrow(
             CREATE, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
-            new.model, new.budget, new.policy, new.metadata, has_earlier, scopes_in_view(new.user_id, new.id),
+            new.model, new.budget, new.policy, new.metadata, has_earlier, made.scopes, new.space_id, new.parent,
+            new.is_apart,
         )
     )  # fmt: skip
 
