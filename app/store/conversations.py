@@ -314,7 +314,8 @@ async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = Fa
 ANCHOR = """
 WITH c AS (
   UPDATE conversations SET recalled_seq = $4, recalled = $5, recalled_tokens = $6
-   WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND user_seq = $4 AND last_seq = $4 AND recalled_seq <> $4
+   WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND generation = $8
+     AND user_seq = $4 AND last_seq = $4 AND recalled_seq <> $4
      AND (SELECT count(*) FROM memories m WHERE m.tenant_id = $1 AND m.id = ANY ($7::uuid[])) = cardinality($7::uuid[])
   RETURNING id
 )
@@ -328,7 +329,10 @@ async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: 
 
     ``sources``: the memories it was chosen from. Nothing happens where another call was faster, or one of them is gone.
     """
-    await tx.execute(ANCHOR, conversation.id, conversation.uid, chosen.seq, chosen.text, chosen.tokens, sources)
+    await tx.execute(
+        ANCHOR, conversation.id, conversation.uid, chosen.seq, chosen.text, chosen.tokens, sources,
+        conversation.own_generation,
+    )  # fmt: skip
 
 
 ANCHORED = """

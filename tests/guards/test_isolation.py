@@ -260,7 +260,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
     "join a call group": (conversations.JOIN, ("c", 1)),
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
-    "keep what is recalled": (conversations.ANCHOR, ("c", UUID(int=1), 5, "forged", 1, [])),
+    "keep what is recalled": (conversations.ANCHOR, ("c", UUID(int=1), 5, "forged", 1, [], 0)),
     "forget what is recalled": (conversations.FORGET_ANCHORED, (["c"],)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
