@@ -266,8 +266,8 @@ class Caches:
         default_factory=lambda: TTLCache(EXPANSIONS_CACHED, EXPANSION_SECONDS)
     )
     """Keyed by tenant, scope and query."""
-    models: TTLCache[str, dict[str, Any]] = field(default_factory=lambda: TTLCache(1, MODELS_SECONDS))
-    """The model list of the API behind the proxy."""
+    models: TTLCache[str, dict[str, Any]] = field(default_factory=lambda: TTLCache(2, MODELS_SECONDS))
+    """The model list of the API behind the proxy, and whether it could be had."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
     """Token counts of texts that many requests repeat."""
     messages: KnownMessages = field(default_factory=KnownMessages)
