@@ -65,7 +65,8 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
         await remembered.insert(tx, _note(tenant), embeds=False)
-        await served.begin(tx, "c", served.Row(1, "frame", f"of {tenant}"))
+        known = await conversations.get(tx, "c")
+        await served.begin(tx, [("c", known.uid, served.Row(1, "frame", f"of {tenant}"))])
         await tx.execute(
             "INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)"
             " VALUES ($1, 'c', 'digest', 'query', 1, convert_to($2, 'UTF8'), ARRAY[$3::uuid])",
@@ -83,9 +84,9 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
                 " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')", name, user,
                 f"prompt of {tenant}",
             )  # fmt: skip
-        known = await conversations.lock(tx, "proxied")
-        assert known is not None
-        await forking.fork(tx, known, ForkRequest(id="branch"))
+        forked = await conversations.lock(tx, "proxied")
+        assert forked is not None
+        await forking.fork(tx, forked, ForkRequest(id="branch"))
         await tx.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)
         )

@@ -82,6 +82,7 @@ ROUTES: dict[str, Route] = {
     "post /import": Route("write", "names", "/import", lines=ANNS_LINES),
     "get /users/{user_id}/export": Route("read", "names", "/users/ann/export"),
     "get /conversations/{conversation_id}/contents": Route("read", "unknown", "/conversations/{conversation}/contents"),
+    "get /conversations/{conversation_id}/branches": Route("read", "unknown", "/conversations/{conversation}/branches"),
     "get /conversations/{conversation_id}/pages": Route("read", "unknown", "/conversations/{conversation}/pages"),
     "get /conversations/{conversation_id}/pages/{page}": Route(
         "read", "unknown", "/conversations/{conversation}/pages/1"
@@ -111,6 +112,7 @@ ROUTES: dict[str, Route] = {
     "post /conversations/{conversation_id}/messages": Route(
         "write", "creates", "/conversations/{conversation}/messages", TURN
     ),
+    "post /conversations/{conversation_id}/fork": Route("write", "unknown", "/conversations/{conversation}/fork", {}),
     "post /conversations/{conversation_id}/sync": Route(
         "write", "creates", "/conversations/{conversation}/sync", {**TURN, "on_fork": "append"}
     ),
