@@ -30,6 +30,7 @@ from app.api import (
     messages,
     notes,
     operations,
+    spaces,
     tools,
     users,
     windows,
@@ -39,7 +40,7 @@ from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
 from app.api.http.path_ids import SlashesInIds
 from app.api.http.request_heads import SoundHeads
-from app.api.v1 import chat, responses
+from app.api.v1 import chat, memory_stores, responses
 from app.api.v1 import conversations as v1_conversations
 from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
@@ -84,11 +85,13 @@ ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
     v1_conversations.router,
     v1_messages.router,
+    memory_stores.router,
     responses.router,
     hooks.router,
     notes.router,
     archive.router,
     memories.router,
+    spaces.router,
     users.router,
     keys.router,
     jobs.router,

@@ -29,3 +29,7 @@ SELECT create_distributed_table('memories', 'tenant_id', colocate_with => 'tenan
 SELECT create_distributed_table('embeddings', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('unembedded', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('withdrawals', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('spaces', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('space_members', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('memory_stores', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('memory_versions', 'tenant_id', colocate_with => 'tenants');

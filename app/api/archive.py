@@ -28,7 +28,7 @@ from app.postgres.transactions import Tx
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
-from app.services.memory import archiving, searching
+from app.services.memory import archiving, searching, views
 from app.services.memory.archiving import ArchivePart, ArchiveRequest
 from app.store import archives, conversations
 from app.store.archives import ArchiveFilter
@@ -145,7 +145,7 @@ async def get_archive(
     ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None
     part = ArchivePart(ready, max_tokens, offset, length)
     async with runtime.database.snapshot(caller.tenant) as tx:
-        loaded = await archiving.load(tx, caller.scope, uuid, part)
+        loaded = await archiving.load(tx, await views.of_caller(tx, caller.user_id), uuid, part)
     if loaded is None:
         raise errors.NotFound("There is no such archive.")
     return await long_json_value(await archiving.shown(runtime, loaded))

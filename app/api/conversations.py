@@ -18,7 +18,7 @@ from app.api.http.body import json_body, parse_model, read_json, require_storabl
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import ConversationId, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import policy_text
+from app.api.policies import metadata_text, policy_text
 from app.api.schemas import conversations as schemas
 from app.api.schemas.narrowing import listed
 from app.api.schemas.parts import ContentsResponse, PageList, PageResponse, SummaryResponse
@@ -28,19 +28,21 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
 from app.core.line import exact
-from app.core.messages import FRAME_TOKENS, METADATA_MAX
+from app.core.messages import FRAME_TOKENS
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.core.window.budget import BUDGET_MAX
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
+from app.services.conversations import placing
+from app.services.conversations.placing import Place
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.views import inspect, progress
 from app.services.views.requests import request_view
-from app.store import archives, conversation_list, conversations, messages
+from app.store import archives, conversation_list, conversations, messages, spaces
 from app.store.conversations import NewConversation
 from app.store.memory import kept
 from app.store.proxy import proxied_requests
@@ -69,11 +71,13 @@ async def create_conversation(
     body = parse_model(schemas.ConversationCreate, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
-    body = body.model_copy(update={"user_id": caller.user(body.user_id)})
+    body = body.model_copy(update={"user_id": _user(caller, body)})
     uid = uuid7()
-    new = await _new(runtime, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
+    wanted = Place(body.space_id, tuple(body.spaces), body.parent, body.shares)
+    plain = await _new(runtime, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
 
     async def work(tx: Tx) -> StoredResponse:
+        new = await placing.placed(tx, plain, wanted, caller.user_id)
         if not await conversations.create(tx, new):
             message = {"loc": ["body", "id"], "msg": "is taken"}
             raise errors.Conflict("The conversation id is taken.", errors=[message])  # type: ignore[list-item]
@@ -82,6 +86,16 @@ async def create_conversation(
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
     return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
+
+
+def _user(caller: Caller, body: schemas.ConversationCreate) -> str | None:
+    """Return the user of a new conversation; None for a space's. Raises Invalid or Forbidden."""
+    if body.space_id is None:
+        return caller.user(body.user_id)
+    if body.user_id is not None:
+        raise errors.Invalid(errors=[{"loc": ["body", "user_id"], "msg": "must be left out: it belongs to a space"}])
+    check_id(body.space_id, ["body", "space_id"])
+    return None
 
 
 async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.ConversationCreate) -> NewConversation:
@@ -96,16 +110,8 @@ async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.
         model=body.model,
         budget=body.budget,
         policy=policy_text(runtime.defaults, body.settings, ("body", "settings")),
-        metadata=_metadata(body),
+        metadata=metadata_text(body.metadata),
     )
-
-
-def _metadata(body: schemas.ConversationChange) -> str:
-    text = dumps(body.metadata or {})
-    if len(text) > METADATA_MAX:
-        message = f"must have at most {METADATA_MAX} characters as JSON"
-        raise errors.Invalid(errors=[{"loc": ["body", "metadata"], "msg": message}])
-    return text
 
 
 @router.get("/conversations", response_model=schemas.ConversationList)
@@ -114,16 +120,19 @@ async def list_conversations(
     caller: Reader,
     among: Annotated[Narrowing, Depends(listed)],
     user_id: Annotated[str | None, Query(max_length=128)] = None,
+    space_id: Annotated[str | None, Query(max_length=128, description="the conversations of a space")] = None,
     q: Annotated[str | None, Query(max_length=200, description="search titles, page titles and ids")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Response:
     """List conversations, latest activity first. `topics` are those of their pages."""
     after = cursors.decode_time_and_id(cursor)
-    require_storable("query", user_id=user_id, q=q)
-    user = caller.user(user_id, ("query", "user_id"))
+    require_storable("query", user_id=user_id, space_id=space_id, q=q)
+    user = caller.user(user_id, ("query", "user_id")) if space_id is None or user_id is not None else None
     async with runtime.database.snapshot(caller.tenant) as tx:
-        wanted = conversation_list.ConversationFilter(user, q, among)
+        if space_id is not None:
+            await spaces.get(tx, space_id, caller.user_id)
+        wanted = conversation_list.ConversationFilter(user, q, among, space_id)
         rows = await conversation_list.browse(tx, wanted, after, limit + 1)
     more = rows[limit - 1] if len(rows) > limit else None
     items = [_item(row) for row in rows[:limit]]
@@ -135,6 +144,7 @@ def _item(row: Any) -> dict[str, Any]:
     return {
         "id": row["id"],
         "user_id": row["user_id"],
+        "space_id": row["space_id"],
         "title": row["title"],
         "model": row["model"],
         "budget": row["budget"],
@@ -203,7 +213,7 @@ def _changed(
     if "settings" in given:
         new = replace(new, policy=policy_text(runtime.defaults, body.settings, ("body", "settings")))
     if "metadata" in given:
-        new = replace(new, metadata=_metadata(body))
+        new = replace(new, metadata=metadata_text(body.metadata))
     return new
 
 

@@ -112,7 +112,7 @@ async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCa
     asking: Asker = await tool_calls.asker(runtime, tenant, user_id, conversation_id, sensitive=caller.sensitive)
     if call.tool is tools.REMEMBER:
         caller.require("write")
-        answer = await remember(runtime, tenant, asking, call.arguments)
+        answer = await remember(runtime, tenant, asking, call.arguments, bound_to=user_id)
     else:
         answer = await tool_calls.run(runtime, tenant, asking, call)
         await tool_calls.keep(runtime, tenant, asking, [answer], "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -26,7 +27,7 @@ from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.kept import KEY_MAX, PINNED_MAX, key_problem
 from app.core.messages import METADATA_MAX
-from app.core.scope import scope_of
+from app.core.scope import SPACE, scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
 from app.postgres.transactions import Tx
@@ -34,7 +35,7 @@ from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
-from app.services.memory import expanding, grepping, listing, remembering, revising, searching
+from app.services.memory import expanding, grepping, listing, remembering, revising, searching, views
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.keywords import keywords_of
 from app.services.memory.remembering import MemoryRequest
@@ -75,7 +76,7 @@ async def remember(request: Request, runtime: Wired, caller: Writer, key: Idempo
 
 def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     """Return the request for the service. Raises Invalid or Forbidden."""
-    user_id = _user(caller, body.user_id, body.conversation_id)
+    user_id = _user(caller, body.user_id, body.conversation_id, scopes=[body.scope] if body.scope else [])
     problems: list[errors.FieldError] = []
     if not body.content.strip():
         problems.append({"loc": ["body", "content"], "msg": "must not be blank"})
@@ -101,6 +102,7 @@ def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
         pinned=body.pinned,
         valid_from=body.valid_from,
         valid_to=body.valid_to,
+        space_id=space_named(body.scope),
         alone=body.scope == "conversation",
         bound_to=caller.user_id,
     )
@@ -121,11 +123,25 @@ def _unfit(body: schemas.MemoryBody) -> list[errors.FieldError]:
     return problems
 
 
-def _user(caller: Caller, named: str | None, conversation_id: str | None, part: Part = "body") -> str | None:
-    """Return the user of a request; None for a conversation's. Raises Invalid or Forbidden."""
+def space_named(scope: str | None) -> str | None:
+    """Return the id of the space that a scope is; None for any other."""
+    return scope.removeprefix(SPACE) if scope is not None and scope.startswith(SPACE) else None
+
+
+def _user(
+    caller: Caller,
+    named: str | None,
+    conversation_id: str | None,
+    part: Part = "body",
+    *,
+    scopes: Sequence[str] = (),
+) -> str | None:
+    """Return the user of a request; None for a conversation's or a space's. Raises Invalid or Forbidden."""
     user_id = caller.user(named, (part, "user_id"))
-    if user_id is None and conversation_id is None:
+    if user_id is None and conversation_id is None and not any(space_named(one) for one in scopes):
         raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "or `conversation_id` is required"}])
+    if "user" in scopes and user_id is None and conversation_id is None:
+        raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "is required with this scope"}])
     for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, [part, name])
@@ -155,8 +171,8 @@ async def list_memories(
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
     memory_types: Annotated[list[OwnType], Query(max_length=4)] = [],  # noqa: B006
     scope: Annotated[
-        Literal["user", "conversation"] | None,
-        Query(description="`conversation`: only what holds in it and nowhere else"),
+        schemas.ScopeName | None,
+        Query(description="only what holds there; `space:` and an id for a space; default: all that may be viewed"),
     ] = None,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
@@ -166,7 +182,7 @@ async def list_memories(
     Of a key only the value that holds is listed: now, or as of a time. Messages and archives have lists of their own.
     `topics` are the memory's keywords and the topics of its page; `metadata` is its own or its conversation's.
     """
-    user = _user(caller, user_id, conversation_id, "query")
+    user = _user(caller, user_id, conversation_id, "query", scopes=[scope] if scope else [])
     among = replace(among, types=tuple(memory_types))
     if scope == "conversation" and conversation_id is None:
         raise errors.Invalid(errors=[{"loc": ["query", "conversation_id"], "msg": "is required with this scope"}])
@@ -174,7 +190,7 @@ async def list_memories(
         rows = await listing.browse(
             tx, user, conversation_id, among,
             sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1,
-            held=held, alone=scope == "conversation",
+            held=held, scope=scope,
         )  # fmt: skip
     items = [listing.view(row) for row in rows[:limit]]
     more = cursors.encode(items[-1]["memory_key"]) if len(rows) > limit else None
@@ -233,7 +249,9 @@ async def list_versions(
     """List what a memory's key said over time, the latest first; of a memory without a key itself alone."""
     before = cursors.decode_time_and_id(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
-        found = await searching.memory(tx, memory_key, caller.scope, sensitive=caller.sensitive)
+        found = await searching.memory(
+            tx, memory_key, await views.of_caller(tx, caller.user_id), sensitive=caller.sensitive
+        )
         if found is None:
             raise errors.NotFound("There is no such memory.")
         rows = await kept.versions(tx, memory_key, before, limit + 1)
@@ -254,7 +272,7 @@ async def forget(
 
     async def work(tx: Tx) -> StoredResponse:
         forgetting = ErasingTx(runtime, tx)
-        owner, done = await erasing.erase_memory(forgetting, memory_key, caller.scope, sensitive=caller.sensitive)
+        owner, done = await erasing.erase_memory(forgetting, memory_key, caller.user_id, sensitive=caller.sensitive)
         touched.update(done.touched)
         return StoredResponse(
             dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner
@@ -295,7 +313,7 @@ async def find_memories(request: Request, caller: Reader) -> Response:
 
 
 async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, part: Part) -> Response:
-    user_id = _user(caller, body.user_id, body.conversation_id, part)
+    user_id = _user(caller, body.user_id, body.conversation_id, part, scopes=body.scopes)
     since, until = _times(body, part)
     expanded, warnings = None, list[dict[str, str]]()
     if body.expand:
@@ -308,6 +326,7 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         expansion=expanded,
         user_id=user_id,
         conversation_id=body.conversation_id,
+        scopes=tuple(dict.fromkeys(body.scopes)),
         mode=body.search_mode,
         keywords=tuple(body.keywords),
         types=tuple(body.memory_types),
@@ -404,7 +423,9 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
 async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Response:
     """Get a memory in full, up to 100 KB."""
     async with runtime.database.snapshot(caller.tenant) as tx:
-        found = await searching.memory(tx, memory_key, caller.scope, sensitive=caller.sensitive)
+        found = await searching.memory(
+            tx, memory_key, await views.of_caller(tx, caller.user_id), sensitive=caller.sensitive
+        )
     if found is None:
         raise errors.NotFound("There is no such memory.")
     size = len(found.text if found.whole is None else found.whole["content"])

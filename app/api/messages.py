@@ -99,6 +99,8 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
     require_storable("body", system=body.system)
+    if body.space_id is not None:
+        check_id(body.space_id, ["body", "space_id"])
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
     window_request = _wanted(runtime, caller, query, "append")
@@ -107,8 +109,9 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     )
     reported = body.reported_usage.value() if body.reported_usage else None
     sent = PostedMessages(
-        drafts, user_id, body.system, bound_to=caller.user_id, reported_usage=reported, is_large=is_large(request)
-    )
+        drafts, user_id, body.system, bound_to=caller.user_id, space_id=body.space_id, reported_usage=reported,
+        is_large=is_large(request),
+    )  # fmt: skip
     done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
     return await _appended(runtime, caller.tenant, conversation_id, done, window_request, status=201)
 

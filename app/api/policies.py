@@ -1,12 +1,14 @@
-"""A conversation's settings as they are stored."""
+"""Settings and metadata as they are stored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from app import errors
 from app.api.schemas.conversations import PolicyOverrides
 from app.core.canonical import dumps
+from app.core.messages import METADATA_MAX
 from app.core.window.profile import Defaults, policy_of, unfit_shares
 
 ZONES = ("head_share", "condensed_share", "keep_share")
@@ -21,3 +23,12 @@ def policy_text(defaults: Defaults, overrides: PolicyOverrides | None, loc: Sequ
             "The shares of the window are too large.", errors=[{"loc": [*loc, name], "msg": problem} for name in wrong]
         )
     return dumps(given)
+
+
+def metadata_text(metadata: Mapping[str, Any] | None) -> str:
+    """Return a caller's own metadata as JSON text. Raises Invalid where it is too long."""
+    text = dumps(metadata or {})
+    if len(text) > METADATA_MAX:
+        message = f"must have at most {METADATA_MAX} characters as JSON"
+        raise errors.Invalid(errors=[{"loc": ["body", "metadata"], "msg": message}])
+    return text

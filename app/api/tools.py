@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -13,11 +13,16 @@ from app.api.http.callers import READS, IdempotencyKeyHeader, Reader
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.api.schemas import tools as schemas
+from app.core.canonical import dumps
+from app.core.edge.caller import Caller
 from app.core.model import Language
 from app.recall import tools
-from app.recall.tools import ToolFormat
+from app.recall.tools import REMEMBER, ToolFormat
+from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey
-from app.services.tools import attp, tool_calls
+from app.services.tools import attp, memory_tool, tool_calls
+from app.services.tools.memory_tool import MemoryCall
+from app.services.tools.remember import remember
 
 router = APIRouter(tags=["tools"])
 
@@ -38,16 +43,34 @@ async def call_tool(
     """Run a recall tool that the model called; append `content` as the tool's result. Counts as a recall.
 
     A model's mistake (a page that does not exist) is not an HTTP error: `is_error` is true and `content` says what
-    works.
+    works. `remember` keeps what a person said in the conversation, and proposes anything else. `memory` is Anthropic's
+    memory tool (`memory_20250818`): its files are those of the conversation's user or space. Both need the scope write.
     """
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.ToolCallBody, value)
-    call = tool_calls.checked(name, body.arguments)
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
+    if name == memory_tool.NAME:
+        wanted = MemoryCall(conversation_id, body.arguments, caller.user_id, caller.key)
+        if wanted.writes:
+            caller.require("write")
+        return json_text(await memory_tool.run(runtime, caller.tenant, wanted, idempotency))
+    if name == REMEMBER.name:
+        caller.require("write")
+        return await _remembered(runtime, caller, conversation_id, body.arguments, idempotency)
+    call = tool_calls.checked(name, body.arguments)
     response = await tool_calls.run_once(
         runtime, caller.tenant, conversation_id, call, idempotency, bound_to=caller.user_id, sensitive=caller.sensitive
     )
     return json_text(response)
+
+
+async def _remembered(
+    runtime: Runtime, caller: Caller, conversation_id: str, arguments: dict[str, Any], key: IdempotencyKey | None
+) -> Response:
+    asking = await tool_calls.asker(runtime, caller.tenant, caller.user_id, conversation_id, sensitive=caller.sensitive)
+    answer = await remember(runtime, caller.tenant, asking, arguments, bound_to=caller.user_id)
+    said = dumps({"name": REMEMBER.name, "content": answer.content, "is_error": answer.is_error})
+    return json_text(await tool_calls.keep(runtime, caller.tenant, asking, [answer], said, key))
 
 
 ATTP_EXAMPLE = """\

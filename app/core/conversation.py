@@ -9,7 +9,7 @@ from uuid import UUID
 from app.core.calibration import OURS
 from app.core.line import Line
 from app.core.model import Anchored, Language, Layout, Totals
-from app.core.scope import scope_of, scopes_in_view
+from app.core.scope import conversation_scope, owner_of, scope_of, scopes_in_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,14 @@ class Conversation:
     created_at: datetime
     updated_at: datetime
     user_id: str | None = None
+    space_id: str | None = None
+    """The space that it belongs to; then no user."""
+    parent: str | None = None
+    """The conversation whose sub-agent speaks in it: nothing of it becomes a person's memory."""
+    is_apart: bool = False
+    """A sub-agent's: its messages are found in it alone."""
+    reads: tuple[UUID, ...] = ()
+    """Owners of further scopes that it reads: those of the spaces that it names, or all of its parent's."""
     title: str | None = None
     system: str | None = None
     model: str | None = None
@@ -89,6 +97,8 @@ class Conversation:
     """The newest `said_at` of its messages; None if none has any."""
     withdrawn: int = 0
     """How often what its scopes keep in mind was taken back: the part of the generation that is not its own."""
+    erasures: int = 0
+    """How often something of it was erased."""
     has_earlier: bool = False
     """Its user had other conversations when it began. Never changes, so windows can say it."""
     anchored: Anchored | None = None
@@ -113,9 +123,19 @@ class Conversation:
     @property
     def scopes(self) -> list[UUID]:
         """Return the owners of what it keeps in mind, the widest scope first."""
-        return scopes_in_view(self.user_id, self.id, *(one.id for one in self.line.stretches))
+        lines = (one.id for one in self.line.stretches)
+        return scopes_in_view(self.scope, self.id, *lines, wider=self.reads)
+
+    @property
+    def searched(self) -> list[UUID]:
+        """Return the owners of what it finds: nothing is found in a conversation alone that has a wider scope."""
+        names = (*(one.id for one in self.line.stretches), self.id)
+        alone = {owner_of(conversation_scope(name)) for name in names} - {owner_of(self.scope)}
+        return [owner for owner in self.scopes if owner not in alone]
 
     @property
     def scope(self) -> str:
-        """Return the scope of the archives and memories that it can use."""
-        return scope_of(self.user_id, self.line.root)
+        """Return the scope that its messages, archives and memories are found in."""
+        if self.is_apart:
+            return conversation_scope(self.line.root)
+        return scope_of(self.user_id, self.line.root, self.space_id)

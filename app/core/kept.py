@@ -53,6 +53,11 @@ class Kept:
     status: Status
     wish: Wish
 
+    @property
+    def is_alone(self) -> bool:
+        """Return whether it holds in its conversation and nowhere else."""
+        return self.scope.startswith("c:")
+
 
 def keep(
     wish: Wish, conversation: Conversation, policy: Policy, *, is_own: bool, is_certain: bool = True
@@ -60,20 +65,26 @@ def keep(
     """Yield the memories that a wish becomes.
 
     ``is_own``: the conversation's user said it, to an agent of theirs. ``is_certain``: the words themselves show that
-    it holds for good; else only a model says so, and a person has to accept it.
+    it holds for good; else only a model says so, and a person has to accept it. What a group wants for good is proposed
+    to its space, and nothing that is said to a sub-agent goes further than its conversation.
     """
     user = conversation.user_id
-    carry = policy.carry if user is not None and is_own and policy.remember else "off"
-    if wish.reach == "user" and carry == "explicit" and not wish.sensitive:
-        yield Kept(scope_of(user, None), "held", wish)
+    space = conversation.space_id
+    is_anybodys = (
+        policy.remember and conversation.parent is None and (space is not None or (user is not None and is_own))
+    )
+    carry = policy.carry if is_anybodys else "off"
+    wider = scope_of(user, None, space)
+    if wish.reach == "user" and carry == "explicit" and not wish.sensitive and space is None:
+        yield Kept(wider, "held", wish)
         return
-    is_proposed = wish.reach != "conversation" and carry != "off"
+    is_proposed = (wish.reach == "proposed" if space else wish.reach != "conversation") and carry != "off"
     if is_certain and not wish.ends:
         yield Kept(conversation_scope(conversation.id), "held", wish)
     elif not is_certain and not is_proposed:
         yield Kept(conversation_scope(conversation.id), "proposed", wish)
     if is_proposed:
-        yield Kept(scope_of(user, None), "proposed", wish)
+        yield Kept(wider, "proposed", wish)
 
 
 @dataclass(frozen=True, slots=True)

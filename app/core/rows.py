@@ -70,6 +70,9 @@ class NewWish:
 
     id: UUID
     owner: UUID
+    """Of the scope that finds it."""
+    holder: UUID
+    """Of the scope where it holds."""
     scope: str
     status: str
     key: str | None

@@ -1,12 +1,22 @@
-"""The rule that decides which archives and memories are visible."""
+"""The rule that decides which archives and memories are visible.
+
+Everything stored belongs to one scope: a user's, a space's (members share it), or one conversation's. What a
+conversation says is found in its user's or its space's scope; a memory can hold in the conversation alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+SPACE = "space:"
+"""What precedes the id of a space where a caller names its scope."""
 
-def scope_of(user_id: str | None, conversation_id: str | None) -> str:
-    """Return the user's scope, or the one conversation's where no user is known."""
+
+def scope_of(user_id: str | None, conversation_id: str | None, space_id: str | None = None) -> str:
+    """Return the space's scope, or the user's, or the one conversation's where neither is known."""
+    if space_id is not None:
+        return space_scope(space_id)
     return f"u:{user_id}" if user_id is not None else f"c:{conversation_id}"
 
 
@@ -15,17 +25,37 @@ def conversation_scope(conversation_id: str) -> str:
     return f"c:{conversation_id}"
 
 
-def scopes_in_view(user_id: str | None, conversation_id: str, *ancestors: str) -> list[UUID]:
-    """Return the owners of all that a conversation keeps in mind, the widest scope first. ``ancestors``: of a branch,
-    the oldest first.
+def space_scope(space_id: str) -> str:
+    """Return the scope that the members of a space share."""
+    return f"s:{space_id}"
+
+
+def scopes_in_view(scope: str, conversation_id: str, *ancestors: str, wider: Iterable[UUID] = ()) -> list[UUID]:
+    """Return the owners of all that a conversation keeps in mind, the widest scope first.
+
+    ``ancestors``: of a branch, the oldest first. ``wider``: what it reads besides its own scope: the spaces that it
+    names, or all of its parent's.
     """
-    scopes = [] if user_id is None else [scope_of(user_id, None)]
-    return [owner_of(scope) for scope in (*scopes, *map(conversation_scope, (*ancestors, conversation_id)))]
+    alone = map(conversation_scope, (*ancestors, conversation_id))
+    return list(dict.fromkeys([*wider, *map(owner_of, (scope, *alone))]))
 
 
 def user_of(scope: str) -> str | None:
-    """Return the user of a scope; None for that of a conversation."""
+    """Return the user of a scope; None for that of a space or a conversation."""
     return scope[2:] if scope.startswith("u:") else None
+
+
+def space_of(scope: str) -> str | None:
+    """Return the space of a scope; None for any other."""
+    return scope[2:] if scope.startswith("s:") else None
+
+
+def shown(scope: str) -> str:
+    """Return a scope as callers name it: `user`, `conversation`, or `space:` and its id."""
+    space = space_of(scope)
+    if scope.startswith("m:"):
+        return "memory_store"
+    return f"{SPACE}{space}" if space is not None else "user" if scope.startswith("u:") else "conversation"
 
 
 def owner_of(scope: str) -> UUID:

@@ -227,7 +227,8 @@ def _wishes(
         is_own = one.seq not in shown.others
         for memory in keep(one.wish, conversation, policy, is_own=is_own, is_certain=one.is_certain):
             yield NewWish(
-                uuid7(), owner_of(memory.scope), memory.scope, memory.status, one.wish.key, one.seq, page,
+                uuid7(), owner_of(conversation.scope if memory.is_alone else memory.scope), owner_of(memory.scope),
+                memory.scope, memory.status, one.wish.key, one.seq, page,
                 one.wish.text, weight, one.wish.sensitive, since, None if until is None else max(until, since),
             )  # fmt: skip
 

@@ -3,6 +3,10 @@
 A transaction belongs to one tenant: row-level security reads `app.tenant`, which is set for the
 transaction only, so that it cannot leak to the next user of a pooled connection.
 
+A request for one user narrows its transactions to the scopes of that user (`narrow`): row-level security reads
+`app.scopes`, the user's own and those of their spaces as the transaction finds them. Statements that commit themselves
+are not narrowed; they read and write one conversation, which the caller has been let into.
+
 A database that hangs cannot enforce its own time-outs, so each limit exists twice: on the server
 and, a little longer, on the client. A connection whose statement was interrupted is closed, never
 returned to the pool, because its next answer is unpredictable.
@@ -20,6 +24,7 @@ from contextlib import (
     contextmanager,
     nullcontext,
 )
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -58,6 +63,11 @@ PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"
 # characters, it expects one.
 PLANNED_ANEW = """(SELECT count(*)
    FROM generate_series(36, length($1::text)) AS a, generate_series(36, length($1::text)) AS b) = 1"""
+
+# UUIDs have digits and hyphens only, so they can stand in a statement.
+NARROW = """; SELECT set_config('app.scopes', (ARRAY['{user}'::uuid] || ARRAY(
+  SELECT owner FROM space_members WHERE tenant_id = '{tenant}' AND member = '{user}'))::text, true)"""
+WIDEN = "SELECT set_config('app.scopes', (current_setting('app.scopes')::uuid[] || $1::uuid)::text, true)"
 
 _UNAVAILABLE = (
     OSError,
@@ -104,6 +114,18 @@ _CUT_SHORT = (asyncio.CancelledError, TimeoutError, OSError, asyncpg.InternalCli
 _logger = logging.getLogger(__name__)
 
 _with_work: set[Connection] = set()
+_narrowed_to: ContextVar[UUID | None] = ContextVar("narrowed_to", default=None)
+
+
+def narrow(user: UUID | None) -> None:
+    """Let this request's transactions see the scopes of one user, given by the owner of theirs; None: of everybody."""
+    _narrowed_to.set(user)
+
+
+async def widen(tx: ReadTx, owner: UUID) -> None:
+    """Let a narrowed transaction see one scope more, to which the caller has been admitted."""
+    if _narrowed_to.get() is not None:
+        await tx.connection.execute(WIDEN, str(owner))
 
 
 def wake_at_commit(tx: Tx) -> None:
@@ -248,6 +270,8 @@ class Database:
     ) -> AsyncIterator[AnyTx]:
         # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
         own = f" SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
+        if (user := _narrowed_to.get()) is not None:
+            own += NARROW.format(user=UUID(int=user.int), tenant=UUID(int=tenant.int))
         begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{_set_local(settings)}{own}"
         async with self._lent(self._pool, acquire_seconds) as connection:
             await connection.execute(begin, timeout=FIRST_SECONDS)

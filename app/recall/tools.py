@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Literal
 
 from app.core.canonical import spaced
+from app.core.kept import KEY_MAX
 from app.core.model import Language
 from app.core.search.fusion import QUERIES_MAX
 from app.core.search.grep import PATTERN_MAX
@@ -260,6 +261,9 @@ REMEMBER = Tool(
         ),
         Argument("memory_type", "string", choices=("preference", "fact", "general", "command_output")),
         Argument("keywords", "strings", "further words to find it by", "便于查找的其他词", maximum=20),
+        Argument(
+            "key", "string", "what it is about; a later one replaces it", "主题，后写的取代先写的", maximum=KEY_MAX
+        ),
     ),
 )
 EXPAND_CONTEXT_WINDOW = Tool(

@@ -109,7 +109,7 @@ _STATE = (
     "answered", "said_at", "said_offset", "asked_from", "refused", "title",
 )  # fmt: skip
 _FIRST = 6
-OWN = ("", "", "", "", "::uuid[]")
+OWN = ("", "", "", "", "::uuid[]", "")
 """Casts of the columns that only a new conversation's row is given."""
 
 
@@ -184,7 +184,8 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
     if is_new:
         columns, own = ", ".join(state), ", ".join(f"${at + i}{cast}" for i, cast in enumerate(OWN))
         sql = f"""INSERT INTO conversations
-            (tenant_id, id, uid, version, user_id, system, system_tokens, has_earlier, scopes, created_at, {columns})
+            (tenant_id, id, uid, version, user_id, system, system_tokens, has_earlier, scopes, space_id, created_at,
+             {columns})
           SELECT $1::uuid, $2, $3::uuid, 1, {own}, $5, {", ".join(state.values())}
            WHERE $4::int < 0
           ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, revision"""
@@ -197,7 +198,7 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
 
 
 _ALIASES: dict[type, str] = {NewMessage: "m", NewPage: "p", NewMemory: "s", NewWish: "n", NewArchive: "a", NewWork: "w"}
-_TAKEN_BACK = "SELECT DISTINCT $1::uuid, n.owner, 1, $5 FROM n WHERE n.valid_to IS NOT NULL"
+_TAKEN_BACK = "SELECT DISTINCT $1::uuid, n.holder, 1, $5 FROM n WHERE n.valid_to IS NOT NULL"
 _WITHDRAWN = f"d AS ({kept.withdrawing(_TAKEN_BACK)})"
 _UNEMBEDDED = """u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
           SELECT $1::uuid, s.owner, s.id FROM s)"""
@@ -231,7 +232,7 @@ def _write_wishes(source: str, names: Sequence[str]) -> list[str]:
                                     length, terms, created_at, learnt_at, {", ".join(names)})
           SELECT $1::uuid, c.id, $3::uuid, 'rule', 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec,
                  n.valid_from, $5, {_select("n", names)} FROM c, {source}
-           WHERE NOT EXISTS ({kept.REPEATED}) RETURNING owner, valid_to)"""
+           WHERE NOT EXISTS ({kept.REPEATED}) RETURNING holder, valid_to)"""
     ]
 
 
@@ -266,7 +267,7 @@ def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: Idem
     arguments += [after.chain, after.asked, after.answered, after.said_at, offset_of(after.said_at)]
     arguments += [after.asked_from, after.refused, after.title]
     if append.is_new:
-        arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes]
+        arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes, after.space_id]
     for row, rows in (
         (NewMessage, append.messages),
         (NewPage, append.pages),

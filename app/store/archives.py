@@ -16,6 +16,7 @@ from asyncpg import Record
 from app.core.canonical import dumps
 from app.core.history.erasure import without_archive
 from app.core.rows import NewArchive
+from app.core.scope import owner_of, space_of
 from app.core.window.fresh import FreshResult, read_parts
 from app.postgres.transactions import ReadTx, Tx
 
@@ -192,15 +193,15 @@ SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthr
        m.said_at
   FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL AND position($2::text IN m.loaded) > 0
-   AND (c.user_id = $5 OR ($5 IS NULL AND (c.id = $6 OR c.trunk = $6)))
+   AND ($5::uuid IS NULL OR $5 = ANY (c.scopes))
  ORDER BY conversation_id, seq
 """
 
 
 async def showing(tx: ReadTx, row: Record) -> Sequence[Record]:
     """Return the messages that show an archive, in order of conversation."""
-    user_id, own = (row["scope"][2:], None) if row["scope"].startswith("u:") else (None, row["scope"][2:])
-    return await tx.fetch(SHOWING, str(row["id"]), row["conversation_id"], row["seq"], user_id, own)
+    owner = None if space_of(row["scope"]) else owner_of(row["scope"])  # who has left a space keeps what was loaded
+    return await tx.fetch(SHOWING, str(row["id"]), row["conversation_id"], row["seq"], owner)
 
 
 # Erasing changes a message's forms and its line on the contents page; never its offsets, which others build on.

@@ -9,7 +9,6 @@ from asyncpg import Record
 
 from app.core.history.fork import Forked
 from app.core.line import line_text
-from app.core.scope import scopes_in_view
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import calls_text
 
@@ -72,7 +71,8 @@ async def summarised(tx: ReadTx, line: str, seq: int, revision: int) -> int:
     return int(await tx.fetchval(SUMMARISED, line, seq, revision) or 0)
 
 
-_COPIED = "user_id, system, model, budget, policy, metadata, prompt_tokens, system_tokens, token_percent, has_earlier"
+_COPIED = """user_id, space_id, parent, is_apart, system, model, budget, policy, metadata, prompt_tokens, system_tokens,
+ token_percent, has_earlier"""
 # A branch of a locked conversation ($2); no row if its id is taken. Messages that it shares are never pruned for it.
 # What was recalled for its newest user message stays in its windows.
 INSERT = f"""
@@ -98,7 +98,7 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
     end, totals = after.end, after.totals
     made = await tx.fetchrow(
         INSERT, str(of), str(after.id), after.uid, after.title, fork.stretches[-1].id, line_text(fork.stretches),
-        fork.stretches[0].id, scopes_in_view(after.user_id, after.id, *(one.id for one in fork.stretches)),
+        fork.stretches[0].id, after.scopes,
         end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end), totals.full,
         totals.short, totals.history, after.language, after.revision, after.indexed_through, after.chaptered_through,
         after.summary_through, after.chain, after.answered, after.said_at, fork.said_offset,

@@ -40,11 +40,14 @@ class ConversationFilter:
     text: str | None = None
     among: Narrowing = EVERYTHING
     """By topics of their pages and by members of their metadata."""
+    space_id: str | None = None
+    """Those of a space."""
 
 
 # A page of conversations in an order, after a cursor's (value, uid). Topics match in any letter case.
 _LIST = """
-SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page, history_total
+SELECT id, uid, user_id, space_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page,
+       history_total
   FROM conversations c
  WHERE tenant_id = $1 AND {of}
    AND ($3::text IS NULL OR title ILIKE $3 OR id ILIKE $3 OR EXISTS (
@@ -59,6 +62,7 @@ SELECT id, uid, user_id, title, model, budget, metadata, created_at, updated_at,
 """
 _OF_ALL = "$2::text IS NULL"
 _OF_USER = "user_id = $2::text"
+_OF_SPACE = "space_id = $2::text"
 """A statement of its own, so that any cached plan uses the user's index."""
 
 
@@ -72,6 +76,7 @@ def _statement(of: str, order: str, *, ascending: bool) -> str:
 
 LIST = _statement(_OF_ALL, "activity", ascending=False)
 LIST_OF_USER = _statement(_OF_USER, "activity", ascending=False)
+LIST_OF_SPACE = _statement(_OF_SPACE, "activity", ascending=False)
 
 
 async def browse(
@@ -92,9 +97,12 @@ async def browse(
         escaped = wanted.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         pattern = f"%{escaped}%"
     when, uid = after or (None, None)
-    statement = _statement(_OF_ALL if wanted.user_id is None else _OF_USER, order, ascending=ascending)
+    whose, of = wanted.user_id, _OF_ALL if wanted.user_id is None else _OF_USER
+    if wanted.space_id is not None:
+        whose, of = wanted.space_id, _OF_SPACE
+    statement = _statement(of, order, ascending=ascending)
     topics, metadata = comparable(wanted.among.topics), wanted.among.metadata
-    return await tx.fetch(statement, wanted.user_id, pattern, when, uid, limit, topics, metadata)
+    return await tx.fetch(statement, whose, pattern, when, uid, limit, topics, metadata)
 
 
 def value_of(row: Record, order: str) -> datetime | str | int:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,10 +17,13 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, Layout, Totals
-from app.core.scope import scopes_in_view
+from app.core.scope import owner_of
 from app.core.times import local
-from app.errors import NotFound
+from app.errors import Forbidden, NotFound
+from app.postgres.database import widen
 from app.postgres.transactions import ReadTx, Tx
+from app.store import spaces
+from app.store.spaces import Right
 
 LAYOUT_COLUMNS = (
     "condensed_from",
@@ -37,11 +40,12 @@ LAYOUT_COLUMNS = (
 )
 EPOCH_FIELDS = ", ".join(("e.made_for AS e_made_for", *(f"e.{c} AS e_{c}" for c in LAYOUT_COLUMNS)))
 
-CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.title, c.system, c.model, c.budget, c.policy, c.metadata,
+CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apart, c.title,
+ c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
- c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.has_earlier, c.scopes,
+ c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.erasures, c.has_earlier, c.scopes,
  c.recalled_seq, c.recalled, c.recalled_tokens, c.parent_id, c.line, c.is_forked, c.shown,
  coalesce((SELECT sum(d.count) FROM withdrawals d
             WHERE d.tenant_id = c.tenant_id AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
@@ -82,13 +86,15 @@ def read_conversation(row: Record) -> Conversation:
     plain = ("uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
-    proxied = ("asked_from", "refused", "has_earlier", "withdrawn", "parent_id", "shown")
-    values = {name: row[name] for name in (*plain, *more, *through, *proxied)}
+    proxied = ("asked_from", "refused", "erasures", "has_earlier", "withdrawn", "parent_id", "shown")
+    placed = ("space_id", "parent", "is_apart")
+    values = {name: row[name] for name in (*plain, *placed, *more, *through, *proxied)}
     said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
     anchored = Anchored(row["recalled_seq"], row["recalled"], row["recalled_tokens"]) if row["recalled_seq"] else None
     return Conversation(
-        **values, id=line_of(row), end=end, totals=totals, chain=chain, own=own, said_at=said_at, anchored=anchored
-    )
+        **values, id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own,
+        said_at=said_at, anchored=anchored,
+    )  # fmt: skip
 
 
 def line_of(row: Record) -> Line:
@@ -106,26 +112,45 @@ def unknown() -> NotFound:
 
 
 def seen(conversation: Conversation | None, bound_to: str | None) -> Conversation | None:
-    """Return the conversation if the caller, possibly bound to a user, may see it: the rule for every read."""
+    """Return the conversation if the caller, possibly bound to a user, may see it without being asked about a space."""
     return None if conversation is None or bound_to not in (None, conversation.user_id) else conversation
+
+
+async def admitted(
+    tx: ReadTx, conversation: Conversation | None, bound_to: str | None, *, right: Right = "read"
+) -> Conversation | None:
+    """Return the conversation if the caller, possibly bound to a user, may see it: the rule for every read.
+
+    Raises Forbidden for a member of its space who may only read.
+    """
+    if conversation is None or conversation.space_id is None or bound_to is None:
+        found = seen(conversation, bound_to)
+    else:
+        member = await spaces.find_member(tx, conversation.space_id, bound_to)
+        if member is not None and right == "write" and member["rights"] != "write":
+            raise Forbidden("You can read the conversations of this space, not write to them.")
+        found = conversation if member is not None else None
+    if found is not None and found.is_apart:
+        await widen(tx, owner_of(found.scope))
+    return found
 
 
 async def find(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation, or None. ``bound_to``: the only user whose conversations are visible."""
-    return await _found(tx, conversation_id, bound_to, FIND)
+    return await _found(tx, conversation_id, bound_to, FIND, "read")
 
 
-async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: str) -> Conversation | None:
+async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: str, right: Right) -> Conversation | None:
     """Return a conversation; of one that a caller names, the branch that is shown."""
     row = await tx.fetchrow(sql, conversation_id)
-    known = seen(read_conversation(row), bound_to) if row else None
+    known = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
     if known is None or not isinstance(conversation_id, CallersId):
         return known
     wanted = conversation_id.branch or known.shown
     if wanted is None or wanted == known.id:
         return known
     row = await tx.fetchrow(sql, str(wanted))
-    branch = seen(read_conversation(row), bound_to) if row else None
+    branch = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
     if branch is not None and branch.line.root == known.line.root:
         return branch
     return None if conversation_id.branch else known
@@ -141,7 +166,7 @@ async def get(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) 
 
 async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation as ``find`` does, locked until the transaction ends and read after the lock is held."""
-    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR UPDATE OF c")
+    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR UPDATE OF c", "write")
 
 
 async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
@@ -149,7 +174,7 @@ async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None)
 
     For writers of what belongs to it, before they lock anything else. Appends are still possible.
     """
-    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR KEY SHARE OF c")
+    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR KEY SHARE OF c", "write")
 
 
 async def is_still(tx: ReadTx, conversation: Conversation) -> bool:
@@ -172,13 +197,18 @@ class NewConversation:
     metadata: str = "{}"
     has_earlier: bool | None = None
     """What an import says; None: what its user has tells."""
+    space_id: str | None = None
+    parent: str | None = None
+    is_apart: bool = False
+    reads: tuple[UUID, ...] = ()
 
 
 # A new conversation, or no row if there is one of this id.
 CREATE = """
 INSERT INTO conversations
-  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata, has_earlier, scopes)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata, has_earlier, scopes,
+   space_id, parent, is_apart)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 ON CONFLICT (tenant_id, id) DO NOTHING
 RETURNING id
 """
@@ -187,10 +217,15 @@ RETURNING id
 async def create(tx: ReadTx, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
     has_earlier = new.has_earlier if new.has_earlier is not None else await has_any(tx, new.user_id)
+    now = datetime.now(UTC)
+    made = Conversation(
+        new.id, new.uid, now, now, user_id=new.user_id, space_id=new.space_id, is_apart=new.is_apart, reads=new.reads
+    )
     return bool(
         await tx.fetchrow(
             CREATE, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
-            new.model, new.budget, new.policy, new.metadata, has_earlier, scopes_in_view(new.user_id, new.id),
+            new.model, new.budget, new.policy, new.metadata, has_earlier, made.scopes, new.space_id, new.parent,
+            new.is_apart,
         )
     )  # fmt: skip
 
@@ -245,7 +280,8 @@ async def set_metadata(tx: Tx, conversation_id: str, metadata: str) -> None:
 
 # By more than any epoch's number could have grown, so that the numbers after it are larger than all before.
 BEGIN_GENERATION = """
-UPDATE conversations SET generation = generation + last_seq + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2
+UPDATE conversations SET generation = generation + last_seq + 1, erasures = erasures + $3, version = version + 1
+ WHERE tenant_id = $1 AND id = $2
 """
 # A new token ratio begins a new generation, since it moves every window's zones as a change of the budget does.
 CALIBRATE = """
@@ -266,9 +302,9 @@ async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
     await tx.execute(JOIN, conversation_id, group)
 
 
-async def begin_generation(tx: Tx, conversation_id: str) -> int:
+async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = False) -> int:
     """Begin a generation: no epoch made before is shown again. Return how many were stored."""
-    await tx.execute(BEGIN_GENERATION, conversation_id)
+    await tx.execute(BEGIN_GENERATION, conversation_id, int(is_erased))
     gone = await tx.execute(FORGET_EPOCHS, conversation_id)
     return int(gone.rsplit(" ", 1)[-1])
 
@@ -278,7 +314,8 @@ async def begin_generation(tx: Tx, conversation_id: str) -> int:
 ANCHOR = """
 WITH c AS (
   UPDATE conversations SET recalled_seq = $4, recalled = $5, recalled_tokens = $6
-   WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND user_seq = $4 AND last_seq = $4 AND recalled_seq <> $4
+   WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND generation = $8
+     AND user_seq = $4 AND last_seq = $4 AND recalled_seq <> $4
      AND (SELECT count(*) FROM memories m WHERE m.tenant_id = $1 AND m.id = ANY ($7::uuid[])) = cardinality($7::uuid[])
   RETURNING id
 )
@@ -292,7 +329,10 @@ async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: 
 
     ``sources``: the memories it was chosen from. Nothing happens where another call was faster, or one of them is gone.
     """
-    await tx.execute(ANCHOR, conversation.id, conversation.uid, chosen.seq, chosen.text, chosen.tokens, sources)
+    await tx.execute(
+        ANCHOR, conversation.id, conversation.uid, chosen.seq, chosen.text, chosen.tokens, sources,
+        conversation.own_generation,
+    )  # fmt: skip
 
 
 ANCHORED = """

@@ -11,7 +11,7 @@ from asyncpg import Record
 from app.core.history.erasure import CALL_NAME
 from app.core.history.erasure_plan import Marked, MarkLine, StoredCard, StoredMessage, Unasked
 from app.core.placeholder import ArchiveCard
-from app.core.scope import user_of
+from app.core.scope import owner_of, space_of
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES
 from app.store import served
@@ -129,7 +129,7 @@ FORGET = """
 DELETE FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2
    AND (seq = ANY ($3::int[]) OR (page = ANY ($4::int[]) AND source = 'llm'))
-RETURNING id, content, owner, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
 # Vectors of the following message and of answers were made from the erased text too, and are made again.
 UNEMBED = """
@@ -210,22 +210,23 @@ async def settle(tx: Tx, of: Derived, mark: MarkLine, *, prompt_tokens: int, ope
 
 # --- Repetitions --------------------------------------------------------------------------------------
 
-# A batch of what recall tools loaded into conversations: those of a user ($3), or one ($4), or any.
+# A batch of what recall tools loaded into conversations that read a scope ($2, null: any).
 LOADED = """
-SELECT m.conversation_id, m.seq, m.loaded, c.user_id, coalesce(c.trunk, c.id) AS trunk FROM messages m
+SELECT m.conversation_id, m.seq, m.loaded, c.scopes FROM messages m
   JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
- WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL
-   AND ($2::boolean OR c.user_id = $3 OR ($3 IS NULL AND (c.id = $4 OR c.trunk = $4)))
-   AND (m.conversation_id, m.seq) > ($5, $6::int)
- ORDER BY m.conversation_id, m.seq LIMIT $7
+ WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL AND ($2::uuid IS NULL OR $2 = ANY (c.scopes))
+   AND (m.conversation_id, m.seq) > ($3, $4::int)
+ ORDER BY m.conversation_id, m.seq LIMIT $5
 """
 
 
 async def loaded(tx: ReadTx, scope: str | UUID, after: tuple[str, int], limit: int) -> Sequence[Record]:
-    """List messages with loaded text by conversation and seq; for a scope known only by hash, those of all scopes."""
-    any_scope = isinstance(scope, UUID)
-    user, own = (None, None) if isinstance(scope, UUID) else (user_of(scope), scope[2:])
-    return await tx.fetch(LOADED, any_scope, user, own, *after, limit)
+    """List messages with loaded text by conversation and seq.
+
+    For a space those of all scopes: who has left it keeps what was loaded before.
+    """
+    owner = scope if isinstance(scope, UUID) else None if space_of(scope) else owner_of(scope)
+    return await tx.fetch(LOADED, owner, *after, limit)
 
 
 # A stretch of a conversation's messages, as sent, with the contents of their archives.
@@ -248,6 +249,10 @@ async def texts(tx: ReadTx, conversation_id: str, after: int, limit: int) -> Seq
 # A conversation of a user's that was there at a time.
 CONVERSATION_OF = """
 SELECT id FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND created_at <= $3 LIMIT 1
+"""
+CONVERSATION_OF_SPACE = """
+SELECT id FROM conversations
+ WHERE tenant_id = $1 AND space_id = $2 AND created_at <= $3 LIMIT 1
 """
 ARCHIVES_OF = "SELECT id, scope FROM archives WHERE tenant_id = $1 AND scope = $2 ORDER BY id LIMIT $3"
 FORGET_OWNED = """

@@ -149,7 +149,8 @@ async def set_chain(tx: Tx, conversation_id: str, chain: bytes) -> None:
 
 # A message with its place, for indexing it.
 WHOLE = f"""
-SELECT {MESSAGE_FIELDS}, m.conversation_id, c.uid, c.user_id
+SELECT {MESSAGE_FIELDS}, m.conversation_id, c.uid, c.user_id, c.space_id, c.is_apart,
+       coalesce(c.trunk, c.id) AS trunk
   FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND c.uid = $3 AND m.seq = $4
 """

@@ -20,7 +20,7 @@ from app.core.search.narrowing import OWN_TYPES
 from app.services.lifecycle import erasing, erasing_whole, noting, rewording
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.lifecycle.noting import Noting
-from app.services.memory import searching
+from app.services.memory import searching, views
 from app.store import conversations
 from app.ui.forms import TEXT_MAX, read_form
 from app.ui.html import HtmlRoute, addresses, page
@@ -99,7 +99,9 @@ def _to_notes(request: Request, conversation_id: str) -> Response:
 @router.get("/memories/{memory_key}")
 async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as tx:
-        found = await searching.memory(tx, memory_key, viewer.scope, sensitive=viewer.sensitive)
+        found = await searching.memory(
+            tx, memory_key, await views.of_caller(tx, viewer.user_id), sensitive=viewer.sensitive
+        )
     if found is None:
         raise errors.NotFound("There is no such memory.")
     memory = await anyio.to_thread.run_sync(searching.detail, found)
@@ -117,7 +119,7 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
         raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
     async with runtime.database.begin(viewer.tenant) as opened:
         tx = ErasingTx(runtime, opened)
-        key, done = await rewording.reword(tx, memory_key, viewer.scope, content, sensitive=viewer.sensitive)
+        key, done = await rewording.reword(tx, memory_key, viewer.user_id, content, sensitive=viewer.sensitive)
     runtime.forget_erased(viewer.tenant, done.touched)
     return RedirectResponse(addresses(request)("memories", key), 303)
 
@@ -128,6 +130,6 @@ async def delete_memory(request: Request, runtime: Wired, viewer: Viewing, memor
     _require_write(viewer)
     async with runtime.database.begin(viewer.tenant) as opened:
         tx = ErasingTx(runtime, opened)
-        _, done = await erasing.erase_memory(tx, memory_key, viewer.scope, sensitive=viewer.sensitive)
+        _, done = await erasing.erase_memory(tx, memory_key, viewer.user_id, sensitive=viewer.sensitive)
     runtime.forget_erased(viewer.tenant, done.touched)
     return RedirectResponse(addresses(request)("search"), 303)

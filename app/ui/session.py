@@ -19,7 +19,8 @@ from starlette.responses import Response
 from app import errors
 from app.api.http.callers import knock
 from app.api.http.runtime import Wired
-from app.core.scope import scope_of
+from app.core.scope import owner_of, scope_of
+from app.postgres.database import narrow
 from app.runtime import Runtime
 from app.services import keys
 from app.services.keys import Knock
@@ -43,11 +44,6 @@ class Viewer:
     """Change and erase, as the API lets a key with the scope write."""
     sensitive: bool = False
     """Whether sensitive memories are there."""
-
-    @property
-    def scope(self) -> str | None:
-        """Return the scope of the visible memories; None: all of the tenant's."""
-        return scope_of(self.user_id, None) if self.user_id is not None else None
 
 
 Door: TypeAlias = Callable[[Runtime, Knock], Awaitable[Viewer]]
@@ -83,7 +79,9 @@ def door_of(request: Request) -> Door:
 
 
 async def _viewer(request: Request, runtime: Wired) -> Viewer:
-    return await door_of(request)(runtime, knock(request, request.cookies.get(COOKIE)))
+    viewer = await door_of(request)(runtime, knock(request, request.cookies.get(COOKIE)))
+    narrow(None if viewer.user_id is None else owner_of(scope_of(viewer.user_id, None)))
+    return viewer
 
 
 def checked_key(key: str) -> str:

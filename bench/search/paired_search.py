@@ -111,7 +111,7 @@ async def _pair(
             found = {}
             for side in both[:: 1 if turn % 2 else -1]:
                 found[side is both[0]] = await memories.search(
-                    ReadTx(cast("Connection", side), DEFAULT_TENANT), owner, scoring
+                    ReadTx(cast("Connection", side), DEFAULT_TENANT), [owner], scoring
                 )
             same = same and found[True] == found[False]
     after, before = (side.spent_ms[1:] for side in both)

@@ -33,7 +33,7 @@ ROUNDS, LOOKED_AT, ROUNDS_MAX = 8, 400_000, 300
 
 
 def run(opened: Harness, *, quick: bool) -> list[Table]:
-    return [asyncio.run(_run(opened, SIZES[:4] if quick else SIZES))]
+    return [asyncio.run(_run(opened, SIZES[:4] if quick else SIZES)), asyncio.run(_in_scopes(opened))]
 
 
 async def _run(opened: Harness, sizes: Sequence[int]) -> Table:
@@ -59,7 +59,7 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
             meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)
             for mode in MODES:
                 scoring = Scoring(terms, None if mode == "keyword" else meaning, only_meaning=mode == "semantic")
-                search = partial(memories.search, owner=owner, scoring=scoring)
+                search = partial(memories.search, owners=[owner], scoring=scoring)
                 wall, server = await _timed(database, opened, size, search)
                 rows.append((f"{size:,}, {mode}", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
                 lines[mode].append((size, 1000 * server))
@@ -71,6 +71,42 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
     title = "Search by the number of memories"
     plot = Lines("search-sizes", title, "memories of the user", "ms CPU of PostgreSQL", lines, log_y=True)
     return Table(title, ("memories of the user", "ms", "ms CPU of PostgreSQL"), rows, notes, [plot])
+
+
+SHARED, SCOPES, TURNS = 10_000, 5, 60
+
+
+async def _in_scopes(opened: Harness) -> Table:
+    """Compare a search in one scope with one in several that hold the same rows, each in turn."""
+    database = await Database.connect(opened.postgres.app_dsn, pool_size=1)
+    superuser = await asyncpg.connect(opened.postgres.superuser_dsn)
+    model, dimensions = embeddings.model_id("multilingual-e5-small", 384), 384
+    one, several = [owner_of("u:one")], [owner_of(f"s:{number}") for number in range(SCOPES)]
+    rows = []
+    try:
+        for owner in (*one, *several):
+            await fill(superuser, owner, model, dimensions, SHARED if [owner] == one else SHARED // SCOPES)
+        await superuser.execute("VACUUM ANALYZE memories, embeddings")
+        for mode in MODES:
+            spent: dict[int, list[float]] = {1: [], SCOPES: []}
+            rng = Random(SHARED)
+            async with database.search_snapshot(DEFAULT_TENANT) as tx:
+                for turn in range(TURNS + 2):
+                    terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
+                    meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)
+                    scoring = Scoring(terms, None if mode == "keyword" else meaning, only_meaning=mode == "semantic")
+                    for owners in (one, several)[:: 1 if turn % 2 else -1]:
+                        begun = perf_counter()
+                        await memories.search(tx, owners, scoring)
+                        if turn > 1:  # the first two plan and warm up
+                            spent[len(owners)].append(1000 * (perf_counter() - begun))
+            alone, shared = median(spent[1]), median(spent[SCOPES])
+            rows.append((mode, f"{alone:.1f}", f"{shared:.1f}", f"{shared / alone:.2f}"))
+    finally:
+        await superuser.close()
+        await database.close()
+    head = (f"{SHARED:,} memories", "in one scope, ms", f"in {SCOPES} scopes, ms", "of one")
+    return Table("Search in several scopes", head, rows, ("Medians of paired searches of the same rows.",))
 
 
 async def _timed(

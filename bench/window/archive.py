@@ -254,7 +254,7 @@ async def _scored(
         ranked = rank(query, placeholders)
         async with database.snapshot(DEFAULT_TENANT) as tx:
             hits, *_ = await memories.search(
-                tx, owner_of(f"u:{conversation}"), memories.Scoring(bm25.query(query)),
+                tx, [owner_of(f"u:{conversation}")], memories.Scoring(bm25.query(query)),
                 memories.PassageFilter(types=["passage"]), limit=HITS,
             )  # fmt: skip
             texts = await archives.passages(tx, [(h.archive_id, h.start, h.length) for h in hits[:3] if h.archive_id])

@@ -22,6 +22,10 @@ REFUSED = {
     **dict.fromkeys(("create_chat_completion", "create_embeddings", "list_models", "get_model"), (404, NO_MODEL)),
     **dict.fromkeys(("create_message", "count_message_tokens"), (404, NO_MODEL)),
     **dict.fromkeys(("create_response", "compact_response"), (404, NO_MODEL)),
+    **dict.fromkeys(("get_memory_store", "update_memory_store", "delete_memory_store"), (404, UNKNOWN)),
+    **dict.fromkeys(("archive_memory_store", "create_stored_memory", "list_stored_memories"), (404, UNKNOWN)),
+    **dict.fromkeys(("get_stored_memory", "update_stored_memory", "delete_stored_memory"), (404, UNKNOWN)),
+    **dict.fromkeys(("list_memory_versions", "get_memory_version", "redact_memory_version"), (404, UNKNOWN)),
     "delete_conversation": (404, "the example of /v1/conversations erased it before"),
     "create_key": (422, "the first key has to be confirmed: from then on every request needs one"),
 }
@@ -48,7 +52,7 @@ def send(client: httpx.Client, path: str, verb: str, operation: Json) -> httpx.R
         return client.request(verb, where, params=given["query"], headers=given["header"])
     answers = []
     for kind, content in bodies.items():
-        example = content["example"]
+        example = content.get("example", {})
         text = example if isinstance(example, str) else dumps(example)
         headers = {**given["header"], "content-type": kind}
         answers.append(client.request(verb, where, params=given["query"], headers=headers, content=text))

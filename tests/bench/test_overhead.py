@@ -64,7 +64,7 @@ def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning
     known, named = telling("cold store") if meaning else [], named_in("cold store", date(2026, 1, 1))
     scoring = Scoring(bm25.query("cold store"), meaning, telling=known, named=named)
     where = PassageFilter(score_min=score_of(0.0))
-    search = memories.search(ReadTx(cast("Connection", seen), DEFAULT_TENANT), owner_of("u:somebody"), scoring, where)
+    search = memories.search(ReadTx(cast("Connection", seen), DEFAULT_TENANT), [owner_of("u:somebody")], scoring, where)
     asyncio.run(search)
     assert list(seen.passed) == search_of("somebody", "cold store", meaning)
     assert seen.passed[0] == (BY_WORDS if meaning is None else SEARCH)

@@ -132,6 +132,18 @@ def test_archives_memories_and_notes(quire: Any) -> None:
     assert quire.tools(format="mcp")["tools"]
 
 
+def test_a_space_is_shared_and_left(quire: Any) -> None:
+    quire.create_space(id="a team", members={"ann": "write"})
+    assert quire.put_member("a team", "bob", "read")["right"] == "read"
+    assert [one["user_id"] for one in quire.members("a team")] == ["ann", "bob"]
+    quire.remember("The ferry leaves at 7:40.", scope="space:a team")
+    [found] = quire.search("ferry", user_id="bob")["results"]
+    assert found["scope"] == "space:a team"
+    assert quire.remove_member("a team", "bob")["user_id"] == "bob"
+    assert quire.spaces(user_id="bob") == []
+    assert quire.delete_space("a team")["erased"]["spaces"] == 1
+
+
 def test_errors_tell_what_to_do(quire: Any, client: httpx.Client) -> None:
     quire.append("c", [user("a" * 400)], user_id="me")
     with pytest.raises(BudgetTooSmall) as small:

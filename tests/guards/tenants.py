@@ -24,15 +24,21 @@ from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import appending, conversations, page_index, served, summaries
-from app.store.memory import kept, remembered
+from app.store import appending, conversations, page_index, served, spaces, summaries
+from app.store.memory import kept, remembered, stores
 from app.store.memory.remembered import Remembered
+from app.store.memory.stores import NewStore, NewVersion, scope_of_store
 from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
+from app.store.spaces import NewSpace
 from app.text.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
 BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
+
+
+MEMORY_STORE = UUID("dddddddd-0000-7000-8000-000000000004")
+"""A memory store of each tenant, its memory, and the version of that."""
 
 
 def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
@@ -65,8 +71,8 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
         await remembered.insert(tx, _note(tenant), embeds=False)
-        known = await conversations.get(tx, "c")
-        await served.begin(tx, [("c", known.uid, served.Row(1, "frame", f"of {tenant}"))])
+        row = served.Row(1, "frame", f"of {tenant}")
+        await served.begin(tx, [("c", (await conversations.get(tx, "c")).uid, row)])
         await tx.execute(
             "INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)"
             " VALUES ($1, 'c', 'digest', 'query', 1, convert_to($2, 'UTF8'), ARRAY[$3::uuid])",
@@ -78,6 +84,15 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         )
         await kept.withdraw(tx, [owner_of("u:u")])
         await learn(tx, "c")
+        await stores.create(tx, NewStore(MEMORY_STORE, f"store of {tenant}", user_id="u"))
+        await remembered.insert(tx, _file(tenant), embeds=False)
+        version = NewVersion(MEMORY_STORE, MEMORY_STORE, MEMORY_STORE, "created", "/a", f"kept by {tenant}", None)
+        await stores.add_version(tx, version)
+        await spaces.create(tx, NewSpace("team", f"space of {tenant}"))
+        await spaces.put(tx, "team", "u", "write")
+        await tx.execute(
+            "INSERT INTO conversations (tenant_id, id, uid, space_id) VALUES ($1, 'shared', gen_random_uuid(), 'team')"
+        )
         for name, user in (("proxied", "u"), ("nobodys", None)):
             await tx.execute(
                 "INSERT INTO conversations (tenant_id, id, uid, user_id, system, chain, asked, answered)"
@@ -90,6 +105,15 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         await tx.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)
         )
+
+
+def _file(tenant: UUID) -> Remembered:
+    """A memory of a store."""
+    return replace(
+        _note(tenant), id=MEMORY_STORE, scope=scope_of_store(MEMORY_STORE), key="a", content=f"kept by {tenant}",
+        passages=[(MEMORY_STORE, 0, 0, kept.NO_TERMS)], conversation_id=None, conversation_uid=None,
+        seq=None, page=None,
+    )  # fmt: skip
 
 
 def _note(tenant: UUID) -> Remembered:
@@ -109,7 +133,7 @@ async def learn(tx: Tx, conversation: str) -> None:
     place = (conversation, found.uid, found.own_generation)
     assert (await page_index.index(tx, *place, index, [text]))[1]
     scope, now = conversation_scope(conversation), datetime.now(UTC)
-    wish = NewWish(uuid7(), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
+    wish = NewWish(uuid7(), owner_of("u:u"), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
     await appending.keep_wishes(tx, found, [wish])
     assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), 1)
 

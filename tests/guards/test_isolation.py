@@ -41,21 +41,22 @@ from app.store import (
     portable,
     pruning,
     served,
+    spaces,
     summaries,
     windows,
 )
-from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered
+from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered, stores
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
 from app.text.tokens import TokenCounter
-from tests.guards.tenants import ANN, BOB, fill, populate, runtime, say
+from tests.guards.tenants import ANN, BOB, MEMORY_STORE, fill, populate, runtime, say
 
 pytestmark = pytest.mark.anyio
 
 STORE = (
     appending, archives, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept,
     kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
-    remembered, served, summaries, walk, windows,
+    remembered, served, spaces, stores, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 NO_CONDITION = (None, None, None, None)
@@ -113,7 +114,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "idempotency": (idempotency.FIND, ("k",)),
     "archives": (archives.LIST, ("c", None, None, None, None, None, 10)),
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
-    "messages that show an archive": (archives.SHOWING, ("none", "c", 3, "u", None)),
+    "messages that show an archive": (archives.SHOWING, ("none", "c", 3, owner_of("u:u"))),
     "answers that speak of an archive": (kept_answers.ANSWERS_SHOWING, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
     "memories in mind of a conversation": (kept.OF_CONVERSATION, ("c",)),
     "whether a key is pinned": (kept.IS_PINNED, (owner_of("u:u"), "diet")),
@@ -147,15 +148,15 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
-    "memories that pass": (narrowing.AMONG, (owner_of("u:u"), [], [], "{}", [])),
+    "memories that pass": (narrowing.AMONG, ([owner_of("u:u")], [], [], "{}", [])),
     "list of memories": (
         remembered.LIST,
-        (owner_of("u:u"), list(OWN_TYPES), True, None, [], "{}", 10, 100, None, "held", None, None, None, None),
+        ([owner_of("u:u")], list(OWN_TYPES), True, None, [], "{}", 10, 100, None, "held", None, None, None, None, None),
     ),
     "list of memories on a line": (
         remembered.LIST_ON_LINE,
         (
-            owner_of("u:u"),
+            [owner_of("u:u")],
             list(OWN_TYPES),
             True,
             None,
@@ -165,6 +166,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
             100,
             None,
             "held",
+            None,
             None,
             None,
             None,
@@ -189,6 +191,25 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "a tree": (branches.FAMILY, ("c",)),
     "what branches off": (branches.DESCENDANTS, (["proxied"],)),
     "conversations to grep": (grep.SPANS, ("u", 10)),
+    "a space's conversations to grep": (grep.SPANS_OF_SPACE, ("team", 10)),
+    "list of a space": (conversation_list.LIST_OF_SPACE, ("team", None, None, None, 10, [], "{}")),
+    "a space's conversations": (erasing.CONVERSATION_OF_SPACE, ("team", datetime(2100, 1, 1, tzinfo=UTC))),
+    "a memory store": (stores.FIND, (MEMORY_STORE, None)),
+    "memory stores": (stores.LIST, (None, True, None, None, None, 10)),
+    "a user's memory stores": (stores.OF_USER, ("u",)),
+    "keys of a memory store": (stores.KEYS, (owner_of(f"m:{MEMORY_STORE}"),)),
+    "memories of a store": (stores.MEMORIES, (owner_of(f"m:{MEMORY_STORE}"), [MEMORY_STORE])),
+    "versions of a store": (stores.VERSIONS, (MEMORY_STORE, None, None, None, None, None, None, 10)),
+    "a version of a store": (stores.A_VERSION, (MEMORY_STORE, MEMORY_STORE)),
+    "a space": (spaces.FIND, ("team", "u")),
+    "a held space": (spaces.HOLD, ("team",)),
+    "a locked space": (spaces.LOCK, ("team",)),
+    "spaces": (spaces.LIST, (None, 10)),
+    "spaces of a user": (spaces.LIST_OF_USER, (None, 10, owner_of("u:u"))),
+    "whose member a user is": (spaces.OF_USER, (owner_of("u:u"),)),
+    "members of a space": (spaces.MEMBERS, ("team", None, 10)),
+    "a member of a space": (spaces.MEMBER, ("team", "u")),
+    "members among some": (spaces.AMONG, ("team", ["u"])),
     "messages that can match": (grep.MESSAGES, (["c"], [1], [LAST], None, None, [], 10, "x")),
     "archives to grep": (grep.ARCHIVES_OF, ("u:u", None, 10)),
     "doctor's walk through messages": (walk.MESSAGES, ("", 0, walk.MARKS, 100)),
@@ -199,7 +220,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
 NONE_OF_ITS_OWN = {
     "doctor's walk through vectors": (walk.VECTORS, (walk.NOBODY, 100)),
     "doctor's walk through what waits for vectors": (walk.UNEMBEDDED, (walk.NOBODY, 100)),
-    "what recall tools brought in": (erasing.LOADED, (False, "u", None, "", 0, 10)),
+    "what recall tools brought in": (erasing.LOADED, (owner_of("u:u"), "", 0, 10)),
     "answers by their keys": (kept_answers.LOCK, (["none"],)),
     "archives that are still there": (erasing.STILL_THERE, ([UUID(int=1)],)),
     "owner of a memory": (remembered.OWNER, (UUID(int=1),)),
@@ -217,6 +238,16 @@ NONE_OF_ITS_OWN = {
 }
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
+    "change a memory store": (stores.CHANGE, (MEMORY_STORE, "forged", "", "{}")),
+    "archive a memory store": (stores.ARCHIVE, (MEMORY_STORE,)),
+    "delete a memory store": (stores.DELETE, (MEMORY_STORE,)),
+    "rename a memory of a store": (stores.RENAME, (MEMORY_STORE, "forged")),
+    "redact a version": (stores.REDACT, (MEMORY_STORE, MEMORY_STORE, None)),
+    "change a space": (spaces.CHANGE, ("team", "forged", "{}", "{}")),
+    "remove a member": (spaces.REMOVE, ("team", "u")),
+    "a user leaves a space": (spaces.LEAVE_OF_USER, ("u", owner_of("u:u"))),
+    "all leave a space": (spaces.LEAVE_ALL, ("team", owner_of("u:u"))),
+    "forget a member": (spaces.FORGET_MEMBER, (owner_of("u:u"),)),
     "change": (conversations.CHANGE, ("c", "t", None, 0, None, None, "{}", "{}", 1)),
     "metadata": (conversations.SET_METADATA, ("c", '{"x":"y"}')),
     "delete": (conversations.DELETE, ("c",)),
@@ -225,11 +256,11 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "recall": (messages.RECALL, ("c", 2, 2)),
     "store an epoch": (windows.STORE_EPOCH, ("c", 1, 1, "{}", *range(1, 12))),
     "correct an answer": (idempotency.STORE, ("k", "forged", UUID(int=1))),
-    "begin a generation": (conversations.BEGIN_GENERATION, ("c",)),
+    "begin a generation": (conversations.BEGIN_GENERATION, ("c", 1)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
     "join a call group": (conversations.JOIN, ("c", 1)),
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
-    "keep what is recalled": (conversations.ANCHOR, ("c", UUID(int=1), 5, "forged", 1, [])),
+    "keep what is recalled": (conversations.ANCHOR, ("c", UUID(int=1), 5, "forged", 1, [], 0)),
     "forget what is recalled": (conversations.FORGET_ANCHORED, (["c"],)),
     "replace a placeholder": (archives.REPLACE, ("c", 3, "{}", "forged", None, None, "forged", 1, UUID(int=1))),
     "forget a moment": (archives.FORGET_MOMENT, ("c", 3)),
@@ -256,7 +287,19 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "pin a key": (kept.PIN_KEY, (owner_of("u:u"), "diet", False)),
     "give a memory its scope": (
         remembered.HOLD,
-        (UUID(int=1), "u:u", None, True, "held", 1, None, datetime(2100, 1, 1, tzinfo=UTC), None, datetime.now(UTC)),
+        (
+            UUID(int=1),
+            "u:u",
+            None,
+            True,
+            "held",
+            1,
+            None,
+            datetime(2100, 1, 1, tzinfo=UTC),
+            None,
+            datetime.now(UTC),
+            owner_of("u:u"),
+        ),
     ),
     "erase a message": (erasing.REPLACE, ("c", 1, "{}", None, None, "forged", 1, 1)),
     "unask a result": (erasing.UNASK, ("c", 3, "{}", None, None, None, "forged", 1)),
@@ -273,7 +316,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
     "change served windows": (served.CHANGE, (["c"], [1], [5], ["forged"], ["forged"])),
-    "keep a text": (served.KEEP, ("c", UUID(int=1), 0, b"forged", "head", 1, b"forged", [])),
+    "keep a text": (served.KEEP, ("c", UUID(int=1), 0, b"forged", "head", 1, b"forged", [], 0)),
     "forget texts since": (served.FORGET_SINCE, ("c", 1)),
     "forget texts that quote": (served.FORGET_QUOTING, ([UUID(int=1)],)),
     "forget texts that quote what belongs": (served.FORGET_QUOTED, ("d",)),
@@ -420,7 +463,7 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
         wanted = [(archive["id"], passage["start"], 10)]
         terms = bm25.query(str(BOB))
         assert await archives.passages(as_tenant(tx, BOB), wanted)
-        assert (await memories.search(as_tenant(tx, BOB), passage["owner"], memories.Scoring(terms)))[1]
+        assert (await memories.search(as_tenant(tx, BOB), [passage["owner"]], memories.Scoring(terms)))[1]
         assert await memories.find(as_tenant(tx, BOB), passage["id"])
     async with made.database.begin(ANN) as tx:
         for tenant in (ANN, BOB):
@@ -434,7 +477,7 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
             assert await kept.delete_of_conversation(as_tenant(tx, tenant), "c", note["id"]) is None
             gone = await archives.delete(as_tenant(tx, tenant), archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
-        assert await memories.search(as_tenant(tx, BOB), passage["owner"], memories.Scoring(terms)) == ([], 0, 0.0, 0)
+        assert await memories.search(as_tenant(tx, BOB), [passage["owner"]], memories.Scoring(terms)) == ([], 0, 0.0, 0)
         assert await archives.expired(as_tenant(tx, BOB)) == []
         assert await as_tenant(tx, BOB).fetch(portable.ARCHIVES, "c", "u:u", UUID(int=0), 10) == []
 
@@ -469,8 +512,8 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.adopt(as_tenant(tx, BOB), "m", 2) == model
         assert (await embeddings.mark(as_tenant(tx, BOB), model, first, 1_000)).owners == [memory["owner"]]
         assert await embeddings.waiting(as_tenant(tx, BOB), memory["owner"], 10)
-        assert await embeddings.any_waiting(as_tenant(tx, BOB), memory["owner"], [memory["id"]])
-        assert (await embeddings.count_missing(as_tenant(tx, BOB), memory["owner"]))[0]
+        assert await embeddings.any_waiting(as_tenant(tx, BOB), [memory["owner"]], [memory["id"]])
+        assert (await embeddings.count_missing(as_tenant(tx, BOB), [memory["owner"]]))[0]
         assert await embeddings.nul_offsets(as_tenant(tx, BOB), [memory["id"]]) == {memory["id"]: []}
         await embeddings.write(as_tenant(tx, BOB), memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
@@ -480,8 +523,8 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.current(as_tenant(tx, BOB)) is None
         assert await embeddings.current_name(as_tenant(tx, BOB)) is None
         assert list(await embeddings.waiting(as_tenant(tx, BOB), memory["owner"], 10)) == []
-        assert not await embeddings.any_waiting(as_tenant(tx, BOB), memory["owner"], [memory["id"]])
-        assert await embeddings.count_missing(as_tenant(tx, BOB), memory["owner"]) == (0, 0)
+        assert not await embeddings.any_waiting(as_tenant(tx, BOB), [memory["owner"]], [memory["id"]])
+        assert await embeddings.count_missing(as_tenant(tx, BOB), [memory["owner"]]) == (0, 0)
         assert await embeddings.nul_offsets(as_tenant(tx, BOB), [memory["id"]]) == {}
         assert (await embeddings.mark(as_tenant(tx, BOB), model, first, 10)).owners == ()
         for tenant in (ANN, BOB):
@@ -540,6 +583,8 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     tried_elsewhere = {
         "CREATE",
         "COUNT",
+        "COUNT_SPACES",
+        "LEAVE",
         "COUNT_ROWS",
         "DELETE_CONTENTS",
         "READ",
@@ -581,6 +626,8 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "WITHDRAW",
         "DEMAND",
         "CREATE_TENANT",
+        "PUT",
+        "ADD_VERSION",
     }
     put_in |= {"REPEATED"}  # a part of INSERT_WISHES
     tried_elsewhere |= by_id | put_in

@@ -84,7 +84,9 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
         assert content["schema"]["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"], name
         answer = client.request(
             verb,
-            path.format(conversation_id="c", name="recall_page", note=note, memory_key=memory),
+            path.format(
+                conversation_id="c", name="recall_page", note=note, memory_key=memory, space_id="team", user="sam"
+            ),
             json=content["example"],
             headers={"X-Quire-User": "me"},  # hooks need a user
         )

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from app.core.scope import owner_of
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.transactions import Tx
@@ -80,6 +81,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "epochs": (growth.EPOCHS, (ANN, "c", 60)),
     "list": (conversation_list.LIST, (ANN, None, None, None, None, 51, [], "{}")),
     "list of a user": (conversation_list.LIST_OF_USER, (ANN, "u", None, None, None, 51, [], "{}")),
+    "list of a space": (conversation_list.LIST_OF_SPACE, (ANN, "team", None, None, None, 51, [], "{}")),
     "users": (conversation_list.USERS, (ANN,)),
     "has any": (conversations.HAS_ANY, (ANN, "u")),
     "list of a user of few": (conversation_list.LIST_OF_USER, (ANN, "few", None, None, None, 51, [], "{}")),
@@ -87,7 +89,7 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
         conversation_list.LIST_OF_USER,
         (ANN, "few", None, "2100-01-01", UUID(int=0), 51, [], "{}"),
     ),
-    "what recall tools brought in": (erasing.LOADED, (ANN, False, "u", None, "", 0, 50)),
+    "what recall tools brought in": (erasing.LOADED, (ANN, owner_of("u:u"), "", 0, 50)),
     "ends like a list": (proxied.FIND, (ANN, "u", [f"end{n}" for n in range(64)], "asked5")),
     "nobody's, ends like a list": (proxied.FIND_NOBODYS, (ANN, None, ["end1", "end2"], "asked5")),
     "last told": (messages.LAST_TOLD, (ANN, "c", 5000)),

@@ -69,7 +69,7 @@ async def remember(superuser: asyncpg.Connection, hidden: int) -> None:
 
 async def found(database: Database, scoring: Scoring, where: PassageFilter, limit: int) -> Hits:
     async with database.search_snapshot(ANN) as tx:
-        return await memories.search(tx, OWNER, scoring, where, limit=limit)
+        return await memories.search(tx, [OWNER], scoring, where, limit=limit)
 
 
 @pytest.mark.parametrize("hidden", [0, 300, 800])

@@ -130,7 +130,7 @@ async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(tx: ReadTx) 
     terms = bm25.query("green tea")
     for asked, more, alone in (([], meaning, True), (terms, meaning, False), (terms, None, False)):
         hits, total, *_ = await memories.search(
-            tx, SMALL_OWNER, Scoring(asked, more, only_meaning=alone), PassageFilter(score_min=-1e9), limit=100
+            tx, [SMALL_OWNER], Scoring(asked, more, only_meaning=alone), PassageFilter(score_min=-1e9), limit=100
         )
         assert total == len(hits) == SMALL
         assert {hit.id for hit in hits} == own
@@ -189,4 +189,4 @@ async def test_an_owner_of_another_tenant_has_nothing_here(tx: ReadTx) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     terms = bm25.query("green tea")
     for more in (None, meaning):
-        assert await memories.search(ReadTx(tx.connection, BOB), HUGE_OWNER, Scoring(terms, more)) == ([], 0, 0.0, 0)
+        assert await memories.search(ReadTx(tx.connection, BOB), [HUGE_OWNER], Scoring(terms, more)) == ([], 0, 0.0, 0)

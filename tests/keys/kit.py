@@ -74,11 +74,23 @@ class Things:
     job: str = ""
     response: str = ""
     item: str = ""
+    space: str = ""
+    store: str = ""
+    stored: str = ""
+    version: str = ""
 
     def elsewhere(self) -> "Things":
         """The same kinds of ids, of nothing."""
         nothing = Things("nothing", *(str(uuid7()) for _ in range(6)))
-        return replace(nothing, response=f"resp_{uuid7().hex}", item=f"msg_{uuid7().hex}_0")
+        return replace(
+            nothing,
+            response=f"resp_{uuid7().hex}",
+            item=f"msg_{uuid7().hex}_0",
+            space="nothing",
+            store=f"memstore_{uuid7().hex}",
+            stored=f"mem_{uuid7().hex}",
+            version=f"memver_{uuid7().hex}",
+        )
 
 
 def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann", mark: str = MARK) -> Things:
@@ -95,6 +107,12 @@ def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann",
     kept = ok(client.post("/memories", json=memory, headers=headers), 201)
     memory |= {"content": f"a secret {mark}", "sensitivity": "sensitive"}
     secret = ok(client.post("/memories", json=memory, headers=headers), 201)
+    space: Json = {"id": f"{user_id}s-space", "name": mark, "members": {user_id: "write", "sam": "read"}}
+    ok(client.post("/spaces", json=space, headers=headers), 201)
+    owned = {**headers, "X-Quire-User": user_id}
+    at = f"/v1/memory_stores/{ok(client.post('/v1/memory_stores', json={'name': mark}, headers=owned))['id']}"
+    stored = ok(client.post(f"{at}/memories", json={"path": "/a", "content": mark}, headers=owned))
+    ok(client.post(f"{at}/memories/{stored['id']}", json={"content": f"{mark}!"}, headers=owned))
     return Things(
         where,
         note["id"],
@@ -102,4 +120,8 @@ def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann",
         kept["memory_key"],
         secret["memory_key"],
         str(key_id(ann_key)),
+        space=space["id"],
+        store=stored["memory_store_id"],
+        stored=stored["id"],
+        version=stored["memory_version_id"],
     )

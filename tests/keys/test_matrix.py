@@ -17,7 +17,7 @@ from app.settings import Settings
 from tests.api.kit import Json, problem, user
 from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, populate
 
-Kind = Literal["open", "alike", "own", "numbers", "unknown", "creates", "filtered", "names", "tenant"]
+Kind = Literal["open", "alike", "own", "numbers", "unknown", "makes", "creates", "filtered", "names", "tenant"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Route:
     own       200 for everybody who gets in, and Ann's things for Ann alone
     numbers   200 for everybody who gets in, and nobody's ids or words
     creates   404 as well, although the same request for what does not exist would make it
+    makes     everybody makes one of their own
     filtered  a list that holds Ann's things for Ann alone
     tenant    it is about a whole tenant: 403 for keys that are bound to a user, and nothing of Ann's for another tenant
     names     the request names Ann: 403 for Bob; for another tenant she is somebody else, of whom there is nothing
@@ -82,7 +83,6 @@ ROUTES: dict[str, Route] = {
     "post /import": Route("write", "names", "/import", lines=ANNS_LINES),
     "get /users/{user_id}/export": Route("read", "names", "/users/ann/export"),
     "get /conversations/{conversation_id}/contents": Route("read", "unknown", "/conversations/{conversation}/contents"),
-    "get /conversations/{conversation_id}/branches": Route("read", "unknown", "/conversations/{conversation}/branches"),
     "get /conversations/{conversation_id}/pages": Route("read", "unknown", "/conversations/{conversation}/pages"),
     "get /conversations/{conversation_id}/pages/{page}": Route(
         "read", "unknown", "/conversations/{conversation}/pages/1"
@@ -112,7 +112,6 @@ ROUTES: dict[str, Route] = {
     "post /conversations/{conversation_id}/messages": Route(
         "write", "creates", "/conversations/{conversation}/messages", TURN
     ),
-    "post /conversations/{conversation_id}/fork": Route("write", "unknown", "/conversations/{conversation}/fork", {}),
     "post /conversations/{conversation_id}/sync": Route(
         "write", "creates", "/conversations/{conversation}/sync", {**TURN, "on_fork": "append"}
     ),
@@ -129,6 +128,8 @@ ROUTES: dict[str, Route] = {
         "/conversations/{conversation}/attp",
         {"document": 'thought = "x"\n[tool_call]\nstatus = "done"\ntarget = "user"\nmessage = "x"\n'},
     ),
+    "post /conversations/{conversation_id}/fork": Route("write", "unknown", "/conversations/{conversation}/fork", {}),
+    "get /conversations/{conversation_id}/branches": Route("read", "unknown", "/conversations/{conversation}/branches"),
     "get /jobs": Route("admin", "tenant", "/jobs"),
     "post /jobs/{job_id}/retry": Route("admin", "tenant", "/jobs/{job}/retry"),
     "get /archive": Route("read", "filtered", "/archive"),
@@ -147,6 +148,17 @@ ROUTES: dict[str, Route] = {
     "post /memories/search": Route("read", "names", "/memories/search", {"user_id": "ann", "query": "likes"}),
     "get /memories/search": Route("read", "names", "/memories/search?user_id=ann&query=likes"),
     "post /memories/recall": Route("read", "names", "/memories/recall", {"user_id": "ann", "query": "likes"}),
+    "post /spaces": Route("write", "makes", "/spaces", {"name": "a space"}),
+    "get /spaces": Route("read", "filtered", "/spaces"),
+    "get /spaces/{space_id}": Route("read", "unknown", "/spaces/{space}"),
+    "patch /spaces/{space_id}": Route("write", "unknown", "/spaces/{space}", {"name": "x"}),
+    "delete /spaces/{space_id}": Route("write", "unknown", "/spaces/{space}"),
+    "get /spaces/{space_id}/members": Route("read", "unknown", "/spaces/{space}/members"),
+    "get /spaces/{space_id}/members/{user}": Route("read", "unknown", "/spaces/{space}/members/sam"),
+    "put /spaces/{space_id}/members/{user}": Route(
+        "write", "unknown", "/spaces/{space}/members/sam", {"right": "read"}
+    ),
+    "delete /spaces/{space_id}/members/{user}": Route("write", "unknown", "/spaces/{space}/members/sam"),
     "get /keys": Route("admin", "filtered", "/keys"),
     "post /keys": Route("admin", "names", "/keys", {"name": "k", "scopes": ["read"], "user_id": "ann"}),
     "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
@@ -197,6 +209,27 @@ ROUTES |= {
     "post /v1/embeddings": Route("read", "alike", "/v1/embeddings", {"model": "multilingual-e5-small", "input": "tea"}),
     "get /v1/models": Route("read", "alike", "/v1/models"),
     "get /v1/models/{model}": Route("read", "alike", "/v1/models/fake"),
+}
+STORES = "/v1/memory_stores"
+_STORE, _MEMORY, _VERSION = f"{STORES}/{{store}}", "/memories/{stored}", "/memory_versions/{version}"
+_TEMPLATE = f"{STORES}/{{memory_store_id}}"
+ROUTES |= {
+    f"post {STORES}": Route("write", "makes", STORES, {"name": "a store"}),
+    f"get {STORES}": Route("read", "filtered", STORES),
+    f"get {_TEMPLATE}": Route("read", "unknown", _STORE),
+    f"post {_TEMPLATE}": Route("write", "unknown", _STORE, {"name": "x"}),
+    f"delete {_TEMPLATE}": Route("write", "unknown", _STORE),
+    f"post {_TEMPLATE}/archive": Route("write", "unknown", f"{_STORE}/archive"),
+    f"post {_TEMPLATE}/memories": Route("write", "unknown", f"{_STORE}/memories", {"path": "/b", "content": "x"}),
+    f"get {_TEMPLATE}/memories": Route("read", "unknown", f"{_STORE}/memories"),
+    f"get {_TEMPLATE}/memories/{{memory_id}}": Route("read", "unknown", _STORE + _MEMORY),
+    f"post {_TEMPLATE}/memories/{{memory_id}}": Route("write", "unknown", _STORE + _MEMORY, {"content": "x"}),
+    f"delete {_TEMPLATE}/memories/{{memory_id}}": Route("write", "unknown", _STORE + _MEMORY),
+    f"get {_TEMPLATE}/memory_versions": Route("read", "unknown", f"{_STORE}/memory_versions"),
+    f"get {_TEMPLATE}/memory_versions/{{memory_version_id}}": Route("read", "unknown", _STORE + _VERSION),
+    f"post {_TEMPLATE}/memory_versions/{{memory_version_id}}/redact": Route(
+        "write", "unknown", f"{_STORE}{_VERSION}/redact"
+    ),
 }
 OPEN_PAGES = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
 FOUND_BY = {
@@ -284,6 +317,7 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     populate(locked, here, bob, "bob", "walrus")
     populate(locked, elsewhere, elsewhere, "ann", "walrus")
     locked.delete("/conversations/anns", headers=bearing(elsewhere))
+    locked.delete("/spaces/anns-space", headers=bearing(elsewhere))
     [job, *_] = run_as_superuser(
         "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"
         f" WHERE tenant_id = '{HERE}' AND conversation_id = 'anns' RETURNING id"
@@ -323,6 +357,8 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
         refuses(scene.ask(name, mint(scopes=lacking)), 403, route.scope)
         refuses(scene.ask(name, mint(scopes=lacking, user="ann")), 403, route.scope)
     _others(scene, name, route)
+    if route.kind == "makes":
+        return
     if route.kind == "tenant":
         assert "anns" in scene.ask(name, scene.all_here).text
         return
@@ -334,7 +370,7 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
     assert own.is_success, own.text
     if name in FOUND_BY or route.kind == "filtered":
         assert MARK in own.text
-    if not name.startswith("delete") and name != "post /conversations":
+    if not name.startswith("delete") and name not in ("post /conversations", f"post {_TEMPLATE}/memories"):
         assert scene.ask(name, scene.all_here).is_success
 
 
@@ -368,6 +404,8 @@ def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR09
                 assert MARK not in scene.ask(name, key).text
                 if route.kind == "unknown":
                     assert scene.ask(name, key).content == scene.ask(name, key, nothing).content
+        case "makes":
+            assert len({scene.ask(name, key).json()["id"] for key in (scene.bob, scene.elsewhere, scene.ann)}) == 3
         case "filtered":
             for key in (scene.bob, scene.elsewhere):
                 answer = scene.ask(name, key)

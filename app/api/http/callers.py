@@ -20,6 +20,8 @@ from app.api.http import query_members
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
 from app.core.edge.caller import Caller, Scope
+from app.core.scope import owner_of, scope_of
+from app.postgres.database import narrow
 from app.services import keys
 from app.services.keys import Knock
 
@@ -38,6 +40,7 @@ async def _caller(request: Request) -> Caller:
     caller = await identify(runtime, knock(request, _key(request)))
     if named := request.headers.get(USER):
         caller = caller.as_user(check_id(unquote(named), ["header", USER]))
+    narrow(None if caller.user_id is None else owner_of(scope_of(caller.user_id, None)))
     taken = keys.spend(runtime, caller)
     if taken is not None:
         request.state.headers = {

@@ -40,6 +40,19 @@ def decode_text_and_id(cursor: str | None) -> tuple[str, UUID] | None:
         raise _bad() from error
 
 
+def decode_text(cursor: str | None) -> str | None:
+    """Decode a cursor. Raises Invalid if ``encode`` did not make it."""
+    if cursor is None:
+        return None
+    try:
+        (text,) = _parts(cursor)
+    except (ValueError, TypeError) as error:
+        raise _bad() from error
+    if "\x00" in text:
+        raise _bad()
+    return text
+
+
 def number(text: str) -> int:
     """Read a number of a cursor. Raises Invalid."""
     if not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER and int(text) < 2**31):

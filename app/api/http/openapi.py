@@ -20,8 +20,10 @@ TAGS = [
     {"name": "notes", "description": "What is kept in mind in a conversation."},
     {"name": "archive", "description": "Large tool results."},
     {"name": "memories", "description": "Search everything that was said or archived."},
+    {"name": "spaces", "description": "Memory that a team, a project or a group shares."},
     {"name": "users", "description": "Export, import and erase a user's data."},
     {"name": "proxy", "description": "A model with memory, behind OpenAI's API."},
+    {"name": "memory stores", "description": "An agent's files, behind Anthropic's API."},
     {"name": "hooks", "description": "Events that coding agents send by themselves."},
     {"name": "tools", "description": "The tools that a model recalls with."},
     {"name": "keys", "description": "API keys."},
@@ -40,9 +42,13 @@ SECURITY_SCHEMES = {
 
 
 EXAMPLES: dict[str, Any] = {
-    "conversation_id": "demo", "user_id": "me", "query": "the weather in Hangzhou", "message": "1", "page": 1,
-    "name": "recall_page", "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
+    "conversation_id": "demo", "user_id": "me", "space_id": "team", "user": "sam", "query": "the weather in Hangzhou",
+    "message": "1", "page": 1, "name": "recall_page",
+    "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
     "item_id": "msg_0192d5f0a2a87c0e8f0a1b2c3d4e5f6000000001_0",
+    "memory_store_id": "memstore_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
+    "memory_id": "mem_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
+    "memory_version_id": "memver_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
     **dict.fromkeys(("uuid", "note", "memory_key", "job_id", "key_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"),
 }  # fmt: skip
 """What "Try it out" fills in: the conversation and the user of the bodies' examples. An id that Quire makes cannot be

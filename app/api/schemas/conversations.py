@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
@@ -12,6 +12,7 @@ from app.api.schemas.windows import Budget
 from app.core.messages import MODEL_MAX, TITLE_MAX
 from app.core.model import Policy
 from app.core.setting import settings_of
+from app.services.conversations.placing import SPACES_READ_MAX
 
 
 def _overrides(model: type[RequestModel]) -> type[RequestModel]:
@@ -46,6 +47,16 @@ class ConversationCreate(ConversationChange):
 
     id: str | None = Field(None, description="1 to 128 characters; default: a UUIDv7")
     user_id: str | None = None
+    space_id: str | None = Field(None, description="the space that it belongs to, instead of a user")
+    spaces: list[str] = Field(
+        [], max_length=SPACES_READ_MAX, description="spaces that the user's conversation reads; the user is a member"
+    )
+    parent: str | None = Field(None, description="the conversation whose sub-agent speaks here; its user is the user")
+    shares: Literal["none", "read", "write"] = Field(
+        "read",
+        description="what a sub-agent's shares with its parent: nothing; it reads what the parent reads; or the parent"
+        " and its other conversations find what is said here too",
+    )
 
 
 class ConversationResponse(BaseModel):
@@ -53,6 +64,8 @@ class ConversationResponse(BaseModel):
 
     id: str
     user_id: str | None
+    space_id: str | None
+    parent: str | None
     title: str | None
     system: str | None
     model: str | None
@@ -76,6 +89,7 @@ class ConversationItem(BaseModel):
 
     id: str
     user_id: str | None
+    space_id: str | None
     title: str | None
     model: str | None
     budget: int | None

@@ -18,6 +18,8 @@ from app.core.search.grep import PATTERN_MAX
 
 MemoryStatus = Literal["held", "proposed", "refused"]
 SOURCES = "person, rule, llm, tool or import; extractive: a message or an archive"
+ScopeName = Annotated[str, Field(max_length=134, pattern="^(user|conversation|space:[^\\x00-\\x1f\\x7f]{1,128})$")]
+SCOPE = "`user`, `conversation`, or `space:` and the id of a space"
 QueryText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
@@ -98,6 +100,11 @@ class SearchBody(Narrowed):
         description="nothing below it; 0: whatever is closest; null: nothing if that hardly answers the query",
     )
     conversation_id: str | None = None
+    scopes: list[ScopeName] = Field(
+        default=[],
+        max_length=20,
+        description=f"where to search: {SCOPE}; default: the user and their spaces, or the conversation alone",
+    )
     expand: bool = Field(
         default=False,
         description="have the LLM add words to the query, which takes its time; what the query finds stays first",
@@ -158,6 +165,7 @@ class MemoryResult(BaseModel):
 
 
 class FoundMemory(MemoryResult):
+    scope: str | None = Field(description=f"where it holds or was said: {SCOPE}")
     similar: int = Field(description="older results that say the same, which this one stands for")
 
 
@@ -169,7 +177,7 @@ class Quote(BaseModel):
 class MemoryStanding(BaseModel):
     """The scope of a memory, and the time in which it holds."""
 
-    scope: Literal["user", "conversation"] | None = Field(description="where it holds; null: a message or an archive")
+    scope: str | None = Field(description=f"where it holds: {SCOPE}; null: a message or an archive")
     key: str | None = Field(description="of all memories with one scope and key the latest holds")
     pinned: bool = Field(description="kept in view, from the first window on")
     status: MemoryStatus
@@ -200,8 +208,10 @@ class MemoryBody(RequestModel):
     metadata: dict[str, Any] = Field(default={}, description="your own metadata, up to 16 KB as JSON")
     sensitivity: Literal["normal", "sensitive"] = "normal"
     expires_at: Time | None = Field(None, description="time from which search no longer finds it")
-    scope: Literal["user", "conversation"] | None = Field(
-        None, description="where it holds; default: for the user, or in a conversation without one"
+    scope: ScopeName | None = Field(
+        None,
+        description=f"where it holds: {SCOPE}; default: for the user, or the conversation's space, or in a conversation"
+        " without either",
     )
     key: str | None = Field(None, description="replaces what the scope's memory of this key says; segments between /")
     pinned: bool | None = Field(None, description="keep it in view; default: as its key is, else false")

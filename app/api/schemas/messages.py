@@ -57,6 +57,7 @@ class AppendBody(RequestModel):
 
     messages: list[SentMessage] = Field(description="1 to 1000 messages; all or none are stored")
     user_id: str | None = Field(None, description="the conversation's user; creates a new conversation")
+    space_id: str | None = Field(None, description="the conversation's space, instead of a user; creates a new one")
     system: str | None = Field(None, max_length=1_000_000)
     reported_usage: UsageReport | None = Field(None, description=REPORTED)
 

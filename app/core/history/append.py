@@ -275,6 +275,7 @@ def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> 
 
 def _wishes(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> Iterator[NewWish]:
     """Yield the memories that the messages' wishes become. Nothing of an import follows its user by itself."""
+    finder = basis.conversation.scope
     for one in found:
         if basis.arrivals[one.placement.index].archives is not None:
             continue  # of an export, which has the memories too
@@ -284,7 +285,8 @@ def _wishes(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: New
         for wish in one.lines.wishes:
             for kept in keep(wish, basis.conversation, basis.policy, is_own=is_own):
                 yield NewWish(
-                    new_id(), owner_of(kept.scope), kept.scope, kept.status, wish.key, one.placement.seq,
+                    new_id(), owner_of(finder if kept.is_alone else kept.scope), owner_of(kept.scope), kept.scope,
+                    kept.status, wish.key, one.placement.seq,
                     one.placement.page, wish.text, counts[wish.text], wish.sensitive, said_at,
                     said_at if wish.ends else None,
                 )  # fmt: skip

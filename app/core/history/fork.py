@@ -73,6 +73,7 @@ def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
         known,
         id=Line(new.id, stretches),
         uid=new.uid,
+        reads=tuple(known.searched),
         title=new.title if new.title is not None else known.title,
         created_at=new.now,
         updated_at=new.now,

@@ -27,6 +27,15 @@ conversations = Table(
     Column("id", Text(collation="C"), nullable=False),
     Column("uid", Uuid, nullable=False, comment="tells a conversation from an erased one of the same id"),
     Column("user_id", Text(collation="C")),
+    Column("space_id", Text(collation="C"), comment="the space that it belongs to; then no user"),
+    Column("parent", Text(collation="C"), comment="the conversation whose sub-agent speaks in it"),
+    Column(
+        "is_apart",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="what is said in it is found in it alone",
+    ),
     Column("title", Text),
     Column("system", Text),
     Column("model", Text),
@@ -81,6 +90,7 @@ conversations = Table(
         server_default=text("false"),
         comment="the model's API refused that question for good",
     ),
+    counter("erasures"),
     Column(
         "has_earlier",
         Boolean,
@@ -108,6 +118,14 @@ conversations = Table(
     PrimaryKeyConstraint("tenant_id", "id"),
     CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
     CheckConstraint("last_seq >= 0 AND last_page >= 0", name="counts"),
+)
+Index(
+    "conversations_space_recent_idx",
+    conversations.c.tenant_id,
+    conversations.c.space_id,
+    conversations.c.updated_at,
+    conversations.c.uid,
+    postgresql_where=conversations.c.space_id.isnot(None),
 )
 Index("conversations_recent_idx", conversations.c.tenant_id, conversations.c.updated_at, conversations.c.uid)
 Index(

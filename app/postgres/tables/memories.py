@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-from app.postgres.tables.base import created, metadata, of_conversation, tenant
+from app.postgres.tables.base import NOW, created, metadata, of_conversation, tenant
 
 DIMENSIONS = 1_000_000_000
 """Dimensions of a text's term vector; see app.text.bm25."""
@@ -102,7 +102,8 @@ memories = Table(
     Column("part_of", Uuid, comment="the memory whose content it is a passage of"),
     Column("expires_at", DateTime(timezone=True)),
     created(),
-    Column("scope", Text(collation="C"), comment="where it holds: u:user, or c:conversation; null: a passage"),
+    Column("scope", Text(collation="C"), comment="where it holds: u:user, s:space or c:conversation; null: a passage"),
+    Column("holder", Uuid, comment="hash of that; the owner is the wider scope that finds it"),
     Column("key", Text(collation="C"), comment="of all with one scope and key the latest holds"),
     Column("pinned", Boolean, nullable=False, server_default=text("false"), comment="kept in view"),
     Column("status", Text, nullable=False, server_default=text("'held'")),
@@ -128,7 +129,9 @@ memories = Table(
     CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name="type"),
     CheckConstraint("status IN ('held', 'proposed', 'refused')", name="status"),
     CheckConstraint("valid_to >= valid_from", name="validity"),
-    CheckConstraint("scope IS NULL OR (valid_from IS NOT NULL AND learnt_at IS NOT NULL)", name="dated"),
+    CheckConstraint(
+        "scope IS NULL OR (holder IS NOT NULL AND valid_from IS NOT NULL AND learnt_at IS NOT NULL)", name="dated"
+    ),
 )
 # Every column a keyword search reads, so that it visits the table only for rows it returns. Ids are hashed and terms
 # bounded, because an index entry holds at most 2704 bytes.
@@ -156,14 +159,14 @@ Index("memories_refused_idx", memories.c.tenant_id, memories.c.owner, postgresql
 Index(
     "memories_pinned_idx",
     memories.c.tenant_id,
-    memories.c.owner,
+    memories.c.holder,
     memories.c.valid_from,
     postgresql_where=memories.c.pinned,
 )
 Index(
     "memories_key_idx",
     memories.c.tenant_id,
-    memories.c.owner,
+    memories.c.holder,
     memories.c.key,
     memories.c.valid_from,
     postgresql_where=memories.c.key.isnot(None),
@@ -183,6 +186,96 @@ Index(
     memories.c.seq,
     postgresql_where=memories.c.conversation_id.isnot(None),
 )
+
+spaces = Table(
+    "spaces",
+    metadata,
+    tenant(),
+    Column("id", Text(collation="C"), nullable=False),
+    Column("name", Text),
+    Column(
+        "participants",
+        Text,
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="users by the names that messages give them, JSON",
+    ),
+    Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    CheckConstraint("char_length(id) BETWEEN 1 AND 128", name="id_length"),
+)
+
+space_members = Table(
+    "space_members",
+    metadata,
+    tenant(),
+    Column("space_id", Text(collation="C"), nullable=False),
+    Column("user_id", Text(collation="C"), nullable=False),
+    Column("rights", Text, nullable=False, comment="read or write"),
+    Column("owner", Uuid, nullable=False, comment="hash of the space's scope"),
+    Column("member", Uuid, nullable=False, comment="hash of the user's scope"),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "space_id", "user_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "space_id"],
+        ["spaces.tenant_id", "spaces.id"],
+        name="space_members_space_fkey",
+        ondelete="CASCADE",
+    ),
+    CheckConstraint("rights IN ('read', 'write')", name="rights"),
+)
+Index(
+    "space_members_member_idx",
+    space_members.c.tenant_id,
+    space_members.c.member,
+    space_members.c.space_id,
+    postgresql_include=["owner"],
+)
+
+memory_stores = Table(
+    "memory_stores",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("description", Text, nullable=False, server_default=text("''")),
+    Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
+    Column("user_id", Text(collation="C"), comment="whose it is; null: the tenant's"),
+    Column("archived_at", DateTime(timezone=True)),
+    created(),
+    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=NOW),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+Index("memory_stores_user_idx", memory_stores.c.tenant_id, memory_stores.c.user_id, memory_stores.c.id)
+
+memory_versions = Table(
+    "memory_versions",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False),
+    Column("store_id", Uuid, nullable=False),
+    Column("memory_id", Uuid, nullable=False),
+    Column("operation", Text, nullable=False),
+    Column("path", Text, comment="null: redacted"),
+    Column("content", Text, comment="null: redacted, or deleted"),
+    Column("sha256", Text),
+    Column("size", Integer),
+    created(),
+    Column("created_by", Uuid, comment="the key of who wrote it"),
+    Column("redacted_at", DateTime(timezone=True)),
+    Column("redacted_by", Uuid),
+    PrimaryKeyConstraint("tenant_id", "id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "store_id"],
+        ["memory_stores.tenant_id", "memory_stores.id"],
+        name="memory_versions_store_fkey",
+        ondelete="CASCADE",
+    ),
+    CheckConstraint("operation IN ('created', 'modified', 'deleted')", name="operation"),
+)
+Index("memory_versions_store_idx", memory_versions.c.tenant_id, memory_versions.c.store_id, memory_versions.c.id)
+Index("memory_versions_memory_idx", memory_versions.c.tenant_id, memory_versions.c.memory_id, memory_versions.c.id)
 
 withdrawals = Table(
     "withdrawals",

@@ -228,7 +228,8 @@ async def _append(task: _Task) -> AppendOutcome:
     decided = await _decide(task, known, selection, question, None)
     after = decided.append.conversation
     is_due = chapters.is_due(after) or epochs.is_due(task.runtime, after)
-    alone = is_settled and not decided.is_large and not is_due
+    is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
+    alone = is_settled and not decided.is_large and not is_due and not is_in_new_space
     if alone and await appending.append_alone(task.runtime.database, task.tenant, *_statement(task, decided)):
         return _remember(task, decided)
     return await _append_locked(task, decided)
@@ -239,7 +240,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
     async with task.runtime.database.begin(task.tenant) as tx:
         for _ in range(CREATION_TRIES):
             known = await conversations.lock(tx, task.place[1])
-            check(known, task.request)
+            await check(tx, known, task.request)
             selection = await select_new_messages(task.runtime, tx, known, task.request)
             if known is not None:
                 known = await changes.make(task.runtime, tx, known, task.request, selection)
@@ -271,7 +272,7 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, str]:
         return cached, selection, ""
     async with task.runtime.database.snapshot(task.tenant) as tx:
         known = await conversations.find(tx, task.place[1])
-        check(known, request)
+        await check(tx, known, request)
         selection = await select_new_messages(task.runtime, tx, known, task.request)
         return known, selection, await _question(task, tx, known, selection)
 
@@ -329,7 +330,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
         user_id = new_conversation_user(task.request)
         conversation = Conversation(
             task.conversation_id, uuid7(), task.now, task.now, user_id=user_id, system=selection.system,
-            has_earlier=selection.has_earlier,
+            has_earlier=selection.has_earlier, space_id=getattr(task.request, "space_id", None),
         )  # fmt: skip
     rules = PreparationRules(
         recall_tools=TOOL_NAMES,

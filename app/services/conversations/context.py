@@ -192,7 +192,7 @@ async def _continued(
     anthropic, layout = request.format == "anthropic", cached.epoch.layout
     last = cached.parts.conversation.totals.last_seq
     appended = await windows.newer(runtime.database, tenant, conversation_id, last, layout, anthropic=anthropic)
-    if appended is None or conversations.seen(appended[0], request.bound_to) is None:
+    if appended is None or not await _is_admitted(runtime, tenant, appended[0], request):
         runtime.caches.windows.pop(key, None)
         raise conversations.unknown()
     conversation, newer = appended
@@ -232,12 +232,20 @@ async def _read(
         return await windows.load(database, tenant, place, layout_of, anthropic=anthropic)
 
     parts = await runtime.read(read)
-    if parts is None or conversations.seen(parts.conversation, request.bound_to) is None:
+    if parts is None or not await _is_admitted(runtime, tenant, parts.conversation, request):
         raise conversations.unknown()
     await _follow(runtime, tenant, conversation_id, parts.conversation, request.bound_to)
     if (line := parts.conversation.line).is_in_tree:
         runtime.caches.lines[tenant, conversation_id] = line
     return parts
+
+
+async def _is_admitted(runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest) -> bool:
+    """Return whether the caller may see the conversation. Only a space's members have to be looked up."""
+    if conversation.space_id is None or request.bound_to is None:
+        return conversations.seen(conversation, request.bound_to) is not None
+    async with runtime.database.snapshot(tenant) as tx:
+        return await conversations.admitted(tx, conversation, request.bound_to) is not None
 
 
 def _memory_key(tenant: UUID, conversation_id: str, request: ContextRequest, reserve: int) -> tuple[object, ...]:

@@ -13,8 +13,9 @@ from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
 from app.core.history.preparation import Arrival, Origin
 from app.core.messages import Draft
+from app.postgres.transactions import ReadTx, Tx
 from app.services.conversations.lists import CallersList
-from app.store import conversations
+from app.store import conversations, spaces
 
 OnFork = Literal["branch", "append", "error"]
 
@@ -28,6 +29,8 @@ class PostedMessages:
     system: str | None = None
     bound_to: str | None = None
     """The one user whose conversations the caller can see."""
+    space_id: str | None = None
+    """The space of a conversation that it begins."""
     reported_usage: ReportedUsage | None = None
     """The model API's token count of a window of the conversation."""
     is_large: bool = False
@@ -117,6 +120,8 @@ def origin_of(request: AppendRequest) -> Origin:
 def new_conversation_user(request: AppendRequest) -> str | None:
     """Return the user that a new conversation gets. Raises NotFound for a request that creates none."""
     match request:
+        case PostedMessages(space_id=str()):
+            return None
         case PostedMessages(user_id=str()) | SyncedList(user_id=str()):
             return request.user_id
         case ProxyQuestion():
@@ -125,42 +130,52 @@ def new_conversation_user(request: AppendRequest) -> str | None:
             raise errors.NotFound("There is no such conversation. Send `user_id` to create it.")
 
 
-def check(conversation: Conversation | None, request: AppendRequest) -> None:
-    """Raise NotFound or Conflict unless the request can append to the conversation as it is."""
+async def check(tx: ReadTx, conversation: Conversation | None, request: AppendRequest) -> None:
+    """Raise NotFound, Forbidden or Conflict unless the request can append to the conversation as it is."""
     if conversation is None:
         new_conversation_user(request)
+        if isinstance(request, PostedMessages) and request.space_id is not None:
+            read = spaces.hold if isinstance(tx, Tx) else spaces.get
+            await read(tx, request.space_id, request.bound_to, right="write")
         return
     match request:
         case ProxyAnswer():
             if conversation.uid != request.conversation_uid:
                 raise conversations.unknown()
         case ImportedMessages():
-            _check_seen(conversation, request.bound_to)
+            await _check_admitted(tx, conversation, request.bound_to)
             if conversation.end.last_seq + 1 != request.first_seq:
                 raise errors.Conflict("The conversation changed during the import. Send the rest again.")
         case PostedMessages() | SyncedList() | ProxyQuestion():
-            _check_seen(conversation, request.bound_to)
+            await _check_admitted(tx, conversation, request.bound_to)
             if not _has_user(conversation, request.user_id):
                 raise errors.Conflict(
                     "The conversation belongs to another user.",
                     errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
+                )
+            if isinstance(request, PostedMessages) and request.space_id not in (None, conversation.space_id):
+                raise errors.Conflict(
+                    "The conversation does not belong to this space.",
+                    errors=[{"loc": ["body", "space_id"], "msg": "is not the conversation's space"}],
                 )
         case _:
             assert_never(request)
 
 
 def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer | ProxyQuestion) -> bool:
-    """Return whether ``check`` lets the request append to the conversation."""
+    """Return whether ``check`` lets the request append to the conversation, as far as that is known without asking."""
     if isinstance(request, ProxyAnswer):
         return conversation.uid == request.conversation_uid
-    return conversations.seen(conversation, request.bound_to) is not None and _has_user(conversation, request.user_id)
+    if conversations.seen(conversation, request.bound_to) is None or not _has_user(conversation, request.user_id):
+        return False
+    return not isinstance(request, PostedMessages) or request.space_id in (None, conversation.space_id)
 
 
-def _check_seen(conversation: Conversation, bound_to: str | None) -> None:
-    if conversations.seen(conversation, bound_to) is None:
+async def _check_admitted(tx: ReadTx, conversation: Conversation, bound_to: str | None) -> None:
+    if await conversations.admitted(tx, conversation, bound_to, right="write") is None:
         raise conversations.unknown()
 
 
 def _has_user(conversation: Conversation, user_id: str | None) -> bool:
-    """Return whether a request that names a user (or none) can be of the conversation."""
+    """Return whether a request that names a user (or none) can be of the conversation. A space's has no user."""
     return user_id is None or conversation.user_id in (None, user_id)

@@ -230,14 +230,14 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found
     for uuid in names:
         room = max(1, free // len(names) - LOAD_FRAME)
         part = ArchivePart(query=search.query, max_tokens=room)
-        scope = search.conversation.scope
-        loaded.append((uuid, await archiving.load(tx, scope, uuid, part, asked_in=search.conversation)))
+        owners = search.conversation.searched
+        loaded.append((uuid, await archiving.load(tx, owners, uuid, part, asked_in=search.conversation)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
     if not search.query:
         return _Found(loaded)
     hits, amount = await _relevant(tx, search, search.query, most + len(window.body)) if most else ([], NOTHING)
-    lags = await searching.vectors_lag(tx, search.conversation.scope, search.query, LAG_MAX)
+    lags = await searching.vectors_lag(tx, search.conversation.searched, search.query, LAG_MAX)
     return _Found(loaded, hits, amount, [WindowWarning(**warning) for warning in lags])
 
 
@@ -247,7 +247,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
         return [], NOTHING
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
-        tx, own.scope, query, most, sensitive=sensitive,
+        tx, own.searched, query, most, sensitive=sensitive,
         asked_in=own, is_alone=search.is_alone, within=search.request.recall_filter,
     )  # fmt: skip
     amount, least = relevance.judged(

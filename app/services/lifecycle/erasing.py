@@ -33,7 +33,7 @@ from app.runtime import Runtime
 from app.services.conversations import chapters
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
-from app.services.memory import archiving
+from app.services.memory import archiving, views
 from app.store import appending, archives, branches, conversations, erasing, kept_answers, locks, messages, served
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
@@ -134,7 +134,7 @@ async def begin_generations(tx: ErasingTx, names: Collection[str], done: Erasure
     others = set(map(str, names)) - set(exact)
     names = {*map(str, exact), *others, *(await branches.descendants(tx, others) if others else ())}
     for name in sorted(names):
-        done.counts["epochs"] += await conversations.begin_generation(tx, name)
+        done.counts["epochs"] += await conversations.begin_generation(tx, name, is_erased=True)
     done.touched |= set(names)
 
 
@@ -423,22 +423,25 @@ async def erase_note(tx: ErasingTx, conversation: Conversation, note: UUID) -> E
     return done
 
 
-async def erase_memory(tx: ErasingTx, key: UUID, scope: str | None = None, *, sensitive: bool) -> tuple[UUID, Erasure]:
-    """Delete a memory (with a scope, only one of that scope's) with its vectors, and what repeats it; its owner.
-    What it was found in stays. Raises NotFound.
+async def erase_memory(
+    tx: ErasingTx, key: UUID, bound_to: str | None = None, *, sensitive: bool
+) -> tuple[UUID, Erasure]:
+    """Delete a memory with its vectors, and what repeats it; its owner. What it was found in stays.
+
+    ``bound_to``: the only user whose memories are there. Raises NotFound, and Forbidden where they only read.
     """
     owner = await remembered.owner(tx, key)
     if owner is None:
         raise errors.NotFound("There is no such memory.")
+    await views.require_write(tx, owner, bound_to)
     await locks.lock_owner(tx, owner)
     content = (await remembered.contents(tx, [key], sensitive=sensitive)).get(key)
     repeated, loaded = RepeatedPlaces(), list[StoredMessage]()
-    asker = owner_of(scope) if scope is not None else None
-    if content is not None and asker in (None, owner):
+    if content is not None:
         repeated = await repeats.find(tx, owner, repeats.source_of([content["content"]]))
         loaded = await lock_repeats(tx, repeated)
     parts = await remembered.parts(tx, key)
-    gone = await remembered.delete(tx, key, owner=asker, sensitive=sensitive)
+    gone = await remembered.delete(tx, key, sensitive=sensitive)
     if gone is None:
         raise errors.NotFound("There is no such memory.")
     await kept.settle(tx, [gone])

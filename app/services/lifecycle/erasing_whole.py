@@ -11,14 +11,15 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction
-from app.core.scope import owner_of, scope_of
+from app.core.scope import owner_of, scope_of, space_scope
+from app.postgres.database import widen
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.lifecycle.repeats import RepeatedPlaces
-from app.store import archives, branches, conversations, kept_answers, keys, locks, served
+from app.store import archives, branches, conversations, kept_answers, keys, locks, served, spaces
 from app.store import erasing as stored
-from app.store.memory import kept
+from app.store.memory import kept, stores
 
 ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
@@ -59,7 +60,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     def everything() -> AsyncIterator[str]:
         return repeats.texts(tx, conversation.line.own, 1, conversation.totals.last_seq)
 
-    if alone and conversation.user_id is not None:
+    if conversation.space_id is not None or (alone and conversation.user_id is not None):
         repeated = await repeats.find(tx, scope, everything)
     else:
         repeated = RepeatedPlaces(answers=await repeats.answers(tx, owner, everything))
@@ -85,9 +86,45 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
     """Erase everything of a user: each conversation in a transaction of its own, then what is in none, at last the
     keys that are bound to the user. Cut off, it goes on when it is sent again.
     """
+    done = await _erase_scope(runtime, tenant, scope_of(user_id, None), stored.CONVERSATION_OF, user_id)
+    while (store := await _next_store(runtime, tenant, user_id)) is not None:
+        _add(runtime, tenant, done, await erase_store(runtime, tenant, store))
+    async with runtime.database.begin(tenant) as tx:
+        if gone := await keys.delete_of_user(tx, user_id):
+            done.counts["keys"] += gone
+        if gone := await spaces.forget_member(tx, user_id):
+            done.counts["space_members"] += gone
+    return done
+
+
+async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
+    """Erase everything of a space in the same way, at last the space and its memberships."""
+    scope = space_scope(space_id)
+    done = await _erase_scope(runtime, tenant, scope, stored.CONVERSATION_OF_SPACE, space_id)
+    async with runtime.database.begin(tenant) as tx:
+        members, _ = await spaces.count(tx, space_id)
+        for name in await spaces.forget_readers(tx, space_id):
+            done.touched.add(name)
+            runtime.caches.forget_conversation(tenant, name)
+        await spaces.delete(tx, space_id)
+        done.counts.update(spaces=1, space_members=members)
+    return done
+
+
+async def erase_store(runtime: Runtime, tenant: UUID, store: UUID) -> Erasure:
+    """Erase a memory store with its memories and their versions."""
+    done, owner = Erasure(), owner_of(stores.scope_of_store(store))
+    while (one := await _erase_memories(runtime, tenant, owner)) is not None:
+        _add(runtime, tenant, done, one)
+    async with runtime.database.begin(tenant) as tx:
+        await stores.delete(tx, store)
+    done.counts["memory_stores"] += 1
+    return done
+
+
+async def _erase_scope(runtime: Runtime, tenant: UUID, scope: str, conversations_of: str, whose: str) -> Erasure:
     done, since = Erasure(), datetime.now(UTC)
-    scope = scope_of(user_id, None)
-    while (one := await _erase_next(runtime, tenant, user_id, since)) is not None:
+    while (one := await _erase_next(runtime, tenant, conversations_of, whose, since)) is not None:
         _add(runtime, tenant, done, one)
     while (one := await _erase_archives(runtime, tenant, scope)) is not None:
         _add(runtime, tenant, done, one)
@@ -95,22 +132,29 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
         _add(runtime, tenant, done, one)
     async with runtime.database.begin(tenant) as tx:
         await kept.forget_withdrawals(tx, owner_of(scope))
-        if gone := await keys.delete_of_user(tx, user_id):
-            done.counts["keys"] += gone
     return done
 
 
-async def _erase_next(runtime: Runtime, tenant: UUID, user_id: str, since: datetime) -> Erasure | None:
-    """Erase one of a user's conversations that were there at a time; None if none is left."""
+async def _erase_next(
+    runtime: Runtime, tenant: UUID, conversations_of: str, whose: str, since: datetime
+) -> Erasure | None:
+    """Erase one of the conversations that were there at a time; None if none is left."""
     async with runtime.database.begin(tenant) as tx:
-        name = await tx.fetchval(stored.CONVERSATION_OF, user_id, since)
+        name = await tx.fetchval(conversations_of, whose, since)
         if name is None:
             return None
         try:
-            conversation = await erasing.lock(tx, name, bound_to=user_id)
+            conversation = await erasing.lock(tx, name)
         except errors.NotFound:  # another request has just erased it
             return Erasure()
+        if whose not in (conversation.user_id, conversation.space_id):
+            return Erasure()
         return await erase_conversation(ErasingTx(runtime, tx), conversation, alone=False)
+
+
+async def _next_store(runtime: Runtime, tenant: UUID, user_id: str) -> UUID | None:
+    async with runtime.database.snapshot(tenant) as tx:
+        return await stores.of_user(tx, user_id)
 
 
 async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure | None:
@@ -132,6 +176,7 @@ async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure
 async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasure | None:
     one = Erasure()
     async with runtime.database.begin(tenant) as opened:
+        await widen(opened, owner)
         tx = ErasingTx(runtime, opened)
         await locks.lock_owner(tx, owner)
         gone = await tx.fetch(stored.FORGET_OWNED, owner, MEMORIES_AT_ONCE)

@@ -367,8 +367,9 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
         scope, known = await _scope(job, tx, line.user_id, line.conversation_id)
         if known is not None and line.scope == "conversation":
             scope = conversation_scope(known.id)
+        found_in = known.scope if known is not None and scope.startswith("c:") else scope
         owner = await tx.fetchval(portable.OWNER_OF_MEMORY, line.id)
-        if owner is not None and owner != owner_of(scope):
+        if owner is not None and owner != owner_of(found_in):
             raise Conflict("The memory id is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
         if owner is None:
             new = Remembered(
@@ -380,6 +381,7 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
                 conversation_id=known.id if known else None, conversation_uid=known.uid if known else None,
                 seq=line.seq, page=line.page, key=line.key, pinned=line.pinned, status=line.status, tokens=tokens,
                 quote=line.quote, valid_from=line.valid_from, valid_to=line.valid_to, learnt_at=line.learnt_at,
+                found_in=found_in,
             )  # fmt: skip
             await insertion.insert_remembered(runtime, tx, [new])
     (job.done if owner is None else job.matched)["memories"] += 1

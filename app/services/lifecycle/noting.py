@@ -13,7 +13,7 @@ from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.neutral import flat
-from app.core.scope import conversation_scope
+from app.core.scope import conversation_scope, shown
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.transactions import Tx
@@ -57,7 +57,7 @@ async def write(runtime: Runtime, noting: Noting, text: str, key: IdempotencyKey
             row = await kept.reword(tx, conversation.line.own, noting.note, line, tokens)
         if row is None:
             raise errors.NotFound("There is no such note.")
-        await kept.withdraw(tx, {row["owner"]} if noting.note else ())
+        await kept.withdraw(tx, {row["holder"]} if noting.note else ())
         await conversations.begin_generation(tx, conversation.line.own)
         return StoredResponse.about(dumps(view(row)), conversation)
 
@@ -72,7 +72,7 @@ async def _insert(tx: Tx, conversation: Conversation, line: str, tokens: int) ->
         id=name, scope=conversation_scope(conversation.id), type="preference", content=line, nul_offsets="{}",
         keywords=(), metadata="{}", source="person", sensitive=False, expires_at=None, created_at=now,
         passages=[(name, 0, 0, NO_TERMS)], conversation_id=conversation.id, conversation_uid=conversation.uid,
-        pinned=True, tokens=tokens,
+        pinned=True, tokens=tokens, found_in=conversation.scope,
     )  # fmt: skip
     await remembered.insert(tx, new, embeds=False)
     return await kept.one(tx, name)
@@ -99,7 +99,7 @@ def view(row: Record) -> dict[str, Any]:
         "text": row["content"],
         "tokens": row["tokens"],
         "source": row["source"],
-        "scope": "conversation" if row["scope"].startswith("c:") else "user",
+        "scope": shown(row["scope"]),
         "seq": row["seq"],
         "created_at": time_text(row["created_at"]),
     }

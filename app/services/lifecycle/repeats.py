@@ -18,7 +18,7 @@ from app.core.groups import chat_messages
 from app.core.history.erasure import Repeats
 from app.core.history.erasure_plan import Place
 from app.core.quote import plain_text
-from app.core.scope import owner_of, scope_of
+from app.core.scope import owner_of
 from app.postgres.transactions import ReadTx
 from app.store import erasing, kept_answers
 
@@ -82,9 +82,7 @@ async def _messages(tx: ReadTx, scope: str | UUID, source: Source) -> list[Place
     while rows := await erasing.loaded(tx, scope, after, LOADED_AT_ONCE):
         after = (rows[-1]["conversation_id"], rows[-1]["seq"])
         by_place: dict[Hashable, str] = {
-            (row["conversation_id"], row["seq"]): plain_text(chat_messages(row["loaded"]))
-            for row in rows
-            if isinstance(scope, str) or owner_of(scope_of(row["user_id"], row["trunk"])) == scope
+            (row["conversation_id"], row["seq"]): plain_text(chat_messages(row["loaded"])) for row in rows
         }
         places += await _repeating(by_place, source)
     return sorted(places)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -168,8 +168,9 @@ def _prepare(
     language: Language,
     expires_at: datetime | None,
 ) -> _Prepared:
-    user_id = conversation.user_id if conversation and conversation.user_id is not None else request.user_id
-    scope = scope_of(user_id, conversation.line.root if conversation else request.conversation_id)
+    scope = scope_of(request.user_id, conversation.line.root if conversation else request.conversation_id)
+    if conversation is not None and (conversation.space_id or conversation.user_id or request.user_id is None):
+        scope = conversation.scope
     card = make_card(
         uuid7(), request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
     )
@@ -262,9 +263,14 @@ class Loaded:
 
 
 async def load(
-    tx: ReadTx, scope: str | None, uuid: UUID, part: ArchivePart, *, asked_in: Conversation | None = None
+    tx: ReadTx,
+    owners: Container[UUID] | None,
+    uuid: UUID,
+    part: ArchivePart,
+    *,
+    asked_in: Conversation | None = None,
 ) -> Loaded | None:
-    """Read an archive; None if the scope has no such archive. ``shown`` then says what is to be seen of it.
+    """Read an archive; None if no scope of the owners has it (None: any). ``shown`` then says what is to be seen.
 
     ``asked_in``: the conversation that asks, which sees nothing of other branches of its tree.
     """
@@ -273,8 +279,10 @@ async def load(
         length = min(length, part.length)
     if part.max_tokens is not None:
         length = min(length, part.max_tokens * TOKEN_CHARACTERS_MAX)
-    row = await archives.read(tx, scope, uuid, part.offset, length)
-    if row is None or await is_hidden(tx, asked_in, row["conversation_id"], row["seq"], row["created_at"]):
+    row = await archives.read(tx, None, uuid, part.offset, length)
+    if row is None or (owners is not None and owner_of(row["scope"]) not in owners):
+        return None
+    if await is_hidden(tx, asked_in, row["conversation_id"], row["seq"], row["created_at"]):
         return None
     passages = await _passages(tx, row, part.query) if part.query is not None else ()
     return Loaded(row, part, passages)
@@ -306,7 +314,7 @@ async def _passages(tx: ReadTx, row: Record, query: Query) -> list[tuple[Hit, st
     """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
     asked = memories.Scoring(query.terms, query.meaning, query.weight * PASSAGES)
     where = memories.PassageFilter(among=[row["id"]])
-    hits, *_ = await memories.search(tx, owner_of(row["scope"]), asked, where, limit=PASSAGES_MAX, every_passage=True)
+    hits, *_ = await memories.search(tx, [owner_of(row["scope"])], asked, where, limit=PASSAGES_MAX, every_passage=True)
     good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]
     texts = await archives.passages(tx, [(row["id"], hit.start, hit.length) for hit in hits])

@@ -63,6 +63,8 @@ class GrepRequest:
     limit: int = LIMIT
     asked_in: str | None = None
     """The conversation that asks: what other branches of its tree said is not found."""
+    space_id: str | None = None
+    """The space whose conversations are read, for a tool in one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +165,7 @@ async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
     """Return the line that asks, if it is in a tree. Raises NotFound."""
     if (name := request.conversation_id or request.asked_in) is None:
         return None
-    conversation = await conversations.get(tx, named(name))
-    if request.user_id is not None and conversation.user_id != request.user_id:
-        raise conversations.unknown()
+    conversation = await conversations.get(tx, named(name), bound_to=request.user_id)
     return conversation.line if conversation.line.is_in_tree else None
 
 
@@ -174,13 +174,12 @@ async def _scope(
 ) -> tuple[str, list[MessageSpan]]:
     """Return the scope of the archives, and the messages to read."""
     if request.conversation_id is None:
-        assert request.user_id is not None
-        spans = await stored.spans(tx, request.user_id)
+        spans = await stored.spans(tx, request.user_id, space_id=request.space_id)
         if asking is not None:
             own = {span.conversation_id: span for span in grep.spans_of(asking, 2**31 - 1)}
             others = set(tree) - own.keys()
             spans = [own.get(one.conversation_id, one) for one in spans if one.conversation_id not in others]
-        return scope_of(request.user_id, None), spans
+        return scope_of(request.user_id, None, request.space_id), spans
     conversation = await conversations.get(tx, named(request.conversation_id))
     return conversation.scope, grep.spans_of(conversation.line, conversation.totals.last_seq)
 

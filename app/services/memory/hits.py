@@ -40,6 +40,8 @@ class SearchHit:
     """Whether it is more than calls of tools and placeholders."""
     offset: int = 0
     """Minutes that the clock of its speaker is ahead of UTC."""
+    scope: str = ""
+    """The scope that it was found in; "" where that is not known."""
     alike: frozenset[UUID] = frozenset()
     """Older results that say the same, which it stands for."""
 

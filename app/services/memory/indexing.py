@@ -14,7 +14,7 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app.core.rows import NewMemory
-from app.core.scope import owner_of, scope_of
+from app.core.scope import conversation_scope, owner_of, scope_of
 from app.core.times import dated
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
@@ -80,7 +80,9 @@ async def _insert(
     of: Text,
     passages: list[tuple[int, int, str]],
 ) -> None:
-    scope = row["scope"] if of.archive else scope_of(row["user_id"], row["conversation_id"])
+    scope = row["scope"] if of.archive else scope_of(row["user_id"], row["trunk"], row["space_id"])
+    if not of.archive and row["is_apart"]:
+        scope = conversation_scope(row["trunk"])
     owner = owner_of(scope)
     said_at = row["said_at"]
     rows = [

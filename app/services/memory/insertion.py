@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from app.core.rows import NewMemory
-from app.core.scope import owner_of
 from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.runtime import Runtime
@@ -30,7 +29,7 @@ async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembe
     for memory in memories:
         await remembered.insert(tx, memory, embeds=runtime.embedder is not None)
     if memories:
-        await enqueue_embedding(runtime, tx, owner_of(memories[0].scope))
+        await enqueue_embedding(runtime, tx, memories[0].owner)
 
 
 async def enqueue_embedding(runtime: Runtime, tx: Tx, owner: UUID) -> None:

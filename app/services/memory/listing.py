@@ -12,13 +12,13 @@ from asyncpg import Record
 
 from app.core.line import named
 from app.core.neutral import with_nul
-from app.core.scope import conversation_scope, owner_of, scope_of
+from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, shown, space_scope
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx
-from app.services.memory import tree
+from app.services.memory import tree, views
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
-from app.store import conversations
+from app.store import conversations, spaces
 from app.store.memory import remembered
 from app.store.memory.remembered import HELD_NOW, Held
 
@@ -37,24 +37,33 @@ async def browse(
     after: UUID | None,
     limit: int,
     held: Held = HELD_NOW,
-    alone: bool = False,
+    scope: str | None = None,
 ) -> Sequence[Record]:
-    """Return memories of a user or a conversation, newest first. ``after``: the last of the page before.
+    """Return memories of a user and their spaces, or of a conversation, newest first.
 
-    ``alone``: only those that hold in the conversation and nowhere else.
+    ``after``: the last of the page before. ``scope``: only what holds there.
 
-    Raises NotFound for a conversation that is unknown or not the user's.
+    Raises NotFound for a conversation or a space that is not there for the user.
     """
-    scope, uid, line = scope_of(user_id, None), None, None
+    conversation, uid, line = None, None, None
     if conversation_id is not None:
-        conversation = await conversations.get(tx, named(conversation_id))
-        if user_id is not None and conversation.user_id != user_id:
-            raise conversations.unknown()
-        scope, uid, line = conversation.scope, conversation.uid, await tree.on_line(tx, conversation)
-        scope = conversation_scope(conversation.id) if alone else scope
+        conversation = await conversations.get(tx, named(conversation_id), bound_to=user_id)
+    if scope is not None and scope.startswith(SPACE):
+        space_id = scope.removeprefix(SPACE)
+        await spaces.get(tx, space_id, user_id)
+        owners, only = [owner_of(space_scope(space_id))], [space_scope(space_id)]
+    elif conversation is not None:
+        owners, uid, only = [owner_of(conversation.scope)], conversation.uid, None
+        line = await tree.on_line(tx, conversation)
+        if scope is not None:
+            own = scope_of(conversation.user_id, conversation.line.root)
+            only = [own if scope == "user" else conversation_scope(conversation.id)]
+    else:
+        only = [scope_of(user_id, None)] if scope == "user" else [*(await views.of_user(tx, user_id or "")).values()]
+        owners = [owner_of(one) for one in only]
     return await remembered.browse(
-        tx, owner_of(scope), among, sensitive=sensitive, conversation_uid=uid, line=line,
-        after=after, limit=limit, characters=BEGINNING_CHARACTERS, held=held,
+        tx, owners, among, sensitive=sensitive, conversation_uid=uid, line=line,
+        after=after, limit=limit, characters=BEGINNING_CHARACTERS, held=held, scopes=only,
     )  # fmt: skip
 
 
@@ -73,9 +82,6 @@ def view(row: Record) -> dict[str, Any]:
         "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
         **standing(dict(row), row["beginning"]),
     }
-
-
-_KINDS = {"u": "user", "c": "conversation"}
 
 
 def version(row: Record, ended_at: datetime | None) -> dict[str, Any]:
@@ -99,7 +105,7 @@ def standing(row: Mapping[str, Any] | None, content: str) -> dict[str, Any]:
     is_quotation = row["seq"] is not None and row["length"] == 0
     quote = row["quote"] if row["quote"] is not None else content if is_quotation else None
     return {
-        "scope": _KINDS[row["scope"][0]],
+        "scope": shown(row["scope"]),
         "key": row["named"],
         "pinned": row["pinned"],
         "status": row["status"],

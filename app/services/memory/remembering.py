@@ -10,16 +10,17 @@ import anyio.to_thread
 
 from app import errors
 from app.core.conversation import Conversation
+from app.core.kept import Status
 from app.core.line import named
 from app.core.neutral import flat, without_nul
-from app.core.scope import conversation_scope, owner_of, scope_of
+from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
 from app.services.memory.hits import SearchHit
-from app.store import conversations, locks
+from app.store import conversations, locks, spaces
 from app.store.memory import kept, memories
 from app.store.memory.remembered import Remembered
 from app.text.language import fold
@@ -36,11 +37,14 @@ class MemoryRequest:
     sensitive: bool = False
     expires_at: datetime | None = None
     source: str = "person"
+    status: Status = "held"
     key: str | None = None
     pinned: bool | None = None
     """None: as its key is."""
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    space_id: str | None = None
+    """The space that it holds for."""
     alone: bool = False
     """It holds in its conversation and nowhere else."""
     bound_to: str | None = None
@@ -51,7 +55,6 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     """Store a memory, in the caller's transaction; it, and its conversation. Raises NotFound for a conversation that
     is not there.
     """
-    scope, uid = scope_of(request.user_id, None), None
     conversation: Conversation | None = None
     if request.key is not None or request.alone:
         await _lock(tx, request)
@@ -65,9 +68,11 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
         request = replace(request, conversation_id=conversation.line.own)
-        scope, uid = conversation.scope, conversation.uid
-        scope = conversation_scope(conversation.id) if request.alone else scope
-    new = await anyio.to_thread.run_sync(prepared, request, scope, uid)
+    scope = await _scope(tx, request, conversation)
+    if conversation is not None and request.space_id not in (None, conversation.space_id):
+        request, conversation = replace(request, conversation_id=None), None  # which the space's members need not see
+    uid, found_in = (conversation.uid, conversation.scope) if conversation else (None, None)
+    new = await anyio.to_thread.run_sync(prepared, request, scope, uid, found_in)
     await keep(runtime, tx, new, pinned=request.pinned)
     if request.alone and conversation is not None:
         await conversations.begin_generation(tx, conversation.id)
@@ -77,24 +82,33 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     return found, conversation
 
 
+async def _scope(tx: Tx, request: MemoryRequest, conversation: Conversation | None) -> str:
+    """Return where a memory holds. Raises NotFound or Forbidden for a space that is not the caller's to write to."""
+    if request.space_id is not None:
+        await spaces.hold(tx, request.space_id, request.bound_to)
+        return space_scope(request.space_id)
+    if conversation is None:
+        return scope_of(request.user_id, None)
+    return conversation_scope(conversation.id) if request.alone else conversation.scope
+
+
 async def _lock(tx: Tx, request: MemoryRequest) -> None:
     """Let nobody else write a value of the key meanwhile, and nobody append where a new generation begins."""
     name = request.conversation_id and named(request.conversation_id)
     known = name and await conversations.find(tx, name, bound_to=request.bound_to)
+    scope = known.scope if known else scope_of(request.user_id, None)
+    await locks.lock_owner(tx, owner_of(scope if request.space_id is None else space_scope(request.space_id)))
     if known and request.alone:
-        await locks.lock_owner(tx, owner_of(conversation_scope(known.id)))
         await conversations.lock(tx, known.id)
-    else:
-        await locks.lock_owner(tx, owner_of(known.scope if known else scope_of(request.user_id, None)))
 
 
 async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None) -> None:
     """Store a memory. Of a key, whose owner is locked, search finds only the value that holds."""
     if new.key is not None:
-        owner = owner_of(new.scope)
-        is_pinned = await kept.is_pinned(tx, owner, new.key)
+        holder = owner_of(new.scope)
+        is_pinned = await kept.is_pinned(tx, holder, new.key)
         if pinned not in (None, is_pinned):
-            await kept.pin_key(tx, owner, new.key, pinned=bool(pinned))
+            await kept.pin_key(tx, holder, new.key, pinned=bool(pinned))
         new = replace(new, pinned=is_pinned if pinned is None else pinned)
     if new.pinned:
         new = replace(new, tokens=await runtime.count(flat(new.content)))
@@ -103,8 +117,11 @@ async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None
         await kept.retire(tx, owner_of(new.scope), new.key)
 
 
-def prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered:
-    """Return the rows of a memory. Takes long for a long one."""
+def prepared(request: MemoryRequest, scope: str, uid: UUID | None, found_in: str | None = None) -> Remembered:
+    """Return the rows of a memory. Takes long for a long one.
+
+    ``found_in``: the scope of its conversation, which finds what holds in it alone.
+    """
     content, offsets = without_nul(request.content)
     passages = all_vectors(searchable(request.content, request.keywords))
     ids = [uuid7() for _ in passages]
@@ -115,6 +132,7 @@ def prepared(request: MemoryRequest, scope: str, uid: UUID | None) -> Remembered
         passages=[(i, *passage) for i, passage in zip(ids, passages, strict=True)],
         conversation_id=request.conversation_id, conversation_uid=uid, key=request.key, pinned=request.pinned or False,
         valid_from=request.valid_from, valid_to=request.valid_to,
+        status=request.status, found_in=found_in if scope.startswith("c:") else None,
     )  # fmt: skip
 
 

@@ -15,14 +15,14 @@ from asyncpg import Record
 from app import errors
 from app.core.kept import PINNED_MAX, Status
 from app.core.neutral import with_nul
-from app.core.scope import scope_of
+from app.core.scope import scope_of, space_of
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.memory import remembering, searching
 from app.services.memory.hits import SearchHit
 from app.services.memory.remembering import MemoryRequest
-from app.store import conversations, locks
+from app.store import conversations, locks, spaces
 from app.store.memory import kept, memories, remembered
 from app.store.memory.kept import Standing
 
@@ -55,7 +55,7 @@ async def change(
         await _moved(runtime, tx, before, wanted)
     was_in_view = before["pinned"] and before["status"] == "held"
     if was_in_view or (_ends(before) and wanted.status == "held"):
-        await kept.withdraw(tx, [before["owner"]])
+        await kept.withdraw(tx, [before["holder"]])
     if before["scope"].startswith("c:"):
         await conversations.begin_generation(tx, before["conversation_id"])
     hit = await memories.find(tx, memory)
@@ -73,12 +73,21 @@ async def _locked(tx: Tx, memory: UUID, bound_to: str | None, *, sensitive: bool
     row = await kept.one(tx, memory)
     if row is None or (row["sensitive"] and not sensitive):
         raise unknown()
-    user_scope = scope_of(row["user_id"], None) if row["scope"].startswith("c:") and row["user_id"] else row["scope"]
-    if bound_to is not None and user_scope != scope_of(bound_to, None):
-        raise unknown()
+    await _admit(tx, row, bound_to)
     if row["conversation_id"] is not None and await conversations.lock(tx, row["conversation_id"]) is None:
         raise unknown()
     return row
+
+
+async def _admit(tx: Tx, row: Record, bound_to: str | None) -> None:
+    """Raise NotFound where a caller bound to a user does not see a memory, and Forbidden where they may not write."""
+    if bound_to is None:
+        return
+    space = row["space_id"] if row["scope"].startswith("c:") else space_of(row["scope"])
+    if space is not None:
+        await spaces.get(tx, space, bound_to, right="write")
+    elif scope_of(row["user_id"], None) != scope_of(bound_to, None) and row["scope"] != scope_of(bound_to, None):
+        raise unknown()
 
 
 def _check(before: Record, wanted: Change) -> None:
@@ -113,9 +122,9 @@ async def _reworded(runtime: Runtime, tx: Tx, before: Record, wanted: Change) ->
         valid_from=wanted.valid_from, valid_to=wanted.valid_to,
     )  # fmt: skip
     known = before["conversation_id"] and await conversations.find(tx, before["conversation_id"])
-    uid = known.uid if known else None
+    uid, found_in = (known.uid, known.scope) if known else (None, None)
     await remembered.delete(tx, before["id"], sensitive=True)
-    new = await anyio.to_thread.run_sync(remembering.prepared, request, before["scope"], uid)
+    new = await anyio.to_thread.run_sync(remembering.prepared, request, before["scope"], uid, found_in)
     passages = [(before["id"], *new.passages[0][1:]), *new.passages[1:]]
     new = replace(new, id=before["id"], passages=passages, status=wanted.status or before["status"])
     await remembering.keep(runtime, tx, new, pinned=request.pinned)
@@ -137,5 +146,5 @@ async def _moved(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> No
     await kept.change(tx, before["id"], standing)
     if before["key"] is not None:
         if pinned != before["pinned"]:
-            await kept.pin_key(tx, before["owner"], before["key"], pinned=pinned)
-        await kept.retire(tx, before["owner"], before["key"])
+            await kept.pin_key(tx, before["holder"], before["key"], pinned=pinned)
+        await kept.retire(tx, before["holder"], before["key"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from app.core.conversation import Conversation
 from app.core.line import named
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
-from app.core.scope import conversation_scope, owner_of, scope_of
+from app.core.scope import owner_of, shown
 from app.core.search import relevance as relevances
 from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
@@ -33,13 +33,14 @@ from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
-from app.services.memory import reranking, tree
+from app.services.memory import reranking, tree, views
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text, speaker, spoken_text
+from app.services.memory.views import View
 from app.store import archives, conversations, messages
-from app.store.memory import embeddings, kept, memories, narrowing, remembered
+from app.store.memory import embeddings, memories, narrowing, remembered
 from app.store.memory.memories import Hit, Hits, Meaning, Named, OnLine, QueryPart, relevance
 from app.text import bm25
 from app.text.language import scalar, script_counts
@@ -92,6 +93,10 @@ class SearchRequest:
     """Whether sensitive memories are searched too."""
     narrowing: Narrowing = EVERYTHING
     queries: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    """As callers name them: `user`, `conversation`, `space:` and its id; none: all that may be viewed."""
+    views: tuple[UUID, ...] = ()
+    """The owners that the conversation of a tool may view, which need no look-up."""
     expansion: str | None = None
     """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
 
@@ -202,15 +207,16 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
 
     async def read(database: Database) -> tuple[list[_SearchAnswer], list[dict[str, str]]]:
         async with database.search_snapshot(tenant) as tx:
-            scope, uid, line = await _place(tx, request)
-            answers = [await _search(tx, wide, query, keywords, scope, (uid, line)) for query in queries]
+            views, line = await _views(tx, request)
+            answers = [await _search(tx, wide, query, keywords, view, line) for query in queries for view in views]
             is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
-            return answers, await vectors_lag(tx, scope, queries[0]) if is_searched else []
+            owners = [owner for view in views for owner in view.owners]
+            return answers, await vectors_lag(tx, owners, queries[0]) if is_searched else []
 
     answers, lags = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
-    hits = answers[0].hits
+    hits, each = answers[0].hits, len(answers) // len(queries)
     if len(answers) > 1:
-        hits = await anyio.to_thread.run_sync(_fused, [one.hits for one in answers], wide)
+        hits = await anyio.to_thread.run_sync(_fused, [one.hits for one in answers], each, wide)
     asked = [request.query, *request.queries]
     hits, reranker_warnings = await reranking.reranked(runtime, "\n".join(asked), hits)
     hits = hits[: request.limit]
@@ -221,12 +227,16 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
         warnings.append(NO_WORDS)
     elif not hits and any(one.is_kept_back for one in answers):
         warnings.append(NOTHING_ANSWERS)
-    unanswered = [text for text, own in zip(asked, answers, strict=False) if not own.hits] if hits else []
+    every = [answers[i : i + each] for i in range(0, len(answers), each)]
+    unanswered = [text for text, own in zip(asked, every, strict=False) if not any(one.hits for one in own)]
+    unanswered = unanswered if hits else []
     return Found(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
 
 
-def _fused(found: list[list[SearchHit]], request: SearchRequest) -> list[SearchHit]:
-    expanded = found.pop() if request.expansion else []
+def _fused(found: list[list[SearchHit]], views: int, request: SearchRequest) -> list[SearchHit]:
+    """Return the results of queries, each of as many views, as one list."""
+    expanded = [hit for hits in found[-views:] for hit in hits] if request.expansion else []
+    found = found[:-views] if request.expansion else found
     return worth_showing(fused(found, expanded), request.query)[: request.limit]
 
 
@@ -244,11 +254,11 @@ class _SearchAnswer:
 KEPT_BACK = _SearchAnswer([], 0, is_kept_back=True)
 
 
-async def vectors_lag(tx: ReadTx, scope: str, query: Query, most: int = 0) -> list[dict[str, str]]:
+async def vectors_lag(tx: ReadTx, owners: Sequence[UUID], query: Query, most: int = 0) -> list[dict[str, str]]:
     """Return a warning if more than ``most`` memories lack the vector that a query by meaning is compared with."""
     if query.meaning is None:
         return []
-    waiting, refused = await embeddings.count_missing(tx, owner_of(scope))
+    waiting, refused = await embeddings.count_missing(tx, owners)
     if waiting + refused <= most:
         return []
     count = f"{waiting + refused:,} memories" + (" or more" if waiting == embeddings.WAITING_MAX else "")
@@ -256,15 +266,24 @@ async def vectors_lag(tx: ReadTx, scope: str, query: Query, most: int = 0) -> li
     return [{"code": "vectors_lag", "detail": f"{count} have no vector{why}; only their words find them"}]
 
 
-async def _place(tx: ReadTx, request: SearchRequest) -> tuple[str, UUID | None, OnLine | None]:
-    """Return the scope to search, the uid of the one conversation, and the line that asks."""
-    if request.conversation_id is None:
-        asking = request.asked_in and await conversations.find(tx, request.asked_in)
-        return scope_of(request.user_id, None), None, await tree.on_line(tx, asking) if asking else None
-    conversation = await conversations.get(tx, named(request.conversation_id))
-    if request.user_id is not None and conversation.user_id != request.user_id:
-        raise conversations.unknown()
-    return conversation.scope, conversation.uid, await tree.on_line(tx, conversation)
+async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine | None]:
+    """Return what a search looks into, and the line that asks. Raises NotFound."""
+    conversation: Conversation | None = None
+    if request.conversation_id is not None:
+        conversation = await conversations.get(tx, named(request.conversation_id), bound_to=request.user_id)
+    asking = conversation
+    if asking is None and request.asked_in is not None:
+        asking = await conversations.find(tx, request.asked_in)
+    line = await tree.on_line(tx, asking) if asking is not None else None
+    if request.scopes:
+        user_id = request.user_id if conversation is None else conversation.user_id
+        return await views.named(tx, request.scopes, user_id, conversation), line
+    if conversation is not None:
+        return [View({owner_of(conversation.scope): conversation.scope}, conversation.uid)], line
+    if request.views:
+        return [View(dict.fromkeys(request.views, ""))], line
+    assert request.user_id is not None
+    return [View(await views.of_user(tx, request.user_id))], line
 
 
 async def _search(
@@ -272,8 +291,8 @@ async def _search(
     request: SearchRequest,
     query: Query,
     keywords: Sequence[int],
-    scope: str,
-    within: tuple[UUID | None, OnLine | None],
+    view: View,
+    line: OnLine | None,
 ) -> _SearchAnswer:
     is_judged = request.wants_answers and not query.named.times  # else it asks for whatever was said in these days
     if is_judged and not has_subject(query.text):
@@ -289,19 +308,20 @@ async def _search(
         parts=query.parts,
     )
     where = memories.PassageFilter(
-        among=await narrowing.among(tx, owner_of(scope), request.narrowing),
-        conversation_uid=within[0], line=within[1], types=request.types or None,
+        among=await narrowing.among(tx, view.owners, request.narrowing),
+        conversation_uid=view.conversation_uid, line=line, types=request.types or None,
         keywords=keywords, since=request.since, until=request.until,
         score_min=relevances.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
     )  # fmt: skip
     distinct: list[SearchHit] = []
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
-        results = await memories.search(tx, owner_of(scope), asked, where, limit=limit)
+        results = await memories.search(tx, view.owners, asked, where, limit=limit)
         found = await with_texts(tx, results.hits, sensitive=request.sensitive)
+        found = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in found]
         if known and found and not _may_answer(query, results, found):
             ids = [hit.id for hit in results.hits]
-            waiting = await embeddings.any_waiting(tx, owner_of(scope), ids)
+            waiting = await embeddings.any_waiting(tx, view.owners, ids)
             if not waiting:  # by words alone it cannot be told
                 return KEPT_BACK
         told = spoken(found, by_words=query.mode != "semantic")
@@ -335,7 +355,7 @@ def answer(result_set: Found, query: str) -> dict[str, Any]:
 
 async def find(
     tx: ReadTx,
-    scope: str,
+    owners: Sequence[UUID],
     query: Query,
     limit: int,
     *,
@@ -350,28 +370,18 @@ async def find(
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
-    among = await narrowing.among(tx, owner_of(scope), within)
+    among = await narrowing.among(tx, owners, within)
     line = await tree.on_line(tx, asked_in)
     uid = asked_in.uid if is_alone else None
     where = memories.PassageFilter(among=among, conversation_uid=uid, line=line, sensitive=sensitive)
-    return await memories.search(tx, owner_of(scope), asked, where, limit=limit, every_passage=True)
+    return await memories.search(tx, owners, asked, where, limit=limit, every_passage=True)
 
 
-async def memory(tx: ReadTx, key: UUID, scope: str | None = None, *, sensitive: bool) -> SearchHit | None:
-    """Return a memory with its text; with a scope, only if it belongs to that scope."""
-    hit = await memories.find(tx, key, owner_of(scope) if scope is not None else None)
-    if hit is None and scope is not None and await is_in_conversation_of(tx, key, scope):
-        hit = await memories.find(tx, key)
+async def memory(tx: ReadTx, key: UUID, owners: Container[UUID] | None = None, *, sensitive: bool) -> SearchHit | None:
+    """Return a memory with its text; with owners, only if one of them finds it."""
+    hit = await memories.find(tx, key, owners)
     matches = await with_texts(tx, [hit], sensitive=sensitive) if hit else []
     return matches[0] if matches else None
-
-
-async def is_in_conversation_of(tx: ReadTx, key: UUID, scope: str) -> bool:
-    """Return whether a memory holds in a conversation of a user's scope, and nowhere else."""
-    row = await kept.one(tx, key)
-    if row is None or row["user_id"] is None or row["scope"] != conversation_scope(row["conversation_id"]):
-        return False
-    return scope_of(row["user_id"], None) == scope
 
 
 async def with_texts(tx: ReadTx, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
@@ -479,7 +489,9 @@ def _sent_metadata(body: str) -> dict[str, Any]:
 
 def result(found: SearchHit, query: str) -> dict[str, Any]:
     """Return a hit as a search answers it."""
-    return {**fields(found, query), "similar": found.similar}
+    whole = found.whole["scope"] if found.whole else None
+    scope = whole or found.scope
+    return {**fields(found, query), "scope": shown(scope) if scope else None, "similar": found.similar}
 
 
 def size(hits: Sequence[SearchHit], query: str) -> int:

@@ -6,7 +6,7 @@ afterwards, in the transaction that also stores the response for a repeated requ
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,14 +28,14 @@ from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.budget import RecallRoom
 from app.core.window.contents import PageEntry, run_lines
 from app.core.window.profile import policy_of
-from app.postgres.transactions import Tx
+from app.postgres.transactions import ReadTx, Tx
 from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, tree
+from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, tree, views
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
@@ -73,7 +73,16 @@ class Asker:
 
     @property
     def scope(self) -> str:
-        return scope_of(self.user_id, self.conversation.line.root if self.conversation else None)
+        return scope_of(self.user_id, None) if self.conversation is None else self.conversation.scope
+
+    @property
+    def views(self) -> tuple[UUID, ...]:
+        """Return the owners that its conversation may view; none: what its user may."""
+        return () if self.conversation is None else tuple(self.conversation.searched)
+
+    async def owners(self, tx: ReadTx) -> Container[UUID]:
+        """Return the owners that it may view."""
+        return self.views or await views.of_user(tx, self.user_id or "")
 
     def is_alone(self, runtime: Runtime) -> bool:
         """Return whether the conversation's policy keeps other conversations from it."""
@@ -118,11 +127,18 @@ class ToolRun:
     def conversation_id(self) -> str | None:
         return self.asking.conversation.id if self.asking.conversation is not None else None
 
-    @property
-    def here(self) -> str | None:
-        """The only conversation that the tool may look at; None for all of the user's."""
-        asking, wanted = self.asking, self.arguments.get("this_conversation", False)
-        return self.conversation_id if asking.user_id is None or asking.is_alone(self.runtime) or wanted else None
+    def here(self, *, searches: bool = True) -> str | None:
+        """Return the only conversation that the tool may look at; None for all that may be viewed.
+
+        ``searches``: by owners, of which a sub-agent's has its own; else it would read all of the user's.
+        """
+        asking, conversation = self.asking, self.asking.conversation
+        here = asking.is_alone(self.runtime) or self.arguments.get("this_conversation", False)
+        if conversation is not None and conversation.parent is not None:
+            here = here or not searches
+        elif asking.user_id is None:
+            here = here or conversation is None or conversation.space_id is None
+        return self.conversation_id if here else None
 
     @property
     def since(self) -> datetime | None:
@@ -283,7 +299,7 @@ async def _load_tool_history(call: ToolRun) -> Answer:
         )
         async with call.runtime.database.snapshot(call.tenant) as tx:
             loaded_archive = await archiving.load(
-                tx, call.asking.scope, uuid, request_part, asked_in=call.asking.conversation
+                tx, await call.asking.owners(tx), uuid, request_part, asked_in=call.asking.conversation
             )
     if loaded_archive is None:
         return Answer(wording.NO_ARCHIVE.say(call.language), is_error=True)
@@ -305,8 +321,9 @@ async def _search_memories(call: ToolRun) -> Answer:
         expansion=expansion,
         narrowing=call.asking.narrowing.with_(call.arguments.get("roles", ()), call.arguments.get("topics", ())),
         user_id=call.asking.user_id,
-        conversation_id=call.here,
+        conversation_id=call.here(),
         asked_in=call.conversation_id,
+        views=call.asking.views,
         mode=call.arguments.get("search_mode", "hybrid"),
         keywords=tuple(call.arguments.get("keywords", ())),
         types=tuple(call.arguments.get("memory_types", ())),
@@ -340,8 +357,9 @@ async def _grep(call: ToolRun) -> Answer:
         pattern = grepping.pattern_of(call.arguments["pattern"], is_regex=call.arguments.get("regex", False))
         found = await grepping.find(
             call.runtime, call.tenant, GrepRequest(
-                pattern, call.asking.user_id, call.here, call.since,
+                pattern, call.asking.user_id, call.here(searches=False), call.since,
                 limit=call.arguments.get("limit", grepping.LIMIT), asked_in=call.conversation_id,
+                space_id=call.asking.conversation.space_id if call.asking.conversation else None,
             ),
         )  # fmt: skip
     except RefusedPattern as refused:
@@ -360,8 +378,9 @@ async def _recall_memory(call: ToolRun) -> Answer:
     query: str = call.arguments["query"]
     limit = call.runtime.defaults.recall_top_k
     request = SearchRequest(
-        query, call.asking.user_id, call.here, call.conversation_id, limit=limit, sensitive=call.asking.sensitive
-    )
+        query, call.asking.user_id, call.here(), call.conversation_id, limit=limit, sensitive=call.asking.sensitive,
+        views=call.asking.views,
+    )  # fmt: skip
     results = await searching.search(call.runtime, call.tenant, request)
     if not results.hits:
         return _nothing(results.warnings, call.language)
@@ -394,7 +413,7 @@ async def _get_memory_detail(call: ToolRun) -> Answer:
     found = None
     if key is not None:
         async with call.runtime.database.snapshot(call.tenant) as tx:
-            found = await searching.memory(tx, key, call.asking.scope, sensitive=call.asking.sensitive)
+            found = await searching.memory(tx, key, await call.asking.owners(tx), sensitive=call.asking.sensitive)
             if found is not None and await tree.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
                 found = None
     if found is None:

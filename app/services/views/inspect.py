@@ -35,6 +35,8 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
     return {
         "id": conversation.id,
         "user_id": conversation.user_id,
+        "space_id": conversation.space_id,
+        "parent": conversation.parent,
         "title": conversation.title,
         "system": conversation.system,
         "model": conversation.model,

@@ -48,29 +48,30 @@ async def waiting(tx: ReadTx, owner: UUID, limit: int) -> Sequence[Record]:
 
 ANY_WAITING = f"""
 SELECT EXISTS (SELECT FROM unembedded
-                WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[]) AND {_PLANNED_ANEW})
+                WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND memory_id = ANY ($3::uuid[]) AND {_PLANNED_ANEW})
 """
 
 
-async def any_waiting(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> bool:
+async def any_waiting(tx: ReadTx, owners: Sequence[UUID], ids: Sequence[UUID]) -> bool:
     """Return whether any of some memories still wants a vector."""
-    return bool(await tx.fetchval(ANY_WAITING, owner, ids))
+    return bool(await tx.fetchval(ANY_WAITING, owners, ids))
 
 
 WAITING_MAX = 1_000
 COUNT_MISSING = f"""
-SELECT (SELECT count(*) FROM (SELECT FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND {_PLANNED_ANEW}
+SELECT (SELECT count(*) FROM (SELECT FROM unembedded
+                               WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND {_PLANNED_ANEW}
                                LIMIT {WAITING_MAX}) u) AS waiting,
-       (SELECT count(*) FROM (SELECT FROM memories WHERE tenant_id = $1 AND owner = $2 AND refused
+       (SELECT count(*) FROM (SELECT FROM memories WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND refused
                                LIMIT {WAITING_MAX}) m) AS refused
 """
 
 
-async def count_missing(tx: ReadTx, owner: UUID) -> tuple[int, int]:
-    """Return how many of an owner's memories wait for a vector, and how many never get one because the provider refuses
+async def count_missing(tx: ReadTx, owners: Sequence[UUID]) -> tuple[int, int]:
+    """Return how many memories of owners wait for a vector, and how many never get one because the provider refuses
     them; each up to WAITING_MAX.
     """
-    row = await tx.fetchrow(COUNT_MISSING, owner)
+    row = await tx.fetchrow(COUNT_MISSING, owners)
     assert row is not None
     return row["waiting"], row["refused"]
 

@@ -25,15 +25,17 @@ class GrepTooSlow(Exception):  # noqa: N818 - it is no error of ours
     """A statement took longer than it was given."""
 
 
-# The conversations of a user, the last active first.
-SPANS = """
+# The conversations of a user or a space, the last active first.
+_SPANS = """
 SELECT id, last_seq FROM conversations
- WHERE tenant_id = $1 AND user_id = $2 ORDER BY updated_at DESC, uid DESC LIMIT $3
+ WHERE tenant_id = $1 AND {of} = $2 ORDER BY updated_at DESC, uid DESC LIMIT $3
 """
+SPANS, SPANS_OF_SPACE = _SPANS.format(of="user_id"), _SPANS.format(of="space_id")
 
 
-async def spans(tx: ReadTx, user_id: str) -> list[MessageSpan]:
-    rows = await tx.fetch(SPANS, user_id, CONVERSATIONS_MAX)
+async def spans(tx: ReadTx, user_id: str | None = None, *, space_id: str | None = None) -> list[MessageSpan]:
+    sql, whose = (SPANS, user_id) if space_id is None else (SPANS_OF_SPACE, space_id)
+    rows = await tx.fetch(sql, whose, CONVERSATIONS_MAX)
     return [MessageSpan(row["id"], 1, row["last_seq"]) for row in rows]
 
 

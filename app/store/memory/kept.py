@@ -21,7 +21,7 @@ PINNED_READ_MAX = 1_000
 # A wish (n) that its scope holds already in the same words, without a key that could have changed since; or that a
 # person refused.
 REPEATED = """SELECT FROM memories o
-             WHERE o.tenant_id = $1::uuid AND o.owner = n.owner AND o.pinned AND o.content = n.content
+             WHERE o.tenant_id = $1::uuid AND o.holder = n.holder AND o.pinned AND o.content = n.content
                AND (n.status = 'proposed' AND o.status = 'refused'
                     OR o.key IS NULL AND o.valid_to IS NULL AND o.status IN ('held', n.status))"""
 
@@ -70,7 +70,7 @@ def in_mind(*, before: str, known: str) -> str:
               FROM (
                 SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at
                   FROM memories /*in mind*/ m
-                 WHERE m.tenant_id = $1::uuid AND m.owner = s.owner AND m.pinned AND m.status = 'held'
+                 WHERE m.tenant_id = $1::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
                    AND (m.expires_at IS NULL OR m.expires_at > t.time)
                    AND (m.conversation_id IS DISTINCT FROM $2 OR m.seq IS NULL OR m.seq < {before})
                    AND (m.learnt_at <= t.time
@@ -86,8 +86,9 @@ def read_kept(row: Record) -> list[KeptLine]:
     return [KeptLine(*one) for one in zip(*columns, strict=True)]
 
 
-FIELDS = """m.id, m.owner, m.type, m.scope, m.key, m.pinned, m.status, m.content, m.tokens, m.source, m.sensitive,
- m.seq, m.page, m.conversation_id, m.quote, m.keywords, m.metadata, m.valid_from, m.valid_to, m.learnt_at, m.created_at,
+FIELDS = """m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, m.content, m.tokens, m.source,
+ m.sensitive, m.seq, m.page, m.conversation_id, m.quote, m.keywords, m.metadata,
+ m.valid_from, m.valid_to, m.learnt_at, m.created_at,
  m.expires_at, m.nul_offsets, m.length"""
 
 # The pinned memories that a conversation holds or was told of, those that people wrote first.
@@ -106,8 +107,8 @@ async def of_conversation(tx: ReadTx, conversation_id: str) -> Sequence[Record]:
 # Everything after the current value of a key, which an erased value must not bring back: it was replaced.
 END_EARLIER = """
 UPDATE memories m SET valid_to = greatest(m.valid_from, e.valid_from)
-  FROM unnest($2::uuid[], $3::text[], $4::timestamptz[]) AS e (owner, key, valid_from)
- WHERE m.tenant_id = $1 AND m.owner = e.owner AND m.key = e.key AND m.valid_from <= e.valid_from
+  FROM unnest($2::uuid[], $3::text[], $4::timestamptz[]) AS e (holder, key, valid_from)
+ WHERE m.tenant_id = $1 AND m.holder = e.holder AND m.key = e.key AND m.valid_from <= e.valid_from
    AND (m.valid_to IS NULL OR m.valid_to > e.valid_from)
 """
 
@@ -115,12 +116,12 @@ UPDATE memories m SET valid_to = greatest(m.valid_from, e.valid_from)
 async def settle(tx: Tx, gone: Sequence[Record]) -> None:
     """Follow the erasure of memories: what they replaced stays ended, and windows show them no longer.
 
-    ``gone``: owner, scope, key, pinned, status and valid_from of each.
+    ``gone``: holder, scope, key, pinned, status and valid_from of each.
     """
-    keyed = [(row["owner"], row["key"], row["valid_from"]) for row in gone if row["key"] is not None]
+    keyed = [(row["holder"], row["key"], row["valid_from"]) for row in gone if row["key"] is not None]
     if keyed:
         await tx.execute(END_EARLIER, *map(list, zip(*keyed, strict=True)))
-    await withdraw(tx, {row["owner"] for row in gone if row["pinned"] and row["status"] == "held"})
+    await withdraw(tx, {row["holder"] for row in gone if row["pinned"] and row["status"] == "held"})
 
 
 # A conversation's pinned memory in a person's words: it no longer quotes its message.
@@ -132,7 +133,7 @@ RETURNING {FIELDS}
 """
 DELETE_OF_CONVERSATION = """
 DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3 AND pinned
-RETURNING id, content, owner, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
 
 
@@ -146,7 +147,7 @@ async def delete_of_conversation(tx: Tx, conversation_id: str, memory: UUID) -> 
 
 # The memories that a conversation gave to a wider scope.
 CARRIED_BY = """
-SELECT id, content, owner, scope, key, pinned, status, valid_from FROM memories
+SELECT id, content, owner, holder, scope, key, pinned, status, valid_from FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2 AND scope NOT LIKE 'c:%' AND (pinned OR key IS NOT NULL)
 """
 LEAVE = """
@@ -172,7 +173,7 @@ async def forget_withdrawals(tx: Tx, owner: UUID) -> None:
 # The rows of a memory's key, the latest value first; of one without a key itself alone.
 VERSIONS = f"""
 SELECT {FIELDS} FROM memories o
-  JOIN memories m ON m.tenant_id = $1 AND (m.id = o.id OR m.owner = o.owner AND m.key = o.key)
+  JOIN memories m ON m.tenant_id = $1 AND (m.id = o.id OR m.holder = o.holder AND m.key = o.key)
  WHERE o.tenant_id = $1 AND o.id = $2 AND o.scope IS NOT NULL AND m.scope IS NOT NULL
    AND ($3::timestamptz IS NULL OR (m.valid_from, m.id) < ($3, $4::uuid))
  ORDER BY m.valid_from DESC, m.id DESC LIMIT $5
@@ -185,7 +186,7 @@ async def versions(tx: ReadTx, memory: UUID, before: tuple[datetime, UUID] | Non
 
 
 ONE = f"""
-SELECT {FIELDS}, c.user_id FROM memories m
+SELECT {FIELDS}, c.user_id, c.space_id FROM memories m
   LEFT JOIN conversations c ON c.tenant_id = $1 AND c.id = m.conversation_id
  WHERE m.tenant_id = $1 AND m.id = $2 AND m.scope IS NOT NULL
 """
@@ -200,8 +201,8 @@ async def one(tx: ReadTx, memory: UUID) -> Record | None:
 RETIRE = f"""
 WITH old AS (
   SELECT m.id FROM memories m
-   WHERE m.tenant_id = $1 AND m.owner = $2 AND m.key = $3 AND m.length > 0 AND m.part_of IS NULL
-     AND EXISTS (SELECT FROM memories n WHERE n.tenant_id = $1 AND n.owner = $2 AND n.key = $3 AND n.status = 'held'
+   WHERE m.tenant_id = $1 AND m.holder = $2 AND m.key = $3 AND m.length > 0 AND m.part_of IS NULL
+     AND EXISTS (SELECT FROM memories n WHERE n.tenant_id = $1 AND n.holder = $2 AND n.key = $3 AND n.status = 'held'
                     AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id))
 ), vectors AS (
   DELETE FROM embeddings WHERE tenant_id = $1 AND memory_id IN (SELECT id FROM old)
@@ -215,18 +216,18 @@ UPDATE memories SET start = 0, length = 0, terms = '{NO_TERMS}'::sparsevec
 """
 
 
-async def retire(tx: Tx, owner: UUID, key: str) -> None:
-    """Let search find only the current value of a key. The owner must be locked."""
-    await tx.execute(RETIRE, owner, key)
+async def retire(tx: Tx, holder: UUID, key: str) -> None:
+    """Let search find only the current value of a key. The owner of its holder must be locked."""
+    await tx.execute(RETIRE, holder, key)
 
 
 # A memory as it was, under an id of its own, before it is changed.
 KEEP_VERSION = f"""
 INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
-                      content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, key, pinned,
-                      status, tokens, quote, valid_from, valid_to, learnt_at)
+                      content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key,
+                      pinned, status, tokens, quote, valid_from, valid_to, learnt_at)
 SELECT tenant_id, $3, owner, type, conversation_id, conversation_uid, seq, page, 0, 0, '{NO_TERMS}'::sparsevec,
-       content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, key, pinned, status,
+       content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key, pinned, status,
        tokens, quote, valid_from, valid_to, learnt_at FROM memories WHERE tenant_id = $1 AND id = $2
 """
 
@@ -262,13 +263,13 @@ async def change(tx: Tx, memory: UUID, to: Standing) -> None:
 
 
 # Whether a value is kept in view is a matter of its key, not of one of its versions.
-PIN_KEY = "UPDATE memories SET pinned = $4 WHERE tenant_id = $1 AND owner = $2 AND key = $3 AND pinned <> $4"
-IS_PINNED = "SELECT pinned FROM memories WHERE tenant_id = $1 AND owner = $2 AND key = $3 AND pinned LIMIT 1"
+PIN_KEY = "UPDATE memories SET pinned = $4 WHERE tenant_id = $1 AND holder = $2 AND key = $3 AND pinned <> $4"
+IS_PINNED = "SELECT pinned FROM memories WHERE tenant_id = $1 AND holder = $2 AND key = $3 AND pinned LIMIT 1"
 
 
-async def pin_key(tx: Tx, owner: UUID, key: str, *, pinned: bool) -> None:
-    await tx.execute(PIN_KEY, owner, key, pinned)
+async def pin_key(tx: Tx, holder: UUID, key: str, *, pinned: bool) -> None:
+    await tx.execute(PIN_KEY, holder, key, pinned)
 
 
-async def is_pinned(tx: ReadTx, owner: UUID, key: str) -> bool:
-    return bool(await tx.fetchval(IS_PINNED, owner, key))
+async def is_pinned(tx: ReadTx, holder: UUID, key: str) -> bool:
+    return bool(await tx.fetchval(IS_PINNED, holder, key))

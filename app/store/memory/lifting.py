@@ -40,9 +40,10 @@ _SILENT = f"""silent AS MATERIALIZED (
   SELECT DISTINCT ON (m.conversation_uid, m.seq) m.id, m.conversation_uid, m.seq, m.asking
     FROM (SELECT id, seq FROM best WHERE type = 'episode' AND coverage < {ALL_WORDS} AND {_TALK}
            ORDER BY score DESC, id LIMIT least($7, {SILENT_MAX})) b,
-         LATERAL (SELECT conversation_id FROM memories WHERE tenant_id = $1 AND owner = $2 AND id = b.id OFFSET 0) c,
+         LATERAL (SELECT conversation_id FROM memories
+                   WHERE tenant_id = $1 AND owner = ANY ($2) AND id = b.id OFFSET 0) c,
          LATERAL (SELECT id, conversation_uid, seq, start, {_ASKING},
-                         owner = $2 AND type = 'episode' AND {FITS} AS fits
+                         owner = ANY ($2) AND type = 'episode' AND {FITS} AS fits
                     FROM memories WHERE tenant_id = $1 AND conversation_id = c.conversation_id
                      AND seq BETWEEN b.seq - 1 AND b.seq + 1 OFFSET 0) m -- by no owner: that would read all of theirs
    WHERE m.fits AND NOT EXISTS (SELECT FROM best o WHERE o.conversation_uid = m.conversation_uid AND o.seq = m.seq)
@@ -75,7 +76,7 @@ def lifting(*, by_words: bool) -> str:
                                 WHERE b.id >= since AND b.id < until), 0) END AS named
     FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {LOOKED_AT} + {LOOKED_AT_EACH} * $7) b,
          LATERAL (SELECT type, conversation_uid, seq, page, archive_id, terms FROM memories
-                   WHERE tenant_id = $1 AND owner = $2 AND id = b.id OFFSET 0) m -- each by itself
+                   WHERE tenant_id = $1 AND owner = ANY ($2) AND id = b.id OFFSET 0) m -- each by itself
 ), {_SILENT if by_words else ""}turns AS (
   SELECT id, conversation_uid, seq, coverage, score, named, asking, {_TALK} AS talk FROM best WHERE type = 'episode'
   {silent}

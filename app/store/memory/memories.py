@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate
@@ -41,6 +41,8 @@ class Hit:
     """The part of the query that its words carry; 0 if it was found by meaning alone."""
     own: float = 0.0
     """The score without the neighbours' part."""
+    owner: UUID | None = None
+    """Of the scope that it was found in."""
 
 
 class Hits(NamedTuple):
@@ -154,7 +156,7 @@ ALL = PassageFilter()
 
 async def search(
     tx: ReadTx,
-    owner: UUID,
+    owners: Sequence[UUID],
     scoring: Scoring,
     where: PassageFilter = ALL,
     *,
@@ -165,7 +167,7 @@ async def search(
 
     Each message is represented by its best passage and each archive by its three best, unless ``every_passage`` is set.
     """
-    found = [await _search(tx, owner, one, where, limit=limit, every_passage=every_passage) for one in scoring.each()]
+    found = [await _search(tx, owners, one, where, limit=limit, every_passage=every_passage) for one in scoring.each()]
     if len(found) == 1:
         return found[0]
     hits = in_turns([one.hits for one in found], lambda hit: hit.id)[:limit]
@@ -176,16 +178,16 @@ async def search(
 
 
 async def _search(
-    tx: ReadTx, owner: UUID, scoring: Scoring, where: PassageFilter, *, limit: int, every_passage: bool
+    tx: ReadTx, owners: Sequence[UUID], scoring: Scoring, where: PassageFilter, *, limit: int, every_passage: bool
 ) -> Hits:
     if not scoring.terms and scoring.meaning is None:
         return Hits([], 0)
-    sql, arguments = search_statement(tx.tenant, owner, scoring, where, limit=limit, every_passage=every_passage)
+    sql, arguments = search_statement(tx.tenant, owners, scoring, where, limit=limit, every_passage=every_passage)
     rows = await tx.connection.fetch(sql, *arguments)
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
-            float(r["score"]), r["created_at"], float(r["coverage"]), float(r["own"]),
+            float(r["score"]), r["created_at"], float(r["coverage"]), float(r["own"]), r["owner"],
         )
         for r in rows
     ]  # fmt: skip
@@ -193,12 +195,18 @@ async def _search(
 
 
 def search_statement(
-    tenant: UUID, owner: UUID, scoring: Scoring, where: PassageFilter = ALL, *, limit: int, every_passage: bool = False
+    tenant: UUID,
+    owners: Sequence[UUID],
+    scoring: Scoring,
+    where: PassageFilter = ALL,
+    *,
+    limit: int,
+    every_passage: bool = False,
 ) -> tuple[str, list[object]]:
     """Return what `search` asks PostgreSQL: the statement and its arguments."""
     meaning = scoring.meaning
     arguments: list[object] = [
-        tenant, owner, scoring.terms, where.conversation_uid, where.types, where.among, limit,
+        tenant, owners, scoring.terms, where.conversation_uid, where.types, where.among, limit,
         bm25.any_of(where.keywords) if where.keywords else None, first_id(where.since) if where.since else None,
         first_id(where.until) if where.until else None, where.score_min, scoring.weight, scoring.only_meaning,
         score_of(FOUND_MIN), where.sensitive, scoring.telling, every_passage, *_named(scoring.named),
@@ -246,12 +254,12 @@ SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, c
 """
 
 
-async def find(tx: ReadTx, memory: UUID, owner: UUID | None = None) -> Hit | None:
-    """Return a memory by id; if ``owner`` is given, only that owner's."""
+async def find(tx: ReadTx, memory: UUID, owners: Container[UUID] | None = None) -> Hit | None:
+    """Return a memory by id; if ``owners`` are given, only one of theirs."""
     r = await tx.fetchrow(FIND, memory)
-    if r is None or owner not in (None, r["owner"]):
+    if r is None or (owners is not None and r["owner"] not in owners):
         return None
     return Hit(
         r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"], 0.0,
-        r["created_at"],
+        r["created_at"], owner=r["owner"],
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from app.core.neutral import replace_nul
@@ -16,13 +16,13 @@ def jsonb(column: str) -> str:
     return f"replace({column}, '\\u0000', '\\ufffd')::jsonb"
 
 
-# The memories of an owner that pass. Topics match in any letter case. The metadata of a memory is that of its whole.
+# The memories of owners that pass. Topics match in any letter case. The metadata of a memory is that of its whole.
 AMONG = f"""
 SELECT m.id FROM memories m
   LEFT JOIN messages s ON s.tenant_id = $1 AND s.conversation_id = m.conversation_id AND s.seq = m.seq
   LEFT JOIN memories w ON w.tenant_id = $1 AND w.id = m.part_of
   LEFT JOIN conversations c ON c.tenant_id = $1 AND c.id = m.conversation_id
- WHERE m.tenant_id = $1 AND m.owner = $2
+ WHERE m.tenant_id = $1 AND m.owner = ANY ($2::uuid[])
    AND (cardinality($3::text[]) = 0 OR CASE WHEN m.archive_id IS NOT NULL OR s.kind = 'result' THEN 'tool'
                                             WHEN m.type = 'episode' THEN s.role END = ANY ($3))
    AND (cardinality($4::text[]) = 0
@@ -36,12 +36,12 @@ SELECT m.id FROM memories m
 """
 
 
-async def among(tx: ReadTx, owner: UUID, narrowing: Narrowing) -> list[UUID] | None:
+async def among(tx: ReadTx, owners: Sequence[UUID], narrowing: Narrowing) -> list[UUID] | None:
     """Return the memories that pass; None if all do."""
     if not narrowing:
         return None
     topics = comparable(narrowing.topics)
-    rows = await tx.fetch(AMONG, owner, narrowing.roles, topics, narrowing.metadata, narrowing.types)
+    rows = await tx.fetch(AMONG, owners, narrowing.roles, topics, narrowing.metadata, narrowing.types)
     return [row["id"] for row in rows]
 
 

@@ -26,6 +26,7 @@ class Remembered:
 
     id: UUID
     scope: str
+    """Where it holds."""
     type: str
     content: str
     """Without NUL; ``nul_offsets`` tells where it was."""
@@ -51,6 +52,13 @@ class Remembered:
     valid_to: datetime | None = None
     learnt_at: datetime | None = None
     """None: now."""
+    found_in: str | None = None
+    """The wider scope that finds what holds in a conversation alone; None: its own."""
+
+    @property
+    def owner(self) -> UUID:
+        """Return the owner that finds it."""
+        return owner_of(self.scope if self.found_in is None else self.found_in)
 
     @property
     def is_found(self) -> bool:
@@ -75,7 +83,7 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FR
 
 HOLD = """
 UPDATE memories SET scope = $3, key = $4, pinned = $5, status = $6, tokens = $7, quote = $8, valid_from = $9,
-       valid_to = $10, learnt_at = $11
+       valid_to = $10, learnt_at = $11, holder = $12
  WHERE tenant_id = $1 AND id = $2
 """
 
@@ -84,13 +92,14 @@ async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     """Insert a memory. ``embeds`` marks it for the embedding job, which the caller enqueues."""
     ids, starts, lengths, terms = zip(*new.passages, strict=True)
     await tx.execute(
-        INSERT, owner_of(new.scope), new.type, new.conversation_id, new.conversation_uid, new.seq, new.page, new.id,
+        INSERT, new.owner, new.type, new.conversation_id, new.conversation_uid, new.seq, new.page, new.id,
         new.content, new.nul_offsets, new.keywords, new.metadata, new.source, new.sensitive, new.expires_at,
         new.created_at, ids, starts, lengths, terms, embeds and new.is_found,
     )  # fmt: skip
     await tx.execute(
         HOLD, new.id, new.scope, new.key, new.pinned, new.status, new.tokens, new.quote,
         new.valid_from or new.created_at, new.valid_to, new.learnt_at or datetime.now(UTC),
+        owner_of(new.scope),
     )  # fmt: skip
 
 
@@ -134,7 +143,7 @@ class Held:
 
 HELD_NOW = Held()
 
-# A page of an owner's memories, newest first, after a cursor's id. The ids come from the covering index, because an
+# A page of owners' memories, newest first, after a cursor's id. The ids come from the covering index, because an
 # owner has many more passages of messages. Topics match in any letter case.
 IN_CONVERSATION = "($5::uuid IS NULL OR conversation_uid = $5)"
 LIST = f"""
@@ -142,18 +151,19 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keyw
        m.expires_at, m.created_at, m.scope, m.key AS named, m.pinned, m.status, m.quote, m.seq, m.length, m.valid_from,
        m.valid_to, m.learnt_at
   FROM (SELECT id FROM memories
-         WHERE tenant_id = $1 AND owner = $2 AND type = ANY ($3) AND ($4 OR NOT sensitive)
+         WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND type = ANY ($3) AND ($4 OR NOT sensitive)
            AND (expires_at IS NULL OR expires_at > now()) AND {IN_CONVERSATION}
            AND ($10::uuid IS NULL OR id < $10) ORDER BY id DESC OFFSET 0) k
   JOIN memories m ON m.tenant_id = $1 AND m.id = k.id
   LEFT JOIN conversations c ON c.tenant_id = $1 AND c.id = m.conversation_id
- WHERE m.content IS NOT NULL AND m.status = $11 AND ($12::text IS NULL OR m.key = $12)
+ WHERE m.content IS NOT NULL AND m.status = $11
+   AND ($16::text[] IS NULL OR m.scope = ANY ($16)) AND ($12::text IS NULL OR m.key = $12)
    AND ($13::boolean IS NULL OR m.pinned = $13)
    AND m.valid_from <= coalesce($14, now()) AND m.learnt_at <= coalesce($15, now())
    AND (m.valid_to IS NULL OR m.valid_to > coalesce($14, now()))
    AND (m.key IS NULL OR m.status <> 'held' OR NOT EXISTS (
      SELECT FROM memories n
-      WHERE n.tenant_id = $1 AND n.owner = m.owner AND n.key = m.key AND n.status = 'held'
+      WHERE n.tenant_id = $1 AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
         AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id)
         AND n.valid_from <= coalesce($14, now()) AND n.learnt_at <= coalesce($15, now())))
    AND (cardinality($6::text[]) = 0
@@ -166,12 +176,12 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keyw
 """
 
 
-LIST_ON_LINE = LIST.replace(IN_CONVERSATION, on_line(16).replace("$4::uuid", "$5::uuid"))
+LIST_ON_LINE = LIST.replace(IN_CONVERSATION, on_line(17).replace("$4::uuid", "$5::uuid"))
 
 
 async def browse(
     tx: ReadTx,
-    owner: UUID,
+    owners: Sequence[UUID],
     among: Narrowing,
     *,
     sensitive: bool,
@@ -181,13 +191,17 @@ async def browse(
     limit: int,
     characters: int,
     held: Held = HELD_NOW,
+    scopes: Sequence[str] | None = None,
 ) -> Sequence[Record]:
-    """List an owner's memories that hold, newest first, and ``characters`` of each. Roles do not apply to them."""
+    """List owners' memories that hold, newest first, and ``characters`` of each; with scopes, only what holds in them.
+
+    Roles do not apply to them.
+    """
     types = among.types or OWN_TYPES
     topics = comparable(among.topics)
     return await tx.fetch(
         LIST if line is None else LIST_ON_LINE,
-        owner,
+        owners,
         types,
         sensitive,
         conversation_uid,
@@ -201,6 +215,7 @@ async def browse(
         held.pinned,
         held.as_of,
         held.known_at,
+        scopes,
         *(line or ()),
     )
 
@@ -215,8 +230,8 @@ async def owner(tx: ReadTx, memory: UUID) -> UUID | None:
 
 DELETE = """
 DELETE FROM memories
- WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3::uuid IS NULL OR owner = $3) AND ($4 OR NOT sensitive)
-RETURNING id, content, owner, scope, key, pinned, status, valid_from
+ WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3 OR NOT sensitive)
+RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
 
 
@@ -228,16 +243,16 @@ async def parts(tx: ReadTx, memory: UUID) -> list[UUID]:
     return [row["id"] for row in await tx.fetch(PARTS, memory)]
 
 
-async def delete(tx: Tx, memory: UUID, *, owner: UUID | None = None, sensitive: bool) -> Record | None:
-    """Delete a memory with its passages and vectors and return it, or None if ``owner`` (any, if None) lacks it."""
-    return await tx.fetchrow(DELETE, memory, owner, sensitive)
+async def delete(tx: Tx, memory: UUID, *, sensitive: bool) -> Record | None:
+    """Delete a memory with its passages and vectors and return it, or None if it is not there."""
+    return await tx.fetchrow(DELETE, memory, sensitive)
 
 
 DELETE_EXPIRED = """
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories
    WHERE tenant_id = $1 AND owner = $2 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
-RETURNING id, content, owner, scope, key, pinned, status, valid_from
+RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
 # Some owners of memories that are past their time.
 OWNERS_OF_EXPIRED = """

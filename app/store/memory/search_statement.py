@@ -1,6 +1,6 @@
-"""The statement that searches one owner's memories: how every row is scored, and the best are found.
+"""The statement that searches the memories of owners: how every row is scored, and the best are found.
 
-Every memory and every vector of the owner is read, in covering indexes alone. What happens to a row after that is the
+Every memory and every vector of the owners is read, in covering indexes alone. What happens to a row after that is the
 larger part of the cost, so little does: most memories have no word of the query, and of these only a vector that could
 still be among the best, or count as found, is kept.
 """
@@ -20,9 +20,10 @@ from app.store.memory.lifting import FITS, IN_CONVERSATION, LOOKED_AT, LOOKED_AT
 from app.text.bm25 import DIMENSIONS
 
 RECENT = 1_000
-"""The owner's newest memories, which tell how common words are, and what all vectors have in common."""
+"""The newest memories, of each owner as many, which tell how common words are, and what all vectors have in common."""
+_SHARE = f"{RECENT} / cardinality($2::uuid[])"
 
-# A term's idf is worked out over the owner's newest rows.
+# A term's idf is worked out over the newest rows.
 _TERMS = f"""
 WITH terms AS MATERIALIZED (
   SELECT DISTINCT term, format('{{%s:1}}/{DIMENSIONS}', term)::sparsevec AS one
@@ -32,8 +33,9 @@ WITH terms AS MATERIALIZED (
     FROM terms
 ), recent AS MATERIALIZED ( -- terms of those alone that have one of the query's: most have none of its others either
   SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
-    FROM asked a, (SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2
-                   ORDER BY owner DESC, id DESC LIMIT {RECENT}) m -- in no other index's order
+    FROM asked a, unnest($2::uuid[]) AS o (owner),
+         LATERAL (SELECT terms FROM memories WHERE tenant_id = $1 AND owner BETWEEN o.owner AND o.owner
+                   ORDER BY owner DESC, id DESC LIMIT {_SHARE}) m -- in no other index's order
 ), counted AS MATERIALIZED (
   SELECT count(*) AS n FROM recent
 ), idf AS (
@@ -53,14 +55,15 @@ _WORDED = f"""worded AS (
   SELECT id, fits, {_COVERAGE}
     FROM (SELECT id, terms,
                  ({FITS}) IS TRUE AS fits
-            FROM memories WHERE tenant_id = $1 AND owner = $2 OFFSET 0) m
+            FROM memories WHERE tenant_id = $1 AND owner = ANY ($2) OFFSET 0) m
    WHERE NOT fits OR (terms <#> (SELECT v FROM asked)) < 0 OFFSET 0
 )"""
-# The mean and spread of closeness are worked out over the owner's newest vectors. To read them three times costs less
+# The mean and spread of closeness are worked out over the newest vectors. To read them three times costs less
 # than to keep them.
 _SAMPLE = f"""sample AS NOT MATERIALIZED (
-  SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN $2 AND $2 AND model = $22
-   ORDER BY owner DESC, memory_id DESC LIMIT {RECENT}
+  SELECT embedding FROM unnest($2::uuid[]) AS o (owner),
+         LATERAL (SELECT embedding FROM embeddings WHERE tenant_id = $1 AND owner BETWEEN o.owner AND o.owner
+                     AND model = $22 ORDER BY owner DESC, memory_id DESC LIMIT {_SHARE}) e
 ), common AS MATERIALIZED (
   SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
          {COMMON} * n / (n + {FEW}) AS part
@@ -92,7 +95,8 @@ _CLOSENESS = f"""probe AS MATERIALIZED (
 # that it stays a full join: the planner would see through any other condition that a lone row cannot pass.
 _VECTORS = """FULL JOIN
          (SELECT memory_id, {closeness}
-            FROM embeddings WHERE tenant_id = $1 AND owner = $2 AND model = $22 OFFSET 0) e ON e.memory_id = m.id"""
+            FROM embeddings WHERE tenant_id = $1 AND owner = ANY ($2) AND model = $22 OFFSET 0) e
+           ON e.memory_id = m.id"""
 _CLOSE = """((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
             - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness"""
 _NO_VECTORS = "CROSS JOIN (SELECT NULL::uuid AS memory_id, {closeness}) e"
@@ -120,15 +124,15 @@ _RANKED = f"""found AS (
    WHERE score >= $11 AND (score >= $14 OR (coverage > 0 AND NOT $13))
 )
 SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.own, f.coverage,
-       m.conversation_id, m.created_at, telling.known, telling.memories,
+       m.conversation_id, m.created_at, m.owner, telling.known, telling.memories,
        CASE WHEN many.counted > {LOOKED_AT} THEN many.counted ELSE greatest(f.counted, least(f.taken, $7)) END AS total
-  FROM found f JOIN memories m ON m.tenant_id = $1 AND m.owner = $2 AND m.id = f.id, many, telling
+  FROM found f JOIN memories m ON m.tenant_id = $1 AND m.owner = ANY ($2) AND m.id = f.id, many, telling
  ORDER BY f.score DESC, f.id
 """
 
 
 def _statement(*, vectors: bool) -> str:
-    """Return the search over one owner's rows: BM25 is an inner product, and with vectors closeness is another."""
+    """Return the search over the rows of owners: BM25 is an inner product, and with vectors closeness is another."""
     close = _CLOSE if vectors else "NULL::float8 AS closeness"
     scored = _SCORED.format(
         vectors=(_VECTORS if vectors else _NO_VECTORS).format(closeness=close),

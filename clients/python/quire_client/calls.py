@@ -26,8 +26,12 @@ def given(**members: Any) -> Json:
     return {name: value for name, value in members.items() if value is not None}
 
 
+def path(*parts: str) -> str:
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
 def conversation(conversation_id: str, *rest: str) -> str:
-    return "/".join(["/conversations", *(quote(part, safe="") for part in (conversation_id, *rest))])
+    return path("conversations", conversation_id, *rest)
 
 
 def read(path: str, **params: Any) -> Call:

@@ -233,6 +233,32 @@ class Quire:
         """Run the recall agent. `more`: conversation_id, max_iterations."""
         return cast(Recalled, self.send(calls.ask("/memories/recall", query=query, user_id=user_id, **more)))
 
+    # --- Spaces ---
+
+    def create_space(self, *, key: str | None = None, **more: Any) -> Json:
+        """Create a space. `more`: id, name, members (`{"ann": "write"}`), participants, metadata."""
+        return cast(Json, self.send(calls.write("POST", "/spaces", key, more)))
+
+    def spaces(self, *, user_id: str | None = None, **more: Any) -> list[Json]:
+        """List spaces: all, or a user's."""
+        return cast(list[Json], (self.send(calls.read("/spaces", user_id=user_id, **more)))["items"])
+
+    def members(self, space: str, **more: Any) -> list[Json]:
+        return cast(list[Json], (self.send(calls.read(calls.path("spaces", space, "members"), **more)))["items"])
+
+    def put_member(self, space: str, user: str, right: str = "write", *, key: str | None = None) -> Json:
+        """Make a user a member who reads (`read`) or writes too (`write`)."""
+        path = calls.path("spaces", space, "members", user)
+        return cast(Json, self.send(calls.write("PUT", path, key, {"right": right})))
+
+    def remove_member(self, space: str, user: str, *, key: str | None = None) -> Json:
+        """Remove a member: from the next request on they see nothing of the space."""
+        return cast(Json, self.send(calls.write("DELETE", calls.path("spaces", space, "members", user), key)))
+
+    def delete_space(self, space: str, *, key: str | None = None) -> Json:
+        """Erase a space with its conversations and memories."""
+        return cast(Json, self.send(calls.write("DELETE", calls.path("spaces", space), key)))
+
     # --- What is kept in mind ---
 
     def notes(self, conversation: str) -> list[Json]:
@@ -465,6 +491,32 @@ class AsyncQuire:
     async def recall(self, query: str | None = None, *, user_id: str | None = None, **more: Any) -> Recalled:
         """Run the recall agent. `more`: conversation_id, max_iterations."""
         return cast(Recalled, await self.send(calls.ask("/memories/recall", query=query, user_id=user_id, **more)))
+
+    # --- Spaces ---
+
+    async def create_space(self, *, key: str | None = None, **more: Any) -> Json:
+        """Create a space. `more`: id, name, members (`{"ann": "write"}`), participants, metadata."""
+        return cast(Json, await self.send(calls.write("POST", "/spaces", key, more)))
+
+    async def spaces(self, *, user_id: str | None = None, **more: Any) -> list[Json]:
+        """List spaces: all, or a user's."""
+        return cast(list[Json], (await self.send(calls.read("/spaces", user_id=user_id, **more)))["items"])
+
+    async def members(self, space: str, **more: Any) -> list[Json]:
+        return cast(list[Json], (await self.send(calls.read(calls.path("spaces", space, "members"), **more)))["items"])
+
+    async def put_member(self, space: str, user: str, right: str = "write", *, key: str | None = None) -> Json:
+        """Make a user a member who reads (`read`) or writes too (`write`)."""
+        path = calls.path("spaces", space, "members", user)
+        return cast(Json, await self.send(calls.write("PUT", path, key, {"right": right})))
+
+    async def remove_member(self, space: str, user: str, *, key: str | None = None) -> Json:
+        """Remove a member: from the next request on they see nothing of the space."""
+        return cast(Json, await self.send(calls.write("DELETE", calls.path("spaces", space, "members", user), key)))
+
+    async def delete_space(self, space: str, *, key: str | None = None) -> Json:
+        """Erase a space with its conversations and memories."""
+        return cast(Json, await self.send(calls.write("DELETE", calls.path("spaces", space), key)))
 
     # --- What is kept in mind ---
 

@@ -151,6 +151,28 @@ export class Quire {
     return this.send({ method: "POST", path: "/memories/recall", body: { query, ...options } });
   }
 
+  // --- Spaces ---
+
+  /** Create a space that its members share. */
+  createSpace({ key, ...body }: Write<Schemas["SpaceCreate"]> = {}): Promise<Schemas["Space"]> {
+    return this.send(written("POST", "/spaces", body, key));
+  }
+
+  /** Make a user a member who reads, or reads and writes. */
+  putMember(
+    space: string,
+    user: string,
+    right: "read" | "write" = "write",
+    { key }: Write<object> = {},
+  ): Promise<Schemas["Member"]> {
+    return this.send(written("PUT", pathOf("spaces", space, "members", user), { right }, key));
+  }
+
+  /** Remove a member: from the next request on they see nothing of the space. */
+  removeMember(space: string, user: string, { key }: Write<object> = {}): Promise<Schemas["MemberRemoved"]> {
+    return this.send(written("DELETE", pathOf("spaces", space, "members", user), undefined, key));
+  }
+
   // --- Any request ---
 
   /** Send any request. Returns the response's JSON, or throws an error of `errors.ts`. */

@@ -16,6 +16,8 @@ depends_on: None = None
 
 TENANT = "nullif(current_setting('app.tenant', true), '')::uuid"
 """A setting that was local to an earlier transaction reads as an empty string, not as null."""
+IN_VIEW = "coalesce(owner = ANY ((SELECT nullif(current_setting('app.scopes', true), '')::uuid[])::uuid[]), true)"
+"""The setting is read once a statement, not for each row. Without it all of the tenant's rows are there."""
 TABLES = (
     "archive_contents",
     "conversations",
@@ -43,7 +45,13 @@ TABLES = (
     "embeddings",
     "unembedded",
     "withdrawals",
+    "spaces",
+    "space_members",
+    "memory_stores",
+    "memory_versions",
 )
+NARROWED = ("memories", "embeddings", "unembedded")
+"""Where a transaction for one user sees the scopes of that user alone."""
 GROWING = ("messages", "memories", "embeddings")
 
 
@@ -51,7 +59,8 @@ def _isolate(table: str) -> None:
     """Rows of the transaction's tenant only, for the owner too; no tenant, no rows."""
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
     op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
-    op.execute(f"CREATE POLICY tenant ON {table} USING (tenant_id = {TENANT}) WITH CHECK (tenant_id = {TENANT})")
+    visible = f"tenant_id = {TENANT}" + (f" AND {IN_VIEW}" if table in NARROWED else "")
+    op.execute(f"CREATE POLICY tenant ON {table} USING ({visible}) WITH CHECK ({visible})")
 
 
 def upgrade() -> None:
@@ -71,6 +80,9 @@ def upgrade() -> None:
     sa.Column('id', sa.Text(collation='C'), nullable=False),
     sa.Column('uid', sa.Uuid(), nullable=False, comment='tells a conversation from an erased one of the same id'),
     sa.Column('user_id', sa.Text(collation='C'), nullable=True),
+    sa.Column('space_id', sa.Text(collation='C'), nullable=True, comment='the space that it belongs to; then no user'),
+    sa.Column('parent', sa.Text(collation='C'), nullable=True, comment='the conversation whose sub-agent speaks in it'),
+    sa.Column('is_apart', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='what is said in it is found in it alone'),
     sa.Column('title', sa.Text(), nullable=True),
     sa.Column('system', sa.Text(), nullable=True),
     sa.Column('model', sa.Text(), nullable=True),
@@ -107,6 +119,7 @@ def upgrade() -> None:
     sa.Column('chaptered_through', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.Column('asked_from', sa.Integer(), nullable=True, comment='where the unanswered question to the proxy begins; null: there is none'),
     sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment="the model's API refused that question for good"),
+    sa.Column('erasures', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.Column('has_earlier', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='its user had other conversations when it began'),
     sa.Column('scopes', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False, comment='owners of what it keeps in mind, the widest first'),
     sa.Column('recalled_seq', sa.Integer(), server_default=sa.text('0'), nullable=False),
@@ -127,6 +140,7 @@ def upgrade() -> None:
     op.create_index('conversations_asked_idx', 'conversations', ['tenant_id', 'user_id', 'asked', 'updated_at'], unique=False, postgresql_where=sa.text('asked IS NOT NULL'))
     op.create_index('conversations_chain_idx', 'conversations', ['tenant_id', 'user_id', 'chain', 'updated_at'], unique=False, postgresql_where=sa.text('answered IS NOT NULL'))
     op.create_index('conversations_recent_idx', 'conversations', ['tenant_id', 'updated_at', 'uid'], unique=False)
+    op.create_index('conversations_space_recent_idx', 'conversations', ['tenant_id', 'space_id', 'updated_at', 'uid'], unique=False, postgresql_where=sa.text('space_id IS NOT NULL'))
     op.create_index('conversations_user_recent_idx', 'conversations', ['tenant_id', 'user_id', 'updated_at', 'uid'], unique=False)
     op.create_table('embedding_models',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
@@ -473,7 +487,8 @@ def upgrade() -> None:
     sa.Column('expires_at', sa.DateTime(timezone=True), nullable=True),
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
     sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='refused by the embedding provider'),
-    sa.Column('scope', sa.Text(collation='C'), nullable=True, comment='where it holds: u:user, or c:conversation; null: a passage'),
+    sa.Column('scope', sa.Text(collation='C'), nullable=True, comment='where it holds: u:user, s:space or c:conversation; null: a passage'),
+    sa.Column('holder', sa.Uuid(), nullable=True, comment='hash of that; the owner is the wider scope that finds it'),
     sa.Column('key', sa.Text(collation='C'), nullable=True, comment='of all with one scope and key the latest holds'),
     sa.Column('pinned', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='kept in view'),
     sa.Column('status', sa.Text(), server_default=sa.text("'held'"), nullable=False),
@@ -484,7 +499,7 @@ def upgrade() -> None:
     sa.Column('learnt_at', sa.DateTime(timezone=True), nullable=True, comment='when it was stored: heads made before do not know it'),
     sa.CheckConstraint("status IN ('held', 'proposed', 'refused')", name=op.f('memories_status_check')),
     sa.CheckConstraint('valid_to >= valid_from', name=op.f('memories_validity_check')),
-    sa.CheckConstraint('scope IS NULL OR (valid_from IS NOT NULL AND learnt_at IS NOT NULL)', name=op.f('memories_dated_check')),
+    sa.CheckConstraint('scope IS NULL OR (holder IS NOT NULL AND valid_from IS NOT NULL AND learnt_at IS NOT NULL)', name=op.f('memories_dated_check')),
     sa.CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name=op.f('memories_type_check')),
     sa.ForeignKeyConstraint(['tenant_id', 'archive_id'], ['archives.tenant_id', 'archives.id'], name='memories_archive_fkey', ondelete='CASCADE'),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='memories_conversation_fkey', ondelete='CASCADE'),
@@ -493,11 +508,67 @@ def upgrade() -> None:
     )
     op.create_index('memories_archive_idx', 'memories', ['tenant_id', 'archive_id', 'start'], unique=False, postgresql_where=sa.text('archive_id IS NOT NULL'))
     op.create_index('memories_conversation_idx', 'memories', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('conversation_id IS NOT NULL'))
-    op.create_index('memories_key_idx', 'memories', ['tenant_id', 'owner', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('key IS NOT NULL'))
-    op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'owner', 'valid_from'], unique=False, postgresql_where=sa.text('pinned'))
+    op.create_index('memories_key_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('key IS NOT NULL'))
+    op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'holder', 'valid_from'], unique=False, postgresql_where=sa.text('pinned'))
     op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
     op.create_index('memories_refused_idx', 'memories', ['tenant_id', 'owner'], unique=False, postgresql_where=sa.text('refused'))
     op.create_index('memories_search_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'sensitive', 'expires_at', 'terms'])
+    op.create_table('spaces',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Text(collation='C'), nullable=False),
+    sa.Column('name', sa.Text(), nullable=True),
+    sa.Column('participants', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment='users by the names that messages give them, JSON'),
+    sa.Column('metadata', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment="the caller's own, JSON"),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint('char_length(id) BETWEEN 1 AND 128', name=op.f('spaces_id_length_check')),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('spaces_pkey'))
+    )
+    op.create_table('space_members',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('space_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('user_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('rights', sa.Text(), nullable=False, comment='read or write'),
+    sa.Column('owner', sa.Uuid(), nullable=False, comment="hash of the space's scope"),
+    sa.Column('member', sa.Uuid(), nullable=False, comment="hash of the user's scope"),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.CheckConstraint("rights IN ('read', 'write')", name=op.f('space_members_rights_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'space_id'], ['spaces.tenant_id', 'spaces.id'], name='space_members_space_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'space_id', 'user_id', name=op.f('space_members_pkey'))
+    )
+    op.create_index('space_members_member_idx', 'space_members', ['tenant_id', 'member', 'space_id'], unique=False, postgresql_include=['owner'])
+    op.create_table('memory_stores',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('name', sa.Text(), nullable=False),
+    sa.Column('description', sa.Text(), server_default=sa.text("''"), nullable=False),
+    sa.Column('metadata', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment="the caller's own, JSON"),
+    sa.Column('user_id', sa.Text(collation='C'), nullable=True, comment="whose it is; null: the tenant's"),
+    sa.Column('archived_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('updated_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('memory_stores_pkey'))
+    )
+    op.create_index('memory_stores_user_idx', 'memory_stores', ['tenant_id', 'user_id', 'id'], unique=False)
+    op.create_table('memory_versions',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('store_id', sa.Uuid(), nullable=False),
+    sa.Column('memory_id', sa.Uuid(), nullable=False),
+    sa.Column('operation', sa.Text(), nullable=False),
+    sa.Column('path', sa.Text(), nullable=True, comment='null: redacted'),
+    sa.Column('content', sa.Text(), nullable=True, comment='null: redacted, or deleted'),
+    sa.Column('sha256', sa.Text(), nullable=True),
+    sa.Column('size', sa.Integer(), nullable=True),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('created_by', sa.Uuid(), nullable=True, comment='the key of who wrote it'),
+    sa.Column('redacted_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('redacted_by', sa.Uuid(), nullable=True),
+    sa.CheckConstraint("operation IN ('created', 'modified', 'deleted')", name=op.f('memory_versions_operation_check')),
+    sa.ForeignKeyConstraint(['tenant_id', 'store_id'], ['memory_stores.tenant_id', 'memory_stores.id'], name='memory_versions_store_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('memory_versions_pkey'))
+    )
+    op.create_index('memory_versions_memory_idx', 'memory_versions', ['tenant_id', 'memory_id', 'id'], unique=False)
+    op.create_index('memory_versions_store_idx', 'memory_versions', ['tenant_id', 'store_id', 'id'], unique=False)
     op.create_table('withdrawals',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('owner', sa.Uuid(), nullable=False),

@@ -1,0 +1,226 @@
+"""Spaces: memory that several users share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.responses import Response
+
+from app.api.http import cursors
+from app.api.http.answers import json_text, json_value
+from app.api.http.body import json_body, parse_model, read_json, require_storable
+from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.path_ids import SLASH, check_id
+from app.api.http.runtime import Wired
+from app.api.policies import metadata_text
+from app.api.schemas import conversations as schemas_of_conversations
+from app.api.schemas import spaces as schemas
+from app.core.canonical import dumps
+from app.core.scope import owner_of, space_scope
+from app.ids import uuid7
+from app.postgres.transactions import Tx
+from app.services import spaces as service
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.lifecycle import erasing_whole
+from app.store import spaces
+from app.store.spaces import NewSpace
+
+router = APIRouter(tags=["spaces"])
+
+
+async def _space_id(space_id: Annotated[str, Path(description="1 to 128 characters", examples=["team"])]) -> str:
+    return check_id(space_id.replace(SLASH, "/"), ["path", "space_id"])
+
+
+async def _user(user: Annotated[str, Path(description="a user id", examples=["sam"])]) -> str:
+    return check_id(user.replace(SLASH, "/"), ["path", "user"])
+
+
+SpaceId = Annotated[str, Depends(_space_id)]
+User = Annotated[str, Depends(_user)]
+Cursor = Annotated[str | None, Query(max_length=500)]
+Limit = Annotated[int, Query(ge=1, le=200)]
+
+
+def _said(space_id: str, value: dict[str, Any]) -> StoredResponse:
+    return StoredResponse(dumps(value), owner_of(space_scope(space_id)))
+
+
+@router.post(
+    "/spaces",
+    status_code=201,
+    response_model=schemas.Space,
+    openapi_extra=json_body(schemas.SpaceCreate, {"id": "team", "name": "The team", "members": {"me": "write"}}),
+)
+async def create_space(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None) -> Response:
+    """Create a space. The id can be your own; 409 if it is taken."""
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(schemas.SpaceCreate, value)
+    space_id = check_id(body.id, ["body", "id"]) if body.id is not None else str(uuid7())
+    for user_id in body.members:
+        check_id(user_id, ["body", "members", user_id])
+    members = dict(body.members)
+    if caller.user_id is not None:
+        members[caller.user_id] = "write"
+    new = NewSpace(space_id, **_changes(body))
+
+    async def work(tx: Tx) -> StoredResponse:
+        return _said(space_id, service.view(await service.create(tx, new, members)))
+
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
+
+
+def _changes(body: schemas.SpaceChange) -> dict[str, Any]:
+    """Return what a body changes, as it is stored. Raises Invalid."""
+    require_storable("body", name=body.name, participants=[*(body.participants or {})])
+    given = body.model_fields_set
+    changes: dict[str, Any] = {"name": body.name} if "name" in given else {}
+    if "participants" in given:
+        changes["participants"] = service.participants_text(body.participants or {})
+    if "metadata" in given:
+        changes["metadata"] = metadata_text(body.metadata)
+    return changes
+
+
+@router.get("/spaces", response_model=schemas.SpaceList)
+async def list_spaces(
+    runtime: Wired,
+    caller: Reader,
+    user_id: Annotated[
+        str | None, Query(max_length=128, description="only spaces that the user is a member of")
+    ] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """List spaces by id. A caller that sees one user only gets that user's."""
+    require_storable("query", user_id=user_id)
+    user, after = caller.user(user_id, ("query", "user_id")), cursors.decode_text(cursor)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        rows = await spaces.browse(tx, user, after, limit + 1)
+    more = cursors.encode(rows[limit - 1]["id"]) if len(rows) > limit else None
+    return json_value({"items": [service.view(row) for row in rows[:limit]], "next_cursor": more})
+
+
+@router.get("/spaces/{space_id}", response_model=schemas.Space)
+async def get_space(runtime: Wired, caller: Reader, space_id: SpaceId) -> Response:
+    """Get a space."""
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        return json_value(service.view(await spaces.get(tx, space_id, caller.user_id)))
+
+
+@router.patch(
+    "/spaces/{space_id}",
+    response_model=schemas.Space,
+    openapi_extra=json_body(schemas.SpaceChange, {"participants": {"Lin": "me"}}),
+)
+async def change_space(
+    request: Request, runtime: Wired, caller: Writer, space_id: SpaceId, key: IdempotencyKeyHeader = None
+) -> Response:
+    """Change a space's name, participants or metadata. Omitted fields stay unchanged."""
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    changes = _changes(parse_model(schemas.SpaceChange, value))
+
+    async def work(tx: Tx) -> StoredResponse:
+        return _said(space_id, service.view(await service.change(tx, space_id, changes, caller.user_id)))
+
+    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.scope["path"], value)
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+
+
+@router.delete("/spaces/{space_id}", response_model=schemas_of_conversations.ErasureResponse)
+async def delete_space(
+    request: Request, runtime: Wired, caller: Writer, space_id: SpaceId, key: IdempotencyKeyHeader = None
+) -> Response:
+    """Erase a space with its conversations, archives, memories and memberships. Returns the number of rows per table.
+
+    Each conversation is erased in its own transaction. If the request is cut off, repeat it: it continues where it
+    stopped.
+    """
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
+    if idempotency is not None:
+        stored = await idempotency.find_response(runtime.database, caller.tenant)
+        if stored is not None:
+            return json_text(stored)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await spaces.get(tx, space_id, caller.user_id, right="write")
+    done = await erasing_whole.erase_space(runtime, caller.tenant, space_id)
+    answer = dumps({"id": space_id, "erased": dict(sorted(done.counts.items()))})
+
+    async def work(_: Tx) -> StoredResponse:
+        return StoredResponse(answer)
+
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+
+
+@router.get("/spaces/{space_id}/members", response_model=schemas.MemberList)
+async def list_members(
+    runtime: Wired, caller: Reader, space_id: SpaceId, cursor: Cursor = None, limit: Limit = 50
+) -> Response:
+    """List the members of a space by user id."""
+    after = cursors.decode_text(cursor)
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await spaces.get(tx, space_id, caller.user_id)
+        rows = await spaces.members(tx, space_id, after, limit + 1)
+    more = cursors.encode(rows[limit - 1]["user_id"]) if len(rows) > limit else None
+    return json_value({"items": [service.member_view(row) for row in rows[:limit]], "next_cursor": more})
+
+
+@router.get("/spaces/{space_id}/members/{user}", response_model=schemas.Member)
+async def get_member(runtime: Wired, caller: Reader, space_id: SpaceId, user: User) -> Response:
+    """Get a member of a space."""
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await spaces.get(tx, space_id, caller.user_id)
+        row = await spaces.find_member(tx, space_id, user)
+    if row is None:
+        raise service.no_member()
+    return json_value(service.member_view(row))
+
+
+@router.put(
+    "/spaces/{space_id}/members/{user}",
+    response_model=schemas.Member,
+    openapi_extra=json_body(schemas.MemberBody, {"right": "read"}),
+)
+async def put_member(
+    request: Request,
+    runtime: Wired,
+    caller: Writer,
+    space_id: SpaceId,
+    user: User,
+    key: IdempotencyKeyHeader = None,
+) -> Response:
+    """Make a user a member of a space, or change what they may do. 409 if nobody who writes would be left."""
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    right = parse_model(schemas.MemberBody, value).right
+
+    async def work(tx: Tx) -> StoredResponse:
+        row = await service.put_member(tx, space_id, user, right, caller.user_id)
+        return _said(space_id, service.member_view(row))
+
+    idempotency = IdempotencyKey.of(caller, key, "PUT", request.scope["path"], value)
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+
+
+@router.delete("/spaces/{space_id}/members/{user}", response_model=schemas.MemberRemoved)
+async def remove_member(
+    request: Request,
+    runtime: Wired,
+    caller: Writer,
+    space_id: SpaceId,
+    user: User,
+    key: IdempotencyKeyHeader = None,
+) -> Response:
+    """Remove a member: from the next request on they see nothing of the space. 409 for the last one who writes."""
+    left = list[str]()
+
+    async def work(tx: Tx) -> StoredResponse:
+        left.extend(await service.remove_member(tx, space_id, user, caller.user_id))
+        return _said(space_id, {"user_id": user, "conversations": len(left)})
+
+    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
+    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
+    for name in left:
+        runtime.caches.forget_conversation(caller.tenant, name)
+    return json_text(answer)

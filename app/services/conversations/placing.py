@@ -1,0 +1,64 @@
+"""Where a new conversation belongs: to a user or a space, and what else it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from app import errors
+from app.postgres.transactions import Tx
+from app.services import spaces
+from app.store import conversations
+from app.store import spaces as stored
+from app.store.conversations import NewConversation
+
+SPACES_READ_MAX = 16
+Shares = Literal["none", "read", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a conversation is wanted."""
+
+    space_id: str | None = None
+    spaces: tuple[str, ...] = ()
+    """Those that a user's reads."""
+    parent: str | None = None
+    """The conversation whose sub-agent speaks in it."""
+    shares: Shares = "read"
+    """What a sub-agent's shares with its parent: nothing; what the parent reads; or that and what is said in it."""
+
+
+async def placed(tx: Tx, new: NewConversation, place: Place, bound_to: str | None) -> NewConversation:
+    """Return a conversation to be created where it belongs. Raises Invalid, NotFound or Forbidden."""
+    if place.space_id is not None:
+        await stored.hold(tx, place.space_id, bound_to)
+    if place.parent is not None:
+        return await _child(tx, new, place, bound_to)
+    if place.space_id is not None and place.spaces:
+        where: list[errors.FieldError] = [{"loc": ["body", "spaces"], "msg": "must be left out: it belongs to a space"}]
+        raise errors.Invalid(errors=where)
+    reads = await spaces.owners(tx, place.spaces, new.user_id, ["body", "spaces"])
+    return replace(new, space_id=place.space_id, reads=reads)
+
+
+async def _child(tx: Tx, new: NewConversation, place: Place, bound_to: str | None) -> NewConversation:
+    """Return a sub-agent's conversation: whose its parent is, it is too."""
+    parent = await conversations.hold(tx, place.parent or "", bound_to=bound_to)
+    if parent is None:
+        raise conversations.unknown()
+    given = {"space_id": (place.space_id, parent.space_id), "user_id": (new.user_id, parent.user_id)}
+    problems: list[errors.FieldError] = [
+        {"loc": ["body", name], "msg": "must be the parent's, or left out"}
+        for name, (wanted, own) in given.items()
+        if wanted not in (None, own) and not (name == "user_id" and wanted == bound_to and parent.space_id)
+    ]
+    if place.spaces:
+        problems.append({"loc": ["body", "spaces"], "msg": "must be left out: it reads what its parent shares"})
+    if problems:
+        raise errors.Invalid(errors=problems)
+    is_apart = place.shares != "write"
+    return replace(
+        new, user_id=parent.user_id, space_id=parent.space_id, is_apart=is_apart, parent=parent.id,
+        reads=() if place.shares == "none" else tuple(parent.scopes),
+    )  # fmt: skip

@@ -1,0 +1,83 @@
+"""What a caller may view: scopes by their owners, read in the transaction that searches them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from app import errors
+from app.core.conversation import Conversation
+from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, space_of, space_scope
+from app.postgres.transactions import ReadTx
+from app.store import spaces
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Scopes that are searched together, by their owners."""
+
+    scopes: Mapping[UUID, str]
+    conversation_uid: UUID | None = None
+    """The one conversation that is searched; None: all of the scopes'."""
+
+    @property
+    def owners(self) -> Sequence[UUID]:
+        return list(self.scopes)
+
+
+def _by_owner(*scopes: str) -> dict[UUID, str]:
+    return {owner_of(scope): scope for scope in scopes}
+
+
+async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, str]:
+    """Return what a user may view: their own, and that of their spaces."""
+    return _by_owner(scope_of(user_id, None), *map(space_scope, await spaces.of_user(tx, user_id)))
+
+
+async def of_caller(tx: ReadTx, bound_to: str | None) -> dict[UUID, str] | None:
+    """Return what a caller that is bound to a user may view; None: all of the tenant's."""
+    return None if bound_to is None else await of_user(tx, bound_to)
+
+
+async def of_conversation(tx: ReadTx, conversation: Conversation) -> dict[UUID, str]:
+    """Return what a conversation may view, without what its user has lost since."""
+    own = _by_owner(conversation.scope, conversation_scope(conversation.id))
+    if conversation.user_id is not None:
+        own |= await of_user(tx, conversation.user_id)
+    if conversation.space_id is not None:
+        own |= _by_owner(space_scope(conversation.space_id))
+    return {owner: own[owner] for owner in conversation.searched if owner in own}
+
+
+async def require_write(tx: ReadTx, owner: UUID, bound_to: str | None) -> None:
+    """Raise NotFound where a caller bound to a user does not see an owner, and Forbidden where they only read."""
+    if bound_to is None:
+        return
+    scope = (await of_user(tx, bound_to)).get(owner)
+    if scope is None:
+        raise errors.NotFound("There is no such memory.")
+    if (space := space_of(scope)) is not None:
+        await spaces.get(tx, space, bound_to, right="write")
+
+
+async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversation: Conversation | None) -> list[View]:
+    """Return the views that a search names. Raises NotFound for a space that is not there for its user, or that its
+    conversation does not read, and Invalid for a user or conversation where there is none.
+    """
+    wide: list[str] = []
+    views: list[View] = []
+    for name in names:
+        if name == "conversation" and conversation is not None:
+            views.append(View(_by_owner(conversation.scope), conversation.uid))
+        elif name == "user" and user_id is not None:
+            wide.append(scope_of(user_id, None))
+        elif name.startswith(SPACE):
+            space = name.removeprefix(SPACE)
+            await spaces.get(tx, space, user_id)
+            wide.append(space_scope(space))
+        else:
+            raise errors.Invalid(errors=[{"loc": ["body", "scopes"], "msg": f"has `{name}`, and the search has none"}])
+    if conversation is not None and not {owner_of(scope) for scope in wide} <= set(conversation.searched):
+        raise spaces.unknown()
+    return [*([View(_by_owner(*wide))] if wide else []), *views]

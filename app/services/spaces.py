@@ -1,0 +1,147 @@
+"""Spaces: what a team, a project, an agent or a group shares. Its members read, or read and write.
+
+A space with members keeps one who writes; without any, only callers that see all users can change it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from asyncpg import Record
+
+from app import errors
+from app.core.canonical import dumps
+from app.core.scope import owner_of, space_scope
+from app.core.times import time_text
+from app.postgres.transactions import ReadTx, Tx
+from app.store import spaces
+from app.store.spaces import NewSpace, Right
+
+MEMBERS_MAX = 1_000
+SPACES_OF_USER_MAX = 100
+"""A search of a user looks into all of them."""
+PARTICIPANTS_MAX = 1_000
+
+
+def view(row: Record) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "name": row["name"],
+        "participants": json.loads(row["participants"]),
+        "metadata": json.loads(row["metadata"]),
+        "created_at": time_text(row["created_at"]),
+    }
+
+
+def member_view(row: Record) -> dict[str, Any]:
+    return {"user_id": row["user_id"], "right": row["rights"], "created_at": time_text(row["created_at"])}
+
+
+def no_member() -> errors.NotFound:
+    return errors.NotFound("The space has no such member.")
+
+
+async def create(tx: Tx, new: NewSpace, members: Mapping[str, Right]) -> Record:
+    """Create a space with its first members. Raises Conflict if its id is taken, and Invalid."""
+    if not await spaces.create(tx, new):
+        raise errors.Conflict("The space id is taken.", errors=[{"loc": ["body", "id"], "msg": "is taken"}])
+    if members and "write" not in members.values():
+        raise errors.Invalid(errors=[{"loc": ["body", "members"], "msg": "must have one that writes"}])
+    for user_id in sorted(members):
+        await _require_room(tx, user_id)
+        await spaces.put(tx, new.id, user_id, members[user_id])
+    await _check_participants(tx, new)
+    return await spaces.get(tx, new.id)
+
+
+async def change(tx: Tx, space_id: str, changes: Mapping[str, Any], bound_to: str | None) -> Record:
+    """Change the name, participants or metadata of a space. Raises NotFound, Forbidden or Invalid."""
+    row = await spaces.lock(tx, space_id, bound_to)
+    old = {name: row[name] for name in ("name", "participants", "metadata")}
+    new = NewSpace(space_id, **{**old, **changes})
+    if "participants" in changes:
+        await _check_participants(tx, new)
+    await spaces.change(tx, new)
+    return await spaces.get(tx, space_id)
+
+
+async def _check_participants(tx: ReadTx, new: NewSpace) -> None:
+    """Raise Invalid unless every participant is a member."""
+    given: dict[str, str] = json.loads(new.participants)
+    members = await spaces.members_among(tx, new.id, set(given.values()))
+    problems: list[errors.FieldError] = [
+        {"loc": ["body", "participants", name], "msg": "must be a member of the space"}
+        for name, user_id in given.items()
+        if user_id not in members
+    ]
+    if problems:
+        raise errors.Invalid(errors=problems)
+
+
+async def put_member(tx: Tx, space_id: str, user_id: str, right: Right, bound_to: str | None) -> Record:
+    """Let a user read, or read and write. Raises NotFound, Forbidden, Conflict or Invalid."""
+    await spaces.lock(tx, space_id, bound_to)
+    before = await spaces.find_member(tx, space_id, user_id)
+    members, _ = await spaces.count(tx, space_id)
+    if before is None:
+        if members >= MEMBERS_MAX:
+            raise errors.Conflict(f"A space has at most {MEMBERS_MAX:,} members.")
+        if not members and right != "write":
+            raise errors.Conflict("The first member of a space must write.")
+        await _require_room(tx, user_id)
+    elif before["rights"] == "write" and right == "read":
+        await _require_other_writer(tx, space_id)
+    return await spaces.put(tx, space_id, user_id, right)
+
+
+async def remove_member(tx: Tx, space_id: str, user_id: str, bound_to: str | None) -> list[str]:
+    """Remove a member, who sees nothing of the space from now on; return the user's conversations that read it.
+
+    A member can remove themselves. Raises NotFound, Forbidden, and Conflict for the last one who writes.
+    """
+    await spaces.lock(tx, space_id, None if bound_to == user_id else bound_to)
+    member = await spaces.find_member(tx, space_id, user_id)
+    if member is None:
+        if bound_to == user_id:
+            raise spaces.unknown()
+        raise no_member()
+    if member["rights"] == "write":
+        await _require_other_writer(tx, space_id)
+    return await spaces.remove(tx, space_id, user_id)
+
+
+async def _require_other_writer(tx: ReadTx, space_id: str) -> None:
+    _, writers = await spaces.count(tx, space_id)
+    if writers < 2:
+        raise errors.Conflict("The space would have no member left who writes. Let another one write first.")
+
+
+async def _require_room(tx: ReadTx, user_id: str) -> None:
+    if await spaces.count_of(tx, user_id) >= SPACES_OF_USER_MAX:
+        raise errors.Conflict(f"A user is a member of at most {SPACES_OF_USER_MAX} spaces.")
+
+
+async def owners(tx: ReadTx, named: Iterable[str], user_id: str | None, loc: list[str | int]) -> tuple[UUID, ...]:
+    """Return the owners of spaces that a user's conversation reads, which stay while the transaction lasts.
+
+    Raises Invalid without a user, and NotFound for a space that is not there or that the user is no member of.
+    """
+    names = list(dict.fromkeys(named))
+    if names and user_id is None:
+        raise errors.Invalid(errors=[{"loc": loc, "msg": "need the conversation's user, who must be a member of them"}])
+    for name in names:
+        await spaces.hold(tx, name, user_id, right="read")
+    return tuple(owner_of(space_scope(name)) for name in names)
+
+
+def participants_text(given: Mapping[str, str]) -> str:
+    """Return participants as they are stored. Raises Invalid for a name that stands for two users."""
+    by_name: dict[str, str] = {}
+    for name, user_id in given.items():
+        if by_name.setdefault(name.casefold(), user_id) != user_id:
+            where: list[errors.FieldError] = [{"loc": ["body", "participants", name], "msg": "stands for two users"}]
+            raise errors.Invalid(errors=where)
+    return dumps(dict(given))

@@ -1,0 +1,195 @@
+"""Anthropic's memory tool (`memory_20250818`): an agent's files, in the store of its user, space or conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from asyncpg import Record
+
+from app import errors
+from app.core import memory_files as files
+from app.core.canonical import dumps
+from app.core.conversation import Conversation
+from app.core.memory_files import ROOT, FileMistake
+from app.postgres.transactions import Tx
+from app.runtime import Runtime
+from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.memory import stores as service
+from app.services.memory.stores import StoredFile
+from app.store import conversations
+from app.store.memory import stores
+from app.store.memory.stores import NewStore
+
+NAME = "memory"
+ARGUMENTS: dict[str, dict[str, type]] = {
+    "view": {"path": str},
+    "create": {"path": str, "file_text": str},
+    "str_replace": {"path": str, "old_str": str, "new_str": str},
+    "insert": {"path": str, "insert_line": int, "insert_text": str},
+    "delete": {"path": str},
+    "rename": {"old_path": str, "new_path": str},
+}
+ABSENT = "The path {path} does not exist. Please provide a valid path."
+
+
+def store_of(conversation: Conversation) -> UUID:
+    """Return the store that the tool's files are in: one for each scope."""
+    return uuid5(NAMESPACE_URL, f"quire:memory-tool:{conversation.scope}")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCall:
+    """A call of the tool in a conversation, and who makes it."""
+
+    conversation_id: str
+    arguments: dict[str, Any]
+    bound_to: str | None
+    key: UUID | None
+    """Of the caller."""
+
+    @property
+    def writes(self) -> bool:
+        return self.arguments.get("command") != "view"
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files that a command works on."""
+
+    runtime: Runtime
+    tx: Tx
+    store: UUID
+    by: UUID | None
+    rows: dict[str, Record]
+    """Id, key and size of each by key."""
+
+    async def read(self, path: str) -> Record:
+        """Return a file. Raises FileMistake."""
+        key = files.key_of(path)
+        if key not in self.rows:
+            is_directory = files.below(key, self.rows) or not key
+            raise FileMistake(f"The path {path} is not a file." if is_directory else ABSENT.format(path=path))
+        return (await stores.memories(self.tx, self.store, [self.rows[key]["id"]]))[self.rows[key]["id"]]
+
+    async def write(self, row: Record, content: str) -> None:
+        await service.change(self.runtime, self.tx, row, StoredFile(self.store, row["key"], content, self.by))
+
+
+async def run(runtime: Runtime, tenant: UUID, call: MemoryCall, idempotency: IdempotencyKey | None) -> str:
+    """Run a command and return its answer as JSON text; a model's mistake is an answer too. Raises NotFound."""
+
+    async def work(tx: Tx) -> StoredResponse:
+        read = conversations.hold if call.writes else conversations.find
+        conversation = await read(tx, call.conversation_id, bound_to=call.bound_to)
+        if conversation is None:
+            raise conversations.unknown()
+        try:
+            content, is_error = await _run(runtime, tx, conversation, call), False
+        except FileMistake as mistake:
+            content, is_error = str(mistake), True
+        said = dumps({"name": NAME, "content": content, "is_error": is_error})
+        return StoredResponse.about(said, conversation)
+
+    return await run_idempotently(runtime.database, tenant, idempotency, work)
+
+
+async def _run(runtime: Runtime, tx: Tx, conversation: Conversation, call: MemoryCall) -> str:
+    command = _checked(call.arguments)
+    store = store_of(conversation)
+    await stores.create(tx, NewStore(store, "Memory tool", user_id=conversation.user_id))
+    try:
+        await service.held(tx, store, None)
+        rows = {row["key"]: row for row in await stores.keys(tx, store)}
+        return await _COMMANDS[command](_Files(runtime, tx, store, call.key, rows), call.arguments)
+    except (errors.Invalid, errors.Conflict) as error:
+        raise FileMistake(error.detail) from error
+
+
+def _checked(arguments: dict[str, Any]) -> str:
+    """Return the command. Raises FileMistake where a member is missing or of another type."""
+    command = arguments.get("command")
+    if not isinstance(command, str) or command not in ARGUMENTS:
+        raise FileMistake(f"Unknown command. The commands are {', '.join(ARGUMENTS)}.")
+    for name, kind in ARGUMENTS[command].items():
+        if not isinstance(arguments.get(name), kind) or isinstance(arguments[name], bool):
+            wanted: Literal["a number", "a text"] = "a number" if kind is int else "a text"
+            raise FileMistake(f"The command {command} needs `{name}`, {wanted}.")
+    return command
+
+
+async def _view(found: _Files, given: dict[str, Any]) -> str:
+    path, key = given["path"], files.key_of(given["path"])
+    if key in found.rows:
+        lines = given.get("view_range")
+        is_range = isinstance(lines, list) and all(type(line) is int for line in lines)
+        return files.file(path, (await found.read(path))["content"], lines if is_range else None)
+    inside = files.below(key, found.rows)
+    if key and not inside:
+        raise FileMistake(ABSENT.format(path=path))
+    return files.directory(path.rstrip("/"), key, {name: found.rows[name]["size"] for name in inside})
+
+
+async def _create(found: _Files, given: dict[str, Any]) -> str:
+    key = files.key_of(given["path"])
+    if key in found.rows or not key or files.below(key, found.rows):
+        raise FileMistake(f"File {given['path']} already exists")
+    await service.create(found.runtime, found.tx, StoredFile(found.store, key, given["file_text"], found.by))
+    return f"File created successfully at: {given['path']}"
+
+
+async def _str_replace(found: _Files, given: dict[str, Any]) -> str:
+    row = await found.read(given["path"])
+    content, told = files.replaced(given["path"], row["content"], given["old_str"], given["new_str"])
+    await found.write(row, content)
+    return told
+
+
+async def _insert(found: _Files, given: dict[str, Any]) -> str:
+    row = await found.read(given["path"])
+    await found.write(row, files.inserted(row["content"], given["insert_line"], given["insert_text"]))
+    return f"The file {given['path']} has been edited."
+
+
+def _named(found: _Files, path: str, doing: str) -> list[str]:
+    """Return the keys of a file, or of all in a directory. Raises FileMistake."""
+    key = files.key_of(path)
+    if not key:
+        raise FileMistake(f"Cannot {doing} the {ROOT} directory itself")
+    named = [key] if key in found.rows else files.below(key, found.rows)
+    if not named:
+        raise FileMistake(f"The path {path} does not exist")
+    return named
+
+
+async def _delete(found: _Files, given: dict[str, Any]) -> str:
+    named = [found.rows[key]["id"] for key in _named(found, given["path"], "delete")]
+    for row in (await stores.memories(found.tx, found.store, named)).values():
+        await service.delete(found.tx, row, found.store, found.by)
+    return f"Successfully deleted {given['path']}"
+
+
+async def _rename(found: _Files, given: dict[str, Any]) -> str:
+    old, new = files.key_of(given["old_path"]), files.key_of(given["new_path"])
+    if old and (new in found.rows or not new or files.below(new, found.rows)):
+        raise FileMistake(f"The destination {given['new_path']} already exists")
+    named = _named(found, given["old_path"], "rename")
+    if new.startswith(f"{old}/"):
+        raise FileMistake(f"{given['new_path']} is inside {given['old_path']}")
+    rows = await stores.memories(found.tx, found.store, [found.rows[key]["id"] for key in named])
+    for row in rows.values():
+        moved = StoredFile(found.store, new + row["key"].removeprefix(old), row["content"], found.by)
+        await service.change(found.runtime, found.tx, row, moved)
+    return f"Successfully renamed {given['old_path']} to {given['new_path']}"
+
+
+_COMMANDS: dict[str, Callable[[_Files, dict[str, Any]], Awaitable[str]]] = {
+    "view": _view,
+    "create": _create,
+    "str_replace": _str_replace,
+    "insert": _insert,
+    "delete": _delete,
+    "rename": _rename,
+}

@@ -1,0 +1,220 @@
+"""Spaces and their members.
+
+Whoever is no member does not see that a space is there. What a member may is read where it is needed, in the
+transaction that needs it, so that a removal holds from the next request on, in every process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.scope import owner_of, scope_of, space_scope
+from app.errors import Forbidden, NotFound
+from app.postgres.transactions import ReadTx, Tx
+
+Right = Literal["read", "write"]
+
+
+def unknown() -> NotFound:
+    """Return the one answer for a space that is not there and for one that the caller is no member of."""
+    return NotFound("There is no such space.")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSpace:
+    id: str
+    name: str | None = None
+    participants: str = "{}"
+    """JSON: users by the names that messages give them."""
+    metadata: str = "{}"
+
+
+FIND = """
+SELECT s.id, s.name, s.participants, s.metadata, s.created_at, m.rights FROM spaces s
+  LEFT JOIN space_members m ON m.tenant_id = $1 AND m.space_id = s.id AND m.user_id = $3
+ WHERE s.tenant_id = $1 AND s.id = $2 AND ($3::text IS NULL OR m.rights IS NOT NULL)
+"""
+
+
+async def get(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "read") -> Record:
+    """Return a space. Raises NotFound, also for one that the user is no member of, and Forbidden where a member can
+    only read.
+    """
+    row = await tx.fetchrow(FIND, space_id, bound_to)
+    if row is None:
+        raise unknown()
+    if right == "write" and row["rights"] == "read":
+        raise Forbidden("You can read this space, not write to it.")
+    return row
+
+
+LOCK = "SELECT FROM spaces WHERE tenant_id = $1 AND id = $2 FOR UPDATE"
+HOLD = "SELECT FROM spaces WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE"
+
+
+async def lock(tx: Tx, space_id: str, bound_to: str | None = None) -> Record:
+    """Return a space as ``get`` does for a member who writes, while nobody else changes it or its members."""
+    await tx.fetchrow(LOCK, space_id)
+    return await get(tx, space_id, bound_to, right="write")
+
+
+async def hold(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "write") -> Record:
+    """Return a space as ``get`` does, which nobody erases meanwhile."""
+    await tx.fetchrow(HOLD, space_id)
+    return await get(tx, space_id, bound_to, right=right)
+
+
+CREATE = """
+INSERT INTO spaces (tenant_id, id, name, participants, metadata) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id
+"""
+CHANGE = "UPDATE spaces SET name = $3, participants = $4, metadata = $5 WHERE tenant_id = $1 AND id = $2"
+DELETE = "DELETE FROM spaces WHERE tenant_id = $1 AND id = $2"
+
+
+async def create(tx: Tx, new: NewSpace) -> bool:
+    """Return whether it was made; False if the id is taken."""
+    return await tx.fetchrow(CREATE, new.id, new.name, new.participants, new.metadata) is not None
+
+
+async def change(tx: Tx, new: NewSpace) -> None:
+    await tx.execute(CHANGE, new.id, new.name, new.participants, new.metadata)
+
+
+async def delete(tx: Tx, space_id: str) -> None:
+    await tx.execute(DELETE, space_id)
+
+
+# Spaces by id, or those of a user, after a cursor's.
+LIST = """
+SELECT id, name, participants, metadata, created_at FROM spaces
+ WHERE tenant_id = $1 AND ($2::text IS NULL OR id > $2) ORDER BY id LIMIT $3
+"""
+LIST_OF_USER = """
+SELECT s.id, s.name, s.participants, s.metadata, s.created_at
+  FROM (SELECT space_id FROM space_members
+         WHERE tenant_id = $1 AND member = $4 AND ($2::text IS NULL OR space_id > $2)
+         ORDER BY space_id LIMIT $3) m
+  JOIN spaces s ON s.tenant_id = $1 AND s.id = m.space_id
+ ORDER BY s.id
+"""
+
+
+async def browse(tx: ReadTx, user_id: str | None, after: str | None, limit: int) -> Sequence[Record]:
+    """List spaces by id: all, or those that a user is a member of."""
+    if user_id is None:
+        return await tx.fetch(LIST, after, limit)
+    return await tx.fetch(LIST_OF_USER, after, limit, member(user_id))
+
+
+def member(user_id: str) -> UUID:
+    """Return a user as an index key of fixed size: the owner of what is theirs."""
+    return owner_of(scope_of(user_id, None))
+
+
+# --- Members ------------------------------------------------------------------------------------------
+
+MEMBERS = """
+SELECT user_id, rights, created_at FROM space_members
+ WHERE tenant_id = $1 AND space_id = $2 AND ($3::text IS NULL OR user_id > $3) ORDER BY user_id LIMIT $4
+"""
+MEMBER = "SELECT user_id, rights, created_at FROM space_members WHERE tenant_id = $1 AND space_id = $2 AND user_id = $3"
+COUNT = """
+SELECT count(*) AS members, count(*) FILTER (WHERE rights = 'write') AS writers FROM space_members
+ WHERE tenant_id = $1 AND space_id = $2
+"""
+COUNT_SPACES = "SELECT count(*) FROM space_members WHERE tenant_id = $1 AND member = $2"
+PUT = """
+INSERT INTO space_members (tenant_id, space_id, user_id, rights, owner, member) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (tenant_id, space_id, user_id) DO UPDATE SET rights = excluded.rights
+RETURNING user_id, rights, created_at
+"""
+REMOVE = "DELETE FROM space_members WHERE tenant_id = $1 AND space_id = $2 AND user_id = $3"
+
+
+async def members(tx: ReadTx, space_id: str, after: str | None, limit: int) -> Sequence[Record]:
+    return await tx.fetch(MEMBERS, space_id, after, limit)
+
+
+async def find_member(tx: ReadTx, space_id: str, user_id: str) -> Record | None:
+    return await tx.fetchrow(MEMBER, space_id, user_id)
+
+
+AMONG = "SELECT user_id FROM space_members WHERE tenant_id = $1 AND space_id = $2 AND user_id = ANY ($3::text[])"
+
+
+async def members_among(tx: ReadTx, space_id: str, users: Collection[str]) -> set[str]:
+    """Return which of some users are members."""
+    return {row["user_id"] for row in await tx.fetch(AMONG, space_id, [*users])}
+
+
+async def count(tx: ReadTx, space_id: str) -> tuple[int, int]:
+    """Return how many members a space has, and how many of them write."""
+    row = await tx.fetchrow(COUNT, space_id)
+    return (row["members"], row["writers"]) if row else (0, 0)
+
+
+async def count_of(tx: ReadTx, user_id: str) -> int:
+    """Return how many spaces a user is a member of."""
+    return int(await tx.fetchval(COUNT_SPACES, member(user_id)))
+
+
+async def put(tx: Tx, space_id: str, user_id: str, right: Right) -> Record:
+    row = await tx.fetchrow(PUT, space_id, user_id, right, owner_of(space_scope(space_id)), member(user_id))
+    assert row is not None
+    return row
+
+
+# Conversations that read a space, of a user or of all: it goes out of their view at once, whatever else they show, in
+# windows of epochs that were made with it too.
+LEAVE = """
+UPDATE conversations c SET scopes = array_remove(scopes, $3::uuid), version = version + 1, recalled = NULL,
+       generation = generation + last_seq + 1 + coalesce(
+         (SELECT d.count FROM withdrawals d WHERE d.tenant_id = $1 AND d.owner = $3), 0)
+ WHERE c.tenant_id = $1 AND {whose} AND c.scopes @> ARRAY[$3::uuid]
+RETURNING c.id
+"""
+LEAVE_OF_USER = LEAVE.format(whose="c.user_id = $2")
+LEAVE_ALL = LEAVE.format(
+    whose="c.user_id IN (SELECT user_id FROM space_members WHERE tenant_id = $1 AND space_id = $2)"
+)
+
+
+async def remove(tx: Tx, space_id: str, user_id: str) -> list[str]:
+    """Remove a member; return the user's conversations that could read the space."""
+    await tx.execute(REMOVE, space_id, user_id)
+    return [row["id"] for row in await tx.fetch(LEAVE_OF_USER, user_id, owner_of(space_scope(space_id)))]
+
+
+async def forget_readers(tx: Tx, space_id: str) -> list[str]:
+    """Let no conversation read a space any more, before it is deleted; return which could."""
+    return [row["id"] for row in await tx.fetch(LEAVE_ALL, space_id, owner_of(space_scope(space_id)))]
+
+
+FORGET_MEMBER = "DELETE FROM space_members WHERE tenant_id = $1 AND member = $2"
+
+
+async def forget_member(tx: Tx, user_id: str) -> int:
+    """Remove a user from every space, also where nobody else writes; return from how many."""
+    return int((await tx.execute(FORGET_MEMBER, member(user_id))).rsplit(" ", 1)[-1])
+
+
+# The spaces of a user, the oldest membership first.
+OF_USER = """
+SELECT space_id FROM space_members WHERE tenant_id = $1 AND member = $2 ORDER BY space_id
+"""
+
+
+async def of_user(tx: ReadTx, user_id: str) -> list[str]:
+    return [row["space_id"] for row in await tx.fetch(OF_USER, member(user_id))]
+
+
+async def require_scope(tx: ReadTx, scope: str, bound_to: str | None, *, right: Right) -> None:
+    """Raise Forbidden where a member of a space that a scope is may not write to it; NotFound for no member."""
+    if bound_to is not None and scope.startswith("s:"):
+        await get(tx, scope[2:], bound_to, right=right)
