@@ -42,6 +42,8 @@ EXPANSIONS_CACHED = 1_000
 EXPANSION_SECONDS = 300.0
 MODELS_SECONDS = 60.0
 RUNS_CACHED = 4_000
+WRITTEN_AT_ONCE = 64
+"""Windows of a conversation that are written in one step, so that no row grows long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +153,16 @@ class ServedRun:
         """Return whether a text is yet to be kept."""
         return bool(digest) and digest not in self.kept and digest not in self.texts
 
-    def rows(self, row: Row) -> list[Row]:
-        """Return the last stored row with what is to be written, and the rows that begin after it."""
+    def row_with(self, row: Row, pending: Sequence[Recorded]) -> Row:
+        """Return the last stored row with windows that are to be written; if it is full, the row after it."""
         last = self.last
         if self.is_again and last is not None and last.number == row.next - 1:
             row = row.with_last(last.served.count, last.served.last_at)
-        rows = [row]
-        for recorded in self.pending:
-            row = rows[-1].added(recorded.frame, recorded.served)
-            if row.first == rows[-1].first:
-                rows[-1] = row
-            else:
-                rows.append(row)
-        return rows
+        if pending and row.is_full:
+            row = Row(row.next, "", "")
+        for recorded in pending:
+            row = row.added(recorded.frame, recorded.served)
+        return row
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ class Writing:
     @staticmethod
     def of(run: ServedRun) -> Writing:
         counted = run.last.served.count if run.last else 0
-        return Writing(run, list(run.pending), dict(run.texts), run.generation, counted)
+        return Writing(run, run.pending[:WRITTEN_AT_ONCE], dict(run.texts), run.generation, counted)
 
 
 class ServedWindows:

@@ -14,7 +14,7 @@ from bench.load import cost, crowd, dialects, keys, large, overhead, profile, si
 from bench.peers import peers
 from bench.search import embeddings, retrieval, search_sizes
 from bench.tables import Table
-from bench.window import archive, cost_of_memory, literals, replay
+from bench.window import archive, cost_of_memory, literals, replay, served
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "cost": cost.run,
@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "archive": archive.run,
     "literals": literals.run,
     "sizes": sizes.run,
+    "served": served.run,
     "embeddings": embeddings.run,
     "retrieval": retrieval.run,
     "search-sizes": search_sizes.run,

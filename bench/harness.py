@@ -217,8 +217,9 @@ class Api:
     def close(self) -> None:
         self._connection.close()
 
-    def create(self, conversation: str, budget: int | None = None) -> None:
-        self.call("POST", "/conversations", {"id": conversation, "user_id": USER, "budget": budget})
+    def create(self, conversation: str, budget: int | None = None, **settings: Any) -> None:
+        body = {"id": conversation, "user_id": USER, "budget": budget, "settings": settings}
+        self.call("POST", "/conversations", body)
 
     def append(self, conversation: str, messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """In as few requests as the API's limit allows. Each message as it was stored."""

@@ -22,6 +22,7 @@ from app.api.schemas import archive as schemas
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
+from app.core.line import named
 from app.core.messages import Limits
 from app.postgres.transactions import Tx
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
@@ -119,7 +120,7 @@ async def list_archives(
     where = replace(where, user_id=caller.user(where.user_id, ("query", "user_id")))
     async with runtime.database.snapshot(caller.tenant) as tx:
         if where.conversation_id is not None:
-            known = await conversations.find(tx, where.conversation_id, bound_to=caller.user_id)
+            known = await conversations.find(tx, named(where.conversation_id), bound_to=caller.user_id)
             where = replace(where, conversation_id=known.id if known is not None else where.conversation_id)
         rows = await archives.browse(tx, where, after=cursors.decode_id(cursor), limit=limit + 1)
     items = [archiving.view(row) for row in rows[:limit]]

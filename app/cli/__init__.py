@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "demo": Listed("app.demo.command", "demo", "Replay a long conversation and watch the window."),
     "doctor": Listed("app.cli.doctor", "doctor", "Check that everything is healthy."),
     "export": Listed("app.cli.transfer", "export", "Write a user's or a conversation's data as lines."),
+    "fork": Listed("app.cli.fork", "fork", "Make a branch of a conversation."),
     "import": Listed("app.cli.transfer", "import_file", "Send exported data to a running Quire."),
     "jobs": Listed("app.cli.jobs", "jobs", "List background jobs, and retry the dead ones."),
     "keys": Listed("app.cli.keys", "keys", "Create, list and revoke API keys."),

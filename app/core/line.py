@@ -80,7 +80,7 @@ class Line(str):
         return tuple(one for i, one in enumerate(self.stretches) if not i or self.stretches[i - 1].seq < seq)
 
 
-class Named(str):
+class CallersId(str):
     """An id as a caller names it: it shows the branch where the caller's list went on, or the one that is asked for."""
 
     __slots__ = ("branch",)
@@ -93,9 +93,14 @@ class Named(str):
         return named
 
 
+def named(conversation_id: str) -> str:
+    """Return an id from outside as one that shows the branch where the caller's list went on."""
+    return conversation_id if isinstance(conversation_id, Line | CallersId) else CallersId(conversation_id)
+
+
 def exact(conversation_id: str) -> str:
     """Return the very conversation that a caller names, whatever its id shows."""
-    return (conversation_id.branch if isinstance(conversation_id, Named) else None) or str(conversation_id)
+    return (conversation_id.branch if isinstance(conversation_id, CallersId) else None) or str(conversation_id)
 
 
 def is_here(here: str | None, conversation_id: str | None) -> bool:

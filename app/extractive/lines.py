@@ -140,7 +140,11 @@ def page_title(user_text: str, assistant_text: str) -> str:
 
 
 def title_of(request: Reading, assistant_text: str = "") -> str:
-    """Return the title for a request that has been read; see ``page_title``."""
+    """Return the title for a request that has been read; see ``page_title``. What an agent's program says has none
+    until it is answered.
+    """
+    if not assistant_text.strip() and _is_by_program(request.seen):
+        return ""
     line = _POINTING.sub("", line_of(request, max_chars=200))
     title = _as_title(line)
     if assistant_text.strip() and (_is_by_program(request.seen) or not _telling(title, 1)):

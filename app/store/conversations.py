@@ -15,7 +15,7 @@ from asyncpg import Record
 from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
-from app.core.line import Line, Named, Stretch
+from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, Layout, Totals
 from app.core.scope import owner_of
 from app.core.times import local
@@ -144,7 +144,7 @@ async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: st
     """Return a conversation; of one that a caller names, the branch that is shown."""
     row = await tx.fetchrow(sql, conversation_id)
     known = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
-    if known is None or not isinstance(conversation_id, Named):
+    if known is None or not isinstance(conversation_id, CallersId):
         return known
     wanted = conversation_id.branch or known.shown
     if wanted is None or wanted == known.id:

@@ -8,9 +8,9 @@ from asyncpg import Record
 
 from app.postgres.transactions import ReadTx, Tx
 
-# Conversations of a user, in order of id.
+# Conversations of a user in the order in which they were made, so that branches come after what they share.
 CONVERSATIONS = """
-SELECT id FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND id > $3 ORDER BY id LIMIT $4
+SELECT id, uid FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND uid > $3 ORDER BY uid LIMIT $4
 """
 # A stretch of the messages, with the call that each archive answers.
 MESSAGES = """
@@ -47,7 +47,7 @@ SELECT version, through_seq, text, model FROM summaries WHERE tenant_id = $1 AND
 # Memories with content of their own: a conversation's ($2), or those of an owner ($3) outside of any.
 MEMORIES = """
 SELECT id, conversation_id, type, content, nul_offsets, keywords, metadata, source, sensitive, seq, page, expires_at,
-       created_at, scope, key, pinned, status, quote, valid_from, valid_to, learnt_at, length FROM memories
+       created_at, scope, key, pinned, status, quote, valid_from, valid_to, learnt_at, length FROM memories /*line*/
  WHERE tenant_id = $1 AND content IS NOT NULL AND part_of IS NULL AND type <> 'episode' AND id > $4
    AND (conversation_id = $2 OR ($2 IS NULL AND owner = $3 AND conversation_id IS NULL))
    AND (NOT sensitive OR $5) AND (expires_at IS NULL OR expires_at > now())

@@ -22,7 +22,7 @@ from app.postgres.transactions import ReadTx, Tx
 from app.store.windows import ITEM_COLUMNS, items_of
 
 ROW_WINDOWS = 16
-"""Windows in a row: more would take less room, but each new one writes its row anew."""
+"""Windows from which on a row is full: more would take less room, but each new one writes its row anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,18 @@ class Row:
         lines[-1] = replace(Served.read(lines[-1]), count=count, last_at=last_at).line()
         return replace(self, entries="".join(f"{line}\n" for line in lines))
 
+    @property
+    def is_full(self) -> bool:
+        return self.next - self.first >= ROW_WINDOWS
+
     def added(self, frame: Frame, served: Served) -> Row:
-        """Return the row with a window more; if it is full, the row after it."""
-        full = self.entries.count("\n") >= ROW_WINDOWS
-        row = Row(self.next, "", "") if full else self
-        frames = row.frames.splitlines()
+        """Return the row with a window more."""
+        frames = self.frames.splitlines()
         line = frame.line()
         if line not in frames:
             frames.append(line)
         entry = replace(served, frame=frames.index(line)).line()
-        return Row(row.first, "\n".join(frames), f"{row.entries}{entry}\n")
+        return Row(self.first, "\n".join(frames), f"{self.entries}{entry}\n")
 
 
 FIRST_ROW = Row(1, "", "")
@@ -88,9 +90,15 @@ LAST = """
 SELECT first, frames, entries FROM served_windows
  WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY first DESC LIMIT 1 FOR UPDATE
 """
-BEGIN_ROW = """
-INSERT INTO served_windows (tenant_id, conversation_id, first, frames, entries) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT DO NOTHING RETURNING first
+# Rows that begin where a process knows that others are full; in order, since each holds its conversation.
+BEGIN_ROWS = """
+INSERT INTO served_windows (tenant_id, conversation_id, first, frames, entries)
+SELECT $1, c.id, n.first, n.frames, n.entries
+  FROM unnest($2::text[], $3::uuid[], $4::int[], $5::text[], $6::text[])
+    AS n (conversation_id, uid, first, frames, entries)
+  JOIN conversations c ON c.tenant_id = $1 AND c.id = n.conversation_id AND c.uid = n.uid
+ ORDER BY c.id
+ON CONFLICT DO NOTHING RETURNING conversation_id
 """
 
 
@@ -100,9 +108,10 @@ async def last(tx: Tx, conversation_id: str) -> Row | None:
     return Row(*row) if row else None
 
 
-async def begin(tx: Tx, conversation_id: str, row: Row) -> bool:
-    """Begin a row; return False where another process has just begun one."""
-    return await tx.fetchval(BEGIN_ROW, conversation_id, row.first, row.frames, row.entries) is not None
+async def begin(tx: Tx, rows: Sequence[tuple[str, UUID, Row]]) -> set[str]:
+    """Begin rows of conversations; return those of them for which no other process has begun one."""
+    columns = [(name, uid, row.first, row.frames, row.entries) for name, uid, row in rows]
+    return {row["conversation_id"] for row in await tx.fetch(BEGIN_ROWS, *map(list, zip(*columns, strict=True)))}
 
 
 # --- Texts ---------------------------------------------------------------------------------------------

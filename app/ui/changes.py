@@ -42,7 +42,7 @@ async def rename(request: Request, runtime: Wired, viewer: Viewing, conversation
     title = " ".join(form.get("title", "").split()) or None
     parse_model(ConversationChange, {"title": title})
     async with runtime.database.begin(viewer.tenant) as tx:
-        found = await conversations.lock(tx, conversation_id, bound_to=viewer.user_id)
+        found = await conversations.lock(tx, exact(conversation_id), bound_to=viewer.user_id)
         if found is None:
             raise conversations.unknown()
         await conversations.change(tx, found, replace(conversations.unchanged(found), title=title))
@@ -68,7 +68,7 @@ async def write_note(request: Request, runtime: Wired, viewer: Viewing, conversa
     form = await read_form(request, TEXT_MAX)
     _require_write(viewer)
     body = parse_model(NoteBody, {"text": form.get("text", "")})
-    wanted = Noting(viewer.tenant, conversation_id, _note(form), bound_to=viewer.user_id)
+    wanted = Noting(viewer.tenant, exact(conversation_id), _note(form), bound_to=viewer.user_id)
     await noting.write(runtime, wanted, body.text)
     return _to_notes(request, conversation_id)
 
@@ -80,7 +80,7 @@ async def delete_note(request: Request, runtime: Wired, viewer: Viewing, convers
     note = _note(form)
     if note is None:
         raise errors.NotFound("There is no such note.")
-    await noting.erase(runtime, Noting(viewer.tenant, conversation_id, note, bound_to=viewer.user_id))
+    await noting.erase(runtime, Noting(viewer.tenant, exact(conversation_id), note, bound_to=viewer.user_id))
     return _to_notes(request, conversation_id)
 
 

@@ -20,14 +20,14 @@ from app.core.window.topics import Topic
 from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
-from app.services.conversations import growing, serving
+from app.services.conversations import forking, growing, serving
 from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.lifecycle import noting
 from app.services.memory import archiving
 from app.services.views import inspect, progress
 from app.services.views.requests import request_sums, request_view
-from app.store import archives, messages, page_index
+from app.store import archives, conversations, messages, page_index
 from app.store.memory import kept
 from app.store.proxy import proxied_requests
 from app.ui import pictures
@@ -47,6 +47,7 @@ ENTRIES_SHOWN = 50
 PAGES_SHOWN = 25
 ARCHIVES_SHOWN = 10
 TOPICS_SHOWN = 30
+BRANCHES_SHOWN = 100
 JOBS_READ = 400
 REQUESTS_READ = 1_000
 REQUESTS_SHOWN = 50
@@ -124,7 +125,8 @@ class WindowPart(Generic[T]):
 
 async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: Spot) -> dict[str, Any]:
     """Return the values for the template of a view."""
-    gathered = {"conversation": inspect.conversation_view(conversation), "show": place.show, "form": form}
+    gathered: dict[str, Any] = {"conversation": inspect.conversation_view(conversation)}
+    gathered |= {"show": place.show, "form": form}
     served = None
     if place.show in MADE and form.request is None:
         await serving.write(runtime)
@@ -133,6 +135,7 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
     windows = await _windows(runtime, tenant, conversation, form, served) if place.show in MADE else {}
     async with runtime.database.snapshot(tenant) as tx:
         at = runtime, tx, conversation
+        gathered |= {"tree": await _tree(tx, conversation)}
         match place.show:
             case "window":
                 is_other = served is not None and not (served.record["is_own_budget"] and served.next is None)
@@ -158,6 +161,19 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
         listed = await run_in_thread_if_large(size, _messages, shown, (form.request or LOOK).format)
         parts = {"messages": WindowPart.of(listed, place.part, MESSAGES_SHOWN), "all_messages": len(listed)}
     return {**gathered, **windows, **parts}
+
+
+async def _tree(tx: ReadTx, conversation: Conversation) -> dict[str, Any] | None:
+    """Return the tree of branches that a conversation is in, from its trunk on; None if it is in none."""
+    if not conversation.line.is_in_tree:
+        return None
+    trunk = await conversations.get(tx, conversation.line.root)
+    rows = await forking.browse(tx, conversation, None, BRANCHES_SHOWN)
+    nodes: dict[str, dict[str, Any]] = {row["id"]: {**row, "branches": []} for row in rows}
+    root = {**inspect.conversation_view(trunk), "branches": [], "shown": trunk.shown or trunk.id}
+    for node in reversed(nodes.values()):  # one whose parent is not among those shown hangs from the trunk
+        nodes.get(node["parent_id"], root)["branches"].append(node)
+    return root if nodes else None
 
 
 async def _windows(

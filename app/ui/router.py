@@ -14,6 +14,7 @@ from app.api.http.callers import knock
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.core.conversation import Conversation
+from app.core.line import exact
 from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
@@ -105,7 +106,7 @@ async def _conversation(opened: Any, viewer: Viewer, conversation_id: str) -> Co
 
 async def _mine(tx: ReadTx, viewer: Viewer, conversation_id: str) -> Conversation:
     """Return a conversation that the viewer may see. Raises NotFound."""
-    conversation = await conversations.get(tx, conversation_id)
+    conversation = await conversations.get(tx, exact(conversation_id))
     if viewer.user_id is not None and conversation.user_id != viewer.user_id:
         raise conversations.unknown()
     return conversation

@@ -1,20 +1,21 @@
-"""What a conversation's input tokens cost under four ways of remembering, with and without a provider's prompt cache.
+"""What a conversation's input tokens cost under five ways of remembering, with and without a provider's prompt cache.
 
 Replayed with the same transcripts and before the same model calls:
 
 * the whole history, each time;
 * the newest messages that fit the budget, from a user message on (`trim_messages` and its like);
+* cut to half: everything until it fills the budget, then the newest half of it, from a message that is no result on;
 * a rolling summary: when the history since the last one fills the budget, its older half is summarised, which costs
   reading it once, and SUMMARY_TOKENS stand for all that is summarised;
 * Quire's windows, as they were answered, recall tools included.
 
-A system prompt always stays. So does, in the second and third way, the user message of a turn that alone does not fit;
+A system prompt always stays. So does, in the second and fourth way, the user message of a turn that alone does not fit;
 of what follows it, the newest call groups do.
 
 The unit is the price of an input token that is not cached. A token is read from the cache if the prompt begins with
 the one before it up to there, and what is shared is at least LEAST_CACHED tokens; such a token costs CACHED.
 Output tokens are not counted: they are the same for all, but for the summaries', which are left out in favour of the
-third way.
+fourth way.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,6 +88,20 @@ def newest(history: Sequence[Said], calls: Sequence[int], budget: int) -> Way:
     system = _system(history)
     room = int(budget * USABLE) - weight(system)
     return Way([_parts([*system, *fitting(history[len(system) : call], room)]) for call in calls])
+
+
+def halved(history: Sequence[Said], calls: Sequence[int], budget: int) -> Way:
+    system = _system(history)
+    room, start, prompts = int(budget * USABLE) - weight(system), len(system), list[Prompt]()
+    for call in calls:
+        if weight(history[start:call]) > room:
+            start = call - 1
+            while start > len(system) and weight(history[start - 1 : call]) <= room / 2:
+                start -= 1
+            while start < call - 1 and history[start].role == "tool":
+                start += 1
+        prompts.append(_parts([*system, *history[start:call]]))
+    return Way(prompts)
 
 
 def summarised(history: Sequence[Said], calls: Sequence[int], budget: int) -> Way:

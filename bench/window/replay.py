@@ -27,7 +27,7 @@ from app.text import tokens
 from bench.harness import Api, Harness
 from bench.load.sizes import until_idle
 from bench.tables import Table
-from bench.window import evidence, money, window_use
+from bench.window import evidence, layouts, money, window_use
 from bench.window.evidence import Evidence
 
 BUDGETS = (4_000, 8_000, 16_000, 32_000)
@@ -167,6 +167,7 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
     rows: list[Sequence[str]] = []
     faults: list[Sequence[str]] = []
     used: list[Sequence[str]] = []
+    beside: list[Sequence[str]] = []
     of_all: dict[int, list[Sequence[window_use.Shown]]] = {budget: [] for budget in BUDGETS}
     long: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
     rooms: list[Room] = []
@@ -181,6 +182,8 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
             faults.append(_faults(name, budget, here))
             shown = [_shown(one, counter) for one in here]
             used.append(window_use.row(name, budget, shown))
+            windows = zip(shown, (one.history for one in here), (one.calls for one in here), strict=True)
+            beside += layouts.rows(name, budget, list(windows))
             of_all[budget] += shown
             rooms += [_room(f"{name} {i}", budget, one, counter) for i, one in enumerate(here, 1) if one.is_long]
             long[budget] += [fmean(found.shares(CALLS, counter)) for found in here if found.turns >= LONG_TURNS]
@@ -190,7 +193,7 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
         room.conversation: evidence.gather(harness.api, room.conversation, room.history, known, counter.text)
         for room in {room.conversation: room for room in rooms}.values()
     }
-    tables = [_stability_table(rows, long), window_use.table(used), _budget_table(faults)]
+    tables = [_stability_table(rows, long), layouts.table(beside), window_use.table(used), _budget_table(faults)]
     return [*tables, _money_table(rooms), _evidence_table(rooms, gathered)]
 
 
@@ -205,21 +208,27 @@ def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
 def replay(
     api: Api, conversation: str, transcript: Transcript, counter: Counter, known: dict[str, evidence.Texts]
 ) -> dict[int, Replay]:
-    """At every budget. What was said is noted in ``known``, under the ids of messages and archives."""
+    """At every budget, in a conversation each: what is recalled unasked is chosen once for all windows of one.
+
+    What was said is noted in ``known``, under the ids of messages and archives.
+    """
     plan = steps(transcript.messages, every_message=True)
-    found = {budget: Replay(conversation, turns=plan[-1].turn) for budget in BUDGETS}
+    found = {budget: Replay(f"{conversation}-{budget}", turns=plan[-1].turn) for budget in BUDGETS}
     history: list[money.Said] = []
-    api.create(conversation)
+    for one in found.values():
+        api.create(one.conversation, recall_scope="conversation")  # the others say the same
     for step, following in zip(plan, [*plan[1:], None], strict=True):
-        stored = api.append(conversation, step.messages)
-        for message, one in zip(step.messages, stored, strict=True):
-            known |= dict.fromkeys(filter(None, (one["id"], one["archive_id"])), evidence.texts_of(message))
+        for so_far in found.values():
+            stored = api.append(so_far.conversation, step.messages)
+            for message, row in zip(step.messages, stored, strict=True):
+                known |= dict.fromkeys(filter(None, (row["id"], row["archive_id"])), evidence.texts_of(message))
+        for message in step.messages:
             text = json.dumps(message, ensure_ascii=False)
             history.append(money.Said(text, counter.message(text), message["role"]))
         ends_turn = following is None or following.turn > step.turn
         calls_model = step.messages[-1]["role"] in ("user", "tool")
         for budget, so_far in found.items() if ends_turn or calls_model else ():
-            window = Window.read(api.window(conversation, budget), counter)
+            window = Window.read(api.window(so_far.conversation, budget), counter)
             so_far.seen.append(window)
             so_far.history = history
             so_far.calls += [len(history)] if calls_model else []
@@ -278,7 +287,7 @@ def _shown(one: Replay, counter: Counter) -> list[window_use.Shown]:
     ]
 
 
-WAYS = ("whole history", "newest", "rolling summary", "Quire")
+WAYS = ("whole history", "newest", "cut to half", "rolling summary", "Quire")
 
 
 @dataclass(frozen=True)
@@ -315,6 +324,7 @@ def _room(name: str, budget: int, one: Replay, counter: Counter) -> Room:
     ways = [
         money.whole(one.history, one.calls),
         money.newest(one.history, one.calls, budget),
+        money.halved(one.history, one.calls, budget),
         money.summarised(one.history, one.calls, budget),
         money.Way(windows),
     ]

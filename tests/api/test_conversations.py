@@ -150,6 +150,11 @@ def test_a_leading_system_message_is_no_title(client: httpx.Client) -> None:
         ("Yes", "Great, I booked the flight to Rome.", "I booked the flight to Rome"),
         ("好的", "已经为您取消订单 4711。", "已经为您取消订单 4711"),
         ("ok, thanks", "You're welcome!", ""),
+        (
+            "<environment_context>\n<cwd>/repo</cwd>\n</environment_context>",
+            "The repository has three parts.",
+            "three parts",
+        ),
     ],
 )
 def test_small_talk_is_no_title_of_a_page(client: httpx.Client, said: str, answer: str, line: str) -> None:

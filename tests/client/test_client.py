@@ -84,9 +84,21 @@ def test_a_list_is_synced_however_long_it_is(quire: Any) -> None:
     assert quire.sync("c", [*whole, user("new")])["matched"] == 2401
     assert len(list(quire.history("c"))) == 2401
     with pytest.raises(Fork) as raised:
-        quire.sync("c", [*whole[:7], user("changed"), *whole[8:]])
+        quire.sync("c", [*whole[:7], user("changed"), *whole[8:]], on_fork="error")
     assert (raised.value.index, raised.value.seq) == (7, 7)
     assert quire.sync("c", [*whole, assistant("other")], on_fork="append")["appended"][0]["seq"] == 2402
+
+
+def test_a_conversation_is_forked_and_its_branches_listed(quire: Any) -> None:
+    listed = [user("one"), assistant("1"), user("two"), assistant("2")]
+    quire.append("c", listed, user_id="me")
+    made = quire.fork("c", 2, id="b", title="Other")
+    assert (made["parent_id"], made["forked_after"], made["title"]) == ("c", 2, "Other")
+    assert quire.fork("c", 3, "before")["forked_after"] == 2
+    branch = quire.sync("c", [*listed[:2], user("another two")])["branch"]
+    assert next(iter(quire.branches("c", batch=1)))["id"] == branch
+    assert len(list(quire.branches("b"))) == 3
+    assert [m["content"] for m in quire.history("c")] == ["one", "1", "another two"]
 
 
 def test_the_models_usage_is_reported(quire: Any) -> None:

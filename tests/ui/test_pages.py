@@ -52,6 +52,27 @@ def test_the_requests_of_a_conversation_are_summed_up_and_paged(
     assert "命中 API 缓存" in chinese.words
 
 
+@pytest.mark.parametrize(
+    ("language", "title", "place"), [("en", "Branches", "from message 3 on"), ("zh", "分支", "自第 3")]
+)
+def test_a_conversation_shows_the_tree_of_its_branches(
+    client: httpx.Client, language: str, title: str, place: str
+) -> None:
+    append(client, "c", [*turn(1), *turn(2)])
+    for name, of, at in (("b", "c", 2), ("d", "b", 2), ("e", "b", 1)):
+        assert client.post(f"/conversations/{of}/fork", json={"id": name, "at": at, "title": f"T{name}"}).is_success
+    append(client, "b", turn(3))
+    assert client.post("/conversations/b/fork", json={"id": "f", "title": "Tf"}).is_success
+    for name in "cbdef":
+        found = page(client, f"/ui/conversations/{name}", language=language)
+        tree = found.one("details", id="tree")
+        assert title in tree.words
+        assert place in tree.words
+        assert {f"/ui/conversations/{other}" for other in "cbdef" if other != name} == set(links(tree))
+    append(client, "alone", turn(1))
+    assert 'id="tree"' not in client.get("/ui/conversations/alone").text
+
+
 def links(found: Node) -> list[str]:
     return [node.attributes["href"] for node in found.all("a")]
 

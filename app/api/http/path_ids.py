@@ -12,7 +12,7 @@ from fastapi import Depends, Path, Query, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
-from app.core.line import Named
+from app.core.line import CallersId
 from app.core.messages import ID_MAX, NOT_IN_IDS
 
 SLASH = "\uffff"
@@ -56,15 +56,15 @@ def check_id(value: str, loc: list[str | int]) -> str:
     return value
 
 
-def path_id(request: Request) -> Named:
+def path_id(request: Request) -> CallersId:
     """Return the conversation's id in the path. Raises Invalid."""
     return _restored(request.path_params["conversation_id"], request.query_params.get("branch"))
 
 
-def _restored(segment: str, branch: str | None) -> Named:
+def _restored(segment: str, branch: str | None) -> CallersId:
     if branch is not None:
         check_id(branch, ["query", "branch"])
-    return Named(check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"]), branch)
+    return CallersId(check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"]), branch)
 
 
 _BRANCH = "a branch of the conversation; default: the one that its id shows"
@@ -74,7 +74,7 @@ _DESCRIPTION, _EXAMPLES = "1 to 128 characters, no control characters", ["demo"]
 async def _path_id(
     conversation_id: Annotated[str, Path(description=_DESCRIPTION, examples=_EXAMPLES)],
     branch: Annotated[str | None, Query(description=_BRANCH)] = None,
-) -> Named:
+) -> CallersId:
     return _restored(conversation_id, branch)
 
 

@@ -7,15 +7,16 @@ another call or the end have begun. All are values: a step returns what holds af
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from app.core.dialects.proxy import ToolOwners, sound_calls
 from app.core.dialects.question import Json
 
 
-@dataclass(frozen=True, slots=True)
-class CallSoFar:
+class CallSoFar(NamedTuple):
+    """A call as far as it has arrived."""
+
     id: str
     more: Json
     given: Any = None
@@ -27,20 +28,19 @@ class CallSoFar:
     is_decided: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CallsSoFar:
+class CallsSoFar(NamedTuple):
     """The calls of one round, by number."""
 
     tools: ToolOwners
     outer: int = 0
     """How many the client was given, in earlier rounds too."""
-    calls: dict[int, CallSoFar] = field(default_factory=dict)
-    numbers: Mapping[int, int] = field(default_factory=dict)
+    calls: Mapping[int, CallSoFar] = MappingProxyType({})
+    numbers: Mapping[int, int] = MappingProxyType({})
     """The number of the newest call at each index."""
 
     @property
     def newest(self) -> CallSoFar:
-        return next(reversed(self.calls.values()))
+        return [*self.calls.values()][-1]
 
     @property
     def sound(self) -> list[Json]:
@@ -57,7 +57,7 @@ class CallsSoFar:
         index = part.get("index")
         index = index if type(index) is int else len(self.calls)
         number = _place(self, index, part)
-        after = self if self.numbers.get(index) == number else replace(self, numbers={**self.numbers, index: number})
+        after = self if self.numbers.get(index) == number else self._replace(numbers={**self.numbers, index: number})
         passed: list[Json] = []
         if number not in self.calls:
             after, passed = after.decide_all()
@@ -75,7 +75,7 @@ class CallsSoFar:
 
 
 def _with(calls: CallsSoFar, number: int, call: CallSoFar) -> CallsSoFar:
-    return replace(calls, calls={**calls.calls, number: call})
+    return calls._replace(calls={**calls.calls, number: call})
 
 
 def _place(calls: CallsSoFar, index: int, part: Mapping[str, Any]) -> int:
@@ -108,7 +108,7 @@ def _grow(calls: CallsSoFar, number: int, part: Mapping[str, Any]) -> tuple[Call
     more = more if isinstance(more, str) else ""
     if not isinstance(name, str) or call.is_decided or name == call.name:
         name = ""
-    grown = _with(calls, number, replace(call, name=call.name + name, arguments=call.arguments + more))
+    grown = _with(calls, number, call._replace(name=call.name + name, arguments=call.arguments + more))
     if not more or not call.is_decided:
         return _decide(grown, number) if more else (grown, [])
     return grown, [{"index": call.outer, "function": {"arguments": more}}] if call.outer is not None else []
@@ -120,8 +120,8 @@ def _decide(calls: CallsSoFar, number: int) -> tuple[CallsSoFar, list[Json]]:
     if call.is_decided:
         return calls, []
     if not call.name or calls.tools.is_inner(call.name):
-        return _with(calls, number, replace(call, is_decided=True)), []
-    after = _with(calls, number, replace(call, is_decided=True, outer=calls.outer))
+        return _with(calls, number, call._replace(is_decided=True)), []
+    after = _with(calls, number, call._replace(is_decided=True, outer=calls.outer))
     function = {"name": call.name, "arguments": call.arguments}
     told = {**call.more, "index": calls.outer, "id": call.id, "function": function}
-    return replace(after, outer=calls.outer + 1), [told]
+    return after._replace(outer=calls.outer + 1), [told]

@@ -2,14 +2,15 @@
 
 What a model says before and after Quire recalls something for it is one answer to the client: one id, one role, one
 end. Text is passed on as it comes; ``calls`` says when a tool call is. All are values: a step returns the answer as it
-stands after it, and the chunks for the client.
+stands after it, and the chunks for the client. (Named tuples: they are replaced with every token, at half the cost.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from app.core.dialects.calls import CallsSoFar
 from app.core.dialects.carried import Carrying, TagSplitter, extras_of, text_of
@@ -20,11 +21,12 @@ from app.core.dialects.stored import StoredPart
 REASONS = ("native_finish_reason", "stop_sequence")
 """How a round ended, in the words of its own dialect."""
 
+NO_REASONS: Mapping[str, Any] = MappingProxyType({})
+
 Step = tuple["AnswerSoFar", list[Json]]
 
 
-@dataclass(frozen=True, slots=True)
-class RoundSoFar:
+class RoundSoFar(NamedTuple):
     """What the model says in one call of its API."""
 
     calls: CallsSoFar
@@ -35,18 +37,18 @@ class RoundSoFar:
     """The client is to see a pause before the round's first text."""
     parts: tuple[StoredPart, ...] = ()
     """In their order."""
-    carrying: Carrying = field(default_factory=Carrying)
+    carrying: Carrying = Carrying()
     """What it has beside its text and its calls."""
     finish_reason: str | None = None
     """None until its end has arrived."""
-    reasons: Mapping[str, Any] = field(default_factory=dict)
+    reasons: Mapping[str, Any] = NO_REASONS
     usage: Json | None = None
 
     def with_text(self, text: str) -> RoundSoFar:
         parts = self.parts
         if parts and parts[-1].kind == "text":
             parts, text = parts[:-1], parts[-1].text + text
-        return replace(self, parts=(*parts, StoredPart("text", text)), is_pausing=False)
+        return self._replace(parts=(*parts, StoredPart("text", text)), is_pausing=False)
 
     def with_native(self, native: Mapping[str, Any]) -> RoundSoFar:
         event, part, parts = native.get("event") or {}, native.get("part"), self.parts
@@ -56,7 +58,7 @@ class RoundSoFar:
             if part.get("type") == "text" and parts and parts[-1].kind == "text":
                 parts = parts[:-1]
             parts = (*parts, StoredPart("native", native=part, dialect=native["dialect"]))
-        return replace(self, parts=parts)
+        return self._replace(parts=parts)
 
     def with_calls(self, parts: object) -> tuple[RoundSoFar, list[Json]]:
         """Take parts of calls. Return what can be passed on at once."""
@@ -70,7 +72,7 @@ class RoundSoFar:
                 passed += more
                 if len(calls.calls) > known:
                     stored = (*stored, StoredPart("call", calls.newest.id))
-        return replace(self, calls=calls, parts=stored), passed
+        return self._replace(calls=calls, parts=stored), passed
 
     def carried(self, model: str, calls: Sequence[Mapping[str, Any]]) -> Json | None:
         """Return what this round's answer of a model carries with some of its calls."""
@@ -80,8 +82,7 @@ class RoundSoFar:
         return self.carrying.value(model, extras)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSoFar:
+class AnswerSoFar(NamedTuple):
     """An answer over all of its rounds."""
 
     round: RoundSoFar
@@ -116,7 +117,7 @@ class AnswerSoFar:
         begun = RoundSoFar(
             CallsSoFar(calls.tools, calls.outer), TagSplitter(tag, is_over=not tag), self.text, bool(self.text)
         )
-        return replace(self, round=begun)
+        return self._replace(round=begun)
 
     def feed(self, chunk: Mapping[str, Any]) -> Step:
         """Take a chunk of the model's. Return the part of it that goes to the client."""
@@ -146,15 +147,15 @@ class AnswerSoFar:
         carrying = self.round.carrying
         if splitter.thinking:
             carrying = replace(carrying, message={**carrying.message, splitter.tag: splitter.thinking})
-        ended = replace(self.round, splitter=splitter, calls=calls, carrying=carrying, usage=None)
-        after = replace(self, round=ended, usage=added(self.usage, self.round.usage))
+        ended = self.round._replace(splitter=splitter, calls=calls, carrying=carrying, usage=None)
+        after = self._replace(round=ended, usage=added(self.usage, self.round.usage))
         deltas = list[Json]()
         if rest:
             after, delta = _with_content(after, after.round, {"content": rest}, [])
             deltas.append(delta)
         if held:
             deltas.append(_with_role(after, {"tool_calls": held}))
-            after = replace(after, is_begun=True)
+            after = after._replace(is_begun=True)
         return after, [_chunk(after, {"index": 0, "delta": delta, "finish_reason": None}) for delta in deltas]
 
     def end(self, finish_reason: str) -> Json:
@@ -167,9 +168,9 @@ def _noted(answer: AnswerSoFar, chunk: Mapping[str, Any]) -> AnswerSoFar:
     after = answer
     if answer.head is None:
         head = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
-        after = replace(after, head=head)
+        after = after._replace(head=head)
     if chunk.get("usage") is not None:
-        after = replace(after, round=replace(answer.round, usage=added(None, chunk["usage"])))
+        after = after._replace(round=answer.round._replace(usage=added(None, chunk["usage"])))
     return after
 
 
@@ -178,8 +179,8 @@ def _ended(answer: AnswerSoFar, choice: Mapping[str, Any]) -> AnswerSoFar:
     reasons = {name: choice[name] for name in REASONS if choice.get(name) is not None}
     if reason == answer.round.finish_reason and not reasons:
         return answer
-    return replace(
-        answer, round=replace(answer.round, finish_reason=reason, reasons={**answer.round.reasons, **reasons})
+    return answer._replace(
+        round=answer.round._replace(finish_reason=reason, reasons={**answer.round.reasons, **reasons})
     )
 
 
@@ -190,7 +191,7 @@ def _fed(answer: AnswerSoFar, delta: Json) -> tuple[AnswerSoFar, Json]:
     if content is not None:
         splitter, delta["content"] = splitter.feed(content)
     if carrying is not taken.carrying or splitter is not taken.splitter:
-        taken = replace(taken, carrying=carrying, splitter=splitter)
+        taken = taken._replace(carrying=carrying, splitter=splitter)
     return _with_content(answer, taken, delta, calls)
 
 
@@ -208,7 +209,7 @@ def _with_content(answer: AnswerSoFar, taken: RoundSoFar, delta: Json, calls: li
     if calls:
         delta["tool_calls"] = told["tool_calls"] = calls
     tells = bool(told) or not answer.is_begun
-    after = replace(answer, round=taken, text=text, refusal=refusal, is_begun=answer.is_begun or tells)
+    after = answer._replace(round=taken, text=text, refusal=refusal, is_begun=answer.is_begun or tells)
     return after, _with_role(answer, delta) if tells else {}
 
 

@@ -229,7 +229,7 @@ def _after(
 
 def _asked_first(found: Sequence[Prepared]) -> str | None:
     """Return what the user wants first, for a title; None while only prompts or assistants have spoken."""
-    return next((one.lines.title for one in found if one.placement.opens_page and one.lines.title is not None), None)
+    return next((one.lines.title for one in found if one.placement.opens_page and one.lines.title), None)
 
 
 def _times(found: Iterable[Prepared]) -> Iterator[datetime | None]:

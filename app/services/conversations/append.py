@@ -36,7 +36,7 @@ from app.core.history.preparation import (
     spoken_language,
     texts,
 )
-from app.core.line import Named, exact
+from app.core.line import CallersId, exact
 from app.core.messages import Draft
 from app.core.model import WindowWarning
 from app.core.quote import plain_text
@@ -108,7 +108,7 @@ class _Task:
     def cached(self) -> Conversation | None:
         """Return what this process remembers of the conversation, if it is the one that its id shows."""
         found = self.runtime.caches.conversation(self.tenant, exact(self.conversation_id))
-        return None if found is not None and found.shown and isinstance(self.conversation_id, Named) else found
+        return None if found is not None and found.shown and isinstance(self.conversation_id, CallersId) else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ async def branch(runtime: Runtime, tenant: UUID, named: str, branching: Branchin
     """
     known = branching.known
     async with runtime.database.begin(tenant) as tx:
-        locked = await conversations.lock(tx, named if isinstance(named, Named) else known.id)
+        locked = await conversations.lock(tx, named if isinstance(named, CallersId) else known.id)
         if locked is None or locked.uid != known.uid:
             raise errors.StorageUnavailable("A concurrent request interfered. Try again.")
         name = await branches.continued(tx, locked.line.root, branching.chains, branching.alike)
@@ -194,12 +194,12 @@ async def branch(runtime: Runtime, tenant: UUID, named: str, branching: Branchin
             await forking.at(tx, locked, branching.after, NewBranch(name, uuid7(), None, datetime.now(UTC)))
         await show(runtime, tx, named, name)
     runtime.caches.forget_conversation(tenant, str(known.id))
-    return Named(named, name) if isinstance(named, Named) else name
+    return CallersId(named, name) if isinstance(named, CallersId) else name
 
 
 async def show(runtime: Runtime, tx: Tx, named: str, name: str) -> None:
     """Let the id that a caller names show a branch."""
-    if isinstance(named, Named):
+    if isinstance(named, CallersId):
         await branches.show(tx, named, name if name != named else None)
         runtime.caches.forget_conversation(tx.tenant, str(named))
 

@@ -23,7 +23,7 @@ from app.core.canonical import dumps, spaced
 from app.core.conversation import Conversation
 from app.core.dialects.fitting import chat_messages as chat_fitted
 from app.core.groups import chat_messages, shrunk
-from app.core.line import Line, Named
+from app.core.line import CallersId, Line
 from app.core.messages import CARRIED, FRAME_TOKENS
 from app.core.model import Context, Epoch, Fixed, Format, Item, Language, Window, WindowWarning
 from app.core.models import GENERAL, ModelTable
@@ -77,7 +77,7 @@ class _ShownElsewhere(Exception):  # noqa: N818 - it is no error
 
 async def _follow(runtime: Runtime, tenant: UUID, named: str, known: Conversation, bound_to: str | None) -> None:
     """Raise _ShownElsewhere where a caller's name shows a branch, or asks for one; NotFound for none of its own."""
-    if not isinstance(named, Named) or (named.branch or known.shown) in (None, known.id):
+    if not isinstance(named, CallersId) or (named.branch or known.shown) in (None, known.id):
         return
     async with runtime.database.snapshot(tenant) as tx:
         shown = await conversations.get(tx, named, bound_to=bound_to)

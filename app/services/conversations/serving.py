@@ -19,7 +19,7 @@ from functools import cache
 from uuid import UUID
 
 from app import errors
-from app.caches import KeptWindow, Recorded, ServedRun, Writing
+from app.caches import WRITTEN_AT_ONCE, KeptWindow, Recorded, ServedRun, Writing
 from app.core.conversation import Conversation
 from app.core.model import Anchored, Context, Day
 from app.core.window.profile import budget_of
@@ -235,27 +235,36 @@ async def write(runtime: Runtime) -> None:
     """Write all that was noted so far. What fails is written the next time."""
     buffer = runtime.caches.served
     async with buffer.writing:
-        for tenant in {tenant for tenant, _ in buffer.dirty}:
-            runs = [run for run in buffer.dirty.values() if run.tenant == tenant]
-            known = {run.conversation_id: run for run in runs if not run.texts}
-            written = await _change(runtime, tenant, known)
-            for run in runs:
-                if run.conversation_id not in written or known.get(run.conversation_id) is not run:
-                    await _write_anew(runtime, tenant, run)
+        longest = max((len(run.pending) for run in buffer.dirty.values()), default=0)
+        for _ in range(longest // WRITTEN_AT_ONCE + 1):
+            for tenant in {tenant for tenant, _ in buffer.dirty}:
+                await _write(runtime, tenant, [run for run in buffer.dirty.values() if run.tenant == tenant])
+
+
+async def _write(runtime: Runtime, tenant: UUID, runs: Sequence[ServedRun]) -> None:
+    known = {run.conversation_id: run for run in runs if not run.texts}
+    written = await _change(runtime, tenant, known)
+    for run in runs:
+        if run.conversation_id not in written or known.get(run.conversation_id) is not run:
+            await _write_anew(runtime, tenant, run)
 
 
 async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun]) -> set[str]:
-    """Write windows into rows that this process knows and that have room for them; return their conversations."""
-    changes: dict[str, tuple[Writing, Row, int]] = {}
+    """Write windows where this process wrote the newest ones; return their conversations."""
+    steps: dict[str, tuple[Writing, Row, Row]] = {}
     for name, run in runs.items():
-        if run.row is not None and len(rows := run.rows(run.row)) == 1:
-            changes[name] = Writing.of(run), rows[0], len(run.row.entries)
-    if not changes:
+        if run.row is not None:
+            writing = Writing.of(run)
+            steps[name] = writing, run.row, run.row_with(run.row, writing.pending)
+    if not steps:
         return set()
+    changed = [(name, len(old.entries), row) for name, (_, old, row) in steps.items() if row.first == old.first]
+    begun = [(name, runs[name].uid, row) for name, (_, old, row) in steps.items() if row.first != old.first]
     async with runtime.database.begin(tenant) as tx:
-        done = await stored.change(tx, [(name, size, row) for name, (_, row, size) in changes.items()])
+        done = await stored.change(tx, changed) if changed else set()
+        done |= await stored.begin(tx, begun) if begun else set()
     for name in done:
-        writing, row, _ = changes[name]
+        writing, _, row = steps[name]
         runtime.caches.served.wrote(writing, row)
     return done
 
@@ -269,22 +278,22 @@ async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
             if conversation is None or conversation.uid != run.uid:
                 break
             last = await stored.last(tx, run.conversation_id)
-            writing, rows = Writing.of(run), run.rows(last or FIRST_ROW)
-            is_done = await _add(tx, writing, last, rows)
+            writing = Writing.of(run)
+            row = run.row_with(last or FIRST_ROW, writing.pending)
+            is_done = await _add(tx, writing, last, row)
         if is_done:
-            runtime.caches.served.wrote(writing, rows[-1])
+            runtime.caches.served.wrote(writing, row)
             return
     runtime.caches.served.drop(Writing.of(run))
 
 
-async def _add(tx: Tx, writing: Writing, last: Row | None, rows: Sequence[Row]) -> bool:
-    """Write rows and texts; return False where another process has just begun a row."""
+async def _add(tx: Tx, writing: Writing, last: Row | None, row: Row) -> bool:
+    """Write a row and texts; return False where another process has just begun a row."""
     run = writing.run
-    for row in rows:
-        if last is not None and row.first == last.first:
-            await stored.change(tx, [(run.conversation_id, len(last.entries), row)])
-        elif not await stored.begin(tx, run.conversation_id, row):
-            return False
+    if last is not None and row.first == last.first:
+        await stored.change(tx, [(run.conversation_id, len(last.entries), row)])
+    elif not await stored.begin(tx, [(run.conversation_id, run.uid, row)]):
+        return False
     past = Past(run.conversation_id, run.uid, writing.generation)
     for digest, text in writing.texts.items():
         if text.part == "own":

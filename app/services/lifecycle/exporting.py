@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -57,18 +58,20 @@ def header(**of: str) -> str:
 
 
 async def user(runtime: Runtime, tenant: UUID, user_id: str, *, sensitive: bool) -> AsyncIterator[str]:
-    """Yield everything of a user: conversations by id, then data outside of any conversation."""
+    """Yield everything of a user: conversations in the order in which they were made, each with its own rows, then data
+    outside of any conversation.
+    """
     yield header(user_id=user_id)
-    after = ""
+    after = FIRST_ID
     while True:
         async with _snapshot(runtime, tenant) as tx:
             rows = await tx.fetch(portable.CONVERSATIONS, user_id, after, OTHERS_AT_ONCE)
         for row in rows:
-            async for line in _conversation(runtime, tenant, row["id"], user_id, sensitive=sensitive):
+            async for line in _conversation(runtime, tenant, row["id"], user_id, sensitive=sensitive, alone=False):
                 yield line
         if len(rows) < OTHERS_AT_ONCE:
             break
-        after = rows[-1]["id"]
+        after = rows[-1]["uid"]
     async for line in _beside(runtime, tenant, None, user_id, sensitive=sensitive):
         yield line
 
@@ -77,19 +80,25 @@ async def conversation(
     runtime: Runtime, tenant: UUID, conversation_id: str, *, bound_to: str | None = None, sensitive: bool
 ) -> AsyncIterator[str]:
     yield header(conversation_id=conversation_id)
-    async for line in _conversation(runtime, tenant, conversation_id, bound_to, sensitive=sensitive):
+    async for line in _conversation(runtime, tenant, conversation_id, bound_to, sensitive=sensitive, alone=True):
         yield line
 
 
 async def _conversation(
-    runtime: Runtime, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool
+    runtime: Runtime, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool, alone: bool
 ) -> AsyncIterator[str]:
+    """Yield a conversation; of a branch ``alone`` all of its line, else its own rows."""
     async with _snapshot(runtime, tenant) as tx:
         conversation = await conversations.find(tx, conversation_id, bound_to=bound_to)
-    if conversation is None:  # erased meanwhile; perhaps another user's now
-        return
-    yield dumps(_conversation_line(conversation))
+        if conversation is None:  # erased meanwhile; perhaps another user's now
+            return
+        branch = {} if alone or not conversation.line.stretches else await _branch(tx, conversation)
+    yield dumps(_conversation_line(conversation) | branch)
     after, revision = 0, 0
+    if branch:
+        shared = conversation.line.stretches[-1]
+        after, revision = shared.seq, shared.revision
+        conversation = replace(conversation, id=conversation.line.own)
     while after < conversation.totals.last_seq:
         async with _snapshot(runtime, tenant) as tx:
             last = conversation.totals.last_seq
@@ -109,6 +118,14 @@ async def _conversation(
     async for line in _beside(runtime, tenant, conversation.id, conversation.user_id, sensitive=sensitive):
         yield line
     yield dumps({"type": "end", "conversation_id": conversation.id})
+
+
+async def _branch(tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
+    """Return where a branch begins."""
+    line = conversation.line
+    trunk = await conversations.find(tx, line.root)
+    is_shown = trunk is not None and trunk.shown == conversation.id
+    return {"parent_id": conversation.parent_id, "forked_after": line.stretches[-1].seq, "shown": is_shown}
 
 
 def _conversation_line(conversation: Conversation) -> dict[str, Any]:

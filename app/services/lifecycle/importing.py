@@ -20,6 +20,7 @@ import asyncpg
 from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.history.fork import NewBranch
 from app.core.history.preparation import Arrival, KeptArchive
 from app.core.history.sync import digest
 from app.core.messages import FRAME_TOKENS, Draft, read
@@ -28,9 +29,10 @@ from app.core.rows import ArchivePlace, NewMemory, archive_row
 from app.core.scope import conversation_scope, owner_of, scope_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
-from app.postgres.transactions import ReadTx
+from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 from app.runtime import Runtime
+from app.services.conversations import forking
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
 from app.services.lifecycle import derived
@@ -49,7 +51,7 @@ from app.services.lifecycle.lines import (
 from app.services.memory import insertion
 from app.services.memory.archiving import all_vectors, vectors
 from app.services.memory.remembering import searchable
-from app.store import archives, conversations, portable
+from app.store import archives, branches, conversations, portable
 from app.store.conversations import NewConversation
 from app.store.memory.kept import NO_TERMS
 from app.store.memory.remembered import Remembered
@@ -183,7 +185,7 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
         line.has_earlier,
     )  # fmt: skip
     async with runtime.database.begin(job.tenant) as tx:
-        made = await conversations.create(tx, new)
+        made = await (_branch(tx, line, new) if line.parent_id is not None else conversations.create(tx, new))
         if made and line.created_at is not None:
             await portable.date(tx, line.id, line.created_at)
         known = await conversations.get(tx, line.id)
@@ -192,6 +194,23 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     (job.done if made else job.matched)["conversations"] += 1
     runtime.caches.forget_conversation(job.tenant, line.id)
     return _Into(known.id, known.uid, known.user_id, known.end.last_seq, fresh=made)
+
+
+async def _branch(tx: Tx, line: ConversationLine, new: NewConversation) -> bool:
+    """Make a branch; return False if it is there. Raises Invalid unless what it shares was put in before."""
+    parent = await conversations.lock(tx, line.parent_id or "")
+    there = await conversations.find(tx, line.id)
+    if there is not None:
+        return False
+    if parent is None or parent.user_id != new.user_id or parent.totals.last_seq < line.forked_after:
+        message = "must be a conversation of the lines before, with the messages up to `forked_after`"
+        raise Invalid("What the branch shares is not there.", errors=[{"loc": ["parent_id"], "msg": message}])
+    made = await forking.at(tx, parent, line.forked_after, NewBranch(new.id, new.uid, new.title, datetime.now(UTC)))
+    if made is not None:
+        await conversations.change(tx, made, new)
+        if line.shown:
+            await branches.show(tx, made.line.root, made.id)
+    return made is not None
 
 
 async def _message(job: _Import, number: int, line: MessageLine) -> None:

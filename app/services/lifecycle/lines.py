@@ -94,6 +94,11 @@ class ConversationLine(ImportLine):
     metadata: Metadata = {}
     created_at: Time | None = None
     has_earlier: bool | None = None
+    parent_id: Id | None = None
+    """Of a branch, whose lines are its own alone: the conversation that holds the last message that they share."""
+    forked_after: Annotated[int, Field(ge=0, le=2_147_483_647)] = 0
+    shown: bool = False
+    """The id of the conversation that its tree began with shows it."""
 
 
 class Card(ImportLine):

@@ -54,11 +54,11 @@ async def write(runtime: Runtime, noting: Noting, text: str, key: IdempotencyKey
         if noting.note is None:
             row = await _insert(tx, conversation, line, tokens)
         else:
-            row = await kept.reword(tx, conversation_id, noting.note, line, tokens)
+            row = await kept.reword(tx, conversation.line.own, noting.note, line, tokens)
         if row is None:
             raise errors.NotFound("There is no such note.")
         await kept.withdraw(tx, {row["holder"]} if noting.note else ())
-        await conversations.begin_generation(tx, conversation_id)
+        await conversations.begin_generation(tx, conversation.line.own)
         return StoredResponse.about(dumps(view(row)), conversation)
 
     response = await run_idempotently(runtime.database, tenant, key, work)

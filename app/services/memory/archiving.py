@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -18,6 +18,7 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
+from app.core.line import named
 from app.core.model import Language, Policy
 from app.core.neutral import with_nul, without_ranges
 from app.core.placeholder import ArchiveCard
@@ -129,9 +130,10 @@ async def archive(runtime: Runtime, tx: Tx, request: ArchiveRequest) -> tuple[di
     """
     conversation = None
     if request.conversation_id is not None:
-        conversation = await conversations.hold(tx, request.conversation_id, bound_to=request.bound_to)
+        conversation = await conversations.hold(tx, named(request.conversation_id), bound_to=request.bound_to)
         if conversation is None:
             raise conversations.unknown()
+        request = replace(request, conversation_id=conversation.line.own)
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
             raise errors.Conflict(
                 "The conversation belongs to another user.",

@@ -18,7 +18,7 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app.core.groups import chat_messages
-from app.core.line import Line
+from app.core.line import Line, named
 from app.core.neutral import replace_nul
 from app.core.scope import scope_of
 from app.core.search import grep
@@ -165,7 +165,7 @@ async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
     """Return the line that asks, if it is in a tree. Raises NotFound."""
     if (name := request.conversation_id or request.asked_in) is None:
         return None
-    conversation = await conversations.get(tx, name, bound_to=request.user_id)
+    conversation = await conversations.get(tx, named(name), bound_to=request.user_id)
     return conversation.line if conversation.line.is_in_tree else None
 
 
@@ -180,7 +180,7 @@ async def _scope(
             others = set(tree) - own.keys()
             spans = [own.get(one.conversation_id, one) for one in spans if one.conversation_id not in others]
         return scope_of(request.user_id, None, request.space_id), spans
-    conversation = await conversations.get(tx, request.conversation_id)
+    conversation = await conversations.get(tx, named(request.conversation_id))
     return conversation.scope, grep.spans_of(conversation.line, conversation.totals.last_seq)
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.line import named
 from app.core.neutral import with_nul
 from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, shown, space_scope
 from app.core.search.narrowing import Narrowing
@@ -46,7 +47,7 @@ async def browse(
     """
     conversation, uid, line = None, None, None
     if conversation_id is not None:
-        conversation = await conversations.get(tx, conversation_id, bound_to=user_id)
+        conversation = await conversations.get(tx, named(conversation_id), bound_to=user_id)
     if scope is not None and scope.startswith(SPACE):
         space_id = scope.removeprefix(SPACE)
         await spaces.get(tx, space_id, user_id)

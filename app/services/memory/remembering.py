@@ -11,6 +11,7 @@ import anyio.to_thread
 from app import errors
 from app.core.conversation import Conversation
 from app.core.kept import Status
+from app.core.line import named
 from app.core.neutral import flat, without_nul
 from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
 from app.ids import uuid7
@@ -58,7 +59,7 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     if request.key is not None or request.alone:
         await _lock(tx, request)
     if request.conversation_id is not None:
-        conversation = await conversations.hold(tx, request.conversation_id, bound_to=request.bound_to)
+        conversation = await conversations.hold(tx, named(request.conversation_id), bound_to=request.bound_to)
         if conversation is None:
             raise conversations.unknown()
         if request.user_id is not None and conversation.user_id not in (None, request.user_id):
@@ -66,6 +67,7 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
                 "The conversation belongs to another user.",
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
+        request = replace(request, conversation_id=conversation.line.own)
     scope = await _scope(tx, request, conversation)
     if conversation is not None and request.space_id not in (None, conversation.space_id):
         request, conversation = replace(request, conversation_id=None), None  # which the space's members need not see
@@ -92,7 +94,8 @@ async def _scope(tx: Tx, request: MemoryRequest, conversation: Conversation | No
 
 async def _lock(tx: Tx, request: MemoryRequest) -> None:
     """Let nobody else write a value of the key meanwhile, and nobody append where a new generation begins."""
-    known = request.conversation_id and await conversations.find(tx, request.conversation_id, bound_to=request.bound_to)
+    name = request.conversation_id and named(request.conversation_id)
+    known = name and await conversations.find(tx, name, bound_to=request.bound_to)
     scope = known.scope if known else scope_of(request.user_id, None)
     await locks.lock_owner(tx, owner_of(scope if request.space_id is None else space_scope(request.space_id)))
     if known and request.alone:

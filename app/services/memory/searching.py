@@ -17,6 +17,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.line import named
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
 from app.core.scope import owner_of, shown
@@ -269,7 +270,7 @@ async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine
     """Return what a search looks into, and the line that asks. Raises NotFound."""
     conversation: Conversation | None = None
     if request.conversation_id is not None:
-        conversation = await conversations.get(tx, request.conversation_id, bound_to=request.user_id)
+        conversation = await conversations.get(tx, named(request.conversation_id), bound_to=request.user_id)
     asking = conversation
     if asking is None and request.asked_in is not None:
         asking = await conversations.find(tx, request.asked_in)

@@ -205,7 +205,9 @@ def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest
     offers = offered(task.tools, found["tools"][len(task.tools) :], recalls=recalls)
     shown = ShownToClient(_unanswered(task, window, found["messages"]), found["system"], offers.tools, offers.calls)
     volatile = len(found["messages"]) - found["stable_messages"] if window.window.tail else 0
-    return ModelRequest(task.upstream.asked.request(task.question, shown), volatile)
+    body = task.upstream.asked.request(task.question, shown)
+    key = task.upstream.row(task.model).cache.key if task.upstream.asked.dialect != "messages" else ""
+    return ModelRequest({key: str(window.conversation_uid), **body} if key else body, volatile)
 
 
 def _unanswered(task: AnswerTask, window: Context, shown: list[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ from app.core.dialects.proxy import answered_prefixes, continued
 from app.core.dialects.question import Question
 from app.core.edge.caller import Caller
 from app.core.history.fork import NewBranch
-from app.core.line import Line, Named
+from app.core.line import CallersId, Line
 from app.core.messages import Limits
 from app.core.model import Recall
 from app.ids import uuid7
@@ -106,7 +106,7 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> ProxyTurn:
     )
     name = request.conversation_id or await _find(runtime, request, listed) or str(uuid7())
     if request.conversation_id is not None and not isinstance(name, Line):
-        name = Named(name)
+        name = CallersId(name)
     question = ProxyQuestion(
         listed, digest, request.arrived, request.user_id, request.new_user_id,
         retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
@@ -156,7 +156,7 @@ async def branched(runtime: Runtime, asked: ProxyTurn) -> ProxyTurn:
     if not asked.answers:
         return asked
     tenant, name, named = asked.tenant, str(uuid7()), asked.request.conversation_id
-    shown = Named(named) if named is not None and not isinstance(named, Line) else None
+    shown = CallersId(named) if named is not None and not isinstance(named, Line) else None
     async with runtime.database.begin(tenant) as tx:
         known = await conversations.lock(tx, shown if shown is not None else asked.conversation.id)
         if known is None or known.uid != asked.conversation.uid:

@@ -72,6 +72,13 @@ def sync(
     return write("POST", conversation(conversation_id, "sync"), None, body)
 
 
+def fork(
+    conversation_id: str, at: int | str | None, position: str, id_: str | None, title: str | None, key: str | None
+) -> Call:
+    body = {"position": position, **given(at=at, id=id_, title=title)}
+    return write("POST", conversation(conversation_id, "fork"), key, body)
+
+
 def archive(
     tool_name: str,
     result: str,

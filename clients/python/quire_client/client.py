@@ -19,7 +19,8 @@ Messages = Sequence[Mapping[str, Any]]
 Format = Literal["openai", "anthropic"]
 RecallScope = Literal["user", "conversation"]
 Recall = Literal["auto", "off"]
-OnFork = Literal["error", "append"]
+OnFork = Literal["branch", "append", "error"]
+Position = Literal["before", "after"]
 
 URL = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 60.0
@@ -82,7 +83,7 @@ class Quire:
 
     def sync(
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
-        reported_usage: Mapping[str, int] | None = None, on_fork: OnFork = "error",
+        reported_usage: Mapping[str, int] | None = None, on_fork: OnFork = "branch",
     ) -> Synced:  # fmt: skip
         """Store what is new in your own message list. Long lists are stored in several steps."""
         whole = calls.sync(conversation, messages, user_id, system, reported_usage, on_fork)
@@ -92,6 +93,22 @@ class Quire:
             except Invalid as error:
                 beginning = messages[: _next_end(error)]
             self.send(calls.sync(conversation, beginning, user_id, system, reported_usage, on_fork))
+
+    def fork(
+        self, conversation: str, at: int | str | None = None, position: Position = "after", *, id: str | None = None,  # noqa: A002
+        title: str | None = None, key: str | None = None,
+    ) -> Json:  # fmt: skip
+        """Make a branch that shares everything up to a message (its `seq` or id; the newest), and goes on by itself."""
+        return cast(Json, self.send(calls.fork(conversation, at, position, id, title, key)))
+
+    def branches(self, conversation: str, *, batch: int = 200) -> Iterator[Json]:
+        """Iterate over the branches of a conversation's tree, the latest activity first."""
+        cursor: str | None = ""
+        while cursor is not None:
+            path = calls.conversation(conversation, "branches")
+            answer = self.send(calls.read(path, limit=batch, cursor=cursor or None))
+            yield from answer["items"]
+            cursor = answer["next_cursor"]
 
     def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
@@ -318,7 +335,7 @@ class AsyncQuire:
 
     async def sync(
         self, conversation: str, messages: Messages, *, user_id: str | None = None, system: str | None = None,
-        reported_usage: Mapping[str, int] | None = None, on_fork: OnFork = "error",
+        reported_usage: Mapping[str, int] | None = None, on_fork: OnFork = "branch",
     ) -> Synced:  # fmt: skip
         """Store what is new in your own message list. Long lists are stored in several steps."""
         whole = calls.sync(conversation, messages, user_id, system, reported_usage, on_fork)
@@ -328,6 +345,23 @@ class AsyncQuire:
             except Invalid as error:
                 beginning = messages[: _next_end(error)]
             await self.send(calls.sync(conversation, beginning, user_id, system, reported_usage, on_fork))
+
+    async def fork(
+        self, conversation: str, at: int | str | None = None, position: Position = "after", *, id: str | None = None,  # noqa: A002
+        title: str | None = None, key: str | None = None,
+    ) -> Json:  # fmt: skip
+        """Make a branch that shares everything up to a message (its `seq` or id; the newest), and goes on by itself."""
+        return cast(Json, await self.send(calls.fork(conversation, at, position, id, title, key)))
+
+    async def branches(self, conversation: str, *, batch: int = 200) -> AsyncIterator[Json]:
+        """Iterate over the branches of a conversation's tree, the latest activity first."""
+        cursor: str | None = ""
+        while cursor is not None:
+            path = calls.conversation(conversation, "branches")
+            answer = await self.send(calls.read(path, limit=batch, cursor=cursor or None))
+            for item in answer["items"]:
+                yield item
+            cursor = answer["next_cursor"]
 
     async def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,

@@ -34,6 +34,8 @@ class Synced(TypedDict):
     ahead: int
     passed_over: list[int]
     appended: list[Stored]
+    branch: str | None
+    """The branch that the list is on, if it is another than was named."""
     page: int
     epoch: int
 

@@ -7,6 +7,8 @@ type Schemas = components["schemas"];
 export type Message = Schemas["AppendBody"]["messages"][number];
 export type Appended = Schemas["Appended"];
 export type Synced = Schemas["Synced"];
+export type Conversation = Schemas["ConversationResponse"];
+export type BranchList = Schemas["BranchList"];
 export type Window = Schemas["ContextResponse"];
 export type ServedList = Schemas["ServedList"];
 export type ServedWindow = Schemas["ServedWindow"];
@@ -81,6 +83,16 @@ export class Quire {
         await sync(messages.slice(0, nextEnd(error)));
       }
     }
+  }
+
+  /** Make a branch that shares everything up to a message (`at`; the newest), and goes on by itself. */
+  fork(conversation: string, { key, ...body }: Write<Schemas["ForkBody"]> = {}): Promise<Conversation> {
+    return this.send(written("POST", pathOf("conversations", conversation, "fork"), body, key));
+  }
+
+  /** List the branches of a conversation's tree, the latest activity first. */
+  branches(conversation: string, query: { cursor?: string; limit?: number } = {}): Promise<BranchList> {
+    return this.send({ method: "GET", path: pathOf("conversations", conversation, "branches"), query });
   }
 
   /** Get the window for the next model call. `query` brings in memories that answer it. */

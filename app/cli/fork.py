@@ -1,0 +1,36 @@
+"""`quire fork`: a branch of a conversation of a running service, over its HTTP API."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import click
+
+from app.cli.transfer import Key, Url, opened, refuse_problem
+
+
+@click.command(name="fork")
+@click.argument("conversation_id", metavar="CONVERSATION")
+@click.option("--at", help="A message's seq or id. Default: the newest message.")
+@click.option("--before", is_flag=True, help="Leave the message out.")
+@click.option("--id", "branch_id", help="Id of the branch. Default: a new one.")
+@click.option("--title", help="Title of the branch. Default: the conversation's.")
+@Url
+@Key
+def fork(
+    conversation_id: str,
+    at: str | None,
+    branch_id: str | None,
+    title: str | None,
+    url: str,
+    api_key: str | None,
+    *,
+    before: bool,
+) -> None:
+    """Make a branch of CONVERSATION that shares everything up to a message, and print its id."""
+    body = {"at": at, "position": "before" if before else "after", "id": branch_id, "title": title}
+    with opened(url, api_key) as client:
+        answer = client.post(f"/conversations/{quote(conversation_id, safe='')}/fork", json=body)
+    refuse_problem(answer)
+    made = answer.json()
+    click.echo(f"{made['id']} shares {made['forked_after']} messages with {made['parent_id']}.")
