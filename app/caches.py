@@ -144,8 +144,8 @@ class ServedRun:
     """Texts to be kept, by digest."""
     kept: set[str] = field(default_factory=set)
     """Digests of those that are."""
-    generation: int = 0
-    """The conversation's, when the texts were served."""
+    changes: tuple[int, int] = (0, 0)
+    """How often something was erased, and taken back, when the texts were served."""
     epoch: Epoch | None = None
     """That of the last window, if it shows the head as it is."""
 
@@ -172,14 +172,14 @@ class Writing:
     run: ServedRun
     pending: Sequence[Recorded]
     texts: Mapping[str, KeptText]
-    generation: int
+    changes: tuple[int, int]
     counted: int
     """How often the last window had been served."""
 
     @staticmethod
     def of(run: ServedRun) -> Writing:
         counted = run.last.served.count if run.last else 0
-        return Writing(run, run.pending[:WRITTEN_AT_ONCE], dict(run.texts), run.generation, counted)
+        return Writing(run, run.pending[:WRITTEN_AT_ONCE], dict(run.texts), run.changes, counted)
 
 
 class ServedWindows:
@@ -199,8 +199,9 @@ class ServedWindows:
         if run is None:
             run = ServedRun(tenant, conversation.id, conversation.uid, owner_of(conversation.scope))
         self._runs[key] = run
-        if conversation.totals.generation != run.generation:  # what was kept may have been erased
-            run.kept, run.texts, run.generation = set(), {}, conversation.totals.generation
+        changes = (conversation.erasures, conversation.withdrawn)
+        if changes != run.changes:  # what was kept may have been erased
+            run.kept, run.texts, run.changes = set(), {}, changes
         return run
 
     def last(self, tenant: UUID, uid: UUID) -> Recorded | None:
@@ -232,7 +233,7 @@ class ServedWindows:
         for at, recorded in enumerate(reversed(writing.pending), 1):
             recorded.number = row.next - at
         run.row = row
-        if run.generation == writing.generation:
+        if run.changes == writing.changes:
             run.kept |= writing.texts.keys()
         self.drop(writing)
 
@@ -266,8 +267,8 @@ class Caches:
         default_factory=lambda: TTLCache(EXPANSIONS_CACHED, EXPANSION_SECONDS)
     )
     """Keyed by tenant, scope and query."""
-    models: TTLCache[str, dict[str, Any]] = field(default_factory=lambda: TTLCache(1, MODELS_SECONDS))
-    """The model list of the API behind the proxy."""
+    models: TTLCache[str, dict[str, Any]] = field(default_factory=lambda: TTLCache(2, MODELS_SECONDS))
+    """The model list of the API behind the proxy, and whether it could be had."""
     counts: LRUCache[str, int] = field(default_factory=lambda: LRUCache(COUNTS_CACHED))
     """Token counts of texts that many requests repeat."""
     messages: KnownMessages = field(default_factory=KnownMessages)

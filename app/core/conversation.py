@@ -97,6 +97,8 @@ class Conversation:
     """The newest `said_at` of its messages; None if none has any."""
     withdrawn: int = 0
     """How often what its scopes keep in mind was taken back: the part of the generation that is not its own."""
+    erasures: int = 0
+    """How often something of it was erased."""
     has_earlier: bool = False
     """Its user had other conversations when it began. Never changes, so windows can say it."""
     anchored: Anchored | None = None

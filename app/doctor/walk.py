@@ -30,16 +30,24 @@ MARKS: Final = "erased|pruned|已删除|已被删除|已精简"
 MESSAGES = """
 WITH batch AS (
   SELECT conversation_id, seq, kind, full_tokens, short_tokens, full_before, short_before, digest, chain, archive_ids,
-         coalesce(view, body) AS shown
+         coalesce(view, body) AS shown, row_number() OVER (PARTITION BY conversation_id ORDER BY seq) = 1 AS is_first
     FROM messages WHERE tenant_id = $1 AND (conversation_id, seq) >= ($2, $3)
    ORDER BY conversation_id, seq LIMIT $5
-), placed AS (
-  SELECT b.*, coalesce(lag(seq) OVER w, 0) AS prev_seq, coalesce(lag(chain) OVER w, '') AS prev_chain,
-         seq > 1 AND lag(chain) OVER w IS NULL AS is_chain_unknown,
-         coalesce(lag(shown) OVER w, '') AS prev_shown,
-         coalesce(lag(full_before + full_tokens) OVER w, 0) - full_before AS full_over,
-         coalesce(lag(short_before + short_tokens) OVER w, 0) - short_before AS short_over
-    FROM batch b WINDOW w AS (PARTITION BY conversation_id ORDER BY seq)
+), placed AS ( -- p: the message that a branch's first one follows
+  SELECT b.*, coalesce(lag(b.seq) OVER w, p.seq, 0) AS prev_seq,
+         coalesce(lag(b.chain) OVER w, p.chain, '') AS prev_chain,
+         b.seq > 1 AND coalesce(lag(b.chain) OVER w, p.chain) IS NULL AS is_chain_unknown,
+         coalesce(lag(b.shown) OVER w, p.shown, '') AS prev_shown,
+         coalesce(lag(b.full_before + b.full_tokens) OVER w, p.full_after, 0) - b.full_before AS full_over,
+         coalesce(lag(b.short_before + b.short_tokens) OVER w, p.short_after, 0) - b.short_before AS short_over
+    FROM batch b
+    LEFT JOIN LATERAL (
+      SELECT m.seq, m.chain, coalesce(m.view, m.body) AS shown, m.full_before + m.full_tokens AS full_after,
+             m.short_before + m.short_tokens AS short_after
+        FROM conversations c
+        JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = c.parent_id AND m.seq = b.seq - 1
+       WHERE c.tenant_id = $1 AND c.id = b.conversation_id AND b.is_first) p ON true
+  WINDOW w AS (PARTITION BY b.conversation_id ORDER BY b.seq)
 )
 SELECT conversation_id, seq, array_remove(ARRAY[
          CASE WHEN seq <> prev_seq + 1 THEN 'gap' END,
@@ -60,12 +68,15 @@ SELECT c.id, array_remove(ARRAY[
                    OR least(m.full_over, m.short_over) < 0
                    OR greatest(m.full_over, m.short_over) > 0 AND m.shown !~ $3
               THEN 'totals' END], NULL) AS faults
-  FROM (SELECT id, last_seq, full_total, short_total, chain FROM conversations
+  FROM (SELECT id, parent_id, last_seq, full_total, short_total, chain FROM conversations
          WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $4) c
   LEFT JOIN LATERAL (
-    SELECT seq, chain, coalesce(view, body) AS shown, full_before + full_tokens - c.full_total AS full_over,
-           short_before + short_tokens - c.short_total AS short_over
-      FROM messages WHERE tenant_id = $1 AND conversation_id = c.id ORDER BY seq DESC LIMIT 1) m ON true
+    SELECT m.seq, m.chain, coalesce(m.view, m.body) AS shown, m.full_before + m.full_tokens - c.full_total AS full_over,
+           m.short_before + m.short_tokens - c.short_total AS short_over
+      FROM ((SELECT * FROM messages WHERE tenant_id = $1 AND conversation_id = c.id ORDER BY seq DESC LIMIT 1)
+            UNION ALL -- of a branch without messages of its own
+            (SELECT * FROM messages WHERE tenant_id = $1 AND conversation_id = c.parent_id AND seq = c.last_seq)) m
+     ORDER BY m.conversation_id = c.id DESC LIMIT 1) m ON true
  ORDER BY c.id
 """
 ARCHIVES = """

@@ -45,7 +45,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
- c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.has_earlier, c.scopes,
+ c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.erasures, c.has_earlier, c.scopes,
  c.recalled_seq, c.recalled, c.recalled_tokens, c.parent_id, c.line, c.is_forked, c.shown,
  coalesce((SELECT sum(d.count) FROM withdrawals d
             WHERE d.tenant_id = c.tenant_id AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
@@ -86,7 +86,7 @@ def read_conversation(row: Record) -> Conversation:
     plain = ("uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
     through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
-    proxied = ("asked_from", "refused", "has_earlier", "withdrawn", "parent_id", "shown")
+    proxied = ("asked_from", "refused", "erasures", "has_earlier", "withdrawn", "parent_id", "shown")
     placed = ("space_id", "parent", "is_apart")
     values = {name: row[name] for name in (*plain, *placed, *more, *through, *proxied)}
     said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
@@ -280,7 +280,8 @@ async def set_metadata(tx: Tx, conversation_id: str, metadata: str) -> None:
 
 # By more than any epoch's number could have grown, so that the numbers after it are larger than all before.
 BEGIN_GENERATION = """
-UPDATE conversations SET generation = generation + last_seq + 1, version = version + 1 WHERE tenant_id = $1 AND id = $2
+UPDATE conversations SET generation = generation + last_seq + 1, erasures = erasures + $3, version = version + 1
+ WHERE tenant_id = $1 AND id = $2
 """
 # A new token ratio begins a new generation, since it moves every window's zones as a change of the budget does.
 CALIBRATE = """
@@ -301,9 +302,9 @@ async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
     await tx.execute(JOIN, conversation_id, group)
 
 
-async def begin_generation(tx: Tx, conversation_id: str) -> int:
+async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = False) -> int:
     """Begin a generation: no epoch made before is shown again. Return how many were stored."""
-    await tx.execute(BEGIN_GENERATION, conversation_id)
+    await tx.execute(BEGIN_GENERATION, conversation_id, int(is_erased))
     gone = await tx.execute(FORGET_EPOCHS, conversation_id)
     return int(gone.rsplit(" ", 1)[-1])
 
@@ -313,7 +314,8 @@ async def begin_generation(tx: Tx, conversation_id: str) -> int:
 ANCHOR = """
 WITH c AS (
   UPDATE conversations SET recalled_seq = $4, recalled = $5, recalled_tokens = $6
-   WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND user_seq = $4 AND last_seq = $4 AND recalled_seq <> $4
+   WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND generation = $8
+     AND user_seq = $4 AND last_seq = $4 AND recalled_seq <> $4
      AND (SELECT count(*) FROM memories m WHERE m.tenant_id = $1 AND m.id = ANY ($7::uuid[])) = cardinality($7::uuid[])
   RETURNING id
 )
@@ -327,7 +329,10 @@ async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: 
 
     ``sources``: the memories it was chosen from. Nothing happens where another call was faster, or one of them is gone.
     """
-    await tx.execute(ANCHOR, conversation.id, conversation.uid, chosen.seq, chosen.text, chosen.tokens, sources)
+    await tx.execute(
+        ANCHOR, conversation.id, conversation.uid, chosen.seq, chosen.text, chosen.tokens, sources,
+        conversation.own_generation,
+    )  # fmt: skip
 
 
 ANCHORED = """

@@ -116,13 +116,15 @@ async def begin(tx: Tx, rows: Sequence[tuple[str, UUID, Row]]) -> set[str]:
 
 # --- Texts ---------------------------------------------------------------------------------------------
 
-# A text, unless the conversation's past was changed since it was served, or something it quotes is gone.
+# A text, unless something was erased since it was served: of the conversation, of what it keeps in mind, or of what the
+# text quotes.
 KEEP = """
 INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)
 SELECT $1, c.id, $5, $6, $7, $8, $9::uuid[] FROM conversations c
  WHERE c.tenant_id = $1 AND c.id = $2 AND c.uid = $3
-   AND c.generation + coalesce((SELECT sum(d.count) FROM withdrawals d
-                                 WHERE d.tenant_id = $1 AND d.owner = ANY (c.scopes)), 0) = $4
+   AND c.erasures = $4
+   AND ($6 <> 'head' OR $10 = coalesce((SELECT sum(d.count) FROM withdrawals d
+                                         WHERE d.tenant_id = $1 AND d.owner = ANY (c.scopes)), 0)::bigint)
    AND ($6 <> 'tail' OR cardinality($9::uuid[]) =
         (SELECT count(*) FROM memories m WHERE m.tenant_id = $1 AND m.id = ANY ($9::uuid[]))
         + (SELECT count(*) FROM archives a WHERE a.tenant_id = $1 AND a.id = ANY ($9::uuid[])))
@@ -137,14 +139,15 @@ class Past:
 
     conversation_id: str
     uid: UUID
-    generation: int
+    erasures: int
+    withdrawn: int
 
 
 async def keep(tx: Tx, past: Past, digest: str, kept: KeptText) -> None:
     """Keep a text, in a transaction that shares the owner and holds the conversation."""
     await tx.execute(
-        KEEP, past.conversation_id, past.uid, past.generation, bytes.fromhex(digest), kept.part, kept.through,
-        _packed(kept.text), list(kept.sources),
+        KEEP, past.conversation_id, past.uid, past.erasures, bytes.fromhex(digest), kept.part, kept.through,
+        _packed(kept.text), list(kept.sources), past.withdrawn,
     )  # fmt: skip
 
 

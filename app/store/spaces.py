@@ -173,7 +173,7 @@ async def put(tx: Tx, space_id: str, user_id: str, right: Right) -> Record:
 # Conversations that read a space, of a user or of all: it goes out of their view at once, whatever else they show, in
 # windows of epochs that were made with it too.
 LEAVE = """
-UPDATE conversations c SET scopes = array_remove(scopes, $3::uuid), version = version + 1,
+UPDATE conversations c SET scopes = array_remove(scopes, $3::uuid), version = version + 1, recalled = NULL,
        generation = generation + last_seq + 1 + coalesce(
          (SELECT d.count FROM withdrawals d WHERE d.tenant_id = $1 AND d.owner = $3), 0)
  WHERE c.tenant_id = $1 AND {whose} AND c.scopes @> ARRAY[$3::uuid]

@@ -137,3 +137,16 @@ def test_an_empty_conversation_can_be_forked(client: httpx.Client) -> None:
     append(client, "b", turn(1))
     append(client, "t", turn(2))
     assert "question 2" not in canonical(texts(client, "b"))
+
+
+def test_the_windows_of_a_branch_are_given_back_as_they_were_served(trunk: httpx.Client) -> None:
+    for place, name in ((40, "b"), (None, "e")):
+        forked(trunk, "t", id=name, at=place)
+        for budget in (1500, 4000):
+            served = window(trunk, name, budget=budget)
+            newest = ok(trunk.get(path(name, "windows"), params={"limit": 1}))["items"][0]
+            found = ok(trunk.get(path(name, "windows", str(newest["id"]))))
+            assert found["verified"]
+            assert canonical(found["messages"]) == canonical(served["messages"])
+        append(trunk, name, turn(700))
+        grown(trunk, "t", 2, 800)

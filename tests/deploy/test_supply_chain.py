@@ -1,7 +1,9 @@
 """What running Quire brings along: locked by hashes, listed, and under licences that may be passed on."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 from importlib.metadata import metadata
 from pathlib import Path
@@ -54,3 +56,23 @@ def test_the_wheel_built_twice_is_the_same(tmp_path: Path) -> None:
         wheels += [wheel.read_bytes() for wheel in (tmp_path / str(umask)).glob("quire_memory-*.whl")]
     assert len(wheels) == 2
     assert wheels[0] == wheels[1]
+
+
+@pytest.mark.slow
+def test_a_release_has_its_packages_its_bill_and_their_sums(tmp_path: Path) -> None:
+    """Where neither npm nor Docker is."""
+    own = tmp_path / "bin"
+    own.mkdir()
+    for program in ("git", "tar", "make", "sh", "rm", "mkdir", "cmp", "sha256sum", "mv"):
+        (own / program).symlink_to(str(shutil.which(program)))
+    unchanged = [flag for mark in ("run", "dev") for flag in ("-o", f".venv/.installed-{mark}")]
+    done = subprocess.run(
+        ["make", *unchanged, "packages", f"DIST={tmp_path / 'dist'}"], cwd=ROOT, env={**os.environ, "PATH": str(own)},
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = sorted(file.name for file in (tmp_path / "dist").iterdir())
+    assert names == [
+        "SHA256SUMS", "quire_memory-0.1.0-py3-none-any.whl", "quire_memory_client-0.1.0-py3-none-any.whl", "sbom.json",
+    ]  # fmt: skip
+    assert (tmp_path / "dist" / "SHA256SUMS").read_text().count("\n") == 3

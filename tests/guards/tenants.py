@@ -71,8 +71,8 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
         await remembered.insert(tx, _note(tenant), embeds=False)
-        uid = (await conversations.get(tx, "c")).uid
-        await served.begin(tx, [("c", uid, served.Row(1, "frame", f"of {tenant}"))])
+        row = served.Row(1, "frame", f"of {tenant}")
+        await served.begin(tx, [("c", (await conversations.get(tx, "c")).uid, row)])
         await tx.execute(
             "INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)"
             " VALUES ($1, 'c', 'digest', 'query', 1, convert_to($2, 'UTF8'), ARRAY[$3::uuid])",

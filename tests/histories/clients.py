@@ -20,6 +20,7 @@ from tests.histories.model import (
     ERASED,
     Answer,
     Append,
+    Branch,
     Done,
     EraseAll,
     EraseMessage,
@@ -116,7 +117,7 @@ class Client:
     async def run(self) -> None:
         steps: dict[Callable[[str], Any], int] = {
             self.append: 30, self.sync: 12, self.ask: 8, self.erase_message: 7, self.erase_all: 2,
-            self.read: 16, self.window: 14, self.glimpse: 4, self.search: 10,
+            self.read: 16, self.window: 14, self.glimpse: 4, self.search: 10, self.fork: 4,
         }  # fmt: skip
         while not self.record.stop.is_set():
             [step] = self.rng.choices(list(steps), list(steps.values()))
@@ -141,7 +142,7 @@ class Client:
             listed = listed[: self.rng.randrange(1, len(listed))]
         else:
             listed += [self.record.mark("u"), self.record.mark("a")]
-        body = {"messages": said(listed), "user_id": USER}
+        body = {"messages": said(listed), "user_id": USER, "on_fork": "error"}
         await self._write(name, Sync(tuple(listed)), "POST", path(name, "sync"), body, keyed=self.rng.random() < 0.8)
 
     async def erase_message(self, name: str) -> None:
@@ -151,7 +152,8 @@ class Client:
 
     async def erase_all(self, name: str) -> None:
         """Always under a key: one of unknown outcome could come at any later time, and explain too much."""
-        await self._write(name, EraseAll(), "DELETE", path(name), None, keyed=True)
+        where = f"{path(name)}?branches=erase"
+        await self._write(name, EraseAll(), "DELETE", where, None, keyed=True)
 
     async def ask(self, name: str) -> None:
         """A question through the proxy, sent once: the same one again could count as a new one."""
@@ -228,6 +230,20 @@ class Client:
         mark = self.rng.choice(known)
         body = {"user_id": USER, "conversation_id": name, "query": mark, "search_mode": "keyword", "limit": 20}
         await self._read(name, Search(mark), "POST", "/memories/search", {"json": body})
+
+    async def fork(self, name: str) -> None:
+        """A branch of what is there, read at once; nothing if it was erased with its trunk meanwhile."""
+        began = time.monotonic()
+        try:
+            made = await self.http.post(self._url() + path(name, "fork"), json={})
+            if made.status_code != 201:
+                return
+            where = path(made.json()["id"], "messages")
+            found = await self.http.get(self._url() + where, params={"limit": 1000})
+        except (httpx.TransportError, httpx.InvalidURL):
+            return
+        if found.is_success:
+            self._put(name, Branch(), shown(History(), found.json()), began)
 
     async def _read(self, name: str, what: Read, verb: str, where: str, sent: Json) -> httpx.Response | None:
         began = time.monotonic()

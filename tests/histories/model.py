@@ -86,6 +86,11 @@ class History:
 
 
 @dataclass(frozen=True)
+class Branch:
+    """A branch that was made at some time before: it shows the conversation up to there, as far as it is not erased."""
+
+
+@dataclass(frozen=True)
 class Window:
     """A window whose budget is enough for everything."""
 
@@ -103,7 +108,7 @@ class Search:
 
 
 Write = Append | Sync | Answer | EraseMessage | EraseAll
-Read = History | Window | Glimpse | Search
+Read = History | Branch | Window | Glimpse | Search
 Result = Done | Unknown | Missing | Fork | Placed | Shown
 
 
@@ -169,6 +174,9 @@ def allows(state: State, read: Read, result: Result) -> bool:
     match read:
         case History():
             return result.marks == tuple(ERASED if mark.startswith(ERASED) else mark for mark in state)
+        case Branch():
+            now = tuple(ERASED if mark.startswith(ERASED) else mark for mark in state)
+            return result.marks == now[: len(result.marks)]
         case Window():
             return result.marks == live
         case Glimpse():

@@ -13,6 +13,7 @@ from tests.histories.model import (
     ERASED,
     Answer,
     Append,
+    Branch,
     Done,
     EraseAll,
     EraseMessage,
@@ -51,6 +52,7 @@ GOOD: Histories = {
     "a list goes on": [FIRST, (Sync(("a", "b", "c")), Placed(3, 1)), (Sync(("a", "b")), Placed(0, 0))],
     "an erased message is known in a list": [FIRST, (EraseMessage(1), Done()), (Sync(("a", "b", "c")), Placed(3, 1))],
     "a list that contradicts": [FIRST, (Sync(("a", "c", "d")), Fork())],
+    "a branch": [FIRST, (CD, Placed(3, 2)), (EraseMessage(1), Done()), (Branch(), Shown((ERASED, "b", "c")))],
     "a part of it": [FIRST, (CD, Placed(3, 2)), (Glimpse(), Shown(("a", "d")))],
 }
 BROKEN: Histories = {
@@ -58,6 +60,8 @@ BROKEN: Histories = {
     "a lost append": [FIRST, (History(), Missing())],
     "a doubled message": [FIRST, (History(), Shown(("a", "b", "a", "b")))],
     "messages in another order": [FIRST, (History(), Shown(("b", "a")))],
+    "a branch with another's words": [FIRST, (CD, Placed(3, 2)), (Branch(), Shown(("a", "b", "x")))],
+    "an erased message in a branch": [FIRST, (EraseMessage(1), Done()), (Branch(), Shown(("a", "b")))],
     "a place given twice": [FIRST, (CD, Placed(1, 2))],
     "a gap": [FIRST, (CD, Placed(4, 2))],
     "a stale window": [FIRST, (CD, Placed(3, 2)), (Window(), Shown(("a", "b")))],

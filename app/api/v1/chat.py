@@ -21,6 +21,7 @@ from app.core.dialects import inbound_chat
 from app.providers import ProviderError
 from app.runtime import Runtime
 from app.services.proxy.embeddings import embeddings
+from app.services.proxy.listing import listed
 
 router = APIRouter(prefix="/v1", tags=["proxy"])
 
@@ -72,9 +73,7 @@ async def get_model(runtime: Wired, model: str) -> Response:
 
 async def _models(runtime: Runtime) -> dict[str, Any]:
     """Return the list of the API, as far as clients can use it. Raises a ProviderError."""
-    upstream = upstream_of(runtime)
-    if (known := runtime.caches.models.get("")) is None:
-        known = runtime.caches.models[""] = dict(await upstream.models())
+    known = await listed(runtime, upstream_of(runtime))
     allowed = runtime.proxying.models
     if allowed and isinstance(known.get("data"), list):
         return {**known, "data": [m for m in known["data"] if isinstance(m, dict) and m.get("id") in allowed]}

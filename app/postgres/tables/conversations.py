@@ -90,6 +90,7 @@ conversations = Table(
         server_default=text("false"),
         comment="the model's API refused that question for good",
     ),
+    counter("erasures"),
     Column(
         "has_earlier",
         Boolean,

@@ -15,7 +15,6 @@ from app.core.conversation import Conversation
 from app.core.dialects.proxy import newest_user_text
 from app.core.groups import chat_messages
 from app.core.model import Anchored, Policy, Recall
-from app.core.scope import owner_of
 from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.budget import ANCHORED_SHARE
 from app.core.window.render import tail_text
@@ -63,7 +62,8 @@ async def choose(runtime: Runtime, tenant: UUID, shown: KeptWindow, request: Con
     sources = list({hit.id for hit in gathered.found.hits})
     try:
         async with runtime.database.begin(tenant) as tx:
-            await locks.share_owner(tx, owner_of(conversation.scope))
+            for owner in sorted(conversation.searched):
+                await locks.share_owner(tx, owner)
             await conversations.anchor(tx, conversation, chosen, sources)
     except errors.StorageUnavailable:
         return

@@ -223,6 +223,8 @@ async def _append(task: _Task) -> AppendOutcome:
         if task.key is None and is_settled:
             return _nothing_new(task, known, selection)
         return await _append_locked(task, None)
+    if known is not None and known.line.stretches:
+        await _check_client_ids(task, known, selection)
     decided = await _decide(task, known, selection, question, None)
     after = decided.append.conversation
     is_due = chapters.is_due(after) or epochs.is_due(task.runtime, after)
@@ -428,6 +430,17 @@ def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
     return AppendOutcome(decided.response, conversation=conversation, first_seq=first)
 
 
+async def _check_client_ids(task: _Task, known: Conversation, selection: Arrivals) -> None:
+    """Raise Conflict where a message that a branch shares has a client id of the request: its key is of own rows."""
+    wanted = [one.draft.client_id for one in selection.arrivals if one.draft.client_id is not None]
+    if not wanted:
+        return
+    async with task.runtime.database.snapshot(task.tenant) as tx:
+        taken = await messages.taken_client_ids(tx, known.id, wanted)
+    if taken:
+        raise await _taken(task)
+
+
 async def _taken(task: _Task) -> errors.QuireError:
     """Return what to say when a unique key was broken: a client id of the request is in the conversation already."""
     async with task.runtime.database.snapshot(task.tenant) as tx:
@@ -435,7 +448,7 @@ async def _taken(task: _Task) -> errors.QuireError:
         selection = await select_new_messages(task.runtime, tx, known, task.request)
         drafts = [arrival.draft for arrival in selection.arrivals]
         wanted = [draft.client_id for draft in drafts if draft.client_id is not None]
-        taken = await messages.taken_client_ids(tx, task.place[1], wanted)
+        taken = await messages.taken_client_ids(tx, known.id if known is not None else task.place[1], wanted)
     if not taken:
         return errors.StorageUnavailable("A concurrent request interfered. Try again.")
     return errors.Conflict(

@@ -13,6 +13,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
@@ -323,7 +324,10 @@ def fitted_window(found: Context, models: ModelTable, model: str, form: Format) 
     if form == "anthropic" or (row == GENERAL and is_plain):
         return found
     answer = json.loads(found.body)
-    body = dumps({**answer, "messages": chat_fitted(row, model, as_chat(answer["messages"]))}).encode()
+    stable = answer["messages"][: answer["stable_messages"]]
+    fitted, alone = (chat_fitted(row, model, as_chat(said)) for said in (answer["messages"], stable))
+    same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(fitted, alone, strict=False)))
+    body = dumps({**answer, "messages": fitted, "stable_messages": same}).encode()
     return replace(found, body=body, etag=etag_of(body))
 
 

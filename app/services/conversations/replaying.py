@@ -102,16 +102,16 @@ async def browse(
     until = before or 2**31 - 1
     found: list[tuple[int, Frame, Served]] = []
     async with runtime.database.snapshot(caller.tenant) as tx:
-        await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+        known = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
         while len(found) < limit and until > 1:
-            rows = await stored.browse(tx, conversation_id, until, ROWS_AT_ONCE)
+            rows = await stored.browse(tx, known.line.own, until, ROWS_AT_ONCE)
             found += [one for row in rows for one in reversed(row.windows) if one[0] < (before or 2**31)]
             if len(rows) < ROWS_AT_ONCE:
                 break
             until = rows[-1].first
         found = found[:limit]
         queries = {served.query for _, _, served in found}
-        texts = await stored.texts(tx, conversation_id, queries, sensitive=caller.sensitive)
+        texts = await stored.texts(tx, known.line.own, queries, sensitive=caller.sensitive)
     return [record_view(*one, texts.get(one[2].query)) for one in found]
 
 

@@ -294,7 +294,7 @@ async def _add(tx: Tx, writing: Writing, last: Row | None, row: Row) -> bool:
         await stored.change(tx, [(run.conversation_id, len(last.entries), row)])
     elif not await stored.begin(tx, [(run.conversation_id, run.uid, row)]):
         return False
-    past = Past(run.conversation_id, run.uid, writing.generation)
+    past = Past(run.conversation_id, run.uid, *writing.changes)
     for digest, text in writing.texts.items():
         if text.part == "own":
             await stored.keep_own(tx, digest, text.text)

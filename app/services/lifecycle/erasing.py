@@ -134,7 +134,7 @@ async def begin_generations(tx: ErasingTx, names: Collection[str], done: Erasure
     others = set(map(str, names)) - set(exact)
     names = {*map(str, exact), *others, *(await branches.descendants(tx, others) if others else ())}
     for name in sorted(names):
-        done.counts["epochs"] += await conversations.begin_generation(tx, name)
+        done.counts["epochs"] += await conversations.begin_generation(tx, name, is_erased=True)
     done.touched |= set(names)
 
 

@@ -41,6 +41,7 @@ from app.runtime import Runtime
 from app.services.conversations.context import context
 from app.services.conversations.tail import ContextRequest
 from app.services.proxy.keeping import keep, mark_refused
+from app.services.proxy.listing import context_window
 from app.services.proxy.question import ProxyRequest, ProxyTurn, branched
 from app.services.proxy.state import AnswerTask, Watch, record
 from app.services.proxy.writing import Telling, given_again, scalars, writer_of
@@ -160,12 +161,11 @@ async def _window(task: AnswerTask) -> Context:
         return await _list_as_window(task)
     request, known, runtime = task.asked.request, task.asked.conversation, task.runtime
     reserve = max(runtime.defaults.output_reserve, task.question.answer_tokens_max)
-    budget = budget_of(
-        replace(runtime.defaults, output_reserve=reserve),
-        request.budget or (runtime.proxying.budget or None if known.budget is None else None),
-        known.budget,
-        task.model,
-    )
+    budget = request.budget or known.budget or runtime.proxying.budget or None
+    if budget is None:
+        size = runtime.defaults.context_window or await context_window(runtime, task.upstream, task.model) or 0
+        defaults = replace(runtime.defaults, output_reserve=reserve, context_window=size)
+        budget = budget_of(defaults, None, None, task.model)
     wanted = ContextRequest(
         budget=None if budget == known.budget else budget, tools=task.tools, bound_to=request.caller.user_id,
         sensitive=request.caller.sensitive, format=task.upstream.asked.window,

@@ -119,6 +119,7 @@ def upgrade() -> None:
     sa.Column('chaptered_through', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.Column('asked_from', sa.Integer(), nullable=True, comment='where the unanswered question to the proxy begins; null: there is none'),
     sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment="the model's API refused that question for good"),
+    sa.Column('erasures', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.Column('has_earlier', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='its user had other conversations when it began'),
     sa.Column('scopes', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False, comment='owners of what it keeps in mind, the widest first'),
     sa.Column('recalled_seq', sa.Integer(), server_default=sa.text('0'), nullable=False),

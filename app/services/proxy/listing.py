@@ -1,0 +1,37 @@
+"""The models that the API behind the proxy lists, and what it says of their context windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.providers import ProviderError
+from app.providers.upstream import Upstream
+from app.runtime import Runtime
+
+WINDOWS = ("context_length", "max_model_len", "context_window", "max_context_length")
+"""Members in which servers say how many tokens a model takes (OpenRouter, vLLM, Groq, LM Studio, in this order)."""
+
+FAILED = "failed"
+
+
+async def listed(runtime: Runtime, upstream: Upstream) -> dict[str, Any]:
+    """Return the API's list, at most a minute old. Raises a ProviderError."""
+    if (known := runtime.caches.models.get("")) is None:
+        known = runtime.caches.models[""] = dict(await upstream.models())
+    return known
+
+
+async def context_window(runtime: Runtime, upstream: Upstream, model: str) -> int | None:
+    """Return a model's context window in tokens, by the table or else by the API's list; None if neither says."""
+    if (known := runtime.defaults.models.window(model)) is not None:
+        return known
+    if FAILED in runtime.caches.models:  # a list that is not there is not asked for before every answer
+        return None
+    try:
+        models = (await listed(runtime, upstream)).get("data")
+    except ProviderError:
+        runtime.caches.models[FAILED] = {}
+        return None
+    entry = next((m for m in models if isinstance(m, Mapping) and m.get("id") == model), {}) if models else {}
+    return next((size for name in WINDOWS if type(size := entry.get(name)) is int and size > 0), None)
