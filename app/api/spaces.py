@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from app.api.http import cursors
 from app.api.http.answers import json_text, json_value
@@ -16,13 +16,14 @@ from app.api.http.runtime import Wired
 from app.api.policies import metadata_text
 from app.api.schemas import conversations as schemas_of_conversations
 from app.api.schemas import spaces as schemas
+from app.api.users import LINES, streamed
 from app.core.canonical import dumps
 from app.core.scope import owner_of, space_scope
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.services import spaces as service
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.lifecycle import erasing_whole
+from app.services.lifecycle import erasing_whole, exporting
 from app.store import spaces
 from app.store.spaces import NewSpace
 
@@ -152,6 +153,14 @@ async def delete_space(
         return StoredResponse(answer)
 
     return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+
+
+@router.get("/spaces/{space_id}/export", response_class=StreamingResponse, responses=LINES)
+async def export_space(runtime: Wired, caller: Reader, space_id: SpaceId) -> Response:
+    """Export a space with its members, conversations, archives and memories as lines for `POST /import`."""
+    async with runtime.database.snapshot(caller.tenant) as tx:
+        await spaces.get(tx, space_id, caller.user_id)
+    return await streamed(exporting.space(runtime, caller.tenant, space_id, sensitive=caller.sensitive))
 
 
 @router.get("/spaces/{space_id}/members", response_model=schemas.MemberList)

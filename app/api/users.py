@@ -81,7 +81,7 @@ async def export_user(runtime: Wired, caller: Reader, user_id: UserId) -> Respon
     an unknown user only the header is returned.
     """
     caller.user(user_id, OWN)
-    return await _streamed(exporting.user(runtime, caller.tenant, user_id, sensitive=caller.sensitive))
+    return await streamed(exporting.user(runtime, caller.tenant, user_id, sensitive=caller.sensitive))
 
 
 @router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
@@ -89,14 +89,14 @@ async def export_conversation(runtime: Wired, caller: Reader, conversation_id: C
     """Export a conversation, with its archives and memories, as lines for `POST /import`."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-    return await _streamed(
+    return await streamed(
         exporting.conversation(
             runtime, caller.tenant, conversation_id, bound_to=caller.user_id, sensitive=caller.sensitive
         )
     )
 
 
-async def _streamed(lines: AsyncIterator[str]) -> Response:
+async def streamed(lines: AsyncIterator[str]) -> Response:
     """Begin the response once the database has been read: errors before that still have a status."""
     header, first = await anext(lines), await anext(lines, None)
 

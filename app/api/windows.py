@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from app.api.http import cursors
@@ -17,6 +17,7 @@ from app.services.conversations import replaying
 
 router = APIRouter(tags=["messages"])
 
+WindowNumber = Annotated[int, Path(ge=1, le=9_223_372_036_854_775_807)]
 Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
 
@@ -40,7 +41,7 @@ async def get_difference(
     runtime: Wired,
     caller: Reader,
     conversation_id: ConversationId,
-    window: int,
+    window: WindowNumber,
     earlier: Annotated[
         int | None, Query(alias="from", ge=1, description="the window to compare with; by default the one before")
     ] = None,
@@ -50,7 +51,7 @@ async def get_difference(
 
 
 @router.get("/conversations/{conversation_id}/windows/{window}", response_model=schemas.ServedWindow)
-async def get_window(runtime: Wired, caller: Reader, conversation_id: ConversationId, window: int) -> Response:
+async def get_window(runtime: Wired, caller: Reader, conversation_id: ConversationId, window: WindowNumber) -> Response:
     """Get a window back as it was served, from stored messages and texts.
 
     `verified` is whether it has the hash of the served one. If not, `erased` names what is no longer there.

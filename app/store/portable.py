@@ -12,6 +12,9 @@ from app.postgres.transactions import ReadTx, Tx
 CONVERSATIONS = """
 SELECT id, uid FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND uid > $3 ORDER BY uid LIMIT $4
 """
+CONVERSATIONS_OF_SPACE = """
+SELECT id, uid FROM conversations WHERE tenant_id = $1 AND space_id = $2 AND uid > $3 ORDER BY uid LIMIT $4
+"""
 # A stretch of the messages, with the call that each archive answers.
 MESSAGES = """
 SELECT seq, id, kind, body, view, archive_ids, revision, created_at, said_at, said_offset, digest FROM messages

@@ -57,6 +57,11 @@ LOCK = "SELECT FROM spaces WHERE tenant_id = $1 AND id = $2 FOR UPDATE"
 HOLD = "SELECT FROM spaces WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE"
 
 
+async def exists(tx: ReadTx, space_id: str) -> bool:
+    """Return whether there is a space, which nobody erases meanwhile."""
+    return await tx.fetchrow(HOLD, space_id) is not None
+
+
 async def lock(tx: Tx, space_id: str, bound_to: str | None = None) -> Record:
     """Return a space as ``get`` does for a member who writes, while nobody else changes it or its members."""
     await tx.fetchrow(LOCK, space_id)

@@ -285,14 +285,16 @@ PROMISES = {
     "offsets do not add up": """
         SELECT 1 FROM (SELECT full_before, short_before,
             coalesce(sum(full_tokens) OVER w, 0) AS full_sum, coalesce(sum(short_tokens) OVER w, 0) AS short_sum
-          FROM messages WINDOW w AS (PARTITION BY conversation_id ORDER BY seq
+          FROM messages JOIN conversations c ON c.id = conversation_id AND c.parent_id IS NULL -- of branches: the doctor
+        WINDOW w AS (PARTITION BY conversation_id ORDER BY seq
                                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) o
          WHERE full_before <> full_sum OR short_before <> short_sum""",
     "a conversation's totals are not those of its messages": """
         SELECT 1 FROM conversations c JOIN LATERAL (
           SELECT count(*) AS n, max(seq) AS seq, sum(full_tokens) AS weight, sum(short_tokens) AS short
             FROM messages m WHERE m.conversation_id = c.id) m ON true
-         WHERE (c.last_seq, c.last_seq, c.full_total, c.short_total) <> (m.n, m.seq, m.weight, m.short)""",
+         WHERE c.parent_id IS NULL
+           AND (c.last_seq, c.last_seq, c.full_total, c.short_total) <> (m.n, m.seq, m.weight, m.short)""",
 }
 
 

@@ -99,9 +99,9 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
                 " VALUES ($1, $2, gen_random_uuid(), $3, $4, 'end', 'asked', 'first')", name, user,
                 f"prompt of {tenant}",
             )  # fmt: skip
-        known = await conversations.lock(tx, "proxied")
-        assert known is not None
-        await forking.fork(tx, known, ForkRequest(id="branch"))
+        forked = await conversations.lock(tx, "proxied")
+        assert forked is not None
+        await forking.fork(tx, forked, ForkRequest(id="branch"))
         await tx.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)
         )

@@ -201,6 +201,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "memories of a store": (stores.MEMORIES, (owner_of(f"m:{MEMORY_STORE}"), [MEMORY_STORE])),
     "versions of a store": (stores.VERSIONS, (MEMORY_STORE, None, None, None, None, None, None, 10)),
     "a version of a store": (stores.A_VERSION, (MEMORY_STORE, MEMORY_STORE)),
+    "a space's conversations to export": (portable.CONVERSATIONS_OF_SPACE, ("team", UUID(int=0), 10)),
     "a space": (spaces.FIND, ("team", "u")),
     "a held space": (spaces.HOLD, ("team",)),
     "a locked space": (spaces.LOCK, ("team",)),

@@ -153,6 +153,7 @@ ROUTES: dict[str, Route] = {
     "get /spaces/{space_id}": Route("read", "unknown", "/spaces/{space}"),
     "patch /spaces/{space_id}": Route("write", "unknown", "/spaces/{space}", {"name": "x"}),
     "delete /spaces/{space_id}": Route("write", "unknown", "/spaces/{space}"),
+    "get /spaces/{space_id}/export": Route("read", "unknown", "/spaces/{space}/export"),
     "get /spaces/{space_id}/members": Route("read", "unknown", "/spaces/{space}/members"),
     "get /spaces/{space_id}/members/{user}": Route("read", "unknown", "/spaces/{space}/members/sam"),
     "put /spaces/{space_id}/members/{user}": Route(

@@ -301,3 +301,28 @@ def test_a_model_remembers_what_a_person_said_and_proposes_the_rest(client: http
     problem(client.post(path("talk", "tools", "remember"), json=said, headers=as_("bob")), 403)
     ok(client.post(path("talk", "tools", "remember"), json=said, headers=as_("ann")))
     assert FERRY in [one["content_preview"] for one in ok(client.get("/memories", headers=as_("bob")))["items"]]
+
+
+def test_a_space_is_taken_out_and_put_in_again(client: httpx.Client) -> None:
+    space(client)
+    ok(client.patch("/spaces/team", json={"name": "The team", "participants": {"Bobby": "bob"}}))
+    append(client, "talk", [user(FERRY)], user_id=None, space_id="team")
+    kept = {"content": "Say ship, not boat.", "scope": "space:team", "pinned": True, "key": "words"}
+    ok(client.post("/memories", json=kept), 201)
+    lines = client.get("/spaces/team/export", headers=as_("bob"))
+    assert client.get("/spaces/team/export", headers=as_("eve")).status_code == 404
+    sent: Any = {"content": lines.content, "headers": {"content-type": "application/x-ndjson"}}
+    assert ok(client.post("/import", **sent))["imported"] == {}
+    ok(client.delete("/spaces/team"))
+    imported = ok(client.post("/import", **sent))["imported"]
+    assert {name: count for name, count in imported.items() if count} == {
+        "spaces": 1,
+        "conversations": 1,
+        "messages": 1,
+        "memories": 1,
+    }
+    assert ok(client.get("/spaces/team"))["participants"] == {"Bobby": "bob"}
+    assert sorted(found(client, "ferry", headers=as_("bob"))) == [FERRY]
+    assert client.get("/spaces/team/export").content == lines.content
+    append(client, "next", [user("hello")], user_id=None, space_id="team")
+    assert "Say ship" in str(window(client, "next")["messages"])

@@ -27,9 +27,12 @@ from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
+from app.services import spaces
 from app.services.lifecycle.lines import FORMAT, VERSION
+from app.services.spaces import MEMBERS_MAX
 from app.services.views import inspect
 from app.store import conversations, messages, portable
+from app.store import spaces as stored_spaces
 
 MESSAGES_AT_ONCE = 100
 OTHERS_AT_ONCE = 50
@@ -62,18 +65,40 @@ async def user(runtime: Runtime, tenant: UUID, user_id: str, *, sensitive: bool)
     outside of any conversation.
     """
     yield header(user_id=user_id)
+    async for line in _conversations(runtime, tenant, portable.CONVERSATIONS, user_id, sensitive=sensitive):
+        yield line
+    async for line in _beside(runtime, tenant, None, user_id, sensitive=sensitive):
+        yield line
+
+
+async def space(runtime: Runtime, tenant: UUID, space_id: str, *, sensitive: bool) -> AsyncIterator[str]:
+    """Yield a space with its members, its conversations, and data outside of any conversation."""
+    yield header(space_id=space_id)
+    async with _snapshot(runtime, tenant) as tx:
+        found = spaces.view(await stored_spaces.get(tx, space_id))
+        rows = await stored_spaces.members(tx, space_id, None, MEMBERS_MAX)
+    del found["created_at"]
+    yield dumps({"type": "space", **found, "members": {row["user_id"]: row["rights"] for row in rows}})
+    async for line in _conversations(runtime, tenant, portable.CONVERSATIONS_OF_SPACE, space_id, sensitive=sensitive):
+        yield line
+    async for line in _beside(runtime, tenant, None, None, sensitive=sensitive, space_id=space_id):
+        yield line
+
+
+async def _conversations(
+    runtime: Runtime, tenant: UUID, conversations_of: str, whose: str, *, sensitive: bool
+) -> AsyncIterator[str]:
     after = FIRST_ID
     while True:
         async with _snapshot(runtime, tenant) as tx:
-            rows = await tx.fetch(portable.CONVERSATIONS, user_id, after, OTHERS_AT_ONCE)
+            rows = await tx.fetch(conversations_of, whose, after, OTHERS_AT_ONCE)
+        bound_to = whose if conversations_of == portable.CONVERSATIONS else None
         for row in rows:
-            async for line in _conversation(runtime, tenant, row["id"], user_id, sensitive=sensitive, alone=False):
+            async for line in _conversation(runtime, tenant, row["id"], bound_to, sensitive=sensitive, alone=False):
                 yield line
         if len(rows) < OTHERS_AT_ONCE:
             break
         after = rows[-1]["uid"]
-    async for line in _beside(runtime, tenant, None, user_id, sensitive=sensitive):
-        yield line
 
 
 async def conversation(
@@ -135,6 +160,7 @@ def _conversation_line(conversation: Conversation) -> dict[str, Any]:
         "type": "conversation",
         **{name: view[name] for name in names},
         "has_earlier": conversation.has_earlier,
+        **({} if conversation.space_id is None else {"space_id": conversation.space_id}),
     }
 
 
@@ -229,11 +255,19 @@ async def _event(tx: ReadTx, name: str, event: Record) -> dict[str, Any] | None:
 
 
 async def _beside(
-    runtime: Runtime, tenant: UUID, conversation_id: str | None, user_id: str | None, *, sensitive: bool
+    runtime: Runtime,
+    tenant: UUID,
+    conversation_id: str | None,
+    user_id: str | None,
+    *,
+    sensitive: bool,
+    space_id: str | None = None,
 ) -> AsyncIterator[str]:
-    """Yield the memories and archives outside of messages: a conversation's, or a user's that are in none."""
-    scope = scope_of(user_id, conversation_id)
+    """Yield the memories and archives outside of messages: a conversation's, or a user's or a space's in none."""
+    scope = scope_of(user_id, conversation_id, space_id)
     place = {"user_id": user_id, "conversation_id": conversation_id}
+    if space_id is not None:
+        place["space_id"] = space_id
     after = FIRST_ID
     while True:
         arguments = (conversation_id, owner_of(scope), after, sensitive, OTHERS_AT_ONCE)

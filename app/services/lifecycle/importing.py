@@ -26,12 +26,13 @@ from app.core.history.sync import digest
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.neutral import without_nul
 from app.core.rows import ArchivePlace, NewMemory, archive_row
-from app.core.scope import conversation_scope, owner_of, scope_of
+from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 from app.runtime import Runtime
+from app.services import spaces
 from app.services.conversations import forking
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
@@ -46,15 +47,18 @@ from app.services.lifecycle.lines import (
     MessageLine,
     PageLine,
     RecallLine,
+    SpaceLine,
     checked,
 )
 from app.services.memory import insertion
 from app.services.memory.archiving import all_vectors, vectors
 from app.services.memory.remembering import searchable
 from app.store import archives, branches, conversations, portable
+from app.store import spaces as stored_spaces
 from app.store.conversations import NewConversation
 from app.store.memory.kept import NO_TERMS
 from app.store.memory.remembered import Remembered
+from app.store.spaces import NewSpace
 
 MESSAGES_AT_ONCE = 200
 """Messages of one append, where nothing says which were sent together."""
@@ -134,6 +138,9 @@ async def _take(job: _Import, number: int, value: Any) -> None:
             pass
         case MessageLine():
             await _message(job, number, line)
+        case SpaceLine():
+            await _finish(job)
+            await _space(job, line)
         case ConversationLine():
             await _finish(job)
             job.into = await _conversation(job, line)
@@ -175,6 +182,18 @@ def _user(job: _Import, user_id: str | None) -> str | None:
 # --- Conversations and messages -----------------------------------------------------------------------
 
 
+async def _space(job: _Import, line: SpaceLine) -> None:
+    """Make a space and its memberships, if it is not there. Raises Forbidden for a caller bound to a user."""
+    if job.limit.user_id is not None:
+        raise Forbidden("The key is bound to one user; a space is of several.")
+    new = NewSpace(line.id, line.name, spaces.participants_text(line.participants), dumps(line.metadata))
+    async with job.runtime.database.begin(job.tenant) as tx:
+        made = not await stored_spaces.exists(tx, line.id)
+        if made:
+            await spaces.create(tx, new, line.members)
+    (job.done if made else job.matched)["spaces"] += 1
+
+
 async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     user_id = _user(job, line.user_id)
     runtime, uid = job.runtime, uuid7()
@@ -182,15 +201,17 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
     settings = job.limit.settings(line.settings)
     new = NewConversation(
         line.id, uid, user_id, line.title, line.system, tokens, line.model, line.budget, settings, dumps(line.metadata),
-        line.has_earlier,
+        line.has_earlier, space_id=line.space_id,
     )  # fmt: skip
     async with runtime.database.begin(job.tenant) as tx:
+        if line.space_id is not None:
+            await stored_spaces.hold(tx, line.space_id, job.limit.user_id)
         made = await (_branch(tx, line, new) if line.parent_id is not None else conversations.create(tx, new))
         if made and line.created_at is not None:
             await portable.date(tx, line.id, line.created_at)
         known = await conversations.get(tx, line.id)
-    if known.user_id != user_id:
-        raise Conflict("The conversation id is taken by another user.")
+    if (known.user_id, known.space_id) != (user_id, line.space_id):
+        raise Conflict("The conversation id is taken by another user or space.")
     (job.done if made else job.matched)["conversations"] += 1
     runtime.caches.forget_conversation(job.tenant, line.id)
     return _Into(known.id, known.uid, known.user_id, known.end.last_seq, fresh=made)
@@ -340,16 +361,17 @@ async def _end(job: _Import) -> None:
 # --- Outside of messages ------------------------------------------------------------------------------
 
 
-async def _scope(
-    job: _Import, tx: ReadTx, user_id: str | None, conversation_id: str | None
-) -> tuple[str, Conversation | None]:
+async def _scope(job: _Import, tx: ReadTx, line: MemoryLine | ArchiveLine) -> tuple[str, Conversation | None]:
     """Return the scope, and the conversation if one is named."""
-    if conversation_id is None:
-        if user_id is None:
+    if line.conversation_id is None and line.space_id is not None:
+        await stored_spaces.hold(tx, line.space_id, job.limit.user_id)
+        return space_scope(line.space_id), None
+    if line.conversation_id is None:
+        if line.user_id is None:
             where: list[FieldError] = [{"loc": ["user_id"], "msg": "or `conversation_id` is required"}]
             raise Invalid("The line needs `user_id` or `conversation_id`.", errors=where)
-        return scope_of(_user(job, user_id), None), None
-    known = await conversations.hold(tx, conversation_id, bound_to=job.limit.user_id)
+        return scope_of(_user(job, line.user_id), None), None
+    known = await conversations.hold(tx, line.conversation_id, bound_to=job.limit.user_id)
     if known is None:
         raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "does not exist"}])
     _user(job, known.user_id)
@@ -364,7 +386,7 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
     tokens = await runtime.count(content) if line.pinned else 0
     ids = [line.id, *(uuid7() for _ in found[1:])]
     async with runtime.database.begin(tenant) as tx:
-        scope, known = await _scope(job, tx, line.user_id, line.conversation_id)
+        scope, known = await _scope(job, tx, line)
         if known is not None and line.scope == "conversation":
             scope = conversation_scope(known.id)
         found_in = known.scope if known is not None and scope.startswith("c:") else scope
@@ -393,7 +415,7 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
     found = await anyio.to_thread.run_sync(vectors, line.result)
     card = replace(line.card.value(), tool_name=line.tool_name, created_at=line.created_at, length=len(line.result))
     async with runtime.database.begin(tenant) as tx:
-        scope, known = await _scope(job, tx, line.user_id, line.conversation_id)
+        scope, known = await _scope(job, tx, line)
         place = await tx.fetchrow(portable.PLACE_OF_ARCHIVE, card.uuid)
         if place is not None and (place["scope"] != scope or place["seq"] is not None):
             raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])

@@ -80,12 +80,25 @@ class Header(ImportLine):
     version: Literal[1]
     user_id: Id | None = None
     conversation_id: Id | None = None
+    space_id: Id | None = None
+
+
+class SpaceLine(ImportLine):
+    """A space with its members and what they may; what it holds follows."""
+
+    type: Literal["space"]
+    id: Id
+    name: Annotated[Short, Field(max_length=TITLE_MAX)] | None = None
+    participants: dict[Id, Id] = {}
+    metadata: Metadata = {}
+    members: Annotated[dict[Id, Literal["read", "write"]], Field(max_length=1_000)] = {}
 
 
 class ConversationLine(ImportLine):
     type: Literal["conversation"]
     id: Id
     user_id: Id | None = None
+    space_id: Id | None = None
     title: Annotated[Short, Field(max_length=TITLE_MAX)] | None = None
     system: Text | None = None
     model: Annotated[Short, Field(min_length=1, max_length=MODEL_MAX)] | None = None
@@ -179,6 +192,7 @@ class MemoryLine(ImportLine):
     id: Uuid
     user_id: Id | None = None
     conversation_id: Id | None = None
+    space_id: Id | None = None
     memory_type: Literal["preference", "fact", "general", "command_output"]
     content: Annotated[str, Field(min_length=1, max_length=1_000_000)]
     keywords: Annotated[
@@ -210,6 +224,7 @@ class ArchiveLine(ImportLine):
     type: Literal["archive"]
     user_id: Id | None = None
     conversation_id: Id | None = None
+    space_id: Id | None = None
     tool_name: Short
     tool_input: Text
     result: Annotated[str, Field(max_length=20_000_000)]
@@ -220,6 +235,7 @@ class ArchiveLine(ImportLine):
 
 AnyLine = Annotated[
     Header
+    | SpaceLine
     | ConversationLine
     | MessageLine
     | PageLine
