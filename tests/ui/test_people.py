@@ -123,3 +123,31 @@ def test_many_memories_are_paged(client: httpx.Client) -> None:
     rest = page(client, first.one("a", rel="next").attributes["href"])
     assert (len(items(first, "kept")), len(items(rest, "kept"))) == (50, 1)
     assert "Wish 0 " in items(rest, "kept")[0]
+
+
+def test_what_is_kept_in_mind_stays_so_when_its_text_is_edited(client: httpx.Client) -> None:
+    append(client, "talk", [user("Please call me Lin from now on.")], user_id="ann")
+    ok(client.post("/spaces", json={"id": "team", "members": {"ann": "write"}}), 201)
+    body = {"content": "We deploy on Tuesdays.", "scope": "space:team", "pinned": True}
+    ok(client.post("/memories", json=body), 201)
+    listed = ok(client.get("/memories", params={"user_id": "ann"}))["items"]
+    append(client, "next", [user("hello")], user_id="ann")
+    assert "Lin" in str(window(client, "next")["messages"])
+    for one in listed:
+        sent = client.post(f"/ui/memories/{one['memory_key']}", data={"content": f"Edited: {one['key']}"})
+        assert sent.status_code == 303
+    after = ok(client.get("/memories", params={"user_id": "ann"}))["items"]
+    standing = [{(one["key"], one["scope"], one["pinned"], one["status"]) for one in some} for some in (listed, after)]
+    assert standing[0] == standing[1]
+    assert "Edited: name" in str(window(client, "next")["messages"])
+    assert "Lin" not in str(window(client, "next")["messages"])
+    key = proposal(client)
+    assert client.post(f"/ui/memories/{key}", data={"content": "I prefer window seats."}).status_code == 303
+    assert "window seats" in items(page(client), "proposed")[0]
+
+
+def test_a_kept_memory_that_is_edited_has_the_limit_of_one(client: httpx.Client) -> None:
+    body = {"content": "Be brief.", "user_id": "ann", "pinned": True}
+    key = ok(client.post("/memories", json=body), 201)["memory_key"]
+    assert client.post(f"/ui/memories/{key}", data={"content": "x" * 2_001}).status_code == 422
+    assert ok(client.get(f"/memories/{key}"))["content"] == "Be brief."
