@@ -33,4 +33,4 @@ def fork(
         answer = client.post(f"/conversations/{quote(conversation_id, safe='')}/fork", json=body)
     refuse_problem(answer)
     made = answer.json()
-    click.echo(f"{made['id']} shares {made['forked_after']} messages with {made['parent_id']}.")
+    click.echo(f"{made['id']} shares everything up to message {made['forked_after']} with {made['parent_id']}.")
