@@ -21,7 +21,7 @@ from app.core.line import Line
 from app.core.model import Context, Epoch, Role, Window
 from app.core.scope import owner_of
 from app.core.window.profile import Profile
-from app.core.window.served import Frame, KeptText, Served
+from app.core.window.served import KeptText, Served, ServedFrame
 from app.store.served import Row
 from app.store.windows import WindowParts
 
@@ -118,7 +118,7 @@ class KnownMessages:
 class Recorded:
     """A window that was served and is to be recorded."""
 
-    frame: Frame
+    frame: ServedFrame
     served: Served
     asked: tuple[object, ...]
     """The response and what it was requested by: equal for the same window of the same call."""

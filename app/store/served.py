@@ -17,7 +17,7 @@ from asyncpg import Record
 from app.core.conversation import Conversation
 from app.core.model import Item, Layout
 from app.core.neutral import flat, neutral
-from app.core.window.served import Frame, KeptText, Served
+from app.core.window.served import KeptText, Served, ServedFrame
 from app.postgres.transactions import ReadTx, Tx
 from app.store.windows import ITEM_COLUMNS, items_of
 
@@ -42,9 +42,9 @@ class Row:
         return self.first + self.entries.count("\n")
 
     @property
-    def windows(self) -> list[tuple[int, Frame, Served]]:
+    def windows(self) -> list[tuple[int, ServedFrame, Served]]:
         """Return its windows by number, in order."""
-        frames = [Frame.read(line) for line in self.frames.splitlines()]
+        frames = [ServedFrame.read(line) for line in self.frames.splitlines()]
         entries = [Served.read(line) for line in self.entries.splitlines()]
         return [(self.first + at, frames[one.frame], one) for at, one in enumerate(entries)]
 
@@ -58,7 +58,7 @@ class Row:
     def is_full(self) -> bool:
         return self.next - self.first >= ROW_WINDOWS
 
-    def added(self, frame: Frame, served: Served) -> Row:
+    def added(self, frame: ServedFrame, served: Served) -> Row:
         """Return the row with a window more."""
         frames = self.frames.splitlines()
         line = frame.line()
@@ -255,7 +255,7 @@ async def browse(tx: ReadTx, conversation_id: str, before: int, limit: int) -> l
     return [Row(*row) for row in await tx.fetch(BROWSE, conversation_id, before, limit)]
 
 
-async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[Frame, Served] | None:
+async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[ServedFrame, Served] | None:
     """Return a window by its number."""
     for row in await browse(tx, conversation_id, number + 1, 1):
         for own, frame, served in row.windows:

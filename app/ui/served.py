@@ -11,7 +11,7 @@ from app.core.conversation import Conversation
 from app.core.model import Context, Format
 from app.core.window import served_change
 from app.core.window.growth import Point
-from app.core.window.served import Frame, Served
+from app.core.window.served import Served, ServedFrame
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.replaying import record_view, replayed
@@ -81,7 +81,7 @@ async def served_view(runtime: Runtime, tx: ReadTx, conversation: Conversation, 
     )
 
 
-def _points(listed: Sequence[tuple[int, Frame, Served]], like: Frame) -> Iterable[Point]:
+def _points(listed: Sequence[tuple[int, ServedFrame, Served]], like: ServedFrame) -> Iterable[Point]:
     """Yield the last window of each turn, of those with the same budget and format."""
     alike = [one for one in listed if (one[1].budget, one[1].format) == (like.budget, like.format)]
     last = {served.last_page: (frame, served) for _, frame, served in alike}

@@ -1,7 +1,7 @@
 """What is recorded of a window that was served, and the window that follows from it.
 
-A record holds places and sizes, no text. ``Frame`` is what windows of an epoch share, ``Served`` what each has of its
-own; the texts that no message row has (heads, system prompts, tools, what was recalled) are kept once each, by digest.
+A record holds places and sizes, no text. ``ServedFrame`` is what windows of an epoch share, ``Served`` what is
+each one's own; the texts that no message row has (heads, system prompts, tools, what was recalled) are kept once each, by digest.
 With the stored messages they give the window back, byte for byte: ``laid_out``.
 
 Both are stored as JSON, a line for each; members that are empty are left out at the end of a line.
@@ -58,7 +58,7 @@ def digits_of(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ServedFrame:
     """What the windows of an epoch share."""
 
     call: Call
@@ -95,8 +95,8 @@ class Frame:
         return _line(astuple(self), _DEFAULTS_OF_FRAME)
 
     @staticmethod
-    def read(line: str) -> Frame:
-        return Frame(*map(_tuples, json.loads(line)))
+    def read(line: str) -> ServedFrame:
+        return ServedFrame(*map(_tuples, json.loads(line)))
 
     @property
     def layout(self) -> Layout:
@@ -171,7 +171,7 @@ def _line(values: Sequence[Any], defaults: Sequence[Any]) -> str:
     return dumps(values[:last])
 
 
-_DEFAULTS_OF_FRAME = [f.default for f in fields(Frame)]
+_DEFAULTS_OF_FRAME = [f.default for f in fields(ServedFrame)]
 _DEFAULTS_OF_SERVED = [f.default for f in fields(Served)]
 
 
@@ -210,7 +210,12 @@ def read_tail(text: str) -> tuple[TailItem, ...]:
 
 
 def laid_out(
-    frame: Frame, served: Served, head: Head, items: Sequence[Item], tail: Sequence[TailItem], recalled: str | None
+    frame: ServedFrame,
+    served: Served,
+    head: Head,
+    items: Sequence[Item],
+    tail: Sequence[TailItem],
+    recalled: str | None,
 ) -> Window:
     """Return the window of a record. ``items``: the rows of its zones, up to its last message. ``recalled``: what was
     recalled by itself.
@@ -234,7 +239,7 @@ def laid_out(
     )
 
 
-def ledger_of(frame: Frame, served: Served) -> Ledger:
+def ledger_of(frame: ServedFrame, served: Served) -> Ledger:
     tools, system, notes, summary, contents, condensed = frame.sections
     return Ledger(
         budget=frame.budget, token_percent=frame.percent, tools=tools, system=system, notes=notes, summary=summary,
@@ -274,7 +279,7 @@ def read_forms(text: str) -> list[str]:
     return forms
 
 
-def parts_of(frame: Frame, served: Served) -> list[dict[str, Any]]:
+def parts_of(frame: ServedFrame, served: Served) -> list[dict[str, Any]]:
     """Return the parts of a window in order, with the form, places, tokens and hash of each as far as it has them."""
     tools, system, notes, summary, contents, condensed = frame.sections
     parts: list[dict[str, Any]] = [{"form": "tools", "tokens": tools, "hash": frame.tools}]

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from app.core.model import Window
-from app.core.window.served import Frame, Served, ledger_of
+from app.core.window.served import Served, ServedFrame, ledger_of
 
 Why = Literal["said", "page", "cut", "recall", "refused", "erasure", "edit", "setting"]
 SETTINGS = ("budget", "model", "format", "percent", "own_percent", "language")
@@ -28,7 +28,7 @@ SETTINGS = ("budget", "model", "format", "percent", "own_percent", "language")
 class Side:
     """One of two windows."""
 
-    frame: Frame
+    frame: ServedFrame
     served: Served
     window: Window
     erased: Collection[int] = ()
@@ -63,7 +63,7 @@ def difference(old: Side | None, new: Side) -> dict[str, Any]:
     }
 
 
-def _cause(old: Frame, new: Frame, settings: Collection[object]) -> Why:
+def _cause(old: ServedFrame, new: ServedFrame, settings: Collection[object]) -> Why:
     """Return why the zones, or the head, are others."""
     if settings:
         return "setting"
@@ -118,7 +118,7 @@ def _recalled(old: Side, new: Side) -> tuple[int, int]:
     return old.served.recalled_tokens, new.served.recalled_tokens
 
 
-def _head(frame: Frame) -> int:
+def _head(frame: ServedFrame) -> int:
     return sum(frame.sections[2:5])
 
 

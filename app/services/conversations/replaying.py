@@ -21,7 +21,7 @@ from app.core.history.erasure import CALL_NAME
 from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window
 from app.core.times import time_text
 from app.core.window import fresh, served_change
-from app.core.window.served import Frame, Served, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
+from app.core.window.served import Served, ServedFrame, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -38,7 +38,7 @@ class Replayed:
     """A window that was served, as it can be shown now."""
 
     number: int
-    frame: Frame
+    frame: ServedFrame
     served: Served
     context: Context
     query: str | None
@@ -65,7 +65,7 @@ class Replayed:
         return b"%s,%s" % (self.context.body[:-1], more[1:].encode())
 
 
-def record_view(number: int, frame: Frame, served: Served, query: str | None) -> dict[str, Any]:
+def record_view(number: int, frame: ServedFrame, served: Served, query: str | None) -> dict[str, Any]:
     """Return a record as the API shows it."""
     return {
         "id": number,
@@ -100,7 +100,7 @@ async def browse(
     """Return the records of a conversation before a window, newest first."""
     await serving.write(runtime)
     until = before or 2**31 - 1
-    found: list[tuple[int, Frame, Served]] = []
+    found: list[tuple[int, ServedFrame, Served]] = []
     async with runtime.database.snapshot(caller.tenant) as tx:
         known = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
         while len(found) < limit and until > 1:
@@ -164,7 +164,7 @@ async def replayed(
     return Replayed(number, frame, served, context, texts.get(served.query), gone, erased)
 
 
-def _laid_out(frame: Frame, served: Served, items: Sequence[Item], texts: Mapping[str, str]) -> Window:
+def _laid_out(frame: ServedFrame, served: Served, items: Sequence[Item], texts: Mapping[str, str]) -> Window:
     erased = wording.ERASED.say(frame.language)
     head = read_head(texts[frame.head]) if frame.head in texts else Head(text=erased if frame.head else "")
     tail: Sequence[TailItem] = [TailItem(erased, 0)] if served.tail else ()
@@ -177,7 +177,7 @@ def _laid_out(frame: Frame, served: Served, items: Sequence[Item], texts: Mappin
 def _rendered(
     runtime: Runtime,
     conversation: Conversation,
-    frame: Frame,
+    frame: ServedFrame,
     served: Served,
     shown: Window,
     results: Sequence[fresh.FreshResult],

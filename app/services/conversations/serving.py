@@ -25,9 +25,9 @@ from app.core.model import Anchored, Context, Day
 from app.core.window.profile import budget_of
 from app.core.window.served import (
     PREFIX_CHARACTERS,
-    Frame,
     KeptText,
     Served,
+    ServedFrame,
     digest_of,
     forms_text,
     head_text,
@@ -94,12 +94,12 @@ def _digest(text: str | None) -> str:
     return digest_of(text) if text else ""
 
 
-def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context, head: str) -> Frame:
+def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context, head: str) -> ServedFrame:
     conversation, window, layout, target = shown.conversation, found.window, shown.epoch.layout, shown.target
     ledger = window.ledger
     system = request.system if request.system is not None else conversation.system
     guide = epochs.guide_of(conversation, target.policy) if shown.offers_tools else ""
-    return Frame(
+    return ServedFrame(
         call=request.call or "context",
         format=request.format,
         language=conversation.language or "en",
