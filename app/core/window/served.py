@@ -1,8 +1,8 @@
 """What is recorded of a window that was served, and the window that follows from it.
 
-A record holds places and sizes, no text. ``ServedFrame`` is what windows of an epoch share, ``Served`` what is
-each one's own; the texts that no message row has (heads, system prompts, tools, what was recalled) are kept once each, by digest.
-With the stored messages they give the window back, byte for byte: ``laid_out``.
+A record holds places and sizes, no text. ``ServedFrame`` is what windows of an epoch share, ``Served`` what is each
+one's own; the texts that no message row has (heads, system prompts, tools, what was recalled) are kept once each, by
+digest. With the stored messages they give the window back, byte for byte: ``laid_out``.
 
 Both are stored as JSON, a line for each; members that are empty are left out at the end of a line.
 """
