@@ -115,6 +115,20 @@ def test_a_key_of_one_user_sees_and_decides_nobody_elses(ann: httpx.Client, clie
     assert len(items(page(client), "proposed")) == 1
 
 
+def test_any_user_has_a_page(client: httpx.Client) -> None:
+    for name in ("<i>u</i>/..?#", "李 雷", "x" * 128):
+        append(client, "of", [user("I prefer aisle seats.")], user_id=name)
+        [at] = [one.attributes["href"] for one in page(client, "/ui/conversations/of").all("dd")[1].all("a")]
+        found = page(client, at)
+        assert found.one("h1").words == name
+        assert "I prefer aisle seats." in items(found, "proposed")[0]
+        form = found.one("section", id="proposed").one("form")
+        sent = {"memory": form.one("input").attributes["value"], "status": "held"}
+        assert client.post(form.attributes["action"], data=sent).headers["location"] == at
+        ok(client.delete("/conversations/of"))
+    assert client.get("/ui/people/a%00b").status_code == 422
+
+
 def test_many_memories_are_paged(client: httpx.Client) -> None:
     for number in range(51):
         body = {"user_id": "ann", "content": f"Wish {number}", "pinned": True}
