@@ -141,7 +141,7 @@ Index(
     conversations.c.user_id,
     conversations.c.chain,
     conversations.c.updated_at,
-    postgresql_where=conversations.c.answered.isnot(None),
+    postgresql_where=text("octet_length(answered) > 0"),
 )
 Index(
     "conversations_asked_idx",
@@ -149,7 +149,7 @@ Index(
     conversations.c.user_id,
     conversations.c.asked,
     conversations.c.updated_at,
-    postgresql_where=conversations.c.asked.isnot(None),
+    postgresql_where=text("octet_length(asked) > 0"),
 )
 
 Index(
@@ -172,7 +172,7 @@ Index(
     conversations.c.user_id,
     conversations.c.answered,
     conversations.c.updated_at,
-    postgresql_where=conversations.c.answered.isnot(None),
+    postgresql_where=text("octet_length(answered) > 0"),
 )
 
 messages = Table(

@@ -19,16 +19,17 @@ BEFORE_MAX = 1_000
 
 _FIELDS = "id, chain, asked, answered, system, updated_at"
 # A user's conversations that end with one of a list's prefixes, or whose last question is the whole list.
-# (Conversations without a user have a statement of their own, so that an index finds them too.)
+# (Conversations without a user have a statement of their own, so that an index finds them too. The predicates of the
+# indexes are functions, since these cost something: no plan then takes the index of all of the user's by time.)
 _FIND = f"""
 SELECT * FROM (
   (SELECT f.* FROM unnest($3::bytea[]) AS e (ended) CROSS JOIN LATERAL (
      SELECT {_FIELDS} FROM conversations
-      WHERE tenant_id = $1 AND {{user}} AND answered IS NOT NULL AND chain = e.ended
+      WHERE tenant_id = $1 AND {{user}} AND octet_length(answered) > 0 AND chain = e.ended
       ORDER BY updated_at DESC LIMIT {CANDIDATES_MAX}) f)
   UNION ALL
   (SELECT {_FIELDS} FROM conversations
-    WHERE tenant_id = $1 AND {{user}} AND asked IS NOT NULL AND asked = $4
+    WHERE tenant_id = $1 AND {{user}} AND octet_length(asked) > 0 AND asked = $4
     ORDER BY updated_at DESC LIMIT {CANDIDATES_MAX})
 ) c ORDER BY updated_at DESC
 """
@@ -39,7 +40,7 @@ FIND_NOBODYS = _FIND.format(user="user_id IS NULL AND $2::text IS NULL")
 # The latest of a user's conversations whose first answer is in a list.
 _BEGUN = f"""
 SELECT id FROM conversations
- WHERE tenant_id = $1 AND {{user}} AND answered IS NOT NULL AND answered = ANY ($3::bytea[])
+ WHERE tenant_id = $1 AND {{user}} AND octet_length(answered) > 0 AND answered = ANY ($3::bytea[])
  ORDER BY updated_at DESC LIMIT {CANDIDATES_MAX // 4}
 """
 BEGUN = _BEGUN.format(user="user_id = $2")
