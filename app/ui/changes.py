@@ -24,21 +24,16 @@ from app.services.memory import searching, views
 from app.store import conversations
 from app.ui.forms import TEXT_MAX, read_form
 from app.ui.html import HtmlRoute, addresses, page
-from app.ui.session import Viewer, Viewing
+from app.ui.session import Viewing, require_write
 
 router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
-
-
-def _require_write(viewer: Viewer) -> None:
-    if not viewer.may_write:
-        raise errors.Forbidden("Changing and deleting requires a key with the scope write.")
 
 
 @router.post("/conversations/{conversation_id}/rename")
 async def rename(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
     """Give a conversation another title; a blank one takes its title away."""
     form = await read_form(request)
-    _require_write(viewer)
+    require_write(viewer)
     title = " ".join(form.get("title", "").split()) or None
     parse_model(ConversationChange, {"title": title})
     async with runtime.database.begin(viewer.tenant) as tx:
@@ -54,7 +49,7 @@ async def rename(request: Request, runtime: Wired, viewer: Viewing, conversation
 async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
     """Erase a conversation and everything derived from it."""
     await read_form(request)
-    _require_write(viewer)
+    require_write(viewer)
     async with runtime.database.begin(viewer.tenant) as tx:
         found = await erasing.lock(tx, exact(conversation_id), bound_to=viewer.user_id)
         done = await erasing_whole.erase_tree(ErasingTx(runtime, tx), found, branches_too=False)
@@ -66,7 +61,7 @@ async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation
 async def write_note(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
     """Add a note, or edit the one that the form names."""
     form = await read_form(request, TEXT_MAX)
-    _require_write(viewer)
+    require_write(viewer)
     body = parse_model(NoteBody, {"text": form.get("text", "")})
     wanted = Noting(viewer.tenant, exact(conversation_id), _note(form), bound_to=viewer.user_id)
     await noting.write(runtime, wanted, body.text)
@@ -76,7 +71,7 @@ async def write_note(request: Request, runtime: Wired, viewer: Viewing, conversa
 @router.post("/conversations/{conversation_id}/notes/delete")
 async def delete_note(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
     form = await read_form(request)
-    _require_write(viewer)
+    require_write(viewer)
     note = _note(form)
     if note is None:
         raise errors.NotFound("There is no such note.")
@@ -113,7 +108,7 @@ async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_
 async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
     """Store a memory with another text in the place of this one, which is erased."""
     form = await read_form(request, TEXT_MAX)
-    _require_write(viewer)
+    require_write(viewer)
     content = form.get("content", "").replace("\r\n", "\n")
     if not content.strip():
         raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
@@ -127,7 +122,7 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
 @router.post("/memories/{memory_key}/delete")
 async def delete_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
     await read_form(request)
-    _require_write(viewer)
+    require_write(viewer)
     async with runtime.database.begin(viewer.tenant) as opened:
         tx = ErasingTx(runtime, opened)
         _, done = await erasing.erase_memory(tx, memory_key, viewer.user_id, sensitive=viewer.sensitive)

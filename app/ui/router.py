@@ -24,7 +24,7 @@ from app.services.memory.searching import SearchRequest
 from app.services.views import inspect, progress
 from app.store import archives, conversation_list, conversations
 from app.text import bm25
-from app.ui import changes
+from app.ui import changes, people
 from app.ui import conversation as one
 from app.ui.assets import ASSETS
 from app.ui.conversation import Show
@@ -307,6 +307,7 @@ async def asset(request: Request, name: str) -> Response:
 
 
 router.routes.extend(changes.router.routes)
+router.routes.extend(people.router.routes)
 
 
 @router.get("/{rest:path}")

@@ -113,3 +113,9 @@ def check_own_user(viewer: Viewer, user_id: str | None) -> None:
     """Raise NotFound for another user's data, as if it did not exist."""
     if viewer.user_id is not None and user_id != viewer.user_id:
         raise errors.NotFound("Nothing has that name.")
+
+
+def require_write(viewer: Viewer) -> None:
+    """Raise Forbidden for a key that only reads."""
+    if not viewer.may_write:
+        raise errors.Forbidden("Changing and deleting requires a key with the scope write.")

@@ -56,9 +56,9 @@ def test_what_the_tutorial_says_happens(client: httpx.Client, base_url: str) -> 
         ["sh"], input=script.replace(URL, base_url), capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stdout[-3000:]
-    stored, window, archived, loaded, recalled, found, _, noted, small, status, exported, erased = done.stdout.split(
-        "\n---\n"
-    )
+    printed = done.stdout.split("\n---\n")
+    stored, window, archived, loaded, recalled, found, _, noted, carried, shared, small, status = printed[:12]
+    exported, erased = printed[12:]
     assert [message["seq"] for message in read(stored)["messages"]] == [1, 2]
     assert read(window)["usage"]["total"] <= 8000
     tool = read(archived)["messages"][2]
@@ -68,14 +68,25 @@ def test_what_the_tutorial_says_happens(client: httpx.Client, base_url: str) -> 
     assert len(read(loaded)["content"]) < 10_000
     assert "Longjing, then. Noted." in read(recalled)["content"]
     assert "from Hangzhou" in read(found)["results"][0]["content_preview"]
-    assert "Answer in French." in json.dumps(read(noted.partition("}{")[2], before="{")["messages"])
+    assert "Answer in French." in last(noted)
+    assert "From now on, call me Lin." in last(carried)
+    assert "We deploy on Tuesdays." in last(shared)
+    assert "call me Lin" not in last(shared)
     assert read(small)["usage"]["total"] <= 700
     assert read(status)["dead"] == 0
     assert json.loads(exported.splitlines()[0])["type"] == "header"
-    assert read(erased)["erased"]["messages"] == 7
+    user, _, space = erased.partition("}{")
+    assert read(user + "}")["erased"]["messages"] == 9
+    assert read(space, before="{")["erased"]["messages"] == 1
+    assert client.get("/spaces/team").status_code == 404
     assert client.get("/conversations/tutorial").status_code == 404
 
 
 def read(text: str, *, before: str = "") -> dict[str, Any]:
     value: dict[str, Any] = json.loads(before + text)
     return value
+
+
+def last(text: str) -> str:
+    """The messages of the window that the last of some commands got."""
+    return json.dumps(read(text.rpartition("}{")[2], before="{")["messages"])

@@ -326,3 +326,28 @@ def test_a_space_is_taken_out_and_put_in_again(client: httpx.Client) -> None:
     assert client.get("/spaces/team/export").content == lines.content
     append(client, "next", [user("hello")], user_id=None, space_id="team")
     assert "Say ship" in str(window(client, "next")["messages"])
+
+
+def test_what_nobody_accepted_comes_into_no_window_and_what_was_refused_is_not_found(client: httpx.Client) -> None:
+    append(client, "c", [user("hello")], user_id="ann")
+    arguments = {"content": "The vault's code is QX-7714."}
+    assert not ok(client.post(path("c", "tools", "remember"), json={"arguments": arguments}))["is_error"]
+    question = {"role": "user", "content": "What is the vault's code?"}
+    append(client, "d", [question], user_id="ann")
+    for query in ({}, {"query": question["content"]}):
+        assert "7714" not in str(ok(client.get(path("d", "context"), params=query))["messages"])
+    [proposed] = ok(client.get("/memories", params={"user_id": "ann", "status": "proposed"}))["items"]
+    search = {"user_id": "ann", "query": question["content"]}
+    at = f"/memories/{proposed['memory_key']}"
+    ok(client.patch(at, json={"status": "refused"}))
+    assert "7714" not in str(ok(client.post("/memories/search", json=search))["results"])
+
+
+def test_what_somebody_accepted_comes_into_windows(client: httpx.Client) -> None:
+    append(client, "c", [user("hello")], user_id="ann")
+    arguments = {"content": "The vault's code is QX-7714."}
+    ok(client.post(path("c", "tools", "remember"), json={"arguments": arguments}))
+    [proposed] = ok(client.get("/memories", params={"user_id": "ann", "status": "proposed"}))["items"]
+    ok(client.patch(f"/memories/{proposed['memory_key']}", json={"status": "held"}))
+    append(client, "d", [user("What is the vault's code?")], user_id="ann")
+    assert "7714" in str(ok(client.get(path("d", "context")))["messages"])

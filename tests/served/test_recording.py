@@ -91,7 +91,7 @@ def test_windows_are_listed_newest_first_page_by_page(client: httpx.Client) -> N
     assert found == list(range(40, 0, -1))
 
 
-@pytest.mark.parametrize("number", ["0", "2", "99999999999999", "-1"])
+@pytest.mark.parametrize("number", ["2", "2147483647"])
 def test_a_window_that_never_was_is_not_found(client: httpx.Client, number: str) -> None:
     append(client, "c", [user("hello")])
     served(client, "c")
@@ -100,7 +100,9 @@ def test_a_window_that_never_was_is_not_found(client: httpx.Client, number: str)
 
 def test_what_is_no_window_number_is_said(client: httpx.Client) -> None:
     append(client, "c", [user("hello")])
-    problem(client.get(path("c", "windows", "newest")), 422, "window")
+    for number in ("newest", "0", "-1", "1.5"):
+        problem(client.get(path("c", "windows", number)), 422, "window")
+    assert client.get(path("c", "windows", "99999999999999")).status_code in (404, 422)
     problem(client.get(path("c", "windows"), params={"cursor": "x"}), 422, "cursor")
     problem(client.get(path("c", "windows"), params={"limit": 0}), 422, "limit")
     problem(client.get(path("nobody", "windows")), 404)

@@ -17,7 +17,7 @@ import pytest
 
 from tests.api.kit import append, user, window
 from tests.ui.browser import PROGRAM, Browser, browser
-from tests.ui.made import DEAD, many, nasty, recalled, shipped
+from tests.ui.made import DEAD, LONG_WORD, NASTY, many, nasty, recalled, shipped
 
 pytestmark = [
     pytest.mark.slow,
@@ -89,6 +89,14 @@ def test_windows_that_were_served(tab: Browser, client: httpx.Client) -> None:
     views(tab, client, "served-messages", "/ui/conversations/release?show=messages")
     client.delete("/conversations/release/messages/110").raise_for_status()
     views(tab, client, "served-erased", "/ui/conversations/release?window=2")
+
+
+def test_a_person(tab: Browser, client: httpx.Client) -> None:
+    said = ("Please call me Lin from now on.", "Please call me Mei from now on.", "I prefer aisle seats.", LONG_WORD)
+    append(client, "release", [user(f"{text} Always answer in French.") for text in said], user_id="mei")
+    client.post("/memories", json={"user_id": "mei", "content": NASTY[:-3] + LONG_WORD[:900], "pinned": True})
+    views(tab, client, "person", "/ui/people/mei")
+    views(tab, client, "person-nobody", "/ui/people/nobody")
 
 
 def test_a_long_list_of_conversations(

@@ -143,7 +143,7 @@ async def replayed(
     runtime: Runtime, tx: ReadTx, conversation: Conversation, number: int, *, sensitive: bool
 ) -> Replayed:
     """Return a served window. What quotes sensitive memories is left out unless the caller can see them."""
-    found = await stored.find(tx, conversation.id, number) if 0 < number < 2**31 else None
+    found = await stored.find(tx, conversation.id, number) if 0 < number < 2**31 - 1 else None
     if found is None:
         raise errors.NotFound(f"There is no window {number} of this conversation.")
     frame, served = found

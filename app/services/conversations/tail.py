@@ -274,7 +274,8 @@ async def _not_in_view(tx: ReadTx, search: _Asked, found: _Found, window: Window
         return []
     in_view = _in_view(window)
     hidden = [hit for hit in found.hits if not _is_in_view(hit, search, in_view)]
-    told = spoken(await searching.with_texts(tx, hidden, sensitive=search.request.sensitive), by_words=True)
+    texts = await searching.with_texts(tx, hidden, sensitive=search.request.sensitive)
+    told = spoken([hit for hit in texts if hit.status == "held"], by_words=True)
     size = sum(len(hit.text) for hit in told)
     hits = await run_in_thread_if_large(size, worth_showing, told, search.query.text)
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(search.query.text) else hits

@@ -46,6 +46,11 @@ class SearchHit:
     """Older results that say the same, which it stands for."""
 
     @property
+    def status(self) -> str:
+        """Return whether it is held, proposed or refused."""
+        return self.whole["status"] if self.whole is not None else "held"
+
+    @property
     def similar(self) -> int:
         return len(self.alike)
 

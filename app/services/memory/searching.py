@@ -317,7 +317,8 @@ async def _search(
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
         results = await memories.search(tx, view.owners, asked, where, limit=limit)
-        found = await with_texts(tx, results.hits, sensitive=request.sensitive)
+        texts = await with_texts(tx, results.hits, sensitive=request.sensitive)
+        found = [hit for hit in texts if hit.status != "refused"]
         found = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in found]
         if known and found and not _may_answer(query, results, found):
             ids = [hit.id for hit in results.hits]

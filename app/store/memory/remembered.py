@@ -148,8 +148,8 @@ HELD_NOW = Held()
 IN_CONVERSATION = "($5::uuid IS NULL OR conversation_uid = $5)"
 LIST = f"""
 SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keywords, m.metadata, m.source, m.sensitive,
-       m.expires_at, m.created_at, m.scope, m.key AS named, m.pinned, m.status, m.quote, m.seq, m.length, m.valid_from,
-       m.valid_to, m.learnt_at
+       m.expires_at, m.created_at, m.scope, m.key AS named, m.pinned, m.status, m.quote, m.seq, m.page, m.length,
+       m.valid_from, m.valid_to, m.learnt_at
   FROM (SELECT id FROM memories
          WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND type = ANY ($3) AND ($4 OR NOT sensitive)
            AND (expires_at IS NULL OR expires_at > now()) AND {IN_CONVERSATION}

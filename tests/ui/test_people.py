@@ -1,0 +1,167 @@
+"""The page of a person: what is kept in mind, where it was said, and proposals to accept or refuse."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.api.kit import append, ok, user, window
+from tests.ui.html import Node, check, read
+from tests.ui.made import NASTY
+from tests.ui.test_changes import CROSS, NOBODY, ann, anns_url
+
+__all__ = ["ann", "anns_url"]
+
+
+def page(client: httpx.Client, path: str = "/ui/people/ann", language: str = "en") -> Node:
+    answer = client.get(path, headers={"accept-language": language})
+    assert answer.status_code == 200, answer.text[:300]
+    found = read(answer.text)
+    check(found, path)
+    return found
+
+
+def items(found: Node, part: str) -> list[str]:
+    return [one.words for one in found.one("section", id=part).all("li") if one.all("a", class_="quiet")]
+
+
+def proposal(client: httpx.Client, conversation: str = "talk", user_id: str = "ann") -> str:
+    """The key of what Ann said and a person has to accept."""
+    append(client, conversation, [user("I prefer aisle seats.")], user_id=user_id)
+    [asked] = ok(client.get("/memories", params={"user_id": user_id, "status": "proposed"}))["items"]
+    return str(asked["memory_key"])
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", ("for the user", "said so", "Earlier values: 1")), ("zh", ("属于该用户", "用户原话", "以前的值：1"))],
+)
+def test_what_is_kept_in_mind_says_where_it_was_said_and_what_it_was_before(
+    client: httpx.Client, language: str, words: tuple[str, ...]
+) -> None:
+    append(
+        client, "a/b", [user("Please call me Lin from now on."), user("Please call me Mei from now on.")], user_id="ann"
+    )
+    found = page(client, language=language)
+    [line] = items(found, "kept")
+    assert "call me Mei" in line.partition("Lin")[0]
+    assert "Lin" in line
+    for word in words:
+        assert word in line
+    links = [one.attributes["href"] for one in found.one("section", id="kept").all("a")]
+    assert "/ui/conversations/a%2Fb" in links
+    [said] = [one for one in links if "#" in one]
+    assert page(client, said.partition("#")[0]).one("article", id=said.partition("#")[2]).all("pre")
+    assert page(client, "/ui/conversations/a%2Fb").all("a", href="/ui/people/ann")
+    assert page(client, "/ui?user=ann").all("a", href="/ui/people/ann")
+
+
+def test_a_proposal_is_accepted_and_stands_in_the_next_window(client: httpx.Client) -> None:
+    key = proposal(client)
+    assert "I prefer aisle seats." in items(page(client), "proposed")[0]
+    for _ in range(2):
+        sent = client.post("/ui/people/ann/proposals", data={"memory": key, "status": "held"})
+        assert (sent.status_code, sent.headers["location"]) == (303, "/ui/people/ann")
+    found = page(client)
+    assert (items(found, "proposed"), len(items(found, "kept"))) == ([], 1)
+    append(client, "next", [user("hello")], user_id="ann")
+    assert "aisle" in str(window(client, "next")["messages"])
+
+
+def test_a_refused_proposal_is_gone(client: httpx.Client) -> None:
+    key = proposal(client)
+    assert client.post("/ui/people/ann/proposals", data={"memory": key, "status": "refused"}).status_code == 303
+    found = page(client)
+    assert items(found, "proposed") + items(found, "kept") == []
+
+
+def test_what_a_form_names_wrongly_changes_nothing(client: httpx.Client) -> None:
+    key = proposal(client)
+    at = "/ui/people/ann/proposals"
+    assert client.post(at, data={"memory": key, "status": "proposed"}).status_code == 422
+    assert client.post(at, data={"memory": key}).status_code == 422
+    for wrong in ("x", "", str(NOBODY)):
+        assert client.post(at, data={"memory": wrong, "status": "held"}).status_code == 404
+    for headers in CROSS:
+        assert client.post(at, data={"memory": key, "status": "held"}, headers=headers).status_code == 422
+    assert len(items(page(client), "proposed")) == 1
+
+
+def test_a_space_is_named_and_its_memory_comes_with_its_members(client: httpx.Client) -> None:
+    ok(client.post("/spaces", json={"id": "<i>team</i>", "members": {"ann": "write", "bob": "read"}}), 201)
+    ok(
+        client.post(
+            "/memories", json={"content": NASTY.replace("\x00", ""), "scope": "space:<i>team</i>", "pinned": True}
+        ),
+        201,
+    )
+    for name in ("ann", "bob"):
+        [line] = items(page(client, f"/ui/people/{name}"), "kept")
+        assert "<script>alert(1)</script>" in line
+        assert "space <i>team</i>" in line
+    assert items(page(client, "/ui/people/eve"), "kept") == []
+
+
+def test_a_key_of_one_user_sees_and_decides_nobody_elses(ann: httpx.Client, client: httpx.Client) -> None:
+    own, other = proposal(client), proposal(client, "bobs", "bob")
+    assert ann.get("/ui/people/bob").status_code == 404
+    assert ann.post("/ui/people/bob/proposals", data={"memory": other, "status": "held"}).status_code == 404
+    assert ann.post("/ui/people/ann/proposals", data={"memory": other, "status": "held"}).status_code == 404
+    assert len(items(page(client, "/ui/people/bob"), "proposed")) == 1
+    ann.cookies.clear()
+    methods = [form.attributes["action"] for form in page(ann).all("form", method="post")]
+    assert methods == ["/ui/sign-out"]
+    assert ann.post("/ui/people/ann/proposals", data={"memory": own, "status": "held"}).status_code == 403
+    assert len(items(page(client), "proposed")) == 1
+
+
+def test_any_user_has_a_page(client: httpx.Client) -> None:
+    for name in ("<i>u</i>/..?#", "李 雷", "x" * 128):
+        append(client, "of", [user("I prefer aisle seats.")], user_id=name)
+        [at] = [one.attributes["href"] for one in page(client, "/ui/conversations/of").all("dd")[1].all("a")]
+        found = page(client, at)
+        assert found.one("h1").words == name
+        assert "I prefer aisle seats." in items(found, "proposed")[0]
+        form = found.one("section", id="proposed").one("form")
+        sent = {"memory": form.one("input").attributes["value"], "status": "held"}
+        assert client.post(form.attributes["action"], data=sent).headers["location"] == at
+        ok(client.delete("/conversations/of"))
+    assert client.get("/ui/people/a%00b").status_code == 422
+
+
+def test_many_memories_are_paged(client: httpx.Client) -> None:
+    for number in range(51):
+        body = {"user_id": "ann", "content": f"Wish {number}", "pinned": True}
+        ok(client.post("/memories", json=body), 201)
+    first = page(client)
+    rest = page(client, first.one("a", rel="next").attributes["href"])
+    assert (len(items(first, "kept")), len(items(rest, "kept"))) == (50, 1)
+    assert "Wish 0 " in items(rest, "kept")[0]
+
+
+def test_what_is_kept_in_mind_stays_so_when_its_text_is_edited(client: httpx.Client) -> None:
+    append(client, "talk", [user("Please call me Lin from now on.")], user_id="ann")
+    ok(client.post("/spaces", json={"id": "team", "members": {"ann": "write"}}), 201)
+    body = {"content": "We deploy on Tuesdays.", "scope": "space:team", "pinned": True}
+    ok(client.post("/memories", json=body), 201)
+    listed = ok(client.get("/memories", params={"user_id": "ann"}))["items"]
+    append(client, "next", [user("hello")], user_id="ann")
+    assert "Lin" in str(window(client, "next")["messages"])
+    for one in listed:
+        sent = client.post(f"/ui/memories/{one['memory_key']}", data={"content": f"Edited: {one['key']}"})
+        assert sent.status_code == 303
+    after = ok(client.get("/memories", params={"user_id": "ann"}))["items"]
+    standing = [{(one["key"], one["scope"], one["pinned"], one["status"]) for one in some} for some in (listed, after)]
+    assert standing[0] == standing[1]
+    assert "Edited: name" in str(window(client, "next")["messages"])
+    assert "Lin" not in str(window(client, "next")["messages"])
+    key = proposal(client)
+    assert client.post(f"/ui/memories/{key}", data={"content": "I prefer window seats."}).status_code == 303
+    assert "window seats" in items(page(client), "proposed")[0]
+
+
+def test_a_kept_memory_that_is_edited_has_the_limit_of_one(client: httpx.Client) -> None:
+    body = {"content": "Be brief.", "user_id": "ann", "pinned": True}
+    key = ok(client.post("/memories", json=body), 201)["memory_key"]
+    assert client.post(f"/ui/memories/{key}", data={"content": "x" * 2_001}).status_code == 422
+    assert ok(client.get(f"/memories/{key}"))["content"] == "Be brief."
