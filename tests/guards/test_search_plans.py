@@ -92,7 +92,7 @@ def vector(seed: str) -> str:
 @pytest.mark.parametrize("name", ["BY_WORDS", "SEARCH"])
 async def test_a_search_reads_covering_indexes_once(tx: Tx, name: str, owner: UUID, plan: str) -> None:
     terms = f"'{{{','.join(map(str, bm25.query('green tea from Hangzhou and cake, jam, scones, cream')))}}}'"
-    arguments = [f"'{ANN}'", f"'{owner}'", terms, *ARGUMENTS]
+    arguments = [f"'{ANN}'", f"'{{{{{owner}}}}}'", terms, *ARGUMENTS]
     if name == "SEARCH":
         arguments += [f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
     searching = SEARCH if name == "SEARCH" else BY_WORDS
@@ -143,7 +143,7 @@ async def test_an_owner_whom_the_planner_does_not_know_is_searched_in_one_pass(
     """A new user with an import's worth of memories, before the statistics are made anew: one row is expected."""
     new, size = UUID(int=3), 3_000
     await remember(superuser, ANN, new, size)
-    arguments = [f"'{ANN}'", f"'{new}'", "'{1}'", *ARGUMENTS, f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
+    arguments = [f"'{ANN}'", f"'{{{new}}}'", "'{1}'", *ARGUMENTS, f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
     await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan")
     await tx.connection.execute(f"PREPARE search AS {SEARCH}")
     [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search({', '.join(arguments)})")
@@ -162,7 +162,7 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
     """A connection plans a search once, maybe before anything was stored, and before any table was analyzed."""
     owner, size = UUID(int=4), 3_000
     terms = f"'{{{','.join(map(str, bm25.query('green tea from Hangzhou')))}}}'"
-    arguments = [f"'{ANN}'", f"'{owner}'", terms, *ARGUMENTS]
+    arguments = [f"'{ANN}'", f"'{{{{{owner}}}}}'", terms, *ARGUMENTS]
     if vectors:
         arguments += [f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
     execute = f"EXECUTE search({', '.join(arguments)})"
