@@ -3,6 +3,7 @@
     QuireError
     ├── BadRequest             400  the body is not JSON
     ├── Unauthorized           401  the key is missing or not valid
+    │   └── InvalidToken       401  a token of the identity provider is refused; says why
     ├── Forbidden              403  the key is valid but not for this
     ├── NotFound               404  unknown, or another tenant's: the same answer for both
     ├── TooSlow                408  the body did not arrive in time
@@ -20,6 +21,7 @@
     ├── TooManyRequests        429  carries Retry-After
     ├── Overdue                503  the response took too long; carries Retry-After
     ├── Busy                   503  too much is in progress; carries Retry-After
+    ├── IssuerUnavailable      503  the keys of the tokens' issuer cannot be read; carries Retry-After
     ├── StorageUnavailable     503  the database is unavailable, slow or busy; carries Retry-After
     │   ├── OutcomeUnknown     503  the response to a commit was lost: the write can have succeeded
     │   └── StorageFull        503  the database's disk is full: nothing was stored
@@ -122,6 +124,14 @@ class Unauthorized(QuireError):
     def __init__(self, detail: str = "", **members: Any) -> None:
         members["headers"] = {"WWW-Authenticate": "Bearer", **(members.get("headers") or {})}
         super().__init__(detail, **members)
+
+
+class InvalidToken(Unauthorized):
+    """A token of the identity provider is refused. WWW-Authenticate names the reason too (RFC 6750)."""
+
+    def __init__(self, reason: str) -> None:
+        challenge = f'Bearer error="invalid_token", error_description="{reason}"'
+        super().__init__(reason, headers={"WWW-Authenticate": challenge})
 
 
 class Forbidden(QuireError):
@@ -267,6 +277,17 @@ class Busy(QuireError):
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(detail, headers={"Retry-After": "1"})
+
+
+class IssuerUnavailable(QuireError):
+    """The public keys of the tokens' issuer cannot be read, so that a token cannot be judged. Clients should retry."""
+
+    status = 503
+    code = "issuer-unavailable"
+    title = "Issuer unavailable"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail, headers={"Retry-After": "10"})
 
 
 class StorageUnavailable(QuireError):

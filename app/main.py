@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
@@ -46,6 +46,7 @@ from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
 from app.asgi import FromEnvironment
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
+from app.core.edge.identity import IdentityProvider
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
@@ -65,6 +66,9 @@ from app.telemetry.tracing import tracing_of
 from app.text import tokens
 from app.text.tokens import TokenCounter
 from app.ui import router as ui
+
+if TYPE_CHECKING:
+    from app.providers.issuer import Issuer  # imports httpx and jwt
 
 _logger = logging.getLogger(__name__)
 
@@ -184,7 +188,13 @@ def defaults(settings: Settings) -> Defaults:
 
 
 def access(settings: Settings) -> Access:
-    return replace(taken(settings, Access), host=settings.quire_host)
+    rules = taken(settings, Access)
+    requires_keys = rules.requires_keys or identity_provider(settings).issuer is not None
+    return replace(rules, host=settings.quire_host, requires_keys=requires_keys)
+
+
+def identity_provider(settings: Settings) -> IdentityProvider:
+    return taken(settings, IdentityProvider)
 
 
 def retention(settings: Settings) -> Retention:
@@ -250,16 +260,18 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
             rules = (access(settings), retention(settings), proxying(settings), working(settings))
             parts = (defaults(settings), database, counter, migrate.HEAD, *rules, chat, embedder)
-            metrics, upstream = Metrics(), upstream_of(settings)
+            metrics, upstream, issuer = Metrics(), upstream_of(settings), issuer_of(settings)
             async with _replica(settings, database, metrics) as replica:
                 runtime = Runtime(
-                    *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream
-                )
+                    *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream,
+                    identity=identity_provider(settings), issuer=issuer,
+                )  # fmt: skip
                 yield runtime
                 await runtime.turns.close()
                 await serving.write_last(runtime)
-                if upstream is not None:
-                    await upstream.close()
+                for away in (upstream, issuer):
+                    if away is not None:
+                        await away.close()
                 await asyncio.gather(*runtime.door.tasks)
                 await anyio.to_thread.run_sync(tracing.close)
         finally:
@@ -268,6 +280,12 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                     await provider.close()
     finally:
         await database.close()
+
+
+def issuer_of(settings: Settings) -> "Issuer | None":
+    """Return the issuer of tokens that the settings name."""
+    rules = identity_provider(settings)
+    return None if rules.issuer is None or rules.jwks is None else build.issuer_of(rules.jwks)
 
 
 def upstream_of(settings: Settings) -> Upstream | None:

@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 from weakref import WeakValueDictionary
 
@@ -16,6 +16,7 @@ from cachetools import LRUCache, TTLCache
 from app.caches import Caches
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access, Proxying, Retention, Working
+from app.core.edge.identity import IdentityProvider
 from app.core.edge.rate import Bucket
 from app.core.window.profile import Defaults
 from app.inflight import Turns
@@ -26,6 +27,9 @@ from app.providers.upstream import Upstream
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
 from app.text.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from app.providers.issuer import Issuer  # imports httpx and jwt
 
 T = TypeVar("T")
 
@@ -64,6 +68,8 @@ class Door:
     admitted: TTLCache[bytes, Caller] = field(default_factory=lambda: TTLCache(KEYS_CACHED, ADMITTED_SECONDS))
     """Who was let in lately for a request that is passed through, by a digest of the key: see ``keys.identify_lately``.
     """
+    tenants: set[UUID] = field(default_factory=set)
+    """Tenants that were seen to exist, for callers with a token."""
     lookups: dict[tuple[UUID, UUID], Lookup] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     """Writing what is not part of a request; waited for at the end."""
@@ -89,6 +95,7 @@ class Runtime:
     """None: results stay in the order of the search."""
     replica: Replica | None = None
     """None: the primary answers every read."""
+    identity: IdentityProvider = field(default_factory=IdentityProvider)
     door: Door = field(default_factory=Door)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing = field(default_factory=Tracing)
@@ -97,6 +104,8 @@ class Runtime:
     caches: Caches = field(default_factory=Caches)
     sandboxes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SANDBOXES_MAX))
     """Held while code that a model wrote is run."""
+    issuer: Issuer | None = None
+    """None: callers have API keys only."""
     upstream: Upstream | None = None
     """The chat API behind the proxy. None: none is configured."""
     turns: Turns = field(default_factory=Turns)

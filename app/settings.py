@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.core.dialects.question import Dialect
 from app.core.edge.deployment import Access, Proxying, Retention, Working
+from app.core.edge.identity import IdentityProvider
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
@@ -32,7 +33,7 @@ def origins(text: str) -> list[str]:
     return [origin.strip() for origin in text.split(",") if origin.strip()]
 
 
-RULES = (Policy, Defaults, Retention, Limits, Access, Proxying, Working)
+RULES = (Policy, Defaults, Retention, Limits, Access, IdentityProvider, Proxying, Working)
 """Core values whose fields declare settings, in the order of docs/settings.md."""
 
 
@@ -227,6 +228,14 @@ class Settings(BaseSettings):
     @classmethod
     def _has_sound_rows(cls, value: str) -> str:
         TABLE.extended(value)
+        return value
+
+    @field_validator("quire_jwt_jwks", check_fields=False)
+    @classmethod
+    def _judge_tokens_whole(cls, value: str | None, info: ValidationInfo) -> str | None:
+        parts = (info.data.get("quire_jwt_issuer"), info.data.get("quire_jwt_audience"), value)
+        if any(parts) and not all(parts):
+            raise ValueError("QUIRE_JWT_ISSUER, QUIRE_JWT_AUDIENCE and QUIRE_JWT_JWKS must be set together")
         return value
 
     @field_validator("memory_keep_share", check_fields=False)

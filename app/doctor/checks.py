@@ -358,7 +358,7 @@ def door_of(*, is_loopback: bool, is_keyed: bool, requires_keys: bool, is_allowe
 def door(found: Door, host: str) -> Check:
     match found:
         case "keys":
-            return Check("door", "ok", "Every caller needs an API key.")
+            return Check("door", "ok", "Every caller needs an API key or a token.")
         case "no keys yet":
             said = "Every caller needs an API key, and none exists yet."
             return Check("door", "warn", said, "Create one with `quire keys create`.")

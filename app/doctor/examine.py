@@ -13,7 +13,7 @@ import asyncpg
 from app import errors
 from app.doctor import checks, damage, probes, walk
 from app.doctor.checks import Check, DoctorQuestion
-from app.main import access, providers, reranker_of
+from app.main import access, identity_provider, providers, reranker_of
 from app.postgres import embedded, migrate, refusals
 from app.postgres.database import Database
 from app.postgres.programs import EmbeddedPostgresError
@@ -140,7 +140,7 @@ async def _ask_schema(
     try:
         door = checks.door_of(
             is_loopback=is_loopback,
-            is_keyed=await is_keyed(database),
+            is_keyed=await is_keyed(database) or identity_provider(settings).issuer is not None,
             requires_keys=access(settings).requires_keys,
             is_allowed=access(settings).allows_unauthenticated,
         )

@@ -14,6 +14,7 @@ from app.providers import Embedder, local_embeddings
 from app.providers.model_api import OPENAI, ModelApi
 
 if TYPE_CHECKING:
+    from app.providers.issuer import Issuer
     from app.providers.openai_chat import OpenAIChat
     from app.providers.reranker import ApiReranker
 
@@ -44,6 +45,13 @@ def chat_of(
         count=count,
         row=models.row(model, api.or_else(OPENAI).url),
     )
+
+
+def issuer_of(source: str) -> Issuer:
+    """Return the issuer of tokens whose keys are at a URL or in a file."""
+    from app.providers.issuer import Issuer
+
+    return Issuer(source)
 
 
 def embedder_of(

@@ -1,4 +1,4 @@
-"""API keys: identify callers; create, list and revoke keys.
+"""API keys: identify callers (those with a token by ``identity``); create, list and revoke keys.
 
 Each request looks its key up in the database with one indexed statement, so a revocation takes effect in every process
 with its commit: nothing that grants access is cached. A process only caches that callers *need* a key, because that
@@ -25,6 +25,7 @@ from app import errors
 from app.core.edge.caller import Caller
 from app.core.edge.credentials import SECRET_BYTES, Credentials, prefix
 from app.core.edge.hosts import is_loopback, is_ours, named_in, neighbourhood
+from app.core.edge.identity import is_token
 from app.core.edge.rate import Taken, take
 from app.core.times import time_text
 from app.ids import uuid7
@@ -32,6 +33,7 @@ from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT, is_keyed
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Lookup, Runtime
+from app.services import identity
 from app.store import keys
 from app.store.keys import NewKey
 
@@ -79,6 +81,8 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
     Raises Unauthorized, whatever is wrong, or TooManyRequests after too many failures from one address. Where no keys
     are required, raises Forbidden at an address that other machines reach, and Misdirected for a foreign host.
     """
+    if runtime.issuer is not None and is_token(knock.key):
+        return await _identify_by_token(runtime, knock)
     given = Credentials.read(knock.key) if knock.key is not None else None
     if given is not None:
         _require_patience(runtime, knock, given)
@@ -102,12 +106,23 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
     return Caller(DEFAULT_TENANT)
 
 
+async def _identify_by_token(runtime: Runtime, knock: Knock) -> Caller:
+    try:
+        return await identity.identify(runtime, knock.key or "")
+    except errors.InvalidToken:
+        _count_refusal(runtime, knock)
+        raise
+
+
 async def identify_lately(runtime: Runtime, knock: Knock) -> Caller:
     """Identify the caller of a request that is passed through.
 
     While the database is unavailable, callers that this process admitted within the last ten minutes are admitted
-    again. Nothing stored can be read meanwhile; such a request reaches the model only.
+    again. Nothing stored can be read meanwhile; such a request reaches the model only. Tokens do without: they are
+    judged without the database.
     """
+    if runtime.issuer is not None and is_token(knock.key):
+        return await _identify_by_token(runtime, knock)
     shown = f"{knock.key or ''}\n{knock.host}\n{knock.server}"
     digest = hashlib.sha256(shown.encode(errors="replace")).digest()
     try:

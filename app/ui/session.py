@@ -26,8 +26,8 @@ from app.services import keys
 from app.services.keys import Knock
 
 COOKIE: Final = "quire_ui_key"
-_KEY = re.compile(r"[!#-+\--:<-\[\]-~]{1,512}")
-"""Keys that a cookie can hold unescaped."""
+_KEY = re.compile(r"[!#-+\--:<-\[\]-~]{1,3500}")
+"""Keys and tokens that a cookie can hold unescaped."""
 
 
 @dataclass(frozen=True, slots=True)

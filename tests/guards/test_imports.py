@@ -17,6 +17,7 @@ HIDDEN = {
     "api/mcp.py": {"app.api.mcp_server"},  # the MCP SDK
     "postgres/migrate.py": {"alembic", "alembic.config", "alembic.script"},
     "providers/build.py": {
+        "app.providers.issuer",  # httpx; jwt
         "app.providers.openai_chat",
         "app.providers.openai_embeddings",
         "app.providers.reranker",  # openai; numpy

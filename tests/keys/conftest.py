@@ -1,6 +1,7 @@
 """Servers that ask for keys: none of them is the one that other tests use, since a door that was locked stays so."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import asyncpg
 import httpx
@@ -11,16 +12,24 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import patient, serving
 from tests.keys.kit import Mint, minting
+from tests.keys.tokens import Signer, issued_by
 from tests.providers.fake_openai import FakeOpenAI
 
 Serve = Callable[..., httpx.Client]
 
 
 @pytest.fixture(scope="session")
-def locked_url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
-    """A server for all tests that never go in without a key."""
+def signer() -> Signer:
+    return Signer("first")
+
+
+@pytest.fixture(scope="session")
+def locked_url(postgres: EmbeddedPostgres, settings: Settings, signer: Signer, data_dir: Path) -> Iterator[str]:
+    """A server for all tests that never go in without a key or a token."""
+    jwks = data_dir / "jwks.json"
+    jwks.write_text(signer.jwks())
     with FakeOpenAI() as api:
-        changes = {"quire_require_keys": True, "quire_proxy_base_url": api.url}
+        changes = {"quire_proxy_base_url": api.url, **issued_by(str(jwks))}
         yield from serving(build_app(settings.model_copy(update=changes), postgres.app_dsn))
 
 

@@ -12,10 +12,12 @@ from fastapi.routing import APIRoute
 
 from app.api.http.fast_routes import EveryTurn
 from app.core.edge.caller import ALL_SCOPES
+from app.core.edge.identity import is_token
 from app.main import ROUTERS, build_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
-from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, populate
+from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, minting, populate
+from tests.keys.tokens import Signer, minting_tokens
 
 Kind = Literal["open", "alike", "own", "numbers", "unknown", "makes", "creates", "filtered", "names", "tenant"]
 
@@ -311,12 +313,19 @@ class Scene:
         return self.client.request(verb, where, json=wanted.body, headers=headers)
 
 
+@pytest.fixture(params=["keys", "tokens"])
+def mint(request: pytest.FixtureRequest, mint: Mint, run_as_superuser: Sql, signer: Signer) -> Mint:
+    """Makes API keys, and tokens with the same rights."""
+    return mint if request.param == "keys" else minting_tokens(run_as_superuser, signer)
+
+
 @pytest.fixture
 def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     here, ann, bob, elsewhere = mint(), mint(user="ann", name=MARK), mint(user="bob"), mint(ELSEWHERE)
-    things = populate(locked, here, ann)
-    populate(locked, here, bob, "bob", "walrus")
-    populate(locked, elsewhere, elsewhere, "ann", "walrus")
+    kept = minting(run_as_superuser)(user="ann", name=MARK)
+    things = populate(locked, here, kept)
+    populate(locked, here, kept, "bob", "walrus")
+    populate(locked, elsewhere, kept, "ann", "walrus")
     locked.delete("/conversations/anns", headers=bearing(elsewhere))
     locked.delete("/spaces/anns-space", headers=bearing(elsewhere))
     [job, *_] = run_as_superuser(
@@ -351,7 +360,13 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
     route = ROUTES[name]
     assert route.scope is not None
     before = state(run_as_superuser)
-    refused = {scene.ask(name, key).content for key in (None, "no key", "qk_" + "0" * 32, scene.ann[:-1] + "g")}
+    refused = {scene.ask(name, key).content for key in (None, "no key", "qk_" + "0" * 32)}
+    if is_token(scene.ann):
+        signed, signature = scene.ann.rsplit(".", 1)
+        other = "B" if signature[0] == "A" else "A"
+        refuses(scene.ask(name, f"{signed}.{other}{signature[1:]}"), 401, "signature")
+    else:
+        refused.add(scene.ask(name, scene.ann[:-1] + "g").content)
     assert len(refused) == 1
     refuses(scene.ask(name, None), 401)
     for lacking in combinations(sorted(ALL_SCOPES - {route.scope}), 3):

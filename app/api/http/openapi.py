@@ -35,7 +35,8 @@ SECURITY_SCHEMES = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "An API key. Not needed until the deployment's first key exists.",
+        "description": "An API key, or a token (JWT) of the configured issuer. Not needed until the deployment's first "
+        "key exists or an issuer is configured.",
     },
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header."},
 }
