@@ -48,6 +48,16 @@ RULES_BEYOND_JSON_SCHEMA = (
     "or `conversation_id` is required",  # one of two members
     "is not a model with a known context window",  # a name among hundreds, and only where no budget is named
     "must be comma-separated uuids",
+    "must be a member of the space",  # of this moment
+    "need the conversation's user, who must be a member of them",
+    "is no message of the conversation",
+    "must begin and end with /",
+    "must begin with /",  # a path of a memory, and its segments
+    "none of them empty, . or ..",
+    "must not contain control or format characters",
+    "must be in Unicode normal form C",
+    "and the search has none",  # a scope: of a user or a conversation that it does not name
+    "The memory store is archived",
     "must be up to 20 page numbers",
     "must be later than",  # of two times
     "must not be before",

@@ -134,11 +134,15 @@ def _add_examples(operation: dict[str, Any]) -> None:
             parameter["example"] = EXAMPLES[name]
 
 
+ANTHROPIC = ("/v1/messages", "/v1/memory_stores")
+"""Paths whose clients read errors in Anthropic's shape."""
+
+
 def _answer_with_problems(responses: dict[str, Any], path: str) -> None:
     kind, name = "application/json", "OpenAIError"
     if not path.startswith(model_api_errors.PREFIX):
         kind, name = problem.MEDIA_TYPE, "Problem"
-    elif path.startswith("/v1/messages"):
+    elif path.startswith(ANTHROPIC):
         name = "AnthropicError"
     content = {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     responses.pop("422", None)

@@ -45,7 +45,6 @@ Page = Annotated[str | None, Query(max_length=2_000, description="`next_page` of
 Since = Annotated[Time | None, Query(alias="created_at[gte]")]
 Until = Annotated[Time | None, Query(alias="created_at[lte]")]
 Json = dict[str, Any]
-NO_BODY: Json = {"requestBody": {"required": False, "content": {"application/json": {"schema": {"type": "object"}}}}}
 
 
 def _id(name: str, prefix: str, what: str) -> UUID:
@@ -230,7 +229,7 @@ async def delete_memory_store(
     return await _write(request, runtime, caller, key, None, work)
 
 
-@router.post(f"{STORE}/archive", response_model=schemas.MemoryStore, openapi_extra=NO_BODY)
+@router.post(f"{STORE}/archive", response_model=schemas.MemoryStore)
 async def archive_memory_store(
     request: Request, runtime: Wired, caller: Writer, memory_store_id: str, key: IdempotencyKeyHeader = None
 ) -> Response:
@@ -410,7 +409,7 @@ async def get_memory_version(
     return json_value(_version(row, view))
 
 
-@router.post(f"{VERSIONS}/{{memory_version_id}}/redact", response_model=schemas.StoredVersion, openapi_extra=NO_BODY)
+@router.post(f"{VERSIONS}/{{memory_version_id}}/redact", response_model=schemas.StoredVersion)
 async def redact_memory_version(
     request: Request, runtime: Wired, caller: Writer, memory_store_id: str, memory_version_id: str,
     key: IdempotencyKeyHeader = None,
