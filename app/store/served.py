@@ -14,6 +14,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.model import Item, Layout
 from app.core.neutral import flat, neutral
@@ -147,13 +148,13 @@ async def keep(tx: Tx, past: Past, digest: str, kept: KeptText) -> None:
     """Keep a text, in a transaction that shares the owner and holds the conversation."""
     await tx.execute(
         KEEP, past.conversation_id, past.uid, past.erasures, bytes.fromhex(digest), kept.part, kept.through,
-        _packed(kept.text), list(kept.sources), past.withdrawn,
+        await _packed(kept.text), list(kept.sources), past.withdrawn,
     )  # fmt: skip
 
 
 async def keep_own(tx: Tx, digest: str, text: str) -> None:
     """Keep words of Quire's own."""
-    await tx.execute(KEEP_OWN, bytes.fromhex(digest), _packed(text))
+    await tx.execute(KEEP_OWN, bytes.fromhex(digest), await _packed(text))
 
 
 # Texts of windows; without those that quote sensitive memories unless these are asked for too ($4).
@@ -173,8 +174,8 @@ async def texts(tx: ReadTx, conversation_id: str, digests: Collection[str], *, s
     return {row["digest"].hex(): zlib.decompress(row["body"]).decode() for row in rows}
 
 
-def _packed(text: str) -> bytes:
-    return zlib.compress(text.encode(), 9)
+async def _packed(text: str) -> bytes:
+    return await run_in_thread_if_large(len(text), zlib.compress, text.encode(), 9)
 
 
 def quotation(said: str) -> UUID:
