@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import asyncpg
 import httpx
@@ -26,7 +27,7 @@ def signer() -> Signer:
 @pytest.fixture(scope="session")
 def locked_url(postgres: EmbeddedPostgres, settings: Settings, signer: Signer, data_dir: Path) -> Iterator[str]:
     """A server for all tests that never go in without a key or a token."""
-    jwks = data_dir / "jwks.json"
+    jwks = data_dir / f"jwks-{uuid4().hex}.json"  # tests elsewhere that import this fixture have a server of their own
     jwks.write_text(signer.jwks())
     with FakeOpenAI() as api:
         changes = {"quire_proxy_base_url": api.url, **issued_by(str(jwks))}
