@@ -168,11 +168,6 @@ class Entry(NamedTuple):
     """What a recall tool brought in with it, beyond the mark that it shrinks to; or what was recalled for it."""
 
     @property
-    def recalled(self) -> int:
-        """Return the tokens that were recalled for a user message, once it was stored."""
-        return self.loaded if self.kind == "message" else 0
-
-    @property
     def full_after(self) -> int:
         return self.full_before + self.full
 

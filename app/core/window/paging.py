@@ -36,8 +36,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Layout, Policy, Totals, epoch_number
+from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
 from app.core.window.budget import Shares
 from app.core.window.fresh import shown_tokens
 
@@ -96,13 +97,27 @@ def is_over(layout: Layout, items: Iterable[Item], most_fresh: int) -> bool:
         if item.seq < layout.verbatim_from or item.kind in UNZONED:
             continue
         loaded = max(0, item.loaded_tokens - item.tokens) if item.loaded_tokens else 0
-        for is_recalled in (False, True) if loaded and item.kind == "message" else (False,):
-            weight = 0 if is_recalled != (item.kind == "message") else loaded
-            page.add(item.page, item.group, () if is_recalled else item.fresh, weight)
-            is_later = epoch_number(item.seq, layout.generation, recalled=is_recalled) > layout.number
+        for arrival in _arrivals(item.kind, item.fresh, loaded):
+            page.add(item.page, item.group, arrival.fresh, arrival.loaded)
+            is_later = epoch_number(item.seq, layout.generation, recalled=arrival.is_recalled) > layout.number
             if is_later and item.full_after + page.since(layout.verbatim_from) > layout.full_until:
                 return True
     return False
+
+
+class _Arrival(NamedTuple):
+    """What a message shows in full for its page only, as it comes."""
+
+    fresh: tuple[int, ...]
+    loaded: int
+    is_recalled: bool = False
+    """It was recalled for the message, once that stood there."""
+
+
+def _arrivals(kind: Kind, fresh: tuple[int, ...], loaded: int) -> tuple[_Arrival, ...]:
+    if kind == "message" and loaded:
+        return _Arrival(fresh, 0), _Arrival((), loaded, is_recalled=True)
+    return (_Arrival(fresh, loaded),)
 
 
 @dataclass(slots=True)
@@ -142,17 +157,14 @@ def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Pol
     for at, entry in enumerate(entries):
         if entry.kind in UNZONED:
             continue
-        page.add(entry.page, entry.group, entry.fresh, entry.loaded - entry.recalled)
-        extra = page.since(found.verbatim_from)
-        passes_anchor = not is_anchored and entry.short_before + entry.short > last_anchor
-        passes_page = page_threshold(entry.page, policy) > page_at
-        if passes_anchor or (is_anchored and (passes_page or entry.full_after + extra > found.full_until)):
-            is_anchored, page_at = True, page_threshold(entry.page, policy)
-            found = _cut(entries, at, page, page_at, frame)
-        if entry.recalled:
-            page.add(entry.page, entry.group, (), entry.recalled)
-            if is_anchored and entry.full_after + page.since(found.verbatim_from) > found.full_until:
-                found = _cut(entries, at, page, page_at, frame, recalled=True)
+        for arrival in _arrivals(entry.kind, entry.fresh, entry.loaded):
+            page.add(entry.page, entry.group, arrival.fresh, arrival.loaded)
+            extra = page.since(found.verbatim_from)
+            passes_anchor = not is_anchored and entry.short_before + entry.short > last_anchor
+            passes_page = page_threshold(entry.page, policy) > page_at
+            if passes_anchor or (is_anchored and (passes_page or entry.full_after + extra > found.full_until)):
+                is_anchored, page_at = True, page_threshold(entry.page, policy)
+                found = _cut(entries, at, page, page_at, frame, recalled=arrival.is_recalled)
     known_page = page_threshold(totals.last_page, policy)
     if is_anchored and known_page <= page_at and totals.full <= found.full_until:
         return found
