@@ -167,7 +167,7 @@ class ServedRun:
 
 @dataclass(frozen=True)
 class Writing:
-    """What of a run is being written: more can come meanwhile."""
+    """The part of a run that is being written: more can come meanwhile."""
 
     run: ServedRun
     pending: Sequence[Recorded]

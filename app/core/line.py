@@ -16,7 +16,7 @@ from app.core.canonical import dumps
 
 
 class Stretch(NamedTuple):
-    """What a branch shares of an ancestor's rows."""
+    """The rows of an ancestor that a branch shares."""
 
     id: str
     uid: UUID

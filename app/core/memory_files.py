@@ -20,7 +20,7 @@ _NOT_IN_PATHS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class FileMistake(Exception):  # noqa: N818 - a model's mistake is an answer, not an error
-    """What a model is told of a command that cannot be done."""
+    """The answer to a model's command that cannot be done."""
 
 
 def path_problem(path: str) -> str | None:

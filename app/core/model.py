@@ -422,7 +422,7 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Squeezed:
-    """What a squeezed window was decided to show."""
+    """The forms in which a squeezed window shows its units."""
 
     forms: tuple[str, ...]
     """The form of each unit; blank: out of view."""

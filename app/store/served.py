@@ -1,4 +1,4 @@
-"""What was served: rows of windows, and the texts that no message row has.
+"""Served windows: their rows, and the texts that no message row has.
 
 A row holds a few windows in a row, so that each takes the room of a line. Texts are kept once for each conversation, by
 digest, with what they quote; Quire's own words once for each tenant.

@@ -12,7 +12,7 @@ from app.core.messages import TITLE_MAX
 
 
 class ForkBody(RequestModel):
-    """Where a branch begins."""
+    """The place where a branch begins."""
 
     at: int | str | None = Field(None, description="a message's `seq` or id; default: the newest message")
     position: Literal["before", "after"] = Field("after", description="whether the branch has the message `at`")

@@ -66,7 +66,7 @@ class StoredMemoryBody(RequestModel):
 
 
 class ContentPrecondition(RequestModel):
-    """What the memory must be for a change to apply."""
+    """The state in which a change applies."""
 
     type: Literal["content_sha256"]
     content_sha256: str = Field(pattern="^[0-9a-f]{64}$")

@@ -26,7 +26,7 @@ class ServedPart(BaseModel):
 
 
 class ServedRecord(BaseModel):
-    """What is recorded of a window."""
+    """The record of a window."""
 
     id: int = Field(description="counts the conversation's windows from 1")
     served_at: datetime
@@ -55,7 +55,7 @@ class ServedList(BaseModel):
 
 
 class ErasedParts(BaseModel):
-    """What was erased since a window was served."""
+    """The parts that were erased since a window was served."""
 
     messages: list[int]
     parts: list[str] = Field(description="sections and texts, such as `head` and `tail`")

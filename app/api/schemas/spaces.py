@@ -33,7 +33,7 @@ class SpaceCreate(SpaceChange):
 
 
 class Space(BaseModel):
-    """What a team, a project, an agent or a group shares."""
+    """A team, a project, an agent or a group with what it shares."""
 
     id: str
     name: str | None
@@ -48,7 +48,7 @@ class SpaceList(BaseModel):
 
 
 class MemberBody(RequestModel):
-    """What a member may do."""
+    """The right of a member."""
 
     right: Right = "write"
 

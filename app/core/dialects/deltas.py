@@ -27,7 +27,7 @@ Step = tuple["AnswerSoFar", list[Json]]
 
 
 class RoundSoFar(NamedTuple):
-    """What the model says in one call of its API."""
+    """The answer of one call of the model's API, as far as it has come."""
 
     calls: CallsSoFar
     splitter: TagSplitter

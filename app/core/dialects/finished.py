@@ -1,4 +1,4 @@
-"""What becomes of an answer that has come whole: the message to store, and what the client is told last."""
+"""Turn an answer that has come whole into the message to store, and the last words to the client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.core.dialects.question import Json, Question
 from app.core.dialects.stored import message as stored_message
 
 KEPT = ("content", "refusal", "annotations", "audio")
-"""What is stored of a model's message besides its calls."""
+"""The members of a model's message that are stored besides its calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def is_over(layout: Layout, items: Iterable[Item], most_fresh: int) -> bool:
 
 
 class _Arrival(NamedTuple):
-    """What a message shows in full for its page only, as it comes."""
+    """A part of a message that is shown in full for its page only."""
 
     fresh: tuple[int, ...]
     loaded: int

@@ -1,4 +1,4 @@
-"""What is recorded of a window that was served, and the window that follows from it.
+"""Record a window that was served, and lay it out again from its record.
 
 A record holds places and sizes, no text. ``ServedFrame`` is what windows of an epoch share, ``Served`` what is each
 one's own; the texts that no message row has (heads, system prompts, tools, what was recalled) are kept once each, by
@@ -59,7 +59,7 @@ def digits_of(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ServedFrame:
-    """What the windows of an epoch share."""
+    """The facts that the windows of an epoch share."""
 
     call: Call
     format: Format

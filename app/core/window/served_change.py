@@ -1,4 +1,4 @@
-"""What came into a window and what went out of it since another, and why.
+"""Compare two windows: the parts that came in, those that went out, and why.
 
 said      the conversation went on
 page      a user message closed the page that had shown it in full

@@ -1,4 +1,4 @@
-"""What windows recall by themselves: chosen once for a user message, in view until the next one.
+"""Recall unasked: chosen once for a user message, in view until the next one.
 
 Every window of the message's page shows the same text in the same place, so calls of a loop find it there and search no
 more. What no later window needs is no reason to fail: without the primary database nothing is recalled.

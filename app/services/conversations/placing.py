@@ -1,4 +1,4 @@
-"""Where a new conversation belongs: to a user or a space, and what else it reads."""
+"""Place a new conversation: its user or space, and the scopes that it reads besides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shares = Literal["none", "read", "write"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a conversation is wanted."""
+    """The place that is wanted for a conversation."""
 
     space_id: str | None = None
     spaces: tuple[str, ...] = ()

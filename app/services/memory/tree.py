@@ -1,4 +1,4 @@
-"""What of a tree of branches a conversation sees."""
+"""The part of a tree of branches that a conversation sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller may view: scopes by their owners, read in the transaction that searches them."""
+"""Views of a caller: scopes by their owners, read in the transaction that searches them."""
 
 from __future__ import annotations
 
