@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from app.core import wording
 from app.core.calibration import charged
+from app.core.canonical import spaced
 from app.core.conversation import Conversation
 from app.core.kept import KeptLine
 from app.core.messages import FRAME_TOKENS
@@ -24,8 +25,11 @@ from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
 from app.postgres.transactions import ReadTx, Tx
 from app.recall.tools import GUIDE, schemas_text
+from app.recall.window_tools import beside, taken_names
 from app.runtime import Runtime
+from app.services.conversations.call import WindowCall
 from app.store import conversations, heads, windows
+from app.store.windows import WindowParts
 from app.text.language import sentences
 
 
@@ -53,6 +57,28 @@ def own_profile(runtime: Runtime, conversation: Conversation, requested: int | N
     if not offers_tools(budget, tools + guided, percent):
         tools = guided = 0
     return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=system + guided), percent)
+
+
+async def profile_of_call(call: WindowCall, conversation: Conversation, *, may_offer: bool) -> tuple[Profile, bool]:
+    """Return the profile of a call for a window, and whether the recall tools are in it."""
+    runtime, request = call.runtime, call.request
+    model = request.model or conversation.model
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    own_budget = conversation.budget if request.model is None else None
+    budget = budget_of(runtime.defaults, request.budget, own_budget, model)
+    percent = percent_of(runtime, conversation, model)
+    tools = await runtime.count(spaced(request.tools)) if request.tools else 0
+    if request.system is None:
+        system = conversation.system_tokens + conversation.prompt_tokens
+    else:
+        system = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
+    recall_tools, guide = recall_tokens(runtime, conversation, policy, request.format)
+    if not (may_offer and offers_tools(budget, recall_tools + guide, percent)):
+        return profile(policy, budget, Fixed(tools, system), percent, reserve=call.reserve), False
+    if taken_names(request.tools, request.format):
+        recall_tools = await runtime.count(spaced(beside(request.tools, request.format)))
+    fixed = Fixed(tools_tokens=tools + recall_tools, system_tokens=system + guide)
+    return profile(policy, budget, fixed, percent, reserve=call.reserve), True
 
 
 def percent_of(runtime: Runtime, conversation: Conversation, model: str | None) -> int:
@@ -104,6 +130,16 @@ async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, targe
         plan = epoch.plan(entries, conversation.totals, language, target, least_head=least)
         material = await heads.material(*at, plan)
     return epoch.freeze(plan, material, reader)
+
+
+def known(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch | None:
+    """Return the epoch in force if it was read with the parts of a window, or if nothing has to be read for it."""
+    conversation = parts.conversation
+    if parts.own_epoch is not None:
+        return parts.own_epoch if is_current(conversation, target) else None
+    if parts.kept is not None and paging.is_whole(conversation.totals, target.shares, target.policy):
+        return of_whole(runtime, conversation, target, parts.kept)
+    return None
 
 
 def of_whole(runtime: Runtime, conversation: Conversation, target: Profile, kept: Sequence[KeptLine]) -> Epoch | None:
