@@ -73,14 +73,16 @@ class KeptWindow:
     target: Profile
     epoch: Epoch
     window: Window
-    offers_tools: bool
-    """Whether the recall tools are in it."""
     context: Context | None = None
     """The response, once it was asked for."""
 
     @property
     def conversation(self) -> Conversation:
         return self.parts.conversation
+
+    @property
+    def offers_tools(self) -> bool:
+        return self.target.offers_tools
 
     @property
     def size(self) -> int:

@@ -63,7 +63,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
 async def _window(call: WindowCall) -> KeptWindow:
     """Return the window without a tail: with the recall tools, or where that is too much, without them."""
     gathered = await _gather(call)
-    if (branch := await _branch(call, gathered.parts.conversation)) is not None:
+    if (branch := await _admit(call, gathered.parts.conversation)) is not None:
         return await _window(replace(call, conversation_id=branch))
     if gathered.unchanged is not None:
         return gathered.unchanged
@@ -121,7 +121,7 @@ async def _continued(call: WindowCall, kept: KeptWindow) -> WindowParts | None:
     last, layout = kept.conversation.totals.last_seq, kept.epoch.layout
     database, place = call.runtime.database, (call.tenant, call.conversation_id)
     appended = await windows.newer(database, *place, last, layout, anthropic=call.anthropic)
-    if appended is None or not await _is_admitted(call, appended[0]):
+    if appended is None:
         call.runtime.caches.windows.pop(call.key, None)
         raise conversations.unknown()
     conversation, newer = appended
@@ -139,30 +139,31 @@ async def _read(call: WindowCall, known: FoundEpoch | None) -> WindowParts:
     else:
         layout_of = (known.uid, known.epoch.layout) if known else None
         parts = await windows.load(database, tenant, place, layout_of, anthropic=call.anthropic)
-    if parts is None or not await _is_admitted(call, parts.conversation):
+    if parts is None:
         raise conversations.unknown()
     if (line := parts.conversation.line).is_in_tree:
         lines[tenant, call.conversation_id] = line
     return parts
 
 
-async def _is_admitted(call: WindowCall, conversation: Conversation) -> bool:
-    """Return whether the caller may see the conversation. Only a space's members have to be looked up."""
-    bound_to = call.request.bound_to
-    if conversation.space_id is None or bound_to is None:
-        return conversations.seen(conversation, bound_to) is not None
-    async with call.runtime.database.snapshot(call.tenant) as tx:
-        return await conversations.admitted(tx, conversation, bound_to) is not None
+async def _admit(call: WindowCall, known: Conversation) -> Line | None:
+    """Return the branch that the caller's name shows or asks for, if it is another conversation.
 
-
-async def _branch(call: WindowCall, known: Conversation) -> Line | None:
-    """Return the branch that the caller's name shows or asks for, if it is another. Raises NotFound for none of its."""
-    name = call.conversation_id
-    if not isinstance(name, CallersId) or (name.branch or known.shown) in (None, known.id):
+    Raises NotFound if the caller may not see the conversation, or for a branch that it does not have.
+    """
+    name, bound_to = call.conversation_id, call.request.bound_to
+    is_shown = not isinstance(name, CallersId) or (name.branch or known.shown) in (None, known.id)
+    if is_shown and (known.space_id is None or bound_to is None):
+        if conversations.seen(known, bound_to) is None:
+            raise conversations.unknown()
         return None
     async with call.runtime.database.snapshot(call.tenant) as tx:
-        shown = await conversations.get(tx, name, bound_to=call.request.bound_to)
-    return shown.line if shown.id != known.id else None
+        if not is_shown:
+            shown = await conversations.get(tx, name, bound_to=bound_to)
+            return shown.line if shown.id != known.id else None
+        if await conversations.admitted(tx, known, bound_to) is None:
+            raise conversations.unknown()
+    return None
 
 
 # --- Layout ---------------------------------------------------------------------------------------------
@@ -173,19 +174,17 @@ class _LaidOut:
     """What a window is assembled from."""
 
     target: Profile
-    offers_tools: bool
-    """Whether the recall tools are in it."""
     epoch: Epoch
     parts: WindowParts
     """As read by the epoch's zones."""
 
 
 async def _layout(call: WindowCall, gathered: _Gathered, *, may_offer: bool) -> _LaidOut:
-    target, offers = await epochs.profile_of_call(call, gathered.parts.conversation, may_offer=may_offer)
+    target = await epochs.profile_of_call(call, gathered.parts.conversation, may_offer=may_offer)
     found, parts = gathered.known, gathered.parts
     if found is None or not found.is_in_force(parts, target):
         found, parts = await _epoch(call, gathered, target)
-    return _LaidOut(target, offers, found.epoch, parts)
+    return _LaidOut(target, found.epoch, parts)
 
 
 async def _epoch(call: WindowCall, gathered: _Gathered, target: Profile) -> tuple[FoundEpoch, WindowParts]:
@@ -224,14 +223,14 @@ async def _assemble(call: WindowCall, laid: _LaidOut) -> KeptWindow:
     policy, threshold = laid.target.policy, runtime.defaults.summary_threshold
     warnings = (
         *window.warnings,
-        *notices.of_tools(taken_names(request.tools, request.format), offered=laid.offers_tools),
+        *notices.of_tools(taken_names(request.tools, request.format), offered=laid.target.offers_tools),
         *notices.of_model(request.model or conversation.model, runtime.defaults.models),
         *(notices.of_lag(conversation, epoch, policy, threshold) if runtime.chat is not None else ()),
         *notices.of_head(epoch.head),
     )
     window = replace(window, number=window.number + call.step, warnings=warnings)
     parts = replace(laid.parts, conversation=replace(conversation, own=None), own_epoch=None)
-    return KeptWindow(call.key, parts, laid.target, epoch, window, laid.offers_tools)
+    return KeptWindow(call.key, parts, laid.target, epoch, window)
 
 
 def _head_and_body(request: ContextRequest, laid: _LaidOut) -> Window:
@@ -314,11 +313,11 @@ async def as_of(runtime: Runtime, tenant: UUID, conversation_id: str, request: C
 
 
 async def _window_then(tx: ReadTx, call: WindowCall, then: Conversation, *, may_offer: bool) -> KeptWindow:
-    target, offers = await epochs.profile_of_call(call, then, may_offer=may_offer)
+    target = await epochs.profile_of_call(call, then, may_offer=may_offer)
     epoch = await epochs.derive(call.runtime, tx, then, target)
     last = (then.totals.last_seq, then.totals.last_page)
     items = await served.items(tx, then, epoch.layout, last, anthropic=call.anthropic)
     prompt = tuple(item for item in items if item.kind == "prompt")
     body = tuple(item for item in items if item.kind != "prompt")
-    laid = _LaidOut(target, offers, epoch, WindowParts(then, None, prompt, body))
-    return KeptWindow((), laid.parts, target, epoch, _head_and_body(call.request, laid), offers)
+    laid = _LaidOut(target, epoch, WindowParts(then, None, prompt, body))
+    return KeptWindow((), laid.parts, target, epoch, _head_and_body(call.request, laid))
