@@ -86,7 +86,7 @@ def test_what_is_withdrawn_or_sensitive_is_not_shown(client: httpx.Client) -> No
     ok(client.post("/memories", json=secret), 201)
     assert "lithium" not in shown(client, speaker="Annie")
     held = ok(client.get("/memories", params={"user_id": "ann", "pinned": True}))["items"]
-    [nuts] = [one for one in held if "nuts" in one["summary"]]
+    [nuts] = [one for one in held if "nuts" in one["content_preview"]]
     ok(client.delete(f"/memories/{nuts['memory_key']}"))
     left = shown(client, speaker="Annie")
     assert "Call me Annie." in left

@@ -91,13 +91,13 @@ def read_kept(row: Record) -> list[KeptLine]:
 OF_SPEAKER = f"""
 SELECT k.* FROM (SELECT ARRAY[$3::uuid] AS scopes) c
  CROSS JOIN LATERAL ({in_mind(before="1", known="now()", only="NOT v.sensitive")}) k
+ WHERE k.kept_ids IS NOT NULL
 """
 
 
 async def of_speaker(tx: ReadTx, conversation_id: str, speaker: UUID) -> list[KeptLine]:
     row = await tx.fetchrow(OF_SPEAKER, conversation_id, speaker)
-    assert row is not None
-    return read_kept(row)
+    return read_kept(row) if row is not None else []
 
 
 FIELDS = """m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, m.content, m.tokens, m.source,
