@@ -31,6 +31,8 @@ class ContextRequest:
     recall_scope: RecallScope | None = None
     """The range of the query; None: as set by the conversation's policy."""
     recall_filter: Narrowing = EVERYTHING
+    speaker: str | None = None
+    """The name of the participant whom the window is for."""
     load: tuple[UUID, ...] = ()
     pages: tuple[int, ...] = ()
     format: Format = "openai"
@@ -49,7 +51,7 @@ class ContextRequest:
 
     @property
     def asks_for_tail(self) -> bool:
-        return bool(self.load or self.pages or self.query)
+        return bool(self.load or self.pages or self.query or self.speaker)
 
 
 @dataclass(frozen=True)

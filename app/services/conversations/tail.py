@@ -16,19 +16,24 @@ from asyncpg import Record
 from app.caches import KeptWindow
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
+from app.core.kept import KeptLine, tokens_max
 from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
 from app.core.quote import archive_text
+from app.core.scope import owner_of, scope_of
 from app.core.search import relevance
 from app.core.search.relevance import NOTHING, Recalled
+from app.core.window.head import for_speaker
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
+from app.services import spaces
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.searching import Query
 from app.store import conversations, messages
+from app.store.memory import kept
 from app.store.memory.memories import Hit
 from app.text.queries import asks_for_value, has_subject
 
@@ -59,7 +64,7 @@ class Gathered:
     """To be shown beside a window, framed and counted."""
     warnings: tuple[WindowWarning, ...]
     named: list[TailItem]
-    """Of the items, the archives and pages that were named."""
+    """Of the items, the speaker, archives and pages that were named."""
     search: _Asked
     found: _Found
 
@@ -79,7 +84,8 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, call.tenant, text, asked_at=conversation.said_at) if text else None
     pages, warnings = await _pages(call, conversation, language)
-    free = room
+    speaker, unknown = await _speaker(call, conversation, min(room, tokens_max(shown.window.ledger.budget)))
+    free = room - weight(speaker, room)
     in_full: set[int] = set()
     for number, item in pages.items():
         if item.tokens <= free:
@@ -89,9 +95,10 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
     read = runtime.database.search if query else runtime.database.read
     found, hits = await read(call.tenant, _find, search, free, shown.window)
     archives, of_archives = await _archives(runtime, found.loaded, language)
-    named = [*archives, *pages.values()]
+    named = [*speaker, *archives, *pages.values()]
     items = await _packed(runtime, search, found, named, hits, room)
-    return Gathered(items, (*of_archives, *warnings, *_degraded(query), *found.lags), named, search, found)
+    warnings = [*unknown, *of_archives, *warnings, *_degraded(query), *found.lags]
+    return Gathered(items, tuple(warnings), named, search, found)
 
 
 async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int) -> Gathered:
@@ -235,6 +242,30 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
     """Warn if the search fell back to keywords. Without an embedding model it always uses them, without a warning."""
     warnings = query.warnings if query is not None else []
     return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
+
+
+async def _speaker(
+    call: WindowCall, conversation: Conversation, room: int
+) -> tuple[list[TailItem], list[WindowWarning]]:
+    """Return what the speaker in a space keeps in mind. A name that stands for no member is nobody's, and a caller that
+    is bound to a user sees that user's alone.
+    """
+    if (name := call.request.speaker) is None:
+        return [], []
+    lines = await call.runtime.database.read(call.tenant, _kept, conversation, name, call.request.bound_to)
+    if lines is None:
+        return [], [WindowWarning("speaker_not_shown", "the name stands for no member whose memories you can see")]
+    item, left_out = for_speaker(name, lines, conversation.language or "en", room, call.runtime.tokens.count)
+    warnings = [WindowWarning("notes_left_out", f"there is no room for {left_out} memories of the speaker")]
+    return [item] if item else [], warnings if left_out else []
+
+
+async def _kept(tx: ReadTx, conversation: Conversation, speaker: str, bound_to: str | None) -> list[KeptLine] | None:
+    space = conversation.space_id
+    user = await spaces.participant(tx, space, speaker) if space is not None else None
+    if user is None or bound_to not in (None, user):
+        return None
+    return await kept.of_speaker(tx, conversation.id, owner_of(scope_of(user, None)))
 
 
 async def _pages(
