@@ -6,13 +6,12 @@ import json
 from dataclasses import replace
 from itertools import takewhile
 
-from app.core.canonical import dumps
+from app.core.canonical import dumps, etag_of
 from app.core.dialects.fitting import chat_messages
 from app.core.messages import CARRIED
 from app.core.model import Context, Format
 from app.core.models import GENERAL, ModelTable
 from app.core.parts import as_chat
-from app.core.window.answer import etag_of
 
 
 def fitted_window(found: Context, models: ModelTable, model: str, form: Format) -> Context:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
-from app.core.canonical import dumps
+from app.core.canonical import dumps, etag_of
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.model import Context, Epoch, Format, Item, Language, Window
@@ -23,10 +22,6 @@ def answer_of(
 ) -> Context:
     body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form).encode()
     return Context(body, etag_of(body), window, conversation.uid, system, tools)
-
-
-def etag_of(body: bytes) -> str:
-    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 def system_of(own: str | None, prompt: Sequence[Item]) -> str:
