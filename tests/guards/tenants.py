@@ -187,6 +187,11 @@ async def fill(
     SELECT tenant_id, conversation_id, 'topic ' || page % 30, page / 30, page, page FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
+    INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, revision, model, title, title_tokens,
+                               sentence, sentence_tokens)
+    SELECT tenant_id, conversation_id, page, page, page, 'm', 'chapter ' || page, 4, 'It begins.', 4 FROM pages
+     WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
+    await superuser.execute(f"""
     INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
     SELECT tenant_id, conversation_id, page, page * 2, page, 'summary ' || page, 4, 'm' FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
@@ -197,6 +202,6 @@ async def fill(
            short_total + 1000,
            last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
-    learnt = ("page_index", "topic_mentions", "summaries")
+    learnt = ("page_index", "topic_mentions", "chapter_names", "summaries")
     for table in ("conversations", "messages", "pages", "recalls", "epochs", *learnt) if analyze else ():
         await superuser.execute(f"ANALYZE {table}")
