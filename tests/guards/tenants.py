@@ -12,6 +12,7 @@ from app.core.dialects.usage import ModelUsage
 from app.core.messages import Limits, read
 from app.core.rows import NewWish
 from app.core.scope import conversation_scope, owner_of
+from app.core.window.contents import Chapter, ChapterName
 from app.ids import uuid7
 from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
@@ -24,7 +25,7 @@ from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import appending, conversations, page_index, served, spaces, summaries
+from app.store import appending, chapters, conversations, page_index, served, spaces, summaries
 from app.store.memory import kept, remembered, stores
 from app.store.memory.remembered import Remembered
 from app.store.memory.stores import NewStore, NewVersion, scope_of_store
@@ -126,7 +127,7 @@ def _note(tenant: UUID) -> Remembered:
 
 
 async def learn(tx: Tx, conversation: str) -> None:
-    """What jobs write: an index of the first page, a topic, a note and a summary."""
+    """What jobs write: an index of the first page, a topic, a note, a summary, and a name for a chapter."""
     text = f"said of {tx.tenant}"
     index = page_index.NewPageIndex(1, "llm", "m", text, 9, [text], [1], [text], [9])
     found = await conversations.get(tx, conversation)
@@ -136,6 +137,7 @@ async def learn(tx: Tx, conversation: str) -> None:
     wish = NewWish(uuid7(), owner_of("u:u"), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
     await appending.keep_wishes(tx, found, [wish])
     assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), 1)
+    await chapters.name(tx, conversation, Chapter(1, 9, 12, 13), 1, ChapterName(text, 9, text, 9), "m")
 
 
 async def fill(

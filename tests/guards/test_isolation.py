@@ -137,7 +137,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "an index to export": (portable.PAGE, ("c", 1)),
     "mentions to export": (portable.MENTIONS, ("c", 1, 2)),
     "a summary to export": (portable.SUMMARY, ("c", 1)),
-    "a chapter to export": (portable.CHAPTER, ("c", 1)),
+    "a chapter to export": (portable.CHAPTER, ("c", 9)),
     "a stored message": (portable.STORED, ("c", 1)),
     "a stored message by its client's id": (portable.STORED_BY_CLIENT, ("c", "m1")),
     "whether there is a summary": (portable.HAS_SUMMARY, ("c", 1)),
