@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asyncpg import Record
 
-from app.core.window.contents import Chapter
+from app.core.window.contents import Chapter, ChapterName, entitled
 from app.extractive.chapters import OTHERS_MAX, VOLUME, Shelf, ToldPage
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -33,20 +33,30 @@ TOLD = _SQL.statement("told")
 STORE = _SQL.statement("store")
 HOLDING = _SQL.statement("holding")
 PARTS = _SQL.statement("parts")
+UNNAMED = _SQL.statement("unnamed")
+NAME = _SQL.statement("name")
 REACH = "UPDATE conversations SET chaptered_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
 async def around(tx: ReadTx, conversation_id: str, recalled: Sequence[int], plan: EpochPlan) -> list[Chapter]:
     """Return the chapters that a plan's map can show: the newest of each level, and those around recalled pages."""
     recalled = sorted(recalled)[-RECALLED_MAX:]
+    layout = plan.layout
     rows = await tx.fetch(
-        AROUND, conversation=conversation_id, last_page=plan.last_page, made_on=plan.layout.trigger_page,
-        recalled=recalled,
+        AROUND, conversation=conversation_id, last_page=plan.last_page, made_on=layout.trigger_page,
+        recalled=recalled, revision=layout.revision,
     )  # fmt: skip
-    return [_chapter(row) for row in rows]
+    return [_named(row) for row in rows]
 
 
-def _chapter(row: Record) -> Chapter:
+def _named(row: Record) -> Chapter:
+    columns = dict(row)
+    title, *rest = (columns.pop(name) for name in ("title", "title_tokens", "told", "told_tokens"))
+    chapter = _chapter(columns)
+    return chapter if title is None else entitled(chapter, ChapterName(title, *rest))
+
+
+def _chapter(row: Mapping[str, Any] | Record) -> Chapter:
     return Chapter(**{**row, "terms": tuple(row["terms"])})
 
 
@@ -77,6 +87,19 @@ async def store(tx: Tx, conversation_id: str, chapters: Sequence[Chapter]) -> No
 
 async def reach(tx: Tx, conversation_id: str, page: int) -> None:
     await tx.execute(REACH, conversation_id, page)
+
+
+async def unnamed(tx: ReadTx, conversation_id: str, first_page: int) -> Chapter | None:
+    row = await tx.fetchrow(UNNAMED, conversation=conversation_id, first_page=first_page)
+    return _chapter(row) if row else None
+
+
+async def name(tx: Tx, conversation_id: str, of: Chapter, revision: int, given: ChapterName, model: str) -> None:
+    """Store what a model named a chapter, as known from a revision on."""
+    await tx.execute(
+        NAME, conversation=conversation_id, first_page=of.first_page, last_page=of.last_page, revision=revision,
+        model=model, **asdict(given),
+    )  # fmt: skip
 
 
 async def holding(tx: ReadTx, conversation_id: str, pages: Sequence[int]) -> list[Chapter]:

@@ -4,10 +4,10 @@ level, first_page, last_page, at_page, terms, line, line_tokens, sentence, sente
 
 -- name: around
 -- The newest of each level, and all that are in the same volume as one of some recalled pages, as far as an epoch that
--- was made on a page knows them and they have left the window.
+-- was made on a page knows them and they have left the window; with what a model named them by a revision.
 WITH levels AS (SELECT generate_series(1, {levels}) AS level)
 SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS terms, c.line, c.line_tokens,
-       c.sentence, c.sentence_tokens, c.first_day, c.last_day
+       c.sentence, c.sentence_tokens, c.first_day, c.last_day, n.title, n.title_tokens, n.told, n.told_tokens
   FROM levels l
   CROSS JOIN LATERAL (
     (SELECT {chapter} FROM chapters
@@ -25,6 +25,10 @@ SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS 
          WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = l.level
            AND first_page BETWEEN v.first_page AND v.last_page) c
   ) c
+  LEFT JOIN LATERAL (
+    SELECT title, title_tokens, sentence AS told, sentence_tokens AS told_tokens FROM chapter_names
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND first_page = c.first_page
+       AND revision <= :revision) n ON c.level = 1
  WHERE c.last_page <= :last_page AND c.at_page <= :made_on
  ORDER BY c.first_page, c.level;
 
@@ -71,6 +75,21 @@ ON CONFLICT (tenant_id, conversation_id, level, first_page) DO UPDATE
    SET at_page = excluded.at_page, terms = excluded.terms, line = excluded.line, line_tokens = excluded.line_tokens,
        sentence = excluded.sentence, sentence_tokens = excluded.sentence_tokens, first_day = excluded.first_day,
        last_day = excluded.last_day;
+
+-- name: unnamed
+-- A closed chapter that no model has named.
+SELECT {chapter} FROM chapters c
+ WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = 1 AND first_page = :first_page
+   AND NOT EXISTS (SELECT FROM chapter_names
+                    WHERE tenant_id = :tenant AND conversation_id = :conversation AND first_page = c.first_page);
+
+-- name: name
+-- Stores what a model named a chapter, unless it has a name.
+INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, revision, model, title, title_tokens,
+                           sentence, sentence_tokens)
+VALUES (:tenant, :conversation, :first_page, :last_page, :revision, :model, :title, :title_tokens, :sentence,
+        :sentence_tokens)
+ON CONFLICT DO NOTHING;
 
 -- name: holding
 -- The chapters and volumes that some pages are in, the smaller ones first.

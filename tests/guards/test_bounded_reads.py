@@ -83,7 +83,8 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
         {"condensed_from": LATE, "revision": MESSAGES, "last_page": LATE_PAGE, "trigger_page": LATE_PAGE},
     ),
     "chapters for a head": (
-        chapters.AROUND, {"last_page": LATE_PAGE, "made_on": LATE_PAGE, "recalled": [1, LATE_PAGE - 90]}
+        chapters.AROUND,
+        {"last_page": LATE_PAGE, "made_on": LATE_PAGE, "recalled": [1, LATE_PAGE - 90], "revision": LATE},
     ),
     "chapters before one": (chapters.SHELF, {"before_page": LATE_PAGE}),
     "pages of a chapter": (chapters.TOLD, {"first_page": LATE_PAGE - 19, "last_page": LATE_PAGE - 1}),

@@ -111,8 +111,9 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
     ),
     "chapters for a head": (
         chapters.AROUND,
-        {"conversation": "c", "last_page": 9990, "made_on": 9990, "recalled": [1, 500, 3000]},
+        {"conversation": "c", "last_page": 9990, "made_on": 9990, "recalled": [1, 500, 3000], "revision": 10**6},
     ),
+    "a chapter without a name": (chapters.UNNAMED, {"conversation": "c", "first_page": 9960}),
     "chapters before one": (chapters.SHELF, {"conversation": "c", "before_page": 9990}),
     "pages of a chapter": (chapters.TOLD, {"conversation": "c", "first_page": 9960, "last_page": 9979}),
     "lines": (

@@ -49,12 +49,20 @@ async def withdraw(tx: Tx, owners: Collection[UUID]) -> None:
 
 def in_mind(*, before: str, opened: str) -> str:
     """Return the named SQL of the arrays of what a conversation ``c`` keeps in mind. See ``kept.sql``."""
-    return _SQL.piece("in_mind", before=before, opened=opened)
+    return _SQL.piece("in_mind", before=before, known=_SQL.piece("known_at", opened=opened), only="true")
 
 
 def read_kept(row: Record) -> list[KeptLine]:
     columns = (row[name] or () for name in ("kept_ids", "kept_texts", "kept_tokens", "kept_since"))
     return [KeptLine(*one) for one in zip(*columns, strict=True)]
+
+
+OF_SPEAKER = _SQL.statement("of_speaker", kept=_SQL.piece("in_mind", before="1", known="now()", only="NOT v.sensitive"))
+
+
+async def of_speaker(tx: ReadTx, conversation_id: str, speaker: UUID) -> list[KeptLine]:
+    row = await tx.fetchrow(OF_SPEAKER, conversation=conversation_id, speaker=speaker)
+    return read_kept(row) if row is not None else []
 
 
 OF_CONVERSATION = _SQL.statement("of_conversation")

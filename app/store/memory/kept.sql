@@ -1,18 +1,18 @@
 -- piece: in_mind
 -- The arrays of what a conversation c keeps in mind, the widest scope and the newest first. {before}: the first message
--- in view; what is said in it or after it is there to read. What was learnt later than the page of a head was opened
--- ({opened}), or than something was taken back, is left out, but for the conversation's own.
+-- in view; what is said in it or after it is there to read. {known}: a time; what was learnt later is left out, but for
+-- the conversation's own. {only}: a condition on the value that holds.
 SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_agg(k.tokens) AS kept_tokens,
            array_agg(k.valid_from) AS kept_since
       FROM (
         SELECT v.id, v.content, v.tokens, v.valid_from
-          FROM (SELECT greatest({opened}, (SELECT max(d."at") FROM withdrawals d
-                                            WHERE d.tenant_id = :tenant::uuid AND d.owner = ANY (c.scopes))) AS time) t
+          FROM (SELECT {known} AS time) t
           CROSS JOIN LATERAL unnest(c.scopes) WITH ORDINALITY AS s (owner, place)
           CROSS JOIN LATERAL (
-            SELECT DISTINCT ON (coalesce(p.key, p.id::text)) p.id, p.content, p.tokens, p.valid_from, p.valid_to
+            SELECT DISTINCT ON (coalesce(p.key, p.id::text)) p.id, p.content, p.tokens, p.valid_from, p.valid_to,
+                   p.sensitive
               FROM (
-                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at
+                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at, m.sensitive
                   FROM memories /*in mind*/ m
                  WHERE m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
                    AND (m.expires_at IS NULL OR m.expires_at > t.time)
@@ -22,8 +22,20 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
                        AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
                  ORDER BY m.valid_from DESC LIMIT {pinned_read_max}) p
              ORDER BY coalesce(p.key, p.id::text), p.valid_from DESC, p.learnt_at DESC, p.id DESC) v
-         WHERE v.valid_to IS NULL OR v.valid_to > t.time
+         WHERE (v.valid_to IS NULL OR v.valid_to > t.time) AND {only}
          ORDER BY s.place, v.valid_from DESC, v.id DESC LIMIT {kept_read_max}) k
+
+-- piece: known_at
+-- The time up to which a head knows memories from elsewhere: when its epoch's page was opened ({opened}), or later when
+-- something was taken back.
+greatest({opened}, (SELECT max(d."at") FROM withdrawals d
+                                            WHERE d.tenant_id = :tenant::uuid AND d.owner = ANY (c.scopes)))
+
+-- name: of_speaker
+-- What a person, the owner of their scope, keeps in mind, for a group to which they speak: nothing sensitive.
+SELECT k.* FROM (SELECT ARRAY[:speaker::uuid] AS scopes) c
+ CROSS JOIN LATERAL ({kept}) k
+ WHERE k.kept_ids IS NOT NULL;
 
 -- piece: fields
 -- What is shown of a memory m.
