@@ -32,7 +32,7 @@ from app.core.window.budget import reserves
 from app.core.window.fresh import FreshResult
 from app.core.window.profile import Profile
 from app.postgres.transactions import ReadTx
-from app.recall.window_tools import taken_names, window_tools
+from app.recall.window_tools import guide_of, taken_names, window_tools
 from app.runtime import Runtime
 from app.services.conversations import anchoring, epochs, serving, tail
 from app.services.conversations.call import ContextRequest, WindowCall
@@ -264,7 +264,7 @@ async def _render(call: WindowCall, shown: KeptWindow) -> Context:
     conversation, window, request = shown.conversation, shown.window, call.request
     language: Language = conversation.language or "en"
     system = request.system if request.system is not None else system_of(conversation.system, shown.parts.prompt)
-    guide = epochs.guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
+    guide = guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
     size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
     tools = window_tools(request.tools, request.format, offered=shown.offers_tools)
