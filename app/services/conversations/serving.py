@@ -46,6 +46,8 @@ WRITE_SECONDS = 0.2
 UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
+MILLISECOND = 1_000_000
+"""In nanoseconds."""
 _NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
 _PREFIX_HASH = b'"prefix_hash":"'
 
@@ -74,7 +76,7 @@ def note(
     asked = (found.etag, request.call, request.query, request.load, request.pages, request.budget, request.model)
     last = run.last
     if last is not None and last.asked == asked:
-        last.served = replace(last.served, count=last.served.count + 1, last_at=_now())
+        last.served = replace(last.served, count=last.served.count + 1, last_at=time.time_ns() // MILLISECOND)
         run.is_again = last.number is not None
         buffer.touch(run)
         return last
@@ -123,10 +125,6 @@ def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: 
     )
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Served:
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
     at = found.body.rindex(_PREFIX_HASH) + len(_PREFIX_HASH)
@@ -134,7 +132,7 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
     shows_recalled = any(p.passing and not p.seq for p in window.body)
     anchored = conversation.anchored if shows_recalled else None
     return Served(
-        at=_now(),
+        at=time.time_ns() // MILLISECOND,
         hash=short(found.etag.strip('"')),
         prefix=short(found.body[at : at + PREFIX_CHARACTERS].decode()),
         frame=0,
