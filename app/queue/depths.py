@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from app.postgres.database import PLANNED_ANEW, Database
+from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
+from app.postgres.database import Database
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 from app.queue.enqueue import INDEXING
@@ -34,7 +35,7 @@ class Depth:
 
 
 _SQL = SqlFile(
-    __file__, counted_max=COUNTED_MAX, unclaimed_seconds=UNCLAIMED_SECONDS, lanes=LANES, planned_anew=PLANNED_ANEW
+    __file__, counted_max=COUNTED_MAX, unclaimed_seconds=UNCLAIMED_SECONDS, lanes=LANES, planned_anew=_PLANNED_ANEW
 )
 DEPTH = _SQL.statement("depth")
 NEGLECTED = _SQL.statement("neglected")
