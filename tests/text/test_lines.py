@@ -48,9 +48,8 @@ def test_a_title_is_the_request_alone() -> None:
     assert page_title("My husband is allergic to shrimp. Could you suggest a menu for six?", "") == (
         "Suggest a menu for six"
     )
-    assert page_title(
-        "Can you help me with something? I earn 68k at Siemens in Munich. What should I ask for?", ""
-    ) == ("I earn 68k at Siemens in Munich")
+    thin = "Can you help me with something? I earn 68k at Siemens in Munich. What should I ask for?"
+    assert page_title(thin, "") == "I earn 68k at Siemens in Munich. What should I ask for"
 
 
 @pytest.mark.parametrize(
