@@ -6,6 +6,7 @@ error (code, type, parameter) are kept.
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError, UnusableReply
 
@@ -59,6 +60,12 @@ _IDENTIFIER = re.compile(r"[A-Za-z][\w.\-\[\]]{0,63}")
 _WORD = re.compile(r"[a-z_]+")
 
 
+class Refuse(Protocol):
+    """The error that an answer with a status other than 200 is."""
+
+    def __call__(self, status: int, body: object, *, retry_after: float | None, key: str | None) -> ProviderError: ...
+
+
 class RefusedParameters(RefusedInput):
     """The provider does not take some optional parameters that were sent."""
 
@@ -85,10 +92,11 @@ def refusal(status: int, body: object, *, retry_after: float | None, key: str | 
     return RefusedParameters(message, named) if named else RefusedInput(message)
 
 
-def refusal_in_200(body: Mapping[str, object], *, key: str | None) -> ProviderError | None:
+def refusal_in_200(body: Mapping[str, object], *, key: str | None, refuse: Refuse = refusal) -> ProviderError | None:
     """Return the error in a response with status 200; None if it contains none.
 
     Gateways put the upstream status into its code; without one, all we know is that the response cannot be used.
+    ``refuse`` makes the error of a status.
     """
     error = body.get("error")
     if not error:
@@ -97,10 +105,10 @@ def refusal_in_200(body: Mapping[str, object], *, key: str | None) -> ProviderEr
     if isinstance(code, str) and re.fullmatch(r"[45]\d\d", code):
         code = int(code)
     if isinstance(code, int) and 400 <= code <= 599:
-        return refusal(code, body, retry_after=None, key=key)
+        return refuse(code, body, retry_after=None, key=key)
     identifiers = list(_identifiers(body, key))
     if identifiers == [INPUT_TYPE] or INPUT_CODES.intersection(name.lower() for name in identifiers):
-        return RefusedInput(f"the provider refused ({', '.join(identifiers)})")
+        return refuse(400, body, retry_after=None, key=key)
     return UnusableReply("the answer is an error" + (f" ({', '.join(identifiers)})" if identifiers else ""))
 
 

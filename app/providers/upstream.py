@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from app.core.dialects import fitting, upstream_chat, upstream_messages, upstream_responses
@@ -63,15 +61,6 @@ class RefusalError(ProviderError):
         return self.status in FINAL and (param is None or param.startswith(("messages", "input", "content")))
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What a refusal teaches about an API."""
-
-    learned: fitting.Learned
-    names_field: bool
-    """The refusal names a member of the request, so the question is not at fault."""
-
-
 class OverdueError(TemporaryError):
     """The answer did not end in time."""
 
@@ -79,6 +68,10 @@ class OverdueError(TemporaryError):
 def is_final(error: Exception) -> bool:
     """Return whether a model's API refused for good what was asked."""
     return isinstance(error, RefusedInput) or (isinstance(error, RefusalError) and error.is_final)
+
+
+def _about_form(refusal: RefusalError) -> bool:
+    return refusal.status in ABOUT_FORM and refusal.identifiers.get("code") not in INPUT_CODES
 
 
 def refused(status: int, body: object, *, retry_after: float | None, key: str | None) -> RefusalError:
@@ -151,39 +144,32 @@ class Upstream:
     def row(self, model: str) -> ModelRow:
         return self._models.row(model, self._base_url)
 
-    def fitted(self, request: Mapping[str, Any], volatile: int = 0) -> dict[str, Any]:
+    def fitted(self, request: Mapping[str, Any], learned: fitting.Learned, volatile: int = 0) -> dict[str, Any]:
         """Return a request as the model's API wants it (``fitting.fit``)."""
-        return self._fitted(request, self._known(request), volatile)
-
-    def _known(self, request: Mapping[str, Any]) -> fitting.Learned:
-        return self._learned.get(str(request["model"]), fitting.NOTHING)
-
-    def _fitted(self, request: Mapping[str, Any], learned: fitting.Learned, volatile: int = 0) -> dict[str, Any]:
         return fitting.fit(self.row(str(request["model"])), self.asked.dialect, request, learned, volatile)
 
-    def lesson(self, request: Mapping[str, Any], refusal: RefusalError) -> Lesson | None:
-        """Return what a refusal teaches; None if nothing can be sent otherwise."""
-        if refusal.status not in ABOUT_FORM or refusal.identifiers.get("code") in INPUT_CODES:
-            return None
-        known = self._known(request)
-        fitted = self._fitted(request, known)
-        learned = fitting.learn(known, fitted, refusal.told)
-        if learned is None or self._fitted(request, learned) == fitted:
-            return None
-        return Lesson(learned, learned.bare == known.bare)
+    def learned(self, model: str) -> fitting.Learned:
+        """Return what the model's API is known to refuse."""
+        return self._learned.get(model, fitting.NOTHING)
 
-    @contextmanager
-    def learning(self, model: str, lesson: Lesson) -> Iterator[None]:
-        """Apply a lesson, and remember it if the request succeeds."""
-        before = self._learned.get(model, fitting.NOTHING)
-        if len(self._learned) >= LEARNED_MAX:
+    def remember(self, model: str, learned: fitting.Learned) -> None:
+        if len(self._learned) >= LEARNED_MAX and model not in self._learned:
             self._learned.clear()
-        self._learned[model] = lesson.learned
-        try:
-            yield
-        except ProviderError:
-            self._learned[model] = before
-            raise
+        self._learned[model] = learned
+
+    def lesson(
+        self, request: Mapping[str, Any], known: fitting.Learned, refusal: RefusalError
+    ) -> fitting.Learned | None:
+        """Return what is known after a refusal; None if nothing can be sent otherwise."""
+        if not _about_form(refusal):
+            return None
+        fitted = self.fitted(request, known)
+        learned = fitting.learn(known, fitted, refusal.told)
+        return learned if learned is not None and self.fitted(request, learned) != fitted else None
+
+    def blames_form(self, request: Mapping[str, Any], known: fitting.Learned, refusal: RefusalError) -> bool:
+        """Return whether a refusal is about the request's form, so that the question is not at fault."""
+        return _about_form(refusal) and fitting.blames_form(self.fitted(request, known), refusal.told)
 
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""

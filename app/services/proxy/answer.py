@@ -27,6 +27,7 @@ from app.core.conversation import Conversation
 from app.core.dialects.background import unstored
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import finished, recall_message
+from app.core.dialects.fitting import Learned
 from app.core.dialects.proxy import offered
 from app.core.dialects.question import Json, ShownToClient
 from app.core.messages import read
@@ -47,6 +48,9 @@ from app.services.proxy.state import AnswerTask, Watch, record
 from app.services.proxy.writing import Telling, given_again, scalars, writer_of
 from app.services.tools import tool_calls
 from app.store import conversations, messages
+
+RETRIES_MAX = 3
+"""Of one call of the model, each without another thing that its API refuses."""
 
 _logger = logging.getLogger(__name__)
 
@@ -107,7 +111,7 @@ async def _run(task: AnswerTask) -> None:
         failure = None
     except (ProviderError, errors.QuireError) as error:
         failure = error
-        if task.is_stored and is_final(error) and not watch.blames_field:
+        if task.is_stored and is_final(error) and not watch.blames_form:
             await mark_refused(task.runtime, task.asked)
         _logger.warning("no answer through the proxy: %s: %s", type(error).__name__, error)
         raise
@@ -231,24 +235,35 @@ Said = tuple[AnswerSoFar, Json | None]
 
 
 async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watch: Watch) -> Said:
-    """Ask, and once more without what the API refuses of the request's form."""
+    """Ask, and again without what the API refuses of the request's form: once for each thing that it names.
+
+    What worked is remembered. A refusal that no retry heals is raised; where a retry without any name to go by is
+    refused too, it is the one before.
+    """
+    upstream, learned, guesses = task.upstream, task.upstream.learned(task.model), False
+    refusals: list[RefusalError] = []
     with task.runtime.tracing.span("chat", kind="CLIENT", model=task.model), watch.call():
-        try:
-            return await _sent(task, said, asking, watch)
-        except RefusalError as refused:
-            lesson = task.upstream.lesson(asking.body, refused)
-            if lesson is None:
-                raise
-            watch.blames_field = lesson.names_field
+        while True:
             try:
-                with task.upstream.learning(task.model, lesson):
-                    return await _sent(task, said, asking, watch)
-            except RefusalError:
-                raise refused from None
+                found = await _sent(task, said, asking, learned, watch)
+            except RefusalError as refused:
+                if not guesses:
+                    refusals.append(refused)
+                    watch.blames_form = upstream.blames_form(asking.body, learned, refused)
+                lesson = upstream.lesson(asking.body, learned, refused)
+                if lesson is None or watch.answered or len(refusals) > RETRIES_MAX:
+                    if lesson is not None and watch.blames_form:
+                        upstream.remember(task.model, lesson)
+                    raise refusals[-1] from None
+                learned, guesses = lesson, lesson.guesses != learned.guesses
+            else:
+                if refusals:
+                    upstream.remember(task.model, learned)
+                return found
 
 
-async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watch: Watch) -> Said:
-    request = task.upstream.fitted(asking.body, asking.volatile)
+async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: Learned, watch: Watch) -> Said:
+    request = task.upstream.fitted(asking.body, learned, asking.volatile)
     if request.get("stream"):
         said, whole = await _streamed(task, said, request, watch), None
     else:
