@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from app.core.dialects import fitting, upstream_chat, upstream_messages, upstream_responses
+from app.core.dialects import fitting, learning, upstream_chat, upstream_messages, upstream_responses
 from app.core.dialects.inbound_chat import ChatWriter
+from app.core.dialects.learning import Learned
 from app.core.dialects.question import Dialect, UpstreamRequest
 from app.core.models import TABLE, ModelRow, ModelTable
 from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
@@ -134,7 +135,7 @@ class Upstream:
         self.asked = ASKED[dialect]
         self._key = api_key
         self._models, self._base_url = models, base_url
-        self._learned: dict[str, fitting.Learned] = {}
+        self._learned: dict[str, Learned] = {}
         self._headers = {} if dialect != "messages" else {"anthropic-version": VERSION}
         self._wire = Wire(
             base_url=base_url, api_key=api_key, answer_bytes_max=ANSWER_BYTES_MAX, timeout_seconds=timeout_seconds,
@@ -144,32 +145,34 @@ class Upstream:
     def row(self, model: str) -> ModelRow:
         return self._models.row(model, self._base_url)
 
-    def fitted(self, request: Mapping[str, Any], learned: fitting.Learned, volatile: int = 0) -> dict[str, Any]:
+    def fitted(self, request: Mapping[str, Any], learned: Learned, repeated: Sequence[int] = ()) -> dict[str, Any]:
         """Return a request as the model's API wants it (``fitting.fit``)."""
-        return fitting.fit(self.row(str(request["model"])), self.asked.dialect, request, learned, volatile)
+        return fitting.fit(self.row(str(request["model"])), self.asked.dialect, request, learned, repeated)
 
-    def learned(self, model: str) -> fitting.Learned:
+    def learned(self, model: str) -> Learned:
         """Return what the model's API is known to refuse."""
-        return self._learned.get(model, fitting.NOTHING)
+        return self._learned.get(model, learning.NOTHING)
 
-    def remember(self, model: str, learned: fitting.Learned) -> None:
+    def remember(self, model: str, learned: Learned) -> None:
         if len(self._learned) >= LEARNED_MAX and model not in self._learned:
             self._learned.clear()
         self._learned[model] = learned
 
     def lesson(
-        self, request: Mapping[str, Any], known: fitting.Learned, refusal: RefusalError
-    ) -> fitting.Learned | None:
+        self, request: Mapping[str, Any], known: Learned, refusal: RefusalError, repeated: Sequence[int] = ()
+    ) -> Learned | None:
         """Return what is known after a refusal; None if nothing can be sent otherwise."""
         if not _about_form(refusal):
             return None
-        fitted = self.fitted(request, known)
-        learned = fitting.learn(known, fitted, refusal.told)
-        return learned if learned is not None and self.fitted(request, learned) != fitted else None
+        fitted = self.fitted(request, known, repeated)
+        learned = learning.learn(known, fitted, refusal.told)
+        return learned if learned is not None and self.fitted(request, learned, repeated) != fitted else None
 
-    def blames_form(self, request: Mapping[str, Any], known: fitting.Learned, refusal: RefusalError) -> bool:
+    def blames_form(
+        self, request: Mapping[str, Any], known: Learned, refusal: RefusalError, repeated: Sequence[int] = ()
+    ) -> bool:
         """Return whether a refusal is about the request's form, so that the question is not at fault."""
-        return _about_form(refusal) and fitting.blames_form(self.fitted(request, known), refusal.told)
+        return _about_form(refusal) and learning.blames_form(self.fitted(request, known, repeated), refusal.told)
 
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""

@@ -7,70 +7,25 @@ holds for that address and model from then on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from app.core.call_ids import CallIds
+from app.core.dialects.learning import LIMITS, NOTHING, Learned, without
+from app.core.dialects.marking import marked
 from app.core.dialects.question import Dialect
 from app.core.messages import CARRIED, THINKING_FIELDS, sound_carried
 from app.core.models import ModelRow
 
 Json = dict[str, Any]
-LIMITS = ("max_tokens", "max_completion_tokens")
-ESSENTIAL = frozenset({"model", "messages", "input", "tools", "stream", "system", "instructions"})
 THINKING = ("thinking", "redacted_thinking")
-MISSING = r"(?i)missing|must|passed back|required|expected"
-_NOUNS = r"(?:parameter|argument|field|propert(?:y|ies)|inputs?|key|option|member)s?"
-FIELD = rf"(?i)参数|字段|\b(?:unknown|unsupported|unrecogni[sz]ed|unexpected|extra|additional)\b[\w\s]{{0,20}}\b{_NOUNS}\b"
-"""What is said of a member that an API does not know."""
-UNKNOWN = rf"{FIELD}|not (?:be )?(?:permitted|allowed|supported|given)|cannot be|unsupported|unexpected|不支持"
-SEALED = r"(?i)signature|encrypted"
-NESTED = ESSENTIAL | {
-    "role", "content", "type", "text", "id", "function", "arguments", "tool_calls", "tool_call_id", "call_id",
-    "output", "tool_use_id", "parameters", "input_schema", "max_tokens", "thinking", "signature", "data", "summary",
-    "source", "image_url", "url", "media_type", "file",
-}  # fmt: skip
-"""Members within messages and tools that nothing can do without; of reasoning, all goes or none."""
-SCHEMAS = ("parameters", "input_schema", "schema", "metadata")
-"""Members with objects of the client's own."""
-SHAPE = r"(?i)content|\bid\b|role|system|alternat|sequence|string|duplicate|nil|null|`text`"
-REASONING = r"(?i)signature|thinking|thought|encrypted|reasoning"
-_WORDS = frozenset({"tool_calls", "tool_call", "tool_call_id", "tool_use", "tool_result", "invalid_request_error"})
-_LIST = re.compile(r"\[(?:(?:'\w+'|\d+)(?:, )?)+\]")
-_PATH = re.compile(r"\w+(?:(?:\.|\[)\w+\]?)+")
-_QUOTED = re.compile(r"['\"`‘“](\w+)['\"`’”]")
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What an API refused."""
-
-    dropped: frozenset[str] = frozenset()
-    """Members of a request that are left out; of the answer's limit, its name."""
-    inner: frozenset[str] = frozenset()
-    """Members that are left out wherever a message, a tool or an option has them."""
-    bare: bool = False
-    """Nothing that answers carried is sent."""
-    stand_ins: frozenset[str] = frozenset()
-    """Members that each answer with calls must have."""
-    careful: bool = False
-    """Messages have the form that every API takes."""
-
-    @property
-    def guesses(self) -> tuple[bool, bool]:
-        """What no refusal named."""
-        return self.bare, self.careful
-
-
-NOTHING = Learned()
 
 
 def fit(
-    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING, volatile: int = 0
+    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING, repeated: Sequence[int] = ()
 ) -> Json:
-    """Return the request as the model's API wants it. ``volatile``: messages at its end that no later one repeats."""
+    """Return the request as the model's API wants it. ``repeated``: what later requests repeat (``marking.marked``)."""
     row = careful(row) if learned.careful else row
     fitted = _parameters(row, dict(body), learned)
     match dialect:
@@ -81,99 +36,9 @@ def fit(
             fitted = _netted(row, fitted)
         case "responses" if learned.bare:
             fitted["input"] = [item for item in body["input"] if item.get("type") != "reasoning"]
-    if dialect != "messages" and row.cache.mark not in learned.inner:
-        fitted = marked(row, fitted, volatile)
-    return {name: _without(value, learned.inner) for name, value in fitted.items()} if learned.inner else fitted
-
-
-def learn(learned: Learned, body: Mapping[str, Any], told: str) -> Learned | None:
-    """Return what is to be done without after a refusal; None if everything was tried.
-
-    A member that the refusal names is left out, or stood in for where it is missing; otherwise nothing that earlier
-    answers carried is sent.
-    """
-    words, sure = _named(told)
-    if learned.bare and re.search(MISSING, told) and re.search(REASONING, told):
-        return replace(learned, bare=False)
-    if (absent := _absent(learned, body, words)) and re.search(MISSING, told) and not re.search(UNKNOWN, told):
-        return replace(learned, stand_ins=learned.stand_ins | {min(absent)})
-    if re.search(SEALED, told) and not re.search(UNKNOWN, told) and not learned.bare:
-        return replace(learned, bare=True)
-    if fewer := _without_named(learned, body, words, sure, is_unknown=bool(re.search(UNKNOWN, told))):
-        return fewer
-    if absent and re.search(MISSING, told):
-        return replace(learned, stand_ins=learned.stand_ins | {min(absent)})
-    is_shape = bool(re.search(SHAPE, told)) and not re.search(REASONING, told)
-    if is_shape and not learned.careful:
-        return replace(learned, careful=True)
-    is_of_other = bool(re.search(FIELD, told)) and not re.search(REASONING, told)
-    return None if learned.bare or is_of_other else replace(learned, bare=True)
-
-
-def blames_form(body: Mapping[str, Any], told: str) -> bool:
-    """Return whether a refusal is about a member of the request, not about what is asked."""
-    words, sure = _named(told)
-    named = any(name in words for name in body if name not in ESSENTIAL) or "tools" in words
-    return named or bool(re.search(FIELD, told)) or bool(_inner_names(body) & sure)
-
-
-def _named(told: str) -> tuple[set[str], set[str]]:
-    """Return the names in a refusal, of a path the last one, and those of them that stand in a path or in quotes."""
-    told = _LIST.sub(lambda found: ".".join(re.findall(r"\w+", found[0])), told)
-    paths = [re.findall(r"[A-Za-z_]\w*", path) for path in _PATH.findall(told)]
-    last = {path[-1] for path in paths if path}
-    rest = _PATH.sub(" ", told)
-    return last | set(re.findall(r"[A-Za-z_]\w*", rest)), last | set(_QUOTED.findall(rest))
-
-
-def _absent(learned: Learned, body: Mapping[str, Any], words: set[str]) -> set[str]:
-    """Return the words that name a member which some answer with calls does not have."""
-    named = {word for word in words if re.fullmatch(r"reasoning|[a-z]+(_[a-z]+)+", word)} - learned.stand_ins - _WORDS
-    messages = [message for message in body.get("messages") or [] if message.get("role") != "user"]
-    sent = [set(message) for message in messages if message.get("tool_calls")]
-    other = {name for message in messages for name in message}
-    return {word for word in named if any(word not in one for one in sent) and (sent or word not in other)}
-
-
-def _without_named(
-    learned: Learned, body: Mapping[str, Any], words: set[str], sure: set[str], *, is_unknown: bool
-) -> Learned | None:
-    """Return what is learned of a refusal that names a member; of several, the ``sure`` ones count."""
-    outer = {name for name in body if name not in ESSENTIAL and name in words} - learned.dropped
-    inner = (_inner_names(body) & words) - learned.inner
-    if outer & sure or (outer and not inner & sure):
-        return replace(learned, dropped=learned.dropped | (outer & sure or outer))
-    if inner & sure or (inner and is_unknown):
-        return replace(learned, inner=learned.inner | (inner & sure or inner))
-    return None
-
-
-def _inner_names(value: Any, depth: int = 0) -> set[str]:
-    """Return the names of the members within a request that can be left out."""
-    if isinstance(value, list):
-        return {name for item in value for name in _inner_names(item, depth)}
-    if not isinstance(value, Mapping):
-        return set()
-    own = {name for name in value if depth and _can_go(name, value)}
-    return own.union(*(_inner_names(item, depth + 1) for name, item in value.items() if name not in SCHEMAS))
-
-
-def _can_go(name: str, owner: Mapping[str, Any]) -> bool:
-    return "role" in owner if name == "name" else name not in NESTED
-
-
-def _without(value: Any, names: frozenset[str]) -> Any:
-    """Return a value without the members of these names, and without the objects that they leave empty."""
-    if isinstance(value, list):
-        return [_without(item, names) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    kept = {
-        name: item if name in SCHEMAS else _without(item, names)
-        for name, item in value.items()
-        if name not in names or not _can_go(name, value)
-    }
-    return {name: item for name, item in kept.items() if item != {} or value[name] == {}}
+    if row.cache.mark not in learned.inner:
+        fitted = marked(row.cache, dialect, fitted, repeated)
+    return {name: without(value, learned.inner) for name, value in fitted.items()} if learned.inner else fitted
 
 
 def careful(row: ModelRow) -> ModelRow:
@@ -204,9 +69,6 @@ def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
         del body["response_format"]
         if "json_object" in row.formats:
             body["response_format"] = {"type": "json_object"}
-    options = body.get("prompt_cache_options")
-    if isinstance(options, Mapping) and options.get("mode") == "explicit" and not marks_in(body):
-        body["prompt_cache_options"] = {name: value for name, value in options.items() if name != "mode"}
     if row.unstreamed and not body.get("stream"):
         body |= row.unstreamed
     refused = learned.dropped if learned.dropped >= set(LIMITS) else learned.dropped - set(LIMITS)
@@ -235,40 +97,7 @@ def _choice(choice: Any) -> str:
     return {"any": "required", "tool": "named", "function": "named"}.get(str(kind), str(kind))
 
 
-def marks_in(value: Any) -> bool:
-    """Return whether a client marked any block for the prompt cache."""
-    if isinstance(value, list):
-        return any(map(marks_in, value))
-    if isinstance(value, Mapping):
-        return "prompt_cache_breakpoint" in value or any(
-            marks_in(value.get(n)) for n in ("messages", "input", "content")
-        )
-    return False
-
-
 # --- Chat Completions ------------------------------------------------------------------------------------
-
-
-def marked(row: ModelRow, body: Json, volatile: int) -> Json:
-    """Return a request with breakpoints for the prompt cache, where its API has no other way to reuse a prefix.
-
-    They stand on the last message that the next request repeats: the last one, and where messages at the end are
-    volatile (``volatile``), the one before them. Only the latter is marked then.
-    """
-    mark, place = row.cache.mark, "messages" if "messages" in body else "input"
-    if row.cache.kind not in ("breakpoints", "marks") or not mark or marks_in(body):
-        return body
-    value = {"mode": "explicit"} if row.cache.kind == "breakpoints" else {"type": "ephemeral"}
-    said = list(body[place])
-    for at in range(len(said) - 1 - volatile, -1, -1):
-        content = said[at].get("content")
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
-        if said[at].get("role") in ("user", "system", "tool") and isinstance(parts, list) and parts:
-            if place == "input" and parts[-1]["type"] == "text":
-                parts = [*parts[:-1], {**parts[-1], "type": "input_text"}]
-            said[at] = {**said[at], "content": [*parts[:-1], {**parts[-1], mark: value}]}
-            return {**body, place: said}
-    return body
 
 
 def chat_messages(

@@ -1,8 +1,7 @@
 """Messages, the model's side: send a window as a request, read the answer's events as chunks.
 
-A client of the same dialect has every option passed on, and its own tools as it declared them. Quire decides where the
-prompt is cached, and the client whether and for how long: its marks are removed, and Quire's are set only if it had
-any.
+A client of the same dialect has every option passed on, and its own tools as it declared them. Its marks for the prompt
+cache are kept where what they stand on is shown (``marking``).
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRe
 
 ANSWER_TOKENS = 4096
 """What an answer may have where the client does not say: this API wants a limit."""
-MARKS_MAX = 4
+EPHEMERAL = {"type": "text", "cache_control": {"type": "ephemeral"}}
+"""A marked block: what comes from other dialects is cached."""
 MOVED = ("messages", "system", "tools")
 REASONS = {
     "end_turn": "stop",
@@ -45,9 +45,8 @@ def _tool(function: Mapping[str, Any]) -> Json:
 def request(question: Question, shown: ShownToClient) -> Json:
     if question.dialect == "messages":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
-        mark = _mark(question.body)
     else:
-        body, mark = _options(question), {"type": "ephemeral"}
+        body = _options(question)
     body |= {"model": question.options["model"], "stream": True, "messages": shown.messages}
     if shown.tools:
         body["tools"] = shown.tools
@@ -57,7 +56,7 @@ def request(question: Question, shown: ShownToClient) -> Json:
         body.pop("tool_choice", None)
     if shown.system:
         body["system"] = [{"type": "text", "text": shown.system}]
-    return _cached(body, mark)
+    return _as_marked(body, question.body if question.dialect == "messages" else {"system": [EPHEMERAL]})
 
 
 def _options(question: Question) -> Json:
@@ -98,41 +97,40 @@ def _output(response_format: Any) -> Json | None:
 # --- Cache marks ----------------------------------------------------------------------------------------
 
 
-def _mark(body: Mapping[str, Any]) -> Json | None:
-    """Return the mark to set: the client's longest; None if it set none."""
-    marks = [block["cache_control"] for block in _blocks([body.get(n) for n in MOVED]) if block.get("cache_control")]
-    longest = [mark for mark in marks if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
-    found = [*longest, *marks]
-    return found[0] if found else None
+def _as_marked(body: Json, client: Mapping[str, Any]) -> Json:
+    """Return the request with the client's marks alone, where what they stand on is shown; ``marking`` adds others."""
+    kept = {_unmarked(block): mark for block, mark in _marked_blocks([client.get(name) for name in MOVED])}
+    found: Json = {name: _remarked(body[name], kept) for name in ("tools", "messages") if name in body}
+    if "system" in body and (marks := list(kept.values())):
+        hours = [mark for mark in marks if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
+        found["system"] = [*body["system"][:-1], {**body["system"][-1], "cache_control": [*hours, *marks][0]}]
+    return {**body, **found}
 
 
-def _blocks(value: Any) -> Iterator[Mapping[str, Any]]:
+def _marked_blocks(value: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
     if isinstance(value, list):
         for item in value:
-            yield from _blocks(item)
+            yield from _marked_blocks(item)
     elif isinstance(value, Mapping):
-        yield value
-        yield from _blocks(value.get("content"))
+        if value.get("cache_control") is not None:
+            yield value, value["cache_control"]
+        yield from _marked_blocks(value.get("content"))
 
 
-def _cached(body: Json, mark: Json | None) -> Json:
-    """Return the body with the client's kind of marks; the system prompt's comes last, if another one is allowed."""
-    parts: Json = {name: _marked(body[name], mark) for name in ("tools", "messages") if name in body}
-    used = sum("cache_control" in block for block in _blocks(list(parts.values())))
-    if mark is not None and "system" in body and used < MARKS_MAX:
-        parts["system"] = [*body["system"][:-1], {**body["system"][-1], "cache_control": mark}]
-    return {**body, **parts}
+def _unmarked(block: Mapping[str, Any]) -> str:
+    return dumps({name: value for name, value in block.items() if name != "cache_control"})
 
 
-def _marked(value: Any, mark: Json | None) -> Any:
+def _remarked(value: Any, kept: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
-        return [_marked(item, mark) for item in value]
+        return [_remarked(item, kept) for item in value]
     if not isinstance(value, Mapping):
         return value
     found = {name: item for name, item in value.items() if name != "cache_control"}
     if isinstance(found.get("content"), list):
-        found["content"] = _marked(found["content"], mark)
-    return {**found, "cache_control": mark} if "cache_control" in value and mark is not None else found
+        found["content"] = _remarked(found["content"], kept)
+    mark = kept.get(dumps(found)) if kept and "role" not in found else None
+    return {**found, "cache_control": mark} if mark is not None else found
 
 
 # --- The answer -----------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ from app.core.conversation import Conversation
 from app.core.dialects.background import unstored
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import finished, recall_message
-from app.core.dialects.fitting import Learned
+from app.core.dialects.learning import Learned
+from app.core.dialects.marking import ROLES, places
 from app.core.dialects.proxy import offered
 from app.core.dialects.question import Json, ShownToClient
 from app.core.messages import read
@@ -200,31 +201,47 @@ class ModelRequest:
     """One request to the model."""
 
     body: Json
-    volatile: int
-    """Messages at its end that the next request will not have in the same form."""
+    repeated: Sequence[int]
+    """How many of its messages follow each place up to which later requests repeat it, the surest first."""
 
 
 def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest:
     found = json.loads(window.body)
     offers = offered(task.tools, found["tools"][len(task.tools) :], recalls=recalls)
-    shown = ShownToClient(_unanswered(task, window, found["messages"]), found["system"], offers.tools, offers.calls)
-    volatile = len(found["messages"]) - found["stable_messages"] if window.window.tail else 0
+    messages, fleeting = _unanswered(task, window, found["messages"])
+    shown = ShownToClient(messages, found["system"], offers.tools, offers.calls)
     body = task.upstream.asked.request(task.question, shown)
-    key = task.upstream.row(task.model).cache.key if task.upstream.asked.dialect != "messages" else ""
-    return ModelRequest({key: str(window.conversation_uid), **body} if key else body, volatile)
+    cache = task.upstream.row(task.model).cache
+    key = cache.key if task.upstream.asked.dialect != "messages" else ""
+    repeated = _repeated(task, shown, fleeting) if cache.kind in ROLES or not key else ()
+    return ModelRequest({key: str(window.conversation_uid), **body} if key else body, repeated)
 
 
-def _unanswered(task: AnswerTask, window: Context, shown: list[Any]) -> list[Any]:
-    """Return the window's messages without the answers that there are already, where another one is wanted."""
-    if not task.asked.answers:
-        return shown
-    answers = range(task.asked.through + 1, task.asked.conversation.end.last_seq + 1)
-    places = origins(window.window, window.system, task.upstream.asked.window)
-    return [
-        message
-        for message, origin in zip(shown, places, strict=True)
+def _unanswered(task: AnswerTask, window: Context, shown: list[Any]) -> tuple[list[Any], list[bool]]:
+    """Return the window's messages, and which of them the next turn does not repeat; without the answers that there
+    are already, where another one is wanted.
+    """
+    if not task.is_stored:
+        return shown, [False] * len(shown)
+    answers = range(task.asked.through + 1, task.asked.conversation.end.last_seq + 1) if task.asked.answers else ()
+    found = [
+        (message, origin.part == "tail" or any(placed.passing for placed in origin.placed))
+        for message, origin in zip(
+            shown, origins(window.window, window.system, task.upstream.asked.window), strict=True
+        )
         if not any(placed.seq in answers for placed in origin.placed)
     ]
+    return [message for message, _ in found], [is_fleeting for _, is_fleeting in found]
+
+
+def _repeated(task: AnswerTask, shown: ShownToClient, fleeting: Sequence[bool]) -> list[int]:
+    """Return how many messages of the request follow each place to mark (``marking.places``)."""
+    found = places(fleeting, [message["role"] for message in shown.messages])
+    later = [replace(shown, messages=shown.messages[at + 1 :]) for at in found]
+    if task.upstream.asked.dialect == "messages":
+        return [len(one.messages) for one in later]
+    bodies = [task.upstream.asked.request(task.question, one) if one.messages else {"input": []} for one in later]
+    return [len(body["messages" if "messages" in body else "input"]) for body in bodies]
 
 
 # --- Ask ----------------------------------------------------------------------------------------------------
@@ -249,8 +266,8 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
             except RefusalError as refused:
                 if not guesses:
                     refusals.append(refused)
-                    watch.blames_form = upstream.blames_form(asking.body, learned, refused)
-                lesson = upstream.lesson(asking.body, learned, refused)
+                    watch.blames_form = upstream.blames_form(asking.body, learned, refused, asking.repeated)
+                lesson = upstream.lesson(asking.body, learned, refused, asking.repeated)
                 if lesson is None or watch.answered or len(refusals) > RETRIES_MAX:
                     if lesson is not None and watch.blames_form:
                         upstream.remember(task.model, lesson)
@@ -263,7 +280,7 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
 
 
 async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: Learned, watch: Watch) -> Said:
-    request = task.upstream.fitted(asking.body, learned, asking.volatile)
+    request = task.upstream.fitted(asking.body, learned, asking.repeated)
     if request.get("stream"):
         said, whole = await _streamed(task, said, request, watch), None
     else:
