@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asyncpg import Record
 
-from app.core.window.contents import Chapter
+from app.core.window.contents import Chapter, ChapterName, entitled
 from app.extractive.chapters import OTHERS_MAX, VOLUME, Shelf, ToldPage
 from app.postgres.transactions import ReadTx, Tx
 from app.store.windows import LINES_PER_PAGE
@@ -29,11 +29,11 @@ _COLUMNS = (
 _NAMES = ", ".join(_COLUMNS)
 
 # The newest of each level, and all that are in the same volume as one of some pages ($5), as far as an epoch that was
-# made on a page ($4) knows them and they have left the window ($3).
+# made on a page ($4) knows them and they have left the window ($3); with what a model named them by a revision ($6).
 AROUND = f"""
 WITH levels AS (SELECT generate_series(1, {LEVELS}) AS level)
 SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS terms, c.line, c.line_tokens,
-       c.sentence, c.sentence_tokens, c.first_day, c.last_day
+       c.sentence, c.sentence_tokens, c.first_day, c.last_day, n.title, n.title_tokens, n.told, n.told_tokens
   FROM levels l
   CROSS JOIN LATERAL (
     (SELECT {_NAMES} FROM chapters
@@ -50,6 +50,9 @@ SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS 
          WHERE tenant_id = $1 AND conversation_id = $2 AND level = l.level
            AND first_page BETWEEN v.first_page AND v.last_page) c
   ) c
+  LEFT JOIN LATERAL (
+    SELECT title, title_tokens, sentence AS told, sentence_tokens AS told_tokens FROM chapter_names
+     WHERE tenant_id = $1 AND conversation_id = $2 AND first_page = c.first_page AND revision <= $6) n ON c.level = 1
  WHERE c.last_page <= $3 AND c.at_page <= $4
  ORDER BY c.first_page, c.level
 """
@@ -58,11 +61,18 @@ SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS 
 async def around(tx: ReadTx, conversation_id: str, recalled: Sequence[int], plan: EpochPlan) -> list[Chapter]:
     """Return the chapters that a plan's map can show: the newest of each level, and those around recalled pages."""
     recalled = sorted(recalled)[-RECALLED_MAX:]
-    rows = await tx.fetch(AROUND, conversation_id, plan.last_page, plan.layout.trigger_page, recalled)
-    return [_chapter(row) for row in rows]
+    layout = plan.layout
+    rows = await tx.fetch(AROUND, conversation_id, plan.last_page, layout.trigger_page, recalled, layout.revision)
+    return [_named(row) for row in rows]
 
 
-def _chapter(row: Record) -> Chapter:
+def _named(row: Record) -> Chapter:
+    *columns, title, title_tokens, sentence, sentence_tokens = row.values()
+    chapter = _chapter(dict(zip(_COLUMNS, columns, strict=True)))
+    return chapter if title is None else entitled(chapter, ChapterName(title, title_tokens, sentence, sentence_tokens))
+
+
+def _chapter(row: Mapping[str, Any] | Record) -> Chapter:
     return Chapter(**{**row, "terms": tuple(row["terms"])})
 
 
@@ -138,6 +148,31 @@ async def store(tx: Tx, conversation_id: str, chapters: Sequence[Chapter]) -> No
 
 async def reach(tx: Tx, conversation_id: str, page: int) -> None:
     await tx.execute(REACH, conversation_id, page)
+
+
+# A closed chapter that no model has named.
+UNNAMED = f"""
+SELECT {_NAMES} FROM chapters c
+ WHERE tenant_id = $1 AND conversation_id = $2 AND level = 1 AND first_page = $3
+   AND NOT EXISTS (SELECT FROM chapter_names
+                    WHERE tenant_id = $1 AND conversation_id = $2 AND first_page = c.first_page)
+"""
+NAME = """
+INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, revision, model, title, title_tokens,
+                           sentence, sentence_tokens)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT DO NOTHING
+"""
+
+
+async def unnamed(tx: ReadTx, conversation_id: str, first_page: int) -> Chapter | None:
+    row = await tx.fetchrow(UNNAMED, conversation_id, first_page)
+    return _chapter(row) if row else None
+
+
+async def name(tx: Tx, conversation_id: str, of: Chapter, revision: int, given: ChapterName, model: str) -> None:
+    """Store what a model named a chapter, as known from a revision on."""
+    await tx.execute(NAME, conversation_id, of.first_page, of.last_page, revision, model, *astuple(given))
 
 
 # The chapters and volumes that some pages are in, the smaller ones first.

@@ -65,7 +65,10 @@ STATEMENTS = {
         f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 10}, {LATE_PAGE - 80}, {MESSAGES}, '{{1,{LATE_PAGE - 90}}}', {LATE}",
     ),
     "texts for a head": (heads.TEXTS, f"{HERE}, {LATE}, {MESSAGES}, {LATE_PAGE}, {LATE_PAGE}"),
-    "chapters for a head": (chapters.AROUND, f"{HERE}, {LATE_PAGE}, {LATE_PAGE}, '{{1,{LATE_PAGE - 90}}}'"),
+    "chapters for a head": (
+        chapters.AROUND,
+        f"{HERE}, {LATE_PAGE}, {LATE_PAGE}, '{{1,{LATE_PAGE - 90}}}', {LATE}",
+    ),
     "chapters before one": (chapters.SHELF, f"{HERE}, {LATE_PAGE}"),
     "pages of a chapter": (chapters.TOLD, f"{HERE}, {LATE_PAGE - 19}, {LATE_PAGE - 1}"),
     "lines": (LINES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {LATE}, 30"),
