@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from app.core.dialects.question import Dialect, UpstreamRequest
 from app.core.models import TABLE, ModelRow, ModelTable
 from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer, events_in
-from app.providers.refusals import INPUT_CODES, refusal_in_200
+from app.providers.refusals import INPUT_CODES, NAMED, error_fields, refusal_in_200, shows
 from app.text.language import scalar
 
 ASKED: Mapping[Dialect, UpstreamRequest] = {
@@ -34,9 +33,6 @@ FINAL = frozenset({400, 413, 415, 422})
 """Statuses that refuse what is asked, not who asks it or when."""
 LEARNED_MAX = 1000
 """Models to remember what their APIs refused."""
-KEY_PIECE = 6
-"""A message with this many consecutive characters of a key is not passed on."""
-_IDENTIFIER = re.compile(r"[A-Za-z0-9_][\w.\-\[\]]{0,127}")
 
 
 class RefusalError(ProviderError):
@@ -76,32 +72,17 @@ def _about_form(refusal: RefusalError) -> bool:
 
 
 def refused(status: int, body: object, *, retry_after: float | None, key: str | None) -> RefusalError:
-    fields = _error_fields(body)
+    fields = error_fields(body)
     message = fields.get("message")
     text = scalar(message)[:MESSAGE_CHARACTERS_MAX] if status in TOLD and isinstance(message, str) else ""
     members = {name: fields.get(name) for name in ("type", "code", "param")}
     identifiers = {
-        name: value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) and not _shows(value, key) else None
+        name: value if isinstance(value, str) and NAMED.fullmatch(value) and not shows(value, key) else None
         for name, value in members.items()
     }
-    refusal = RefusalError(status, "" if _shows(text, key) else text, retry_after, **identifiers)
+    refusal = RefusalError(status, "" if shows(text, key) else text, retry_after, **identifiers)
     refusal.told = str(body)[:TOLD_CHARACTERS_MAX]
     return refusal
-
-
-def _error_fields(body: object) -> Mapping[str, Any]:
-    """Return the members of an error in any of the forms that APIs have, with its sentence as ``message``."""
-    if isinstance(body, list) or (isinstance(body, Mapping) and isinstance(body.get("error"), Mapping | str | list)):
-        return _error_fields(next(iter(body), None) if isinstance(body, list) else body["error"])
-    if not isinstance(body, Mapping):
-        return {"message": body}
-    if isinstance(detail := body.get("detail"), list) and detail and isinstance(detail[0], Mapping):
-        place = ".".join(str(step) for step in detail[0].get("loc") or [])
-        return {"message": f"{place}: {detail[0].get('msg')}", "type": detail[0].get("type")}
-    param = body.get("param")
-    if isinstance(param, str) and not _IDENTIFIER.fullmatch(param) and " " in param:
-        return {**body, "message": f"{body.get('message')}: {param}", "param": None}
-    return body
 
 
 def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
@@ -109,11 +90,6 @@ def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
     error = response.get("error") if isinstance(response, Mapping) else None
     named = {name: error.get(name) for name in ("code", "param")} if isinstance(error, Mapping) else {}
     return refusal_in_200({"error": named}, key=key) or UnusableReply("the answer failed")
-
-
-def _shows(text: str, key: str | None) -> bool:
-    pieces = (key[i : i + KEY_PIECE] for i in range(max(1, len(key) - KEY_PIECE + 1))) if key else ()
-    return any(piece in text for piece in pieces)
 
 
 class Upstream:
