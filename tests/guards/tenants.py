@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
@@ -17,6 +17,7 @@ from app.ids import uuid7
 from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
 from app.postgres.database import Database
+from app.postgres.statements import Statement
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations import forking
@@ -36,6 +37,18 @@ from app.text.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
 BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
+
+
+Sql: TypeAlias = str | Statement
+Arguments: TypeAlias = tuple[object, ...] | dict[str, object]
+"""Of a statement after the tenant: in order, or by name."""
+
+
+def in_order(sql: Sql, arguments: Arguments) -> tuple[object, ...]:
+    if isinstance(arguments, tuple):
+        return arguments
+    assert isinstance(sql, Statement)
+    return sql.arguments(arguments)
 
 
 MEMORY_STORE = UUID("dddddddd-0000-7000-8000-000000000004")
