@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from app.core.dialects import fitting, learning, upstream_chat, upstream_messages, upstream_responses
@@ -33,6 +34,17 @@ FINAL = frozenset({400, 413, 415, 422})
 """Statuses that refuse what is asked, not who asks it or when."""
 LEARNED_MAX = 1000
 """Models to remember what their APIs refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request to the model."""
+
+    body: Mapping[str, Any]
+    repeated: Sequence[int] = ()
+    """How many of its messages follow each place up to which later requests repeat it (``marking.places``)."""
+    alternate: bool = False
+    """The conversation wants user and assistant to take turns."""
 
 
 class RefusalError(ProviderError):
@@ -118,12 +130,13 @@ class Upstream:
             connections=connections, refuse=refused, key_header="x-api-key" if dialect == "messages" else None,
         )  # fmt: skip
 
-    def row(self, model: str) -> ModelRow:
-        return self._models.row(model, self._base_url)
+    def row(self, model: str, *, alternate: bool = False) -> ModelRow:
+        return self._models.row(model, self._base_url, alternate=alternate)
 
-    def fitted(self, request: Mapping[str, Any], learned: Learned, repeated: Sequence[int] = ()) -> dict[str, Any]:
+    def fitted(self, request: ModelRequest, learned: Learned) -> dict[str, Any]:
         """Return a request as the model's API wants it (``fitting.fit``)."""
-        return fitting.fit(self.row(str(request["model"])), self.asked.dialect, request, learned, repeated)
+        row = self.row(str(request.body["model"]), alternate=request.alternate)
+        return fitting.fit(row, self.asked.dialect, request.body, learned, request.repeated)
 
     def learned(self, model: str) -> Learned:
         """Return what the model's API is known to refuse."""
@@ -134,21 +147,17 @@ class Upstream:
             self._learned.clear()
         self._learned[model] = learned
 
-    def lesson(
-        self, request: Mapping[str, Any], known: Learned, refusal: RefusalError, repeated: Sequence[int] = ()
-    ) -> Learned | None:
+    def lesson(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> Learned | None:
         """Return what is known after a refusal; None if nothing can be sent otherwise."""
         if not _about_form(refusal):
             return None
-        fitted = self.fitted(request, known, repeated)
+        fitted = self.fitted(request, known)
         learned = learning.learn(known, fitted, refusal.told)
-        return learned if learned is not None and self.fitted(request, learned, repeated) != fitted else None
+        return learned if learned is not None and self.fitted(request, learned) != fitted else None
 
-    def blames_form(
-        self, request: Mapping[str, Any], known: Learned, refusal: RefusalError, repeated: Sequence[int] = ()
-    ) -> bool:
+    def blames_form(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> bool:
         """Return whether a refusal is about the request's form, so that the question is not at fault."""
-        return _about_form(refusal) and learning.blames_form(self.fitted(request, known, repeated), refusal.told)
+        return _about_form(refusal) and learning.blames_form(self.fitted(request, known), refusal.told)
 
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""

@@ -28,16 +28,16 @@ def fit(
     """Return the request as the model's API wants it. ``repeated``: what later requests repeat (``marking.marked``)."""
     row = careful(row) if learned.careful else row
     fitted = _parameters(row, dict(body), learned)
-    match dialect:
-        case "chat":
-            fitted["messages"] = chat_messages(row, str(body["model"]), body["messages"], learned)
-        case "messages":
-            fitted["messages"] = _blocks(row, body["messages"], learned)
-            fitted = _netted(row, fitted)
-        case "responses" if learned.bare:
-            fitted["input"] = [item for item in body["input"] if item.get("type") != "reasoning"]
     if row.cache.mark not in learned.inner:
         fitted = marked(row.cache, dialect, fitted, repeated)
+    match dialect:
+        case "chat":
+            fitted["messages"] = chat_messages(row, str(body["model"]), fitted["messages"], learned)
+        case "messages":
+            fitted["messages"] = _blocks(row, fitted["messages"], learned)
+            fitted = _netted(row, fitted)
+        case "responses" if learned.bare:
+            fitted["input"] = [item for item in fitted["input"] if item.get("type") != "reasoning"]
     return {name: without(value, learned.inner) for name, value in fitted.items()} if learned.inner else fitted
 
 
@@ -113,7 +113,7 @@ def chat_messages(
         m for m in found if m["role"] != "assistant" or m.get("content") or m.get("tool_calls") or m.get("refusal")
     ]
     if row.alternate:
-        found = _alternating(found)
+        found = alternating(found)
     if row.user_needed and not any(message["role"] == "user" for message in found):
         found.append({"role": "user", "content": "…"})
     return _named_calls(row, found)
@@ -206,7 +206,7 @@ def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
             yield message
 
 
-def _alternating(messages: Sequence[Json]) -> list[Json]:
+def alternating(messages: Sequence[Json]) -> list[Json]:
     """Return the messages with neighbours of one role as one message."""
     found: list[Json] = []
     for message in messages:
@@ -260,7 +260,7 @@ def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learn
             content = [row.stand_in, *content]
         if content:
             found.append({**message, "content": content})
-    return found
+    return alternating(found) if row.alternate else found
 
 
 def _with_block_id(block: Json, ids: CallIds) -> Json:

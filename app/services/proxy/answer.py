@@ -15,7 +15,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,12 +33,12 @@ from app.core.dialects.proxy import offered
 from app.core.dialects.question import Json, ShownToClient
 from app.core.messages import read
 from app.core.model import Context
-from app.core.window.profile import budget_of
+from app.core.window.profile import budget_of, policy_of
 from app.core.window.render import origins
 from app.ids import uuid7
 from app.inflight import Answering
 from app.providers import ProviderError, TemporaryError, UnusableReply
-from app.providers.upstream import OverdueError, RefusalError, Upstream, is_final
+from app.providers.upstream import ModelRequest, OverdueError, RefusalError, Upstream, is_final
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
@@ -196,15 +196,6 @@ async def _list_as_window(task: AnswerTask) -> Context:
 # --- Decide: the request to the model -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """One request to the model."""
-
-    body: Json
-    repeated: Sequence[int]
-    """How many of its messages follow each place up to which later requests repeat it, the surest first."""
-
-
 def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest:
     found = json.loads(window.body)
     offers = offered(task.tools, found["tools"][len(task.tools) :], recalls=recalls)
@@ -214,7 +205,9 @@ def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest
     cache = task.upstream.row(task.model).cache
     key = cache.key if task.upstream.asked.dialect != "messages" else ""
     repeated = _repeated(task, shown, fleeting) if cache.kind in ROLES or not key else ()
-    return ModelRequest({key: str(window.conversation_uid), **body} if key else body, repeated)
+    policy = policy_of(task.runtime.defaults, conversations.policy_overrides(task.asked.conversation))
+    body = {key: str(window.conversation_uid), **body} if key else body
+    return ModelRequest(body, repeated, policy.alternate_roles)
 
 
 def _unanswered(task: AnswerTask, window: Context, shown: list[Any]) -> tuple[list[Any], list[bool]]:
@@ -266,8 +259,8 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
             except RefusalError as refused:
                 if not guesses:
                     refusals.append(refused)
-                    watch.blames_form = upstream.blames_form(asking.body, learned, refused, asking.repeated)
-                lesson = upstream.lesson(asking.body, learned, refused, asking.repeated)
+                    watch.blames_form = upstream.blames_form(asking, learned, refused)
+                lesson = upstream.lesson(asking, learned, refused)
                 if lesson is None or watch.answered or len(refusals) > RETRIES_MAX:
                     if lesson is not None and watch.blames_form:
                         upstream.remember(task.model, lesson)
@@ -280,7 +273,7 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
 
 
 async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: Learned, watch: Watch) -> Said:
-    request = task.upstream.fitted(asking.body, learned, asking.repeated)
+    request = task.upstream.fitted(asking, learned)
     if request.get("stream"):
         said, whole = await _streamed(task, said, request, watch), None
     else:
