@@ -89,7 +89,7 @@ def test_a_mark_on_text_that_left_the_window_is_no_obstacle(
     mark = {"type": "ephemeral"}
     said: list[Json] = []
     for number in range(12):
-        said.append({"role": "user", "content": [{"type": "text", "text": f"{number}: " + "of the harbour " * 120}]})
+        said.append({"role": "user", "content": [{"type": "text", "text": f"<{number}> " + "of the harbour " * 120}]})
         marked = [{**m, "content": [{**m["content"][0], "cache_control": mark}]} for m in (said[0], said[-1])]
         listed = [*marked[:1], *said[1:-1], *marked[1:]] if number else marked[:1]
         headers = {"X-Quire-Conversation": "c", "X-Quire-Budget": "3000"}
@@ -97,7 +97,7 @@ def test_a_mark_on_text_that_left_the_window_is_no_obstacle(
         answer = httpx.post(f"{speaking_messages}/v1/messages", json=body, headers=headers, timeout=30)
         assert answer.status_code == 200, answer.text
         said.append({"role": "assistant", "content": answer.json()["content"]})
-    assert "0: " + "of the harbour " * 60 not in str(messages_api.asked[-1]["messages"])
+    assert "<0> " + "of the harbour " * 60 not in str(messages_api.asked[-1]["messages"])
     assert all(1 <= len(marks(request)) <= 4 for request in messages_api.asked)
     assert messages_api.asked[-1]["messages"][-1]["content"][-1]["cache_control"] == mark
 
