@@ -93,7 +93,7 @@ def test_a_mark_on_text_that_left_the_window_is_no_obstacle(
         marked = [{**m, "content": [{**m["content"][0], "cache_control": mark}]} for m in (said[0], said[-1])]
         listed = [*marked[:1], *said[1:-1], *marked[1:]] if number else marked[:1]
         headers = {"X-Quire-Conversation": "c", "X-Quire-Budget": "3000"}
-        body = {"model": "fake", "max_tokens": 9, "messages": listed}
+        body = {"model": "claude-sonnet-4-6", "max_tokens": 9, "messages": listed}
         answer = httpx.post(f"{speaking_messages}/v1/messages", json=body, headers=headers, timeout=30)
         assert answer.status_code == 200, answer.text
         said.append({"role": "assistant", "content": answer.json()["content"]})

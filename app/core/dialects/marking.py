@@ -41,7 +41,7 @@ def places(fleeting: Sequence[bool], roles: Sequence[str]) -> list[int]:
 
 
 def marked(cache: PromptCache, dialect: Dialect, body: Json, repeated: Sequence[int]) -> Json:
-    """Return a request with marks, where its API has no other way to reuse a prefix, or its client set some.
+    """Return a request with marks, where its API has no other way to reuse a prefix.
 
     ``repeated``: how many messages follow each place to mark (``places``).
     """
@@ -49,9 +49,9 @@ def marked(cache: PromptCache, dialect: Dialect, body: Json, repeated: Sequence[
     is_wanted = cache.kind in ROLES and bool(cache.mark)
     if dialect != "messages":
         return _chat_marked(cache, body, repeated) if is_wanted else body
-    given = list(_marks([body.get(name) for name in ("tools", "system", "messages", CONTROL)]))
-    if not is_wanted and not given:
+    if not is_wanted:
         return body
+    given = list(_marks([body.get(name) for name in ("tools", "system", "messages", CONTROL)]))
     hours = [mark for mark in given if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
     return _messages_marked(body, [*hours, *given, {"type": "ephemeral"}][0], repeated)
 

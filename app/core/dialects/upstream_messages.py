@@ -15,8 +15,7 @@ from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRe
 
 ANSWER_TOKENS = 4096
 """What an answer may have where the client does not say: this API wants a limit."""
-EPHEMERAL = {"type": "text", "cache_control": {"type": "ephemeral"}}
-"""A marked block: what comes from other dialects is cached."""
+MARKS_MAX = 4
 MOVED = ("messages", "system", "tools")
 REASONS = {
     "end_turn": "stop",
@@ -45,8 +44,9 @@ def _tool(function: Mapping[str, Any]) -> Json:
 def request(question: Question, shown: ShownToClient) -> Json:
     if question.dialect == "messages":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
+        mark, kept = _mark(question.body), _own(question.body)
     else:
-        body = _options(question)
+        body, mark, kept = _options(question), {"type": "ephemeral"}, frozenset()
     body |= {"model": question.options["model"], "stream": True, "messages": shown.messages}
     if shown.tools:
         body["tools"] = shown.tools
@@ -56,7 +56,7 @@ def request(question: Question, shown: ShownToClient) -> Json:
         body.pop("tool_choice", None)
     if shown.system:
         body["system"] = [{"type": "text", "text": shown.system}]
-    return _as_marked(body, question.body if question.dialect == "messages" else {"system": [EPHEMERAL]})
+    return _cached(body, mark, kept)
 
 
 def _options(question: Question) -> Json:
@@ -97,40 +97,63 @@ def _output(response_format: Any) -> Json | None:
 # --- Cache marks ----------------------------------------------------------------------------------------
 
 
-def _as_marked(body: Json, client: Mapping[str, Any]) -> Json:
-    """Return the request with the client's marks alone, where what they stand on is shown; ``marking`` adds others."""
-    kept = {_unmarked(block): mark for block, mark in _marked_blocks([client.get(name) for name in MOVED])}
-    found: Json = {name: _remarked(body[name], kept) for name in ("tools", "messages") if name in body}
-    if "system" in body and (marks := list(kept.values())):
-        hours = [mark for mark in marks if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
-        found["system"] = [*body["system"][:-1], {**body["system"][-1], "cache_control": [*hours, *marks][0]}]
-    return {**body, **found}
+def _mark(body: Mapping[str, Any]) -> Json | None:
+    """Return the mark to set: the client's longest; None if it set none."""
+    marks = [block["cache_control"] for block in _blocks([body.get(n) for n in MOVED]) if block.get("cache_control")]
+    longest = [mark for mark in marks if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
+    found = [*longest, *marks]
+    return found[0] if found else None
 
 
-def _marked_blocks(value: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
+def _blocks(value: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, list):
         for item in value:
-            yield from _marked_blocks(item)
+            yield from _blocks(item)
     elif isinstance(value, Mapping):
-        if value.get("cache_control") is not None:
-            yield value, value["cache_control"]
-        yield from _marked_blocks(value.get("content"))
+        yield value
+        yield from _blocks(value.get("content"))
 
 
-def _unmarked(block: Mapping[str, Any]) -> str:
-    return dumps({name: value for name, value in block.items() if name != "cache_control"})
+def _cached(body: Json, mark: Json | None, kept: frozenset[str]) -> Json:
+    """Return the body with the client's kind of marks; the system prompt's comes last, if another one is allowed."""
+    parts: Json = {name: _marked(body[name], mark) for name in ("tools", "messages") if name in body}
+    used = sum("cache_control" in block for block in _blocks(list(parts.values())))
+    if mark is not None and "system" in body and used < MARKS_MAX:
+        parts["system"] = [*body["system"][:-1], {**body["system"][-1], "cache_control": mark}]
+        used += 1
+    if kept and "messages" in parts:
+        parts["messages"] = _kept(parts["messages"], kept, MARKS_MAX - used, mark)
+    return {**body, **parts}
 
 
-def _remarked(value: Any, kept: Mapping[str, Any]) -> Any:
+def _kept(messages: list[Json], kept: frozenset[str], most: int, mark: Json | None) -> list[Json]:
+    """Return the messages with the client's marks, the newest first, where the blocks that they stand on are shown."""
+    found = [*messages]
+    for at in range(len(found) - 1, -1, -1):
+        content: Any = found[at].get("content")
+        for n, block in enumerate(content) if isinstance(content, list) else ():
+            if most > 0 and "cache_control" not in block and dumps(block) in kept:
+                content = [*content[:n], {**block, "cache_control": mark}, *content[n + 1 :]]
+                most -= 1
+        found[at] = {**found[at], "content": content}
+    return found
+
+
+def _own(client: Mapping[str, Any]) -> frozenset[str]:
+    """Return the blocks of messages that a client marked, without their marks."""
+    marked = (block for block in _blocks(client.get("messages")) if block.get("cache_control"))
+    return frozenset(dumps({n: value for n, value in block.items() if n != "cache_control"}) for block in marked)
+
+
+def _marked(value: Any, mark: Json | None) -> Any:
     if isinstance(value, list):
-        return [_remarked(item, kept) for item in value]
+        return [_marked(item, mark) for item in value]
     if not isinstance(value, Mapping):
         return value
     found = {name: item for name, item in value.items() if name != "cache_control"}
     if isinstance(found.get("content"), list):
-        found["content"] = _remarked(found["content"], kept)
-    mark = kept.get(dumps(found)) if kept and "role" not in found else None
-    return {**found, "cache_control": mark} if mark is not None else found
+        found["content"] = _marked(found["content"], mark)
+    return {**found, "cache_control": mark} if "cache_control" in value and mark is not None else found
 
 
 # --- The answer -----------------------------------------------------------------------------------------
