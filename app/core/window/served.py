@@ -12,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any, Literal
 from uuid import UUID
 
@@ -33,6 +33,7 @@ from app.core.model import (
     WindowWarning,
 )
 from app.core.window.assemble import placed_again
+from app.core.window.served_quotes import Pieces, Place, pieces
 
 Call = Literal["context", "append", "sync", "proxy"]
 """The call that a window was served by."""
@@ -185,6 +186,12 @@ class KeptText:
     """It may quote messages up to this one."""
     sources: tuple[Any, ...] = ()
     """Memories and archives that it quotes."""
+    quoted: Mapping[Place, str] = field(default_factory=dict)
+    """Words that it can have, by where they stand."""
+
+    @property
+    def pieces(self) -> Pieces:
+        return pieces(self.text, self.quoted, is_json=self.part == "tail")
 
 
 def head_text(window: Window, days: Sequence[Day]) -> str:

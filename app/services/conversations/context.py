@@ -34,6 +34,7 @@ from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, wit
 from app.core.window.budget import reserves
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.render import Rendered, render, tools_text
+from app.core.window.served_quotes import Place
 from app.core.window.summarising import lag
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
@@ -109,7 +110,7 @@ async def _context(runtime: Runtime, tenant: UUID, conversation_id: str, request
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
     found = await _rendered(runtime, replace(shown, window=window), plain)
-    return _served(runtime, tenant, request, shown, found, {*gathered.sources, *request.load})
+    return _served(runtime, tenant, request, shown, found, {*gathered.sources, *request.load}, gathered.quoted)
 
 
 async def as_of(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, seq: int) -> Context:
@@ -281,10 +282,11 @@ def _served(
     shown: KeptWindow,
     found: Context,
     sources: Collection[UUID] = (),
+    quoted: Mapping[Place, str] = serving.NOTHING,
 ) -> Context:
     """Count a window, and note it as served."""
     runtime.metrics.window(found.window.ledger.total, found.window.ledger.full_history)
-    serving.note(runtime, tenant, request, shown, found, sources)
+    serving.note(runtime, tenant, request, shown, found, sources, quoted)
     return found
 
 

@@ -34,6 +34,7 @@ from app.core.window.served import (
     short,
     tail_text,
 )
+from app.core.window.served_quotes import Place
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations import epochs
@@ -48,6 +49,7 @@ UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
 _NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
+NOTHING: Mapping[Place, str] = {}
 _PREFIX_HASH = b'"prefix_hash":"'
 
 _logger = logging.getLogger(__name__)
@@ -63,8 +65,12 @@ def note(
     shown: KeptWindow,
     found: Context,
     sources: Collection[UUID] = (),
+    quoted: Mapping[Place, str] = NOTHING,
 ) -> Recorded | None:
-    """Note a window that is being served. ``sources``: the memories and archives that its tail quotes."""
+    """Note a window that is being served.
+
+    ``sources``: the memories and archives that its tail quotes. ``quoted``: words that it can have, by their places.
+    """
     if request.call is None:
         return None
     buffer, conversation = runtime.caches.served, shown.conversation
@@ -82,7 +88,7 @@ def note(
     head = last.frame.head if last is not None and is_known else _digest(head_text(found.window, _days(shown)))
     recorded = Recorded(_frame(runtime, request, shown, found, head), _served(request, shown, found), asked)
     run.epoch = shown.epoch if found.window.squeezed is None else None
-    buffer.add(run, recorded, _texts(run, recorded, request, shown, found, sources))
+    buffer.add(run, recorded, _texts(run, recorded, request, shown, found, sources, quoted))
     return recorded
 
 
@@ -172,6 +178,7 @@ def _texts(
     shown: KeptWindow,
     found: Context,
     sources: Collection[UUID],
+    quoted: Mapping[Place, str],
 ) -> dict[str, KeptText]:
     """Return the texts of a window that no message row has and that are not kept yet, by digest."""
     frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.epoch.head
@@ -190,9 +197,11 @@ def _texts(
         texts[frame.guide] = KeptText("own", epochs.guide_of(conversation, shown.target.policy), 0)
     if run.lacks(served.tail):
         through = last_seq if request.pages else 0
-        texts[served.tail] = KeptText("tail", tail_text(found.window.tail), through, tuple(sources))
+        texts[served.tail] = KeptText("tail", tail_text(found.window.tail), through, tuple(sources), quoted)
     if run.lacks(served.recalled) and (anchored := conversation.anchored) is not None:
-        texts[served.recalled] = KeptText("recalled", anchored.text or "", last_seq)
+        chosen, words = run.chosen or ("", NOTHING)
+        text = anchored.text or ""
+        texts[served.recalled] = KeptText("recalled", text, last_seq, quoted=words if chosen == served.recalled else {})
     if run.lacks(served.query):
         texts[served.query] = KeptText("query", request.query or "", last_seq)
     return texts

@@ -7,7 +7,7 @@ tail stays empty. Results take the free tokens, or as many of them as the reques
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -23,9 +23,11 @@ from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 from app.core.window.served import Call
+from app.core.window.served_quotes import Place
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
+from app.services.conversations import quoting
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
 from app.services.memory.hits import SearchHit, spoken, worth_showing
@@ -105,6 +107,8 @@ class Gathered:
     """Of the items, the archives and pages that were named."""
     search: _Asked
     found: _Found
+    quoted: Mapping[Place, str]
+    """Words that the items can quote, by where they stand."""
 
     @property
     def sources(self) -> set[UUID]:
@@ -128,7 +132,7 @@ async def gather(
     language: Language = conversation.language or "en"
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, tenant, text, asked_at=conversation.said_at) if text else None
-    pages, warnings = await _pages(runtime, tenant, conversation, request, language)
+    pages, warnings, of_pages = await _pages(runtime, tenant, conversation, request, language)
     free = room
     shown: set[int] = set()
     for number, item in pages.items():
@@ -143,10 +147,11 @@ async def gather(
             return found, await _not_in_view(tx, search, found, window)
 
     found, hits = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
-    archives, of_archives = await _archives(runtime, found.loaded, language)
+    archives, of_archives, of_loaded = await _archives(runtime, found.loaded, language)
     named = [*archives, *pages.values()]
-    items = await _packed(runtime, search, found, named, hits, room)
-    return Gathered(items, (*of_archives, *warnings, *_degraded(query), *found.lags), named, search, found)
+    items, of_hits = await _packed(runtime, search, found, named, hits, room)
+    quoted = {**of_pages, **of_loaded, **of_hits}
+    return Gathered(items, (*of_archives, *warnings, *_degraded(query), *found.lags), named, search, found, quoted)
 
 
 async def laid_out(runtime: Runtime, tenant: UUID, gathered: Gathered, window: Window, room: int) -> Gathered:
@@ -157,7 +162,8 @@ async def laid_out(runtime: Runtime, tenant: UUID, gathered: Gathered, window: W
             return await _not_in_view(tx, gathered.search, gathered.found, window)
 
     hits = await runtime.read(read)
-    return replace(gathered, items=await _packed(runtime, gathered.search, gathered.found, gathered.named, hits, room))
+    items, of_hits = await _packed(runtime, gathered.search, gathered.found, gathered.named, hits, room)
+    return replace(gathered, items=items, quoted={**gathered.quoted, **of_hits})
 
 
 async def _packed(
@@ -167,8 +173,8 @@ async def _packed(
     named: Sequence[TailItem],
     hits: Sequence[SearchHit],
     room: int,
-) -> list[TailItem]:
-    """Return the tail's items: what was named, and the passages that fit beside it."""
+) -> tuple[list[TailItem], dict[Place, str]]:
+    """Return the tail's items, what was named and the passages that fit beside it, and the words of the passages."""
     free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
@@ -176,8 +182,8 @@ async def _packed(
     free = int(min(free, found.amount.tokens))
     size = sum(len(hit.text) for hit in hits)
     language: Language = search.conversation.language or "en"
-    passages = await run_in_thread_if_large(size, _fitted, runtime, search.conversation, hits, free, language)
-    return [*named, *passages]
+    passages, quoted = await run_in_thread_if_large(size, _fitted, runtime, search.conversation, hits, free, language)
+    return [*named, *passages], quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +300,10 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 
 async def _pages(
     runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, language: Language
-) -> tuple[dict[int, TailItem], list[WindowWarning]]:
-    """Return the pages that were named, in full."""
+) -> tuple[dict[int, TailItem], list[WindowWarning], dict[Place, str]]:
+    """Return the pages that were named, in full, with warnings and the words that they quote."""
     if not request.pages:
-        return {}, []
+        return {}, [], {}
 
     async def read(database: Database) -> dict[int, Sequence[Record]]:
         async with database.snapshot(tenant) as tx:
@@ -307,6 +313,7 @@ async def _pages(
 
     items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
+    quoted: dict[Place, str] = {}
     for number, rows in (await runtime.read(read)).items():
         text = await recalling.page(runtime, rows, number, language)
         if text is None:
@@ -314,15 +321,17 @@ async def _pages(
         else:
             (tokens,) = await runtime.tokens.count_many([text])
             items[number] = TailItem(text, tokens)
-    return items, missing
+            quoted |= dict(quoting.of_message(row["seq"], recalling.said_text(row)) for row in rows)
+    return items, missing, quoted
 
 
 async def _archives(
     runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language
-) -> tuple[list[TailItem], list[WindowWarning]]:
-    """Return the archives that were named, as much of each as there is room for."""
+) -> tuple[list[TailItem], list[WindowWarning], dict[Place, str]]:
+    """Return the archives that were named, as much of each as there is room for, with warnings and their words."""
     items: list[TailItem] = []
     warnings: list[WindowWarning] = []
+    quoted: dict[Place, str] = {}
     for uuid, read in loaded:
         if read is None:
             warnings.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
@@ -332,18 +341,20 @@ async def _archives(
         text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
         (tokens,) = await runtime.tokens.count_many([text])
         items.append(TailItem(text, tokens, uuid))
+        quoted |= dict(quoting.of_archive(uuid, start, said) for start, said in archiving.stretches(archive))
         if archive["is_cut"]:
             warnings.append(WindowWarning("tail_cut", f"archive {uuid} is shown in part: {part}"))
-    return items, warnings
+    return items, warnings, quoted
 
 
 def _fitted(
     runtime: Runtime, conversation: Conversation, relevant: Sequence[SearchHit], free: int, language: Language
-) -> list[TailItem]:
+) -> tuple[list[TailItem], dict[Place, str]]:
     found = [
         FoundPassage(
             hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.line), hit.hit.archive_id
         )
         for hit in relevant
     ]
-    return pack(found, free, runtime.tokens.count, language)
+    items = pack(found, free, runtime.tokens.count, language)
+    return items, quoting.of_hits(conversation, relevant, "\n".join(item.text for item in items))
