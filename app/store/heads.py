@@ -23,7 +23,8 @@ from app.text.queries import has_subject
 
 # The pages that a contents page can list, by recency or because they were recalled, and some more ($7): with the
 # recalls and the model's names known at a revision ($6), their days, and their lines as far as they have left the
-# window ($3, $8). A page's day is when its first message was said, or else stored, in UTC.
+# window ($3, $8). A page ends where the next one begins, which the same read tells. A page's day is when its first
+# message was said, or else stored, in UTC.
 #
 # Each look-up is a lateral one with a limit: so the planner uses the index, whatever it knows of the tables.
 PAGES = f"""
@@ -35,15 +36,26 @@ WITH recent AS MATERIALIZED (
    WHERE revision <= $6 AND page <= $3
    ORDER BY page, count DESC
 ), p AS (
-  SELECT page, first_seq, title, title_tokens FROM pages
-   WHERE tenant_id = $1 AND conversation_id = $2 AND page <= $3 AND page >= $4
+  SELECT * FROM (
+    SELECT page, first_seq, title, title_tokens, least(lead(first_seq) OVER (ORDER BY page), $8) AS next_seq FROM (
+      SELECT page, first_seq, title, title_tokens FROM pages
+       WHERE tenant_id = $1 AND conversation_id = $2 AND page <= $3 AND page >= $4
+      UNION ALL
+      (SELECT page, first_seq, title, title_tokens FROM pages
+        WHERE tenant_id = $1 AND conversation_id = $2 AND page > $3 ORDER BY page LIMIT 1)) run) run
+   WHERE page <= $3
   UNION ALL
-  SELECT p.page, p.first_seq, p.title, p.title_tokens
+  SELECT page, first_seq, title, title_tokens, first_seq + 1 FROM pages
+   WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($7::int[]) AND page > $3
+  UNION ALL
+  SELECT p.*
     FROM (SELECT page FROM r UNION SELECT unnest($7::int[])) more
     CROSS JOIN LATERAL (
-      SELECT page, first_seq, title, title_tokens FROM pages
-       WHERE tenant_id = $1 AND conversation_id = $2 AND page = more.page LIMIT 1) p
-   WHERE more.page > $3 OR more.page < $4
+      SELECT page, first_seq, title, title_tokens, least(lead(first_seq) OVER (ORDER BY page), $8) FROM (
+        SELECT page, first_seq, title, title_tokens FROM pages
+         WHERE tenant_id = $1 AND conversation_id = $2 AND page >= more.page ORDER BY page LIMIT 2) two
+       ORDER BY page LIMIT 1) p
+   WHERE more.page < $4 AND p.page = more.page
 )
 SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page,
        i.page IS NOT NULL AS is_named, i.title AS name, i.title_tokens AS name_tokens, i.seqs AS named_seqs,
@@ -56,12 +68,6 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
      WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page AND revision <= $6 AND source = 'llm' LIMIT 1
   ) i ON true
   CROSS JOIN LATERAL (
-    SELECT min(n.first_seq) AS seq FROM (
-      (SELECT first_seq FROM pages
-        WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page AND p.page <= $3 ORDER BY page LIMIT 1)
-      UNION ALL SELECT CASE WHEN p.page <= $3 THEN $8::int ELSE p.first_seq + 1 END) n
-  ) until
-  CROSS JOIN LATERAL (
     SELECT (array_agg(coalesce(l.said_at, l.created_at) AT TIME ZONE 'UTC'
                       + l.said_offset * interval '1 minute'))[1] AS time,
            array_agg(l.seq) FILTER (WHERE l.is_line) AS seqs,
@@ -72,7 +78,7 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
         SELECT seq, role, kind, line, line_tokens, said_at, said_offset, created_at,
                line <> '' AND kind <> 'prompt' AS is_line
           FROM messages
-         WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= p.first_seq AND seq < until.seq
+         WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= p.first_seq AND seq < p.next_seq
          ORDER BY seq LIMIT {LINES_PER_PAGE}) l
   ) m
  ORDER BY p.page

@@ -33,7 +33,7 @@ from app.core.model import (
     WindowWarning,
 )
 from app.core.window.assemble import placed_again
-from app.core.window.served_quotes import Pieces, Place, pieces
+from app.core.window.served_quotes import Pieces, QuotedPlace, pieces
 
 Call = Literal["context", "append", "sync", "proxy"]
 """The call that a window was served by."""
@@ -186,7 +186,7 @@ class KeptText:
     """It may quote messages up to this one."""
     sources: tuple[Any, ...] = ()
     """Memories and archives that it quotes."""
-    quoted: Mapping[Place, str] = field(default_factory=dict)
+    quoted: Mapping[QuotedPlace, str] = field(default_factory=dict)
     """Words that it can have, by where they stand."""
 
     @property

@@ -29,7 +29,7 @@ WORDS = (
 """Frequent words. Stored texts are packed with them, so they never change."""
 
 
-class Place(NamedTuple):
+class QuotedPlace(NamedTuple):
     """Where the words stand: in a message of the conversation's line (its ``seq``), or in a memory or an archive."""
 
     of: int | UUID
@@ -38,19 +38,19 @@ class Place(NamedTuple):
     """0: a message or a memory as a whole; of archives there are ranges only."""
 
 
-Pieces = Sequence[str | Place]
+Pieces = Sequence[str | QuotedPlace]
 """A text, in order."""
 
 
-def pieces(text: str, quoted: Mapping[Place, str], *, is_json: bool = False) -> Pieces:
+def pieces(text: str, quoted: Mapping[QuotedPlace, str], *, is_json: bool = False) -> Pieces:
     """Return a text with places where it has the words of one. ``is_json``: it has them escaped."""
-    found: list[tuple[int, int, Place]] = []
+    found: list[tuple[int, int, QuotedPlace]] = []
     for place, words in quoted.items():
         written = _escaped(words) if is_json else words
         at = text.find(written) if len(written) >= QUOTED_MIN else -1
         if at >= 0:
             found.append((at, at + len(written), place))
-    parts: list[str | Place] = []
+    parts: list[str | QuotedPlace] = []
     done = 0
     for first, end, place in sorted(found, key=lambda one: (one[0], -one[1])):
         if first >= done:
@@ -59,21 +59,23 @@ def pieces(text: str, quoted: Mapping[Place, str], *, is_json: bool = False) -> 
     return [*parts, text[done:]]
 
 
-def joined(parts: Pieces, quoted: Mapping[Place, str], *, is_json: bool = False) -> str | None:
+def joined(parts: Pieces, quoted: Mapping[QuotedPlace, str], *, is_json: bool = False) -> str | None:
     """Return the text; None if one of its places has no words any more."""
     words = [part if isinstance(part, str) else quoted.get(part) for part in parts]
     if any(one is None for one in words):
         return None
     escaped = zip(parts, words, strict=True)
-    return "".join(_escaped(one or "") if is_json and isinstance(part, Place) else one or "" for part, one in escaped)
+    return "".join(
+        _escaped(one or "") if is_json and isinstance(part, QuotedPlace) else one or "" for part, one in escaped
+    )
 
 
 def _escaped(words: str) -> str:
     return dumps(words)[1:-1]
 
 
-def places(texts: Iterable[Pieces]) -> set[Place]:
-    return {part for parts in texts for part in parts if isinstance(part, Place)}
+def places(texts: Iterable[Pieces]) -> set[QuotedPlace]:
+    return {part for parts in texts for part in parts if isinstance(part, QuotedPlace)}
 
 
 def pack(parts: Pieces) -> bytes:
@@ -87,10 +89,10 @@ def unpack(body: bytes) -> Pieces:
     return [part if isinstance(part, str) else _read(*part) for part in parts]
 
 
-def _written(place: Place) -> list[int | str]:
+def _written(place: QuotedPlace) -> list[int | str]:
     of = place.of if isinstance(place.of, int) else urlsafe_b64encode(place.of.bytes).decode().rstrip("=")
     return [of, place.start, place.length] if place.length else [of]
 
 
-def _read(of: int | str, start: int = 0, length: int = 0) -> Place:
-    return Place(of if isinstance(of, int) else UUID(bytes=urlsafe_b64decode(f"{of}==")), start, length)
+def _read(of: int | str, start: int = 0, length: int = 0) -> QuotedPlace:
+    return QuotedPlace(of if isinstance(of, int) else UUID(bytes=urlsafe_b64decode(f"{of}==")), start, length)

@@ -34,7 +34,7 @@ from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, wit
 from app.core.window.budget import reserves
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.render import Rendered, render, tools_text
-from app.core.window.served_quotes import Place
+from app.core.window.served_quotes import QuotedPlace
 from app.core.window.summarising import lag
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
@@ -282,7 +282,7 @@ def _served(
     shown: KeptWindow,
     found: Context,
     sources: Collection[UUID] = (),
-    quoted: Mapping[Place, str] = serving.NOTHING,
+    quoted: Mapping[QuotedPlace, str] = serving.NOTHING,
 ) -> Context:
     """Count a window, and note it as served."""
     runtime.metrics.window(found.window.ledger.total, found.window.ledger.full_history)

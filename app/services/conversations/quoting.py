@@ -9,7 +9,7 @@ from app.core.conversation import Conversation
 from app.core.neutral import block, neutral
 from app.core.window.packing import FoundPassage
 from app.core.window.served import digest_of
-from app.core.window.served_quotes import Place, joined, places
+from app.core.window.served_quotes import QuotedPlace, joined, places
 from app.postgres.transactions import ReadTx
 from app.services.memory import searching
 from app.services.memory.hits import SearchHit
@@ -19,31 +19,31 @@ from app.store import served as stored
 from app.store.memory import memories
 
 
-def of_hits(conversation: Conversation, hits: Iterable[SearchHit], shown: str) -> dict[Place, str]:
+def of_hits(conversation: Conversation, hits: Iterable[SearchHit], shown: str) -> dict[QuotedPlace, str]:
     """Return the words of the results that a text shows."""
     return {_place(conversation, one): words for one in hits if (words := said(one)) in shown}
 
 
-def of_message(seq: int, text: str) -> tuple[Place, str]:
+def of_message(seq: int, text: str) -> tuple[QuotedPlace, str]:
     """Return a whole message as a page shows it."""
-    return Place(seq), block(text)
+    return QuotedPlace(seq), block(text)
 
 
-def of_archive(archive: UUID, start: int, text: str) -> tuple[Place, str]:
+def of_archive(archive: UUID, start: int, text: str) -> tuple[QuotedPlace, str]:
     """Return a stretch of an archive as a window shows it that was asked to load it."""
-    return Place(archive, start, len(text)), neutral(text)
+    return QuotedPlace(archive, start, len(text)), neutral(text)
 
 
 def said(hit: SearchHit) -> str:
     return FoundPassage(hit.day, hit.role, hit.name, hit.text, hit.told).said
 
 
-def _place(conversation: Conversation, one: SearchHit) -> Place:
+def _place(conversation: Conversation, one: SearchHit) -> QuotedPlace:
     hit = one.hit
     is_on_line = hit.seq is not None and conversation.line.holds(hit.conversation_id, hit.seq, hit.created_at)
     if is_on_line and hit.seq and hit.archive_id is None and one.whole is None:
-        return Place(hit.seq, hit.start, len(one.text))
-    return Place(hit.id)
+        return QuotedPlace(hit.seq, hit.start, len(one.text))
+    return QuotedPlace(hit.id)
 
 
 async def texts(
@@ -60,8 +60,8 @@ async def texts(
 
 
 async def _quoted(
-    tx: ReadTx, conversation: Conversation, wanted: Collection[Place], *, sensitive: bool
-) -> dict[Place, str]:
+    tx: ReadTx, conversation: Conversation, wanted: Collection[QuotedPlace], *, sensitive: bool
+) -> dict[QuotedPlace, str]:
     if not wanted:
         return {}
     of_line = [(conversation.line.keeper(one.of), one.of) for one in wanted if isinstance(one.of, int)]
@@ -70,13 +70,13 @@ async def _quoted(
     passages = await archives.passages(tx, ranges)
     hits = await memories.among(tx, [one.of for one in wanted if isinstance(one.of, UUID) and not one.length])
     told = {hit.hit.id: said(hit) for hit in await searching.with_texts(tx, hits, sensitive=sensitive)}
-    found: dict[Place, str] = {}
+    found: dict[QuotedPlace, str] = {}
     for place in wanted:
         match place:
-            case Place(int() as seq, start, length) if seq in rows:
+            case QuotedPlace(int() as seq, start, length) if seq in rows:
                 found[place] = block(rows[seq][start : start + length] if length else rows[seq])
-            case Place(UUID() as archive, start, length) if length and (archive, start) in passages:
+            case QuotedPlace(UUID() as archive, start, length) if length and (archive, start) in passages:
                 found[place] = neutral(passages[archive, start][1])
-            case Place(UUID() as memory, _, 0) if memory in told:
+            case QuotedPlace(UUID() as memory, _, 0) if memory in told:
                 found[place] = told[memory]
     return found

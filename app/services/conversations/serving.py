@@ -34,7 +34,7 @@ from app.core.window.served import (
     short,
     tail_text,
 )
-from app.core.window.served_quotes import Place
+from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations import epochs
@@ -49,7 +49,7 @@ UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
 _NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
-NOTHING: Mapping[Place, str] = {}
+NOTHING: Mapping[QuotedPlace, str] = {}
 _PREFIX_HASH = b'"prefix_hash":"'
 
 _logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def note(
     shown: KeptWindow,
     found: Context,
     sources: Collection[UUID] = (),
-    quoted: Mapping[Place, str] = NOTHING,
+    quoted: Mapping[QuotedPlace, str] = NOTHING,
 ) -> Recorded | None:
     """Note a window that is being served.
 
@@ -178,7 +178,7 @@ def _texts(
     shown: KeptWindow,
     found: Context,
     sources: Collection[UUID],
-    quoted: Mapping[Place, str],
+    quoted: Mapping[QuotedPlace, str],
 ) -> dict[str, KeptText]:
     """Return the texts of a window that no message row has and that are not kept yet, by digest."""
     frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.epoch.head

@@ -23,7 +23,7 @@ from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 from app.core.window.served import Call
-from app.core.window.served_quotes import Place
+from app.core.window.served_quotes import QuotedPlace
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -107,7 +107,7 @@ class Gathered:
     """Of the items, the archives and pages that were named."""
     search: _Asked
     found: _Found
-    quoted: Mapping[Place, str]
+    quoted: Mapping[QuotedPlace, str]
     """Words that the items can quote, by where they stand."""
 
     @property
@@ -173,7 +173,7 @@ async def _packed(
     named: Sequence[TailItem],
     hits: Sequence[SearchHit],
     room: int,
-) -> tuple[list[TailItem], dict[Place, str]]:
+) -> tuple[list[TailItem], dict[QuotedPlace, str]]:
     """Return the tail's items, what was named and the passages that fit beside it, and the words of the passages."""
     free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
@@ -300,7 +300,7 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 
 async def _pages(
     runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, language: Language
-) -> tuple[dict[int, TailItem], list[WindowWarning], dict[Place, str]]:
+) -> tuple[dict[int, TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
     """Return the pages that were named, in full, with warnings and the words that they quote."""
     if not request.pages:
         return {}, [], {}
@@ -313,7 +313,7 @@ async def _pages(
 
     items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
-    quoted: dict[Place, str] = {}
+    quoted: dict[QuotedPlace, str] = {}
     for number, rows in (await runtime.read(read)).items():
         text = await recalling.page(runtime, rows, number, language)
         if text is None:
@@ -327,11 +327,11 @@ async def _pages(
 
 async def _archives(
     runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language
-) -> tuple[list[TailItem], list[WindowWarning], dict[Place, str]]:
+) -> tuple[list[TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
     """Return the archives that were named, as much of each as there is room for, with warnings and their words."""
     items: list[TailItem] = []
     warnings: list[WindowWarning] = []
-    quoted: dict[Place, str] = {}
+    quoted: dict[QuotedPlace, str] = {}
     for uuid, read in loaded:
         if read is None:
             warnings.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
@@ -349,7 +349,7 @@ async def _archives(
 
 def _fitted(
     runtime: Runtime, conversation: Conversation, relevant: Sequence[SearchHit], free: int, language: Language
-) -> tuple[list[TailItem], dict[Place, str]]:
+) -> tuple[list[TailItem], dict[QuotedPlace, str]]:
     found = [
         FoundPassage(
             hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.line), hit.hit.archive_id
