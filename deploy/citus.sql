@@ -12,6 +12,7 @@ SELECT create_distributed_table('own_texts', 'tenant_id', colocate_with => 'tena
 SELECT create_distributed_table('spending', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('archives', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('chapters', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('chapter_names', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('conversation_spending', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('epochs', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('keys', 'tenant_id', colocate_with => 'tenants');

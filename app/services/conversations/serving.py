@@ -67,11 +67,11 @@ def note(
     sources: Collection[UUID] = (),
     quoted: Mapping[QuotedPlace, str] = NOTHING,
 ) -> Recorded | None:
-    """Note a window that is being served.
+    """Note a window that is being served, unless it shows what is one member's own: all of a space can read the record.
 
     ``sources``: the memories and archives that its tail quotes. ``quoted``: words that it can have, by their places.
     """
-    if request.call is None:
+    if request.call is None or any(item.is_private for item in found.window.tail):
         return None
     buffer, conversation = runtime.caches.served, shown.conversation
     run = buffer.run(tenant, conversation)
