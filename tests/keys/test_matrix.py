@@ -130,6 +130,9 @@ ROUTES: dict[str, Route] = {
         "/conversations/{conversation}/attp",
         {"document": 'thought = "x"\n[tool_call]\nstatus = "done"\ntarget = "user"\nmessage = "x"\n'},
     ),
+    "post /conversations/{conversation_id}/report": Route(
+        "write", "unknown", "/conversations/{conversation}/report", {"text": "done"}
+    ),
     "post /conversations/{conversation_id}/fork": Route("write", "unknown", "/conversations/{conversation}/fork", {}),
     "get /conversations/{conversation_id}/branches": Route("read", "unknown", "/conversations/{conversation}/branches"),
     "get /jobs": Route("admin", "tenant", "/jobs"),
