@@ -13,7 +13,8 @@ import hashlib
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Literal
 from uuid import UUID
 
@@ -93,7 +94,7 @@ class ServedFrame:
     tools: str = ""
 
     def line(self) -> str:
-        return _line(astuple(self), _DEFAULTS_OF_FRAME)
+        return _line(_values_of_frame(self), _DEFAULTS_OF_FRAME)
 
     @staticmethod
     def read(line: str) -> ServedFrame:
@@ -153,7 +154,7 @@ class Served:
     recalled_tokens: int = 0
 
     def line(self) -> str:
-        return _line(astuple(self), _DEFAULTS_OF_SERVED)
+        return _line(_values_of_served(self), _DEFAULTS_OF_SERVED)
 
     @staticmethod
     def read(line: str) -> Served:
@@ -174,6 +175,9 @@ def _line(values: Sequence[Any], defaults: Sequence[Any]) -> str:
 
 _DEFAULTS_OF_FRAME = [f.default for f in fields(ServedFrame)]
 _DEFAULTS_OF_SERVED = [f.default for f in fields(Served)]
+# `astuple` copies every value: it takes ten times as long.
+_values_of_frame = attrgetter(*(f.name for f in fields(ServedFrame)))
+_values_of_served = attrgetter(*(f.name for f in fields(Served)))
 
 
 @dataclass(frozen=True, slots=True)
