@@ -284,6 +284,7 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
 CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "change a memory store": (stores.CHANGE, (MEMORY_STORE, "forged", "", "{}")),
     "archive a memory store": (stores.ARCHIVE, (MEMORY_STORE,)),
+    "delete the files of a memory store": (stores.DELETE_FILES, (owner_of(f"m:{MEMORY_STORE}"),)),
     "delete a memory store": (stores.DELETE, (MEMORY_STORE,)),
     "rename a memory of a store": (stores.RENAME, (MEMORY_STORE, "forged")),
     "redact a version": (stores.REDACT, (MEMORY_STORE, MEMORY_STORE, None)),
@@ -729,6 +730,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "CREATE_TENANT",
         "PUT",
         "ADD_VERSION",
+        "TAKE_VERSION",
     }
     put_in |= {"REPEATED"}  # a part of INSERT_WISHES
     tried_elsewhere |= by_id | put_in
