@@ -10,8 +10,9 @@ import click
 from rich.console import Console
 
 from bench import harness, plots, tables
-from bench.load import cost, crowd, dialects, keys, large, overhead, profile, sizes
+from bench.load import branches, cost, crowd, dialects, keys, large, overhead, profile, sizes
 from bench.peers import peers
+from bench.people import table as people
 from bench.search import embeddings, retrieval, search_sizes
 from bench.tables import Table
 from bench.window import archive, cost_of_memory, literals, replay, served
@@ -21,6 +22,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "overhead": overhead.run,
     "dialects": dialects.run,
     "keys": keys.run,
+    "branches": branches.run,
     "loops": overhead.run_loops,
     "profile": profile.run,
     "peers": peers.run,
@@ -35,9 +37,10 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "retrieval": retrieval.run,
     "search-sizes": search_sizes.run,
     "large": large.run,
+    "people": people.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "dialects", "keys", "loops", "profile", "peers", "crowd"})
+API_ALONE = frozenset({"cost", "overhead", "dialects", "keys", "loops", "profile", "peers", "crowd", "people"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 PLAIN_WIDTH = 140
