@@ -23,11 +23,12 @@ from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Windo
 from app.core.times import time_text
 from app.core.window import fresh, served_change
 from app.core.window.answer import answer_of, system_of
+from app.core.window.profile import policy_of
 from app.core.window.served import Served, ServedFrame, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
-from app.services.conversations import serving
+from app.services.conversations import quoting, serving
 from app.store import archives, conversations
 from app.store import served as stored
 
@@ -112,7 +113,7 @@ async def browse(
             until = rows[-1].first
         found = found[:limit]
         queries = {served.query for _, _, served in found}
-        texts = await stored.texts(tx, known.line.own, queries, sensitive=caller.sensitive)
+        texts = await quoting.texts(tx, known, queries, sensitive=caller.sensitive)
     return [record_view(*one, texts.get(one[2].query)) for one in found]
 
 
@@ -152,7 +153,7 @@ async def replayed(
     items = await stored.items(tx, conversation, frame.layout, last, anthropic=frame.format == "anthropic")
     digests = {"head": frame.head, "system": frame.system, "tools": frame.tools, "guide": frame.guide}
     digests |= {"tail": served.tail, "query": served.query, "recalled": served.recalled}
-    texts = await stored.texts(tx, conversation.id, digests.values(), sensitive=sensitive)
+    texts = await quoting.texts(tx, conversation, digests.values(), sensitive=sensitive)
     shown = _laid_out(frame, served, items, texts)
     uuids, most = fresh.wanted(shown), fresh.tokens_max(shown)
     results = await archives.fresh(tx, conversation.id, uuids, most) if uuids else []
@@ -199,7 +200,11 @@ def _rendered(
     )  # fmt: skip
     epoch = Epoch(replace(frame.layout, condensed_from=1), Head())  # the answer tells the conversation's own lag
     found = answer_of(then, epoch, shown, system, texts.get(frame.tools, "[]"), frame.format, language)
-    return found if frame.carries else fitted_window(found, runtime.defaults.models, frame.model, frame.format)
+    if frame.carries:
+        return found
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    alternate = policy.alternate_roles
+    return fitted_window(found, runtime.defaults.models, frame.model, frame.format, alternate=alternate)
 
 
 def _is_erased(item: Item) -> bool:
