@@ -32,6 +32,7 @@ from app.api import (
     operations,
     spaces,
     tools,
+    usage,
     users,
     windows,
 )
@@ -47,6 +48,7 @@ from app.api.v1.passing import NamedInPath
 from app.asgi import FromEnvironment
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.edge.identity import IdentityProvider
+from app.core.edge.limits import Quota
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
@@ -59,6 +61,7 @@ from app.providers.model_api import BASE_URL, ModelApi
 from app.providers.upstream import Upstream
 from app.queue.loop import Pace
 from app.runtime import Runtime
+from app.services import limits
 from app.services.conversations import serving
 from app.settings import Settings, origins, taken
 from app.telemetry.metrics import Metrics
@@ -99,6 +102,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     users.router,
     keys.router,
     jobs.router,
+    usage.router,
     mcp.router,
     operations.router,
     metrics.router,
@@ -264,11 +268,12 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
             async with _replica(settings, database, metrics) as replica:
                 runtime = Runtime(
                     *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream,
-                    identity=identity_provider(settings), issuer=issuer,
+                    identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
                 )  # fmt: skip
                 yield runtime
                 await runtime.turns.close()
                 await serving.write_last(runtime)
+                await limits.write_last(runtime)
                 for away in (upstream, issuer):
                     if away is not None:
                         await away.close()

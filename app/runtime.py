@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +18,8 @@ from app.caches import Caches
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access, Proxying, Retention, Working
 from app.core.edge.identity import IdentityProvider
-from app.core.edge.rate import Bucket
+from app.core.edge.limits import Quota
+from app.core.edge.rate import Bucket, Share
 from app.core.window.profile import Defaults
 from app.inflight import Turns
 from app.postgres.database import Database
@@ -36,6 +38,7 @@ T = TypeVar("T")
 KEYS_CACHED = 20_000
 ADDRESSES_CACHED = 20_000
 ADMITTED_SECONDS = 600.0
+QUOTA_SECONDS = 1.0
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
 COUNTED_CHARACTERS_MAX = 20_000
@@ -60,7 +63,6 @@ class Door:
     """When it was last seen, on the monotonic clock, that they need none."""
     uses: LRUCache[UUID, float] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """When the last use of a key was written, by its id."""
-    buckets: LRUCache[UUID | None, Bucket] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     known: LRUCache[UUID, None] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """Keys that this process let in once: they are looked up even where others are refused too often."""
     refusals: LRUCache[str, Bucket] = field(default_factory=lambda: LRUCache(ADDRESSES_CACHED))
@@ -73,6 +75,36 @@ class Door:
     lookups: dict[tuple[UUID, UUID], Lookup] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     """Writing what is not part of a request; waited for at the end."""
+
+
+@dataclass
+class StorageLedger:
+    """What a process stored of late for a tenant whose storage is limited."""
+
+    total: int = 0
+    """Bytes of the tenant, as last read."""
+    users: dict[str, int] = field(default_factory=dict)
+    added: Counter[str] = field(default_factory=Counter)
+    """Bytes stored since then, by user."""
+    at: float = -math.inf
+
+
+@dataclass
+class Meters:
+    """What a process counts of limits that it shares with others: see app.services.limits."""
+
+    quotas: TTLCache[UUID, Quota] = field(default_factory=lambda: TTLCache(KEYS_CACHED, QUOTA_SECONDS))
+    shares: LRUCache[tuple[UUID, UUID], Share] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    """By tenant and key, or the tenant again."""
+    ledgers: dict[UUID, StorageLedger] = field(default_factory=dict)
+    locks: WeakValueDictionary[tuple[UUID, UUID], asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    def lock(self, name: tuple[UUID, UUID]) -> asyncio.Lock:
+        """Return the lock behind which a share is taken once."""
+        lock = self.locks.get(name)
+        if lock is None:
+            lock = self.locks[name] = asyncio.Lock()
+        return lock
 
 
 @dataclass(frozen=True)
@@ -96,6 +128,9 @@ class Runtime:
     replica: Replica | None = None
     """None: the primary answers every read."""
     identity: IdentityProvider = field(default_factory=IdentityProvider)
+    quota: Quota = field(default_factory=Quota)
+    """Limits of tenants without limits of their own."""
+    meters: Meters = field(default_factory=Meters)
     door: Door = field(default_factory=Door)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing = field(default_factory=Tracing)

@@ -21,6 +21,7 @@ from app.queue.enqueue import EMBED, PAGE, PASSAGES, SUMMARY, Lane
 from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
+from app.services import limits
 from app.services.lifecycle import erasing, retention
 from app.store import idempotency, locks
 from app.store.memory import remembered
@@ -81,6 +82,7 @@ HOUSEKEEPING: Sequence[Task] = (
     erase_expired_archives,
     erase_expired_memories,
     retain,
+    limits.count_storage,
 )
 
 _logger = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from app.api.http.runtime import Wired
 from app.core.scope import owner_of, scope_of
 from app.postgres.database import narrow
 from app.runtime import Runtime
-from app.services import keys
+from app.services import keys, limits
 from app.services.keys import Knock
 
 COOKIE: Final = "quire_ui_key"
@@ -55,12 +55,7 @@ async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
     Forbidden.
     """
     caller = await keys.identify(runtime, knock)
-    taken = keys.spend(runtime, caller)
-    if taken is not None and not taken.allowed:
-        raise errors.TooManyRequests(
-            f"The key has reached its limit of {taken.limit} requests a minute.",
-            headers={"Retry-After": str(taken.retry_seconds)},
-        )
+    await limits.spend(runtime, caller)
     caller.require("read")
     return Viewer(
         caller.tenant,

@@ -24,7 +24,7 @@ from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import appending, conversations, page_index, served, spaces, summaries
+from app.store import appending, conversations, limits, page_index, served, spaces, summaries
 from app.store.memory import kept, remembered, stores
 from app.store.memory.remembered import Remembered
 from app.store.memory.stores import NewStore, NewVersion, scope_of_store
@@ -70,6 +70,8 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
     async with made.database.begin(tenant) as tx:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
+        await limits.add_bytes(tx, {"u": 7})
+        await limits.take_shared(tx, tenant, 10, 1)
         await remembered.insert(tx, _note(tenant), embeds=False)
         row = served.Row(1, "frame", f"of {tenant}")
         await served.begin(tx, [("c", (await conversations.get(tx, "c")).uid, row)])

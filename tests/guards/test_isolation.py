@@ -271,6 +271,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "use of a key": (keys.USED, (KEY,)),
     "revoke a key": (keys.REVOKE, (KEY, None)),
+    "limit a key": (keys.LIMIT, (KEY, None, 7)),
     "keys of an erased user": (keys.DELETE_OF_USER, ("u",)),
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
     "index a page": (page_index.INDEX, ("c", UUID(int=1), 0, 2, "llm", "m", "forged", 1, [], [], [], [], None, ["x"])),

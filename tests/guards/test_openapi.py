@@ -78,7 +78,7 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
             continue
         if " /v1/" in name:
             continue  # a model is behind it: tests/proxy
-        if name == "post /keys":
+        if name in ("post /keys", "patch /keys/{key_id}"):
             continue  # every other test's server would ask for keys from then on; tests/keys makes some
         content = operation["requestBody"]["content"]["application/json"]
         assert content["schema"]["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"], name

@@ -165,6 +165,8 @@ ROUTES: dict[str, Route] = {
     "get /keys": Route("admin", "filtered", "/keys"),
     "post /keys": Route("admin", "names", "/keys", {"name": "k", "scopes": ["read"], "user_id": "ann"}),
     "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
+    "patch /keys/{key_id}": Route("admin", "unknown", "/keys/{key}", {"requests_per_minute": 9}),
+    "get /usage": Route("admin", "tenant", "/usage?by=conversation"),
 }
 ROUTES |= {
     "post /v1/chat/completions": Route(
@@ -334,6 +336,10 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     )
     asked = {"model": "fake", "input": f"where is the {MARK}?"}
     response = locked.post("/v1/responses", json=asked, headers=bearing(ann)).json()["id"]
+    run_as_superuser(
+        "INSERT INTO conversation_spending (tenant_id, conversation_id, day, kind, model)"
+        f" VALUES ('{HERE}', 'anns', current_date, 'page', 'fake') ON CONFLICT DO NOTHING"
+    )
     item = locked.get("/v1/conversations/anns/items", headers=bearing(ann)).json()["last_id"]
     locked.get("/conversations/anns/context", headers=bearing(ann))  # a window that was served
     made = replace(things, job=str(job[0]), response=response, item=item)
@@ -436,7 +442,7 @@ def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR09
             for bound in (scene.bob, scene.ann):
                 problem(scene.ask(name, bound), 403, "bound to one user")
             answer = scene.ask(name, scene.elsewhere)
-            assert answer.status_code == (200 if name == "get /jobs" else 404)
+            assert answer.status_code == (200 if name in ("get /jobs", "get /usage") else 404)
             assert "anns" not in answer.text
             assert answer.status_code == 200 or answer.content == scene.ask(name, scene.elsewhere, nothing).content
         case "own" | "numbers":

@@ -15,14 +15,13 @@ from urllib.parse import unquote
 
 from fastapi import Depends, Header, Request
 
-from app import errors
 from app.api.http import query_members
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
 from app.core.edge.caller import Caller, Scope
 from app.core.scope import owner_of, scope_of
 from app.postgres.database import narrow
-from app.services import keys
+from app.services import keys, limits
 from app.services.keys import Knock
 
 MODE, PASS_THROUGH = "X-Quire-Mode", "pass-through"
@@ -41,18 +40,8 @@ async def _caller(request: Request) -> Caller:
     if named := request.headers.get(USER):
         caller = caller.as_user(check_id(unquote(named), ["header", USER]))
     narrow(None if caller.user_id is None else owner_of(scope_of(caller.user_id, None)))
-    taken = keys.spend(runtime, caller)
-    if taken is not None:
-        request.state.headers = {
-            "RateLimit-Limit": str(taken.limit),
-            "RateLimit-Remaining": str(taken.remaining),
-            "RateLimit-Reset": str(taken.reset_seconds),
-        }
-        if not taken.allowed:
-            raise errors.TooManyRequests(
-                f"The key has reached its limit of {taken.limit} requests a minute.",
-                headers={"Retry-After": str(taken.retry_seconds)},
-            )
+    if (taken := await limits.spend(runtime, caller)) is not None:
+        request.state.headers = limits.rate_headers(taken)
     return caller
 
 

@@ -34,7 +34,7 @@ class Access:
     )
     requests_per_minute: int = setting(
         Variable("quire_rate_limit_per_minute", 0, ge=0, le=1_000_000),
-        "Requests per minute of one key, per process. 0: unlimited.",
+        "Requests per minute of one key, over all processes, unless it has a limit of its own. 0: unlimited.",
     )
     refusals_per_minute: int = setting(
         Variable("quire_refusals_per_minute", 600, ge=0, le=1_000_000),

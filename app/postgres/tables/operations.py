@@ -2,10 +2,12 @@
 
 from sqlalchemy import (
     ARRAY,
+    BigInteger,
     CheckConstraint,
     Column,
     Date,
     DateTime,
+    Double,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -83,16 +85,17 @@ Index(
     postgresql_where=work.c.token.isnot(None),
 )
 
+SPENT = ("calls", "prompt_tokens", "completion_tokens", "cached_tokens", "written_tokens")
+
 spending = Table(
     "spending",
     metadata,
     tenant(),
     Column("day", Date, nullable=False),
     Column("kind", Text, nullable=False, comment="of the work that it was spent on"),
-    counter("calls", big=True),
-    counter("prompt_tokens", big=True),
-    counter("completion_tokens", big=True),
-    PrimaryKeyConstraint("tenant_id", "day", "kind"),
+    Column("model", Text(collation="C"), nullable=False),
+    *(counter(name, big=True) for name in SPENT),
+    PrimaryKeyConstraint("tenant_id", "day", "kind", "model"),
 )
 
 conversation_spending = Table(
@@ -100,13 +103,14 @@ conversation_spending = Table(
     metadata,
     tenant(),
     conversation(),
+    Column("day", Date, nullable=False),
     Column("kind", Text, nullable=False),
-    counter("calls", big=True),
-    counter("prompt_tokens", big=True),
-    counter("completion_tokens", big=True),
-    PrimaryKeyConstraint("tenant_id", "conversation_id", "kind"),
+    Column("model", Text(collation="C"), nullable=False),
+    *(counter(name, big=True) for name in SPENT),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "day", "kind", "model"),
     of_conversation("conversation_spending"),
 )
+Index("conversation_spending_day_idx", conversation_spending.c.tenant_id, conversation_spending.c.day)
 
 proxied_requests = Table(
     "proxied_requests",
@@ -147,6 +151,10 @@ tenants = Table(
     Column("name", Text, nullable=False),
     Column("keyed_at", DateTime(timezone=True), comment="since when callers need a key; never unset"),
     created(),
+    Column("requests_per_minute", BigInteger, comment="its own limit; null: the deployment's, 0: none"),
+    Column("background_tokens_per_day", BigInteger, comment="the same"),
+    Column("storage_bytes", BigInteger, comment="the same"),
+    Column("user_storage_bytes", BigInteger, comment="the same, of each user"),
     PrimaryKeyConstraint("tenant_id"),
     CheckConstraint("char_length(name) BETWEEN 1 AND 200", name="name_length"),
 )
@@ -166,6 +174,7 @@ keys = Table(
     Column("expires_at", DateTime(timezone=True)),
     Column("revoked_at", DateTime(timezone=True)),
     Column("last_used_at", DateTime(timezone=True), comment="to a minute"),
+    Column("requests_per_minute", BigInteger, comment="its own limit; null: the deployment's, 0: none"),
     PrimaryKeyConstraint("tenant_id", "id"),
     ForeignKeyConstraint(["tenant_id"], ["tenants.tenant_id"]),
     CheckConstraint("octet_length(digest) = 32", name="digest_length"),
@@ -173,4 +182,24 @@ keys = Table(
         "cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'admin', 'memories:sensitive']", name="scopes"
     ),
 )
+rates = Table(
+    "rates",
+    metadata,
+    tenant(),
+    Column("subject", Uuid, nullable=False, comment="a key, or the tenant itself"),
+    Column("tokens", Double, nullable=False, comment="requests that it can still send"),
+    Column("at", DateTime(timezone=True), nullable=False, comment="when it had them"),
+    PrimaryKeyConstraint("tenant_id", "subject"),
+)
+
+storage = Table(
+    "storage",
+    metadata,
+    tenant(),
+    Column("user_id", Text(collation="C"), nullable=False, comment="empty: what is nobody's"),
+    counter("bytes", big=True),
+    Column("counted_at", DateTime(timezone=True), comment="null: to be counted anew"),
+    PrimaryKeyConstraint("tenant_id", "user_id"),
+)
+
 Index("keys_user_idx", keys.c.tenant_id, keys.c.user_id, keys.c.id)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -48,6 +49,7 @@ from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
+from app.services import limits
 from app.services.conversations import chains, changes, chapters, epochs, forking
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
@@ -227,6 +229,8 @@ async def _append(task: _Task) -> AppendOutcome:
         await _check_client_ids(task, known, selection)
     decided = await _decide(task, known, selection, question, None)
     after = decided.append.conversation
+    if not isinstance(task.request, ProxyAnswer):  # an answer that a client has seen is stored
+        await limits.require_room(task.runtime, task.tenant, after.user_id)
     is_due = chapters.is_due(after) or epochs.is_due(task.runtime, after)
     is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
     alone = is_settled and not decided.is_large and not is_due and not is_in_new_space
@@ -426,6 +430,9 @@ def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
     if decided.append.follow_up.is_needed:
         task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
+    contents = (archive.content for archive in decided.append.archives)
+    bodies = (message.body for message in decided.append.messages)
+    limits.note_stored(task.runtime, task.tenant, conversation.user_id, chain(bodies, contents))
     first = conversation.end.last_seq - len(decided.append.messages) + 1
     return AppendOutcome(decided.response, conversation=conversation, first_seq=first)
 

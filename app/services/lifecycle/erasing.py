@@ -24,7 +24,7 @@ from app.core.history.erasure import Redaction, redacted
 from app.core.history.erasure_plan import Erased, ErasurePlan, ErasureRules, Marked, Place, StoredMessage
 from app.core.placeholder import ERASED_TOKENS_MAX
 from app.core.placeholder import erased as erased_placeholder
-from app.core.scope import owner_of
+from app.core.scope import owner_of, user_of
 from app.extractive.lines import result_line
 from app.postgres.transactions import Tx
 from app.queue import enqueue
@@ -34,7 +34,18 @@ from app.services.conversations import chapters
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving, views
-from app.store import appending, archives, branches, conversations, erasing, kept_answers, locks, messages, served
+from app.store import (
+    appending,
+    archives,
+    branches,
+    conversations,
+    erasing,
+    kept_answers,
+    limits,
+    locks,
+    messages,
+    served,
+)
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
 
@@ -214,6 +225,7 @@ async def _erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequenc
         one = await _erase(tx, keeper, [seq for seq in seqs if line.keeper(seq) == name])
         done.counts.update(one.counts)
         done.touched |= one.touched
+    await limits.recount(tx, conversation.user_id)
     return done
 
 
@@ -341,6 +353,7 @@ async def erase_archive(tx: ErasingTx, uuid: UUID, scope: str | None = None) -> 
         await enqueue.enqueue(tx, [enqueue.embed(owner)])
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, owner, redaction, repeated.answers, done)
+    await limits.recount(tx, user_of(row["scope"]))
     return owner, done
 
 

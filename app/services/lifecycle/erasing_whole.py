@@ -17,7 +17,7 @@ from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.lifecycle.repeats import RepeatedPlaces
-from app.store import archives, branches, conversations, kept_answers, keys, locks, served, spaces
+from app.store import archives, branches, conversations, kept_answers, keys, limits, locks, served, spaces
 from app.store import erasing as stored
 from app.store.memory import kept, stores
 
@@ -74,6 +74,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     carried = await kept.carried_by(tx, conversation.id)
     done.add_texts(await served.forget_quoted(tx, conversation.id) + await served.forget_memories(tx, carried))
     done.counts.update(await conversations.erase(tx, conversation))
+    await limits.recount(tx, conversation.user_id)
     if conversation.line.stretches:
         await branches.unshow(tx, conversation.line.root, conversation.id)
     await kept.settle(tx, carried)
@@ -94,6 +95,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
             done.counts["keys"] += gone
         if gone := await spaces.forget_member(tx, user_id):
             done.counts["space_members"] += gone
+        await limits.forget_user(tx, user_id)
     return done
 
 
