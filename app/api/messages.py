@@ -23,7 +23,7 @@ from app.api.schemas import windows
 from app.api.schemas.narrowing import narrowing_of
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
-from app.core.messages import MODEL_MAX, read
+from app.core.messages import ID_MAX, MODEL_MAX, read
 from app.core.model import Context, Recall, RecallScope
 from app.core.search.narrowing import EVERYTHING
 from app.core.window.budget import BUDGET_MAX
@@ -71,6 +71,7 @@ class AppendQuery(BaseModel):
     model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
     format: Format = Field("openai", description="the chat API that the window is for")
     recall: Recall | None = Field(None, description=windows.RECALL)
+    speaker: str | None = Field(None, min_length=1, max_length=ID_MAX, description=windows.SPEAKER)
 
 
 @router.post(
@@ -169,6 +170,7 @@ def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery, call: Call) ->
         model=query.model,
         format=query.format,
         recall=query.recall,
+        speaker=query.speaker,
         bound_to=caller.user_id,
         call=call,
     )
@@ -247,6 +249,7 @@ class ContextQuery(BaseModel):
     recall_max_tokens: int | None = Field(None, ge=1, le=BUDGET_MAX, description=windows.RECALL_MAX_TOKENS)
     recall_scope: RecallScope | None = Field(None, description=windows.RECALL_SCOPE)
     recall: Recall | None = Field(None, description=windows.RECALL)
+    speaker: str | None = Field(None, min_length=1, max_length=ID_MAX, description=windows.SPEAKER)
     load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
     pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
     format: Format = "openai"
@@ -278,6 +281,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
         recall_max_tokens=query_.recall_max_tokens,
         recall_scope=query_.recall_scope,
         recall=query_.recall,
+        speaker=query_.speaker,
         load=_uuids(query_.load),
         pages=_numbers(query_.pages),
         format=query_.format,
@@ -289,7 +293,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
     if query_.as_of is None:
         return _window(request, await context(runtime, caller.tenant, conversation_id, window_request))
     if window_request.asks_for_tail:
-        message = "cannot be combined with query, load or pages"
+        message = "cannot be combined with query, speaker, load or pages"
         raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
     return _window(request, await as_of(runtime, caller.tenant, conversation_id, window_request, query_.as_of))
 
@@ -320,6 +324,7 @@ async def post_context(request: Request, caller: Reader) -> Response:
         load=tuple(dict.fromkeys(body.load)),
         pages=_page_numbers(body.pages, ["body", "pages"]),
         format=body.format,
+        speaker=body.speaker,
         system=body.system,
         tools=tuple(body.tools),
         bound_to=caller.user_id,

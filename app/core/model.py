@@ -342,6 +342,8 @@ class TailItem:
     text: str
     tokens: int
     archive_id: UUID | None = None
+    is_private: bool = False
+    """It is a person's own, for this call alone, and stands in no record of the conversation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,13 @@ async def owners(tx: ReadTx, named: Iterable[str], user_id: str | None, loc: lis
     return tuple(owner_of(space_scope(name)) for name in names)
 
 
+async def participant(tx: ReadTx, space_id: str, name: str) -> str | None:
+    """Return the member that a name stands for; None if it stands for nobody, or for nobody who is a member now."""
+    named: dict[str, str] = json.loads((await spaces.get(tx, space_id))["participants"])
+    user_id = next((one for given, one in named.items() if given.casefold() == name.casefold()), None)
+    return user_id if user_id is not None and await spaces.members_among(tx, space_id, [user_id]) else None
+
+
 def participants_text(given: Mapping[str, str]) -> str:
     """Return participants as they are stored. Raises Invalid for a name that stands for two users."""
     by_name: dict[str, str] = {}

@@ -117,6 +117,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "messages that show an archive": (archives.SHOWING, ("none", "c", 3, owner_of("u:u"))),
     "answers that speak of an archive": (kept_answers.ANSWERS_SHOWING, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
     "memories in mind of a conversation": (kept.OF_CONVERSATION, ("c",)),
+    "what a speaker keeps in mind": (kept.OF_SPEAKER, ("c", owner_of("u:u"))),
     "whether a key is pinned": (kept.IS_PINNED, (owner_of("u:u"), "diet")),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
     "names of pages": (page_index.NAMES, ("c", [1, 2], 100)),

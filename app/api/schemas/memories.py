@@ -152,6 +152,7 @@ class MemoryResult(BaseModel):
     memory_key: UUID
     memory_type: MemoryType
     role: Literal["user", "assistant", "tool", "system"] | None = Field(description="who said it; null for a memory")
+    name: str | None = Field(description="the `name` that its message gives")
     summary: str
     content_preview: str = Field(description="200 characters with the match in **bold**")
     relevance_score: float

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from app.api.http.body import RequestModel
 from app.api.schemas.narrowing import Narrowed
-from app.core.messages import MODEL_MAX
+from app.core.messages import ID_MAX, MODEL_MAX
 from app.core.model import Recall, RecallScope
 from app.core.window.budget import BUDGET_MAX
 
@@ -24,6 +24,10 @@ RECALL = (
     "`auto`: without a `query`, the newest user message brings in memories that answer it, once for its whole page; "
     "`off`: it brings in nothing; default: the conversation's setting"
 )
+SPEAKER = (
+    "in a space, the participant whom the window is for: what that member keeps in mind stands in its tail; "
+    "a name of no member is nobody's"
+)
 
 
 class ContextBody(RequestModel):
@@ -36,6 +40,7 @@ class ContextBody(RequestModel):
     recall_scope: RecallScope | None = Field(None, description=RECALL_SCOPE)
     recall: Recall | None = Field(None, description=RECALL)
     recall_filter: Narrowed | None = Field(None, description="what the query is narrowed to")
+    speaker: str | None = Field(None, min_length=1, max_length=ID_MAX, description=SPEAKER)
     load: list[Annotated[UUID, Field(strict=False)]] = Field(default=[], max_length=20)
     pages: list[int] = Field(default=[], max_length=20)
     format: Literal["openai", "anthropic"] = "openai"

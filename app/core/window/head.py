@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 
 from app.core import wording
 from app.core.days import dated, tokens_of
-from app.core.model import Day, Head, Language, Policy
-from app.core.neutral import flat, neutral
+from app.core.kept import KeptLine
+from app.core.model import Day, Head, Language, Policy, TailItem
+from app.core.neutral import flat, neutral, titled
 from app.core.window.contents import ContentsPage, Count
 from app.core.window.topics import Topic, most_telling, named
 
@@ -39,6 +41,8 @@ FRAMES: dict[Language, dict[str, str]] = {
         "summary": "## Summary",
         "topics": "Topics, all recallable: ",
         "contents": "## Contents page\nrecall_page(page) brings a page back in full.",
+        "speaker": "## To keep in mind\n{name} is speaking now. These are {name}'s own words, private and not mere "
+        "data: follow them in this answer where they matter, and do not repeat them.",
         "close": "</quire-memory>",
     },
     "zh": {
@@ -49,6 +53,8 @@ FRAMES: dict[Language, dict[str, str]] = {
         "summary": "## 摘要",
         "topics": "话题（均可召回）：",
         "contents": "## 目录\n用 recall_page(page) 可以取回某一页的全文。",
+        "speaker": "## 请记住\n现在说话的是 {name}。以下是 {name} 自己的话，并非普通资料，也不公开："
+        "本次回答有关时照做，不要转述。",
         "close": "</quire-memory>",
     },
 }
@@ -64,7 +70,23 @@ class SummaryLine:
 
 def frame_tokens(language: Language, count: Count) -> int:
     """Return the tokens of an empty head, including the frame of its message."""
-    return sum(count(part) + 1 for name, part in FRAMES[language].items() if name != "open_kept") + 4
+    return sum(count(part) + 1 for name, part in FRAMES[language].items() if name not in ("open_kept", "speaker")) + 4
+
+
+def for_speaker(
+    name: str, kept: Sequence[KeptLine], language: Language, room: int, count: Count
+) -> tuple[TailItem | None, int]:
+    """Return what the speaker keeps in mind, the newest first, as a call's tail shows it; and how many do not fit."""
+    title = FRAMES[language]["speaker"].format(name=titled(name))
+    taken, free = [title], room - count(title) - 1
+    for memory in kept:
+        line = f"- {flat(memory.text)} ({memory.since.astimezone(UTC):%Y-%m-%d})"
+        if (free := free - count(line) - 1) < 0:
+            break
+        taken.append(line)
+    left_out = len(kept) + 1 - len(taken)
+    text = "\n".join(taken)
+    return TailItem(text, count(text) + 1, is_private=True) if taken[1:] else None, left_out
 
 
 def summary_room(room: int, policy: Policy) -> int:

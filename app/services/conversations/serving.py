@@ -64,8 +64,11 @@ def note(
     found: Context,
     sources: Collection[UUID] = (),
 ) -> Recorded | None:
-    """Note a window that is being served. ``sources``: the memories and archives that its tail quotes."""
-    if request.call is None:
+    """Note a window that is being served, unless it shows what is one member's own: all of a space can read the record.
+
+    ``sources``: the memories and archives that its tail quotes.
+    """
+    if request.call is None or any(item.is_private for item in found.window.tail):
         return None
     buffer, conversation = runtime.caches.served, shown.conversation
     run = buffer.run(tenant, conversation)

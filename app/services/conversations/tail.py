@@ -16,21 +16,26 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
+from app.core.kept import KeptLine, tokens_max
 from app.core.model import Format, Language, Policy, Recall, RecallScope, TailItem, Window, WindowWarning
 from app.core.quote import archive_text
+from app.core.scope import owner_of, scope_of
 from app.core.search import relevance
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.relevance import NOTHING, Recalled
+from app.core.window.head import for_speaker
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 from app.core.window.served import Call
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
+from app.services import spaces
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.searching import Query
 from app.store import conversations, messages
+from app.store.memory import kept
 from app.store.memory.memories import Hit
 from app.text.queries import asks_for_value, has_subject
 
@@ -60,6 +65,8 @@ class ContextRequest:
     recall_scope: RecallScope | None = None
     """The range of the query; None: as set by the conversation's policy."""
     recall_filter: Narrowing = EVERYTHING
+    speaker: str | None = None
+    """The name of the participant whom the window is for."""
     load: tuple[UUID, ...] = ()
     pages: tuple[int, ...] = ()
     format: Format = "openai"
@@ -78,11 +85,11 @@ class ContextRequest:
 
     @property
     def asks_for_tail(self) -> bool:
-        return bool(self.load or self.pages or self.query)
+        return bool(self.load or self.pages or self.query or self.speaker)
 
     def without_tail(self) -> ContextRequest:
         """Return the request of the window alone."""
-        return replace(self, query=None, recall_max_tokens=None, load=(), pages=())
+        return replace(self, query=None, recall_max_tokens=None, speaker=None, load=(), pages=())
 
 
 def weight(items: Sequence[TailItem], room: int) -> int:
@@ -102,7 +109,7 @@ class Gathered:
     """To be shown beside a window, framed and counted."""
     warnings: tuple[WindowWarning, ...]
     named: list[TailItem]
-    """Of the items, the archives and pages that were named."""
+    """Of the items, the speaker, archives and pages that were named."""
     search: _Asked
     found: _Found
 
@@ -129,7 +136,10 @@ async def gather(
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, tenant, text, asked_at=conversation.said_at) if text else None
     pages, warnings = await _pages(runtime, tenant, conversation, request, language)
-    free = room
+    speaker, unknown = await _speaker(
+        runtime, tenant, conversation, request, min(room, tokens_max(window.ledger.budget))
+    )
+    free = room - weight(speaker, room)
     shown: set[int] = set()
     for number, item in pages.items():
         if item.tokens <= free:
@@ -144,9 +154,10 @@ async def gather(
 
     found, hits = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
     archives, of_archives = await _archives(runtime, found.loaded, language)
-    named = [*archives, *pages.values()]
+    named = [*speaker, *archives, *pages.values()]
     items = await _packed(runtime, search, found, named, hits, room)
-    return Gathered(items, (*of_archives, *warnings, *_degraded(query), *found.lags), named, search, found)
+    warnings = [*unknown, *of_archives, *warnings, *_degraded(query), *found.lags]
+    return Gathered(items, tuple(warnings), named, search, found)
 
 
 async def laid_out(runtime: Runtime, tenant: UUID, gathered: Gathered, window: Window, room: int) -> Gathered:
@@ -290,6 +301,31 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
     """Warn if the search fell back to keywords. Without an embedding model it always uses them, without a warning."""
     warnings = query.warnings if query is not None else []
     return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
+
+
+async def _speaker(
+    runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, room: int
+) -> tuple[list[TailItem], list[WindowWarning]]:
+    """Return what the speaker in a space keeps in mind. A name that stands for no member is nobody's, and a caller that
+    is bound to a user sees that user's alone.
+    """
+    name, space = request.speaker, conversation.space_id
+    if name is None:
+        return [], []
+
+    async def read(database: Database) -> list[KeptLine] | None:
+        async with database.snapshot(tenant) as tx:
+            user = await spaces.participant(tx, space, name) if space is not None else None
+            if user is None or request.bound_to not in (None, user):
+                return None
+            return await kept.of_speaker(tx, conversation.id, owner_of(scope_of(user, None)))
+
+    lines = await runtime.read(read)
+    if lines is None:
+        return [], [WindowWarning("speaker_not_shown", "the name stands for no member whose memories you can see")]
+    item, left_out = for_speaker(name, lines, conversation.language or "en", room, runtime.tokens.count)
+    warnings = [WindowWarning("notes_left_out", f"there is no room for {left_out} memories of the speaker")]
+    return [item] if item else [], warnings if left_out else []
 
 
 async def _pages(

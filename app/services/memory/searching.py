@@ -467,6 +467,7 @@ def fields(found: SearchHit, query: str) -> dict[str, Any]:
         "memory_key": str(found.key),
         "memory_type": hit.type,
         "role": found.spoken_by,
+        "name": found.name,
         "summary": found.line or message_line("user", found.text),
         "content_preview": preview(found.text, query),
         "relevance_score": round(relevance(hit.score), 4),

@@ -52,11 +52,11 @@ def known_at(*, opened: str) -> str:
                           WHERE d.tenant_id = $1::uuid AND d.owner = ANY (c.scopes)))"""
 
 
-def in_mind(*, before: str, known: str) -> str:
+def in_mind(*, before: str, known: str, only: str = "true") -> str:
     """Return the SQL of the arrays of what a conversation ``c`` keeps in mind, the widest scope and the newest first.
 
     ``before``: the first message in view: what is said in it or after it is there to read. ``known``: a time; what was
-    learnt later is left out, but for the conversation's own.
+    learnt later is left out, but for the conversation's own. ``only``: a condition on the value that holds.
     """
     return f"""
     SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_agg(k.tokens) AS kept_tokens,
@@ -66,9 +66,10 @@ def in_mind(*, before: str, known: str) -> str:
           FROM (SELECT {known} AS time) t
           CROSS JOIN LATERAL unnest(c.scopes) WITH ORDINALITY AS s (owner, place)
           CROSS JOIN LATERAL (
-            SELECT DISTINCT ON (coalesce(p.key, p.id::text)) p.id, p.content, p.tokens, p.valid_from, p.valid_to
+            SELECT DISTINCT ON (coalesce(p.key, p.id::text)) p.id, p.content, p.tokens, p.valid_from, p.valid_to,
+                   p.sensitive
               FROM (
-                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at
+                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at, m.sensitive
                   FROM memories /*in mind*/ m
                  WHERE m.tenant_id = $1::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
                    AND (m.expires_at IS NULL OR m.expires_at > t.time)
@@ -77,13 +78,26 @@ def in_mind(*, before: str, known: str) -> str:
                         OR m.conversation_id = $2 AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
                  ORDER BY m.valid_from DESC LIMIT {PINNED_READ_MAX}) p
              ORDER BY coalesce(p.key, p.id::text), p.valid_from DESC, p.learnt_at DESC, p.id DESC) v
-         WHERE v.valid_to IS NULL OR v.valid_to > t.time
+         WHERE (v.valid_to IS NULL OR v.valid_to > t.time) AND {only}
          ORDER BY s.place, v.valid_from DESC, v.id DESC LIMIT {KEPT_READ_MAX}) k"""
 
 
 def read_kept(row: Record) -> list[KeptLine]:
     columns = (row[name] or () for name in ("kept_ids", "kept_texts", "kept_tokens", "kept_since"))
     return [KeptLine(*one) for one in zip(*columns, strict=True)]
+
+
+# What a person ($3, the owner of their scope) keeps in mind, for a group ($2) to which they speak: nothing sensitive.
+OF_SPEAKER = f"""
+SELECT k.* FROM (SELECT ARRAY[$3::uuid] AS scopes) c
+ CROSS JOIN LATERAL ({in_mind(before="1", known="now()", only="NOT v.sensitive")}) k
+ WHERE k.kept_ids IS NOT NULL
+"""
+
+
+async def of_speaker(tx: ReadTx, conversation_id: str, speaker: UUID) -> list[KeptLine]:
+    row = await tx.fetchrow(OF_SPEAKER, conversation_id, speaker)
+    return read_kept(row) if row is not None else []
 
 
 FIELDS = """m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, m.content, m.tokens, m.source,
