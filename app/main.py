@@ -22,6 +22,7 @@ from app.api import (
     archive,
     branches,
     conversations,
+    events,
     hooks,
     jobs,
     keys,
@@ -103,6 +104,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     keys.router,
     jobs.router,
     usage.router,
+    events.router,
     mcp.router,
     operations.router,
     metrics.router,
@@ -274,7 +276,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                 await runtime.turns.close()
                 await serving.write_last(runtime)
                 await limits.write_last(runtime)
-                for away in (upstream, issuer):
+                for away in (upstream, issuer, runtime.meters.sender):
                     if away is not None:
                         await away.close()
                 await asyncio.gather(*runtime.door.tasks)

@@ -32,6 +32,7 @@ from app.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from app.providers.issuer import Issuer  # imports httpx and jwt
+    from app.providers.webhooks import WebhookSender  # imports httpcore
 
 T = TypeVar("T")
 
@@ -97,6 +98,12 @@ class Meters:
     shares: LRUCache[tuple[UUID, UUID], Share] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """By tenant and key, or the tenant again."""
     ledgers: dict[UUID, StorageLedger] = field(default_factory=dict)
+    telling: set[UUID] = field(default_factory=set)
+    """Tenants that have events on, as far as this process knows."""
+    streams: int = 0
+    """Event streams that are open."""
+    sender: WebhookSender | None = None
+    """None: no webhook was sent yet."""
     locks: WeakValueDictionary[tuple[UUID, UUID], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def lock(self, name: tuple[UUID, UUID]) -> asyncio.Lock:

@@ -8,6 +8,7 @@ from app.cli.shared import OfTenant, on_database, tenant_of
 from app.core.edge.limits import KINDS, LIMIT_MAX
 from app.ids import uuid7
 from app.postgres.database import Database
+from app.queue import outbox
 from app.services.limits import count_tenant
 from app.store import keys as stored_keys
 from app.store import limits
@@ -76,7 +77,7 @@ def limit_tenant(tenant: str | None, **given: int | None) -> None:
 
     async def work(database: Database) -> None:
         tenant_id = await tenant_of(database, tenant)
-        own = dict(await limits.quota(database, tenant_id))
+        own = dict((await limits.quota(database, tenant_id))[0])
         own |= {kind: None if limit == DEFAULT else limit for kind, limit in given.items() if limit is not None}
         async with database.begin(tenant_id) as tx:
             await limits.set_quota(tx, own)
@@ -84,5 +85,18 @@ def limit_tenant(tenant: str | None, **given: int | None) -> None:
             await count_tenant(database, tenant_id)
         for kind in KINDS:
             click.echo(f"{kind}: {'default' if own.get(kind) is None else own[kind] or 'no limit'}")
+
+    on_database(work)
+
+
+@tenants.command(name="events")
+@click.argument("state", type=click.Choice(("on", "off")))
+@OfTenant
+def switch_events(state: str, tenant: str | None) -> None:
+    """Turn a tenant's events on or off."""
+
+    async def work(database: Database) -> None:
+        async with database.begin(await tenant_of(database, tenant)) as tx:
+            await outbox.switch(tx, on=state == "on")
 
     on_database(work)

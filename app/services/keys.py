@@ -34,7 +34,7 @@ from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT, is_keyed
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Lookup, Runtime
-from app.services import identity
+from app.services import identity, limits
 from app.store import keys
 from app.store.keys import NewKey
 from app.store.limits import own_limits
@@ -95,7 +95,7 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
             if row["use_unknown"]:
                 _note_use(runtime, given.tenant, given.id)
             runtime.door.known[given.id] = None
-            runtime.meters.quotas[given.tenant] = runtime.quota.own(own_limits(row))
+            limits.know(runtime, given.tenant, own_limits(row), tells=row["events"])
             return Caller(given.tenant, row["user_id"], frozenset(row["scopes"]), given.id, row["per_minute"])
     if await are_required(runtime):
         _count_refusal(runtime, knock)

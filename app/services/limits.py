@@ -8,7 +8,7 @@ write, and a limit that was changed holds from the next request on.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -35,8 +35,15 @@ async def quota_of(runtime: Runtime, tenant: UUID) -> Quota:
     """Return the limits that hold for a tenant, at most a second old."""
     found = runtime.meters.quotas.get(tenant)
     if found is None:
-        found = runtime.quota.own(await limits.quota(runtime.database, tenant))
-        runtime.meters.quotas[tenant] = found
+        own, tells = await limits.quota(runtime.database, tenant)
+        found = know(runtime, tenant, own, tells=tells)
+    return found
+
+
+def know(runtime: Runtime, tenant: UUID, own: Mapping[str, int | None], *, tells: bool) -> Quota:
+    """Remember a tenant's own limits for a second, and whether it has events on; return what holds for it."""
+    (runtime.meters.telling.add if tells else runtime.meters.telling.discard)(tenant)
+    found = runtime.meters.quotas[tenant] = runtime.quota.own(own)
     return found
 
 

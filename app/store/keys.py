@@ -18,7 +18,7 @@ LOOK_UP = f"""
 SELECT k.digest, k.scopes, k.user_id, k.requests_per_minute AS per_minute,
        k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS alive,
        k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute' AS use_unknown,
-       {", ".join(f"t.{kind}" for kind in KINDS)}
+       {", ".join(f"t.{kind}" for kind in KINDS)}, t.events
   FROM keys k JOIN tenants t ON t.tenant_id = k.tenant_id
  WHERE k.tenant_id = $1::uuid AND k.id = $2
  LIMIT length(set_config('app.tenant', $1::text, true)) / 36

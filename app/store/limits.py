@@ -15,12 +15,13 @@ from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 
 # Row-level security shows this row to everybody, so the statement needs no transaction of the tenant.
-QUOTA = f"SELECT {', '.join(KINDS)} FROM tenants WHERE tenant_id = $1"
+QUOTA = f"SELECT {', '.join(KINDS)}, events FROM tenants WHERE tenant_id = $1"
 
 
-async def quota(database: Database, tenant: UUID) -> Mapping[str, int | None]:
-    """Return a tenant's own limits."""
-    return dict(await database.fetch_row(QUOTA, tenant) or {})
+async def quota(database: Database, tenant: UUID) -> tuple[Mapping[str, int | None], bool]:
+    """Return a tenant's own limits, and whether it has events on."""
+    row = await database.fetch_row(QUOTA, tenant)
+    return (own_limits(row), row["events"]) if row is not None else ({}, False)
 
 
 SET_QUOTA = f"""

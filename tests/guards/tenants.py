@@ -17,6 +17,7 @@ from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.transactions import Tx
+from app.queue import outbox
 from app.runtime import Runtime
 from app.services.conversations import forking
 from app.services.conversations.append import append
@@ -71,6 +72,8 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
         await limits.add_bytes(tx, {"u": 7})
+        await outbox.add_webhook(tx, MEMORY_STORE, f"https://{tenant}.example/", "whsec_", ())
+        await outbox.tell(tx, outbox.event("cut.made", conversation_id=f"of {tenant}"))
         await limits.take_shared(tx, tenant, 10, 1)
         await remembered.insert(tx, _note(tenant), embeds=False)
         row = served.Row(1, "frame", f"of {tenant}")

@@ -12,13 +12,13 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.tables import metadata
-from app.queue import depths, enqueue, table
+from app.queue import depths, enqueue, outbox, table
 from app.store import limits, spending, unindexed
 from tests.guards.tenants import ANN, BOB
 
 pytestmark = pytest.mark.anyio
 
-MODULES = (table, depths, spending, limits, unindexed)
+MODULES = (table, depths, outbox, spending, limits, unindexed)
 LONG_AGO = date(2000, 1, 1)
 A_MINUTE = timedelta(minutes=1)
 KINDS = ["page", "summary", "embed"]
@@ -41,6 +41,10 @@ async def work(database: Database) -> dict[UUID, dict[str, dict[str, Any]]]:
                     await tx.connection.fetchval("SELECT now()") if state == "dead" else None, f"error of {tenant}",
                 )  # fmt: skip
             await tx.execute(spending.RECORD, "waiting", "page", f"model of {tenant}", 1, 2, 3, 4, 5)
+            await outbox.add_webhook(tx, ids["running"], f"https://{tenant}/", "whsec_", ())
+            await outbox.tell(tx, outbox.event("cut.made", conversation_id=f"of {tenant}"))
+            await tx.execute("UPDATE events SET seq = 1 WHERE tenant_id = $1")
+            await outbox.tell(tx, outbox.event("memory.proposed", memory_key=str(ids["running"])))
             await tx.execute(limits.ADD_BYTES, ["u"], [7])
             await limits.take_shared(tx, ids["running"], 10, 1)
             rows = await tx.fetch("SELECT * FROM work WHERE tenant_id = $1")
@@ -76,6 +80,16 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         spending.SINCE: (LONG_AGO,),
         spending.SINCE_BY_USER: (LONG_AGO, "", 10),
         spending.SINCE_BY_CONVERSATION: (LONG_AGO, "", 10),
+        outbox.HOLD: (),
+        outbox.DROP_UNFOUNDED: (),
+        outbox.NUMBER: (7,),
+        outbox.COUNT_UP: (7,),
+        outbox.WEBHOOKS: (),
+        outbox.COUNT: (),
+        outbox.ONE: (1,),
+        outbox.REMOVE: (ids["running"],),
+        outbox.RECEIVER: (ids["running"],),
+        outbox.PRUNE: (UUID(int=2**128 - 1), 10),
         limits.PUT_BUCKET: (ids["running"], 1.0, datetime.now(UTC)),
         limits.FORGET_RATES: (),
         limits.TENANT_BYTES: (),
@@ -97,12 +111,13 @@ NAMES = [
 ]
 PUT_IN = {
     "app.store.spending.RECORD", "app.store.limits.BUCKET", "app.store.limits.ADD_BYTES", "app.store.limits.COUNT",
-    "app.store.limits.SET_QUOTA",
+    "app.store.limits.SET_QUOTA", "app.queue.outbox.TELL", "app.queue.outbox.SWITCH", "app.queue.outbox.ADD",
 }  # fmt: skip
 SETS_THE_TENANT = {
+    "app.queue.outbox.AFTER",
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED",
 }  # fmt: skip
-SEEN_BY_ALL = {"app.store.limits.QUOTA"}
+SEEN_BY_ALL = {"app.store.limits.QUOTA", "app.queue.outbox.IS_ON", "app.queue.outbox.LAST"}
 APART = PUT_IN | SETS_THE_TENANT | SEEN_BY_ALL
 COUNTING = {
     "app.queue.depths.DEPTH_OF",
@@ -111,6 +126,7 @@ COUNTING = {
     "app.store.unindexed.WITHOUT_VECTOR",
     "app.store.spending.BACKGROUND_TODAY",
     "app.store.limits.TENANT_BYTES",
+    "app.queue.outbox.COUNT",
 }
 """They answer with a row of noughts where there is nothing."""
 
@@ -147,7 +163,8 @@ async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> list[objec
 
 PUT_IN_SQL = {
     "enqueue": enqueue.ENQUEUE, "record": spending.RECORD, "bucket": limits.BUCKET, "bytes": limits.ADD_BYTES,
-    "count": limits.COUNT, "quota": limits.SET_QUOTA,
+    "count": limits.COUNT, "quota": limits.SET_QUOTA, "tell": outbox.TELL, "switch": outbox.SWITCH,
+    "webhook": outbox.ADD,
 }  # fmt: skip
 
 
@@ -163,6 +180,12 @@ async def test_no_work_is_inserted_for_another_tenant(
         given = (["v"], [7])
     if sql == limits.COUNT:
         given = ("v", "u:v", new.id)
+    if sql == outbox.TELL:
+        given = ([new.id], ["cut.made"], ["{}"])
+    if sql == outbox.SWITCH:
+        given = (True,)
+    if sql == outbox.ADD:
+        given = (new.id, "https://forged/", "whsec_", [])
     if sql == limits.SET_QUOTA:
         given = (1, 2, 3, 4)
     if sql == enqueue.ENQUEUE:
@@ -208,3 +231,16 @@ def every_statement() -> Iterator[str]:
 
 async def test_every_statement_is_tried_here() -> None:
     assert {statement(name) for name in NAMES if name not in APART} == set(every_statement())
+
+
+async def test_events_of_the_tenant_alone_are_read_and_numbered(database: Database, work: dict[UUID, Any]) -> None:
+    """These statements set the tenant in their LIMIT, or are seen by all."""
+    for _ in range(8):
+        for tenant, other in ((ANN, BOB), (BOB, ANN)):
+            assert str(other) not in str(await outbox.after(database, tenant, 0))
+            assert str(tenant) in str(await outbox.after(database, tenant, 0))
+    assert await outbox.unnumbered(database) == [ANN, BOB]
+    async with database.begin(ANN) as tx:
+        assert await outbox.number(tx) == 0, "a proposal that was not kept"
+    assert await outbox.unnumbered(database) == [BOB]
+    assert await outbox.after(database, UUID(int=7), 0) == []

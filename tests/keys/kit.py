@@ -78,6 +78,7 @@ class Things:
     store: str = ""
     stored: str = ""
     version: str = ""
+    webhook: str = ""
 
     def elsewhere(self) -> "Things":
         """The same kinds of ids, of nothing."""
@@ -90,6 +91,7 @@ class Things:
             store=f"memstore_{uuid7().hex}",
             stored=f"mem_{uuid7().hex}",
             version=f"memver_{uuid7().hex}",
+            webhook=str(uuid7()),
         )
 
 

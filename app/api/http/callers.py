@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from fastapi import Depends, Header, Request
 
+from app import errors
 from app.api.http import query_members
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
@@ -43,6 +44,15 @@ async def _caller(request: Request) -> Caller:
     if (taken := await limits.spend(runtime, caller)) is not None:
         request.state.headers = limits.rate_headers(taken)
     return caller
+
+
+async def still_admitted(request: Request) -> bool:
+    """Return whether the caller of a stream, which was admitted, would be admitted now."""
+    try:
+        await keys.identify(runtime_of(request), knock(request, _key(request)))
+    except errors.QuireError:
+        return False
+    return True
 
 
 def is_passed_through(request: Request) -> bool:

@@ -47,6 +47,11 @@ class Access:
         "application that serves several people must name them.",
     )
 
+    private_webhooks: bool = setting(
+        Variable("quire_webhook_private_addresses", False),
+        "Allow webhooks to loopback, link-local and private addresses.",
+    )
+
     def default_user(self, caller: Caller) -> str | None:
         """Return the user of a caller's requests that name none.
 

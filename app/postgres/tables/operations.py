@@ -3,6 +3,7 @@
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Date,
@@ -143,6 +144,32 @@ Index(
     proxied_requests.c.id,
 )
 
+events = Table(
+    "events",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False, comment="about in the order in which they happened"),
+    Column("seq", BigInteger, comment="in the order in which they are told; null: not numbered yet"),
+    Column("type", Text, nullable=False),
+    Column("data", Text, nullable=False, comment="JSON of ids and numbers, never of content"),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+Index("events_seq_key", events.c.tenant_id, events.c.seq, unique=True, postgresql_where=events.c.seq.isnot(None))
+Index("events_new_idx", events.c.tenant_id, events.c.id, postgresql_where=events.c.seq.is_(None))
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False, comment="to sign with, so it is kept as it is"),
+    Column("types", ARRAY(Text), nullable=False, comment="of events; empty: all"),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+
 # --- Access -----------------------------------------------------------------------------------------
 tenants = Table(
     "tenants",
@@ -155,6 +182,8 @@ tenants = Table(
     Column("background_tokens_per_day", BigInteger, comment="the same"),
     Column("storage_bytes", BigInteger, comment="the same"),
     Column("user_storage_bytes", BigInteger, comment="the same, of each user"),
+    Column("events", Boolean, nullable=False, server_default=text("false"), comment="what happens is told"),
+    counter("last_event", big=True),
     PrimaryKeyConstraint("tenant_id"),
     CheckConstraint("char_length(name) BETWEEN 1 AND 200", name="name_length"),
 )

@@ -27,7 +27,8 @@ from app.core.placeholder import erased as erased_placeholder
 from app.core.scope import owner_of, user_of
 from app.extractive.lines import result_line
 from app.postgres.transactions import Tx
-from app.queue import enqueue
+from app.queue import enqueue, outbox
+from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.conversations import chapters
@@ -82,6 +83,11 @@ class ErasingTx(Tx):
     @property
     def embeds(self) -> bool:
         return self.runtime.embedder is not None
+
+
+def erased_event(what: str, id_: str, **more: int) -> NewEvent:
+    """Return the event of an erasure: what was erased, and its id (of messages, their conversation's)."""
+    return outbox.event("erasure.done", of=what, id=id_, **more)
 
 
 # --- Gather -------------------------------------------------------------------------------------------
@@ -226,6 +232,7 @@ async def _erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequenc
         done.counts.update(one.counts)
         done.touched |= one.touched
     await limits.recount(tx, conversation.user_id)
+    await outbox.tell(tx, erased_event("messages", conversation.id, first_seq=min(seqs), last_seq=max(seqs)))
     return done
 
 
@@ -354,6 +361,7 @@ async def erase_archive(tx: ErasingTx, uuid: UUID, scope: str | None = None) -> 
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, owner, redaction, repeated.answers, done)
     await limits.recount(tx, user_of(row["scope"]))
+    await outbox.tell(tx, erased_event("archive", str(uuid)))
     return owner, done
 
 
@@ -465,4 +473,5 @@ async def erase_memory(
         await begin_generations(tx, {message.conversation_id for message in loaded}, done)
     redaction = Redaction(erased=names([key, *(message.id for message in loaded)]))
     await redact(tx, owner, redaction, repeated.answers, done)
+    await outbox.tell(tx, erased_event("memory", str(key)))
     return owner, done

@@ -13,9 +13,10 @@ from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction
 from app.core.scope import owner_of, scope_of, space_scope
 from app.postgres.database import widen
+from app.queue import outbox
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
-from app.services.lifecycle.erasing import ErasingTx, Erasure
+from app.services.lifecycle.erasing import ErasingTx, Erasure, erased_event
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.store import archives, branches, conversations, kept_answers, keys, limits, locks, served, spaces
 from app.store import erasing as stored
@@ -80,6 +81,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     await kept.settle(tx, carried)
     redaction = Redaction(erased=erasing.names(message.id for message in loaded))
     await erasing.redact(tx, owner, redaction, named | set(repeated.answers), done)
+    await outbox.tell(tx, erased_event("conversation", conversation.id))
     return done
 
 
@@ -96,6 +98,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
         if gone := await spaces.forget_member(tx, user_id):
             done.counts["space_members"] += gone
         await limits.forget_user(tx, user_id)
+        await outbox.tell(tx, erased_event("user", user_id))
     return done
 
 
@@ -109,6 +112,7 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
             done.touched.add(name)
             runtime.caches.forget_conversation(tenant, name)
         await spaces.delete(tx, space_id)
+        await outbox.tell(tx, erased_event("space", space_id))
         done.counts.update(spaces=1, space_members=members)
     return done
 

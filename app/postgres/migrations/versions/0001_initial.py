@@ -22,6 +22,8 @@ TABLES = (
     "archive_contents",
     "conversations",
     "embedding_models",
+    "events",
+    "webhooks",
     "idempotency",
     "own_texts",
     "rates",
@@ -153,6 +155,26 @@ def upgrade() -> None:
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('embedding_models_pkey'))
     )
+    op.create_table('events',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False, comment='about in the order in which they happened'),
+    sa.Column('seq', sa.BigInteger(), nullable=True, comment='in the order in which they are told; null: not numbered yet'),
+    sa.Column('type', sa.Text(), nullable=False),
+    sa.Column('data', sa.Text(), nullable=False, comment='JSON of ids and numbers, never of content'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('events_pkey'))
+    )
+    op.create_index('events_seq_key', 'events', ['tenant_id', 'seq'], unique=True, postgresql_where=sa.text('seq IS NOT NULL'))
+    op.create_index('events_new_idx', 'events', ['tenant_id', 'id'], unique=False, postgresql_where=sa.text('seq IS NULL'))
+    op.create_table('webhooks',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('url', sa.Text(), nullable=False),
+    sa.Column('secret', sa.Text(), nullable=False, comment='to sign with, so it is kept as it is'),
+    sa.Column('types', sa.ARRAY(sa.Text()), nullable=False, comment='of events; empty: all'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('webhooks_pkey'))
+    )
     op.create_table('idempotency',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('key', sa.Text(collation='C'), nullable=False),
@@ -206,6 +228,8 @@ def upgrade() -> None:
     sa.Column('background_tokens_per_day', sa.BigInteger(), nullable=True, comment='the same'),
     sa.Column('storage_bytes', sa.BigInteger(), nullable=True, comment='the same'),
     sa.Column('user_storage_bytes', sa.BigInteger(), nullable=True, comment='the same, of each user'),
+    sa.Column('events', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='what happens is told'),
+    sa.Column('last_event', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.CheckConstraint('char_length(name) BETWEEN 1 AND 200', name=op.f('tenants_name_length_check')),
     sa.PrimaryKeyConstraint('tenant_id', name=op.f('tenants_pkey'))
     )
