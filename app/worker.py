@@ -10,6 +10,7 @@ from uuid import UUID
 
 from app.errors import StorageUnavailable
 from app.jobs import Handler
+from app.jobs.chapter import name_chapter
 from app.jobs.embed import embed, reembed
 from app.jobs.page import index_page
 from app.jobs.passages import index_passages
@@ -18,7 +19,7 @@ from app.jobs.summary import refresh_summary
 from app.jobs.webhook import deliver
 from app.postgres.tenants import tenants
 from app.providers import ProviderError
-from app.queue.enqueue import EMBED, PAGE, PASSAGES, SUMMARY, WEBHOOK, Lane
+from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SUMMARY, WEBHOOK, Lane
 from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
@@ -94,6 +95,7 @@ _logger = logging.getLogger(__name__)
 
 HANDLERS: Mapping[str, Handler] = {
     PAGE.name: index_page,
+    CHAPTER.name: name_chapter,
     SUMMARY.name: refresh_summary,
     PASSAGES.name: index_passages,
     EMBED.name: embed,

@@ -16,6 +16,7 @@ SELECT create_distributed_table('spending', 'tenant_id', colocate_with => 'tenan
 SELECT create_distributed_table('storage', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('archives', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('chapters', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('chapter_names', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('conversation_spending', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('epochs', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('keys', 'tenant_id', colocate_with => 'tenants');

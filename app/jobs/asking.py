@@ -11,7 +11,7 @@ from asyncpg import Record
 from app.core.days import day_of
 from app.core.model import UNZONED
 from app.core.times import local
-from app.core.window.excerpts import Excerpt
+from app.core.window.excerpts import Excerpt, cut, rooms
 from app.core.window.replies import Covered, wording_of
 from app.jobs.policy import fault_of_all, refuses_most
 from app.providers import Chat, ProviderError, RefusedInput, Reply, UnusableReply
@@ -64,6 +64,20 @@ def covered_by(shown: Sequence[Excerpt]) -> Covered:
 async def weighed(runtime: Runtime, excerpts: Sequence[Excerpt]) -> list[Excerpt]:
     tokens = await runtime.tokens.count_many([e.text for e in excerpts])
     return [replace(e, tokens=t) for e, t in zip(excerpts, tokens, strict=True)]
+
+
+async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -> list[Excerpt]:
+    """Return the messages within a room in tokens."""
+    room -= len(excerpts) * MESSAGE_FRAME
+    whole = await weighed(runtime, excerpts)
+    shown = whole
+    for tighter in (1.0, 0.8, 0.6, 0.4):  # the remaining part of a text may have more tokens per character
+        if sum(e.tokens for e in shown) <= room:
+            break
+        keep = rooms(whole, int(room * tighter))
+        shown = [replace(e, text=cut(e.text, e.tokens, k)) for e, k in zip(whole, keep, strict=True)]
+        shown = await weighed(runtime, shown)
+    return shown
 
 
 async def ask(

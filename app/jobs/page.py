@@ -24,13 +24,13 @@ from app.core.neutral import neutral, without_nul
 from app.core.rows import NewWish
 from app.core.scope import owner_of
 from app.core.times import dated
-from app.core.window.excerpts import Excerpt, cut, rooms
+from app.core.window.excerpts import Excerpt
 from app.core.window.profile import policy_of
 from app.core.window.topics import merged
 from app.extractive.subjects import subjects_of_page
 from app.ids import uuid7
 from app.jobs import prompts
-from app.jobs.asking import MESSAGE_FRAME, ask, excerpts_of, prompt_room, weighed
+from app.jobs.asking import ask, cut_to_fit, excerpts_of, prompt_room
 from app.jobs.page_reply import TOPIC_CHARACTERS, MemoryFound, PageReply, WishFound, judge
 from app.postgres.transactions import ReadTx
 from app.providers import RefusedInput, UnusableReply
@@ -246,20 +246,6 @@ def _memory(conversation: Conversation, page: int, memory: MemoryFound, said_at:
         expires_at=None, created_at=said_at or datetime.now(UTC), passages=passages, conversation_id=conversation.id,
         conversation_uid=conversation.uid, seq=memory.seq, page=page,
     )  # fmt: skip
-
-
-async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -> list[Excerpt]:
-    """Return the messages of a page within a room in tokens."""
-    room -= len(excerpts) * MESSAGE_FRAME
-    whole = await weighed(runtime, excerpts)
-    shown = whole
-    for tighter in (1.0, 0.8, 0.6, 0.4):  # the remaining part of a text may have more tokens per character
-        if sum(e.tokens for e in shown) <= room:
-            break
-        keep = rooms(whole, int(room * tighter))
-        shown = [replace(e, text=cut(e.text, e.tokens, k)) for e, k in zip(whole, keep, strict=True)]
-        shown = await weighed(runtime, shown)
-    return shown
 
 
 # --- Apply ------------------------------------------------------------------------------------------

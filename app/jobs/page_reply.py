@@ -74,7 +74,7 @@ def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], kept: Sequence[str
     """Return the usable parts of a reply about the shown messages. Raises UnusableReply with a text for the model."""
     roles = {message.seq: message.role for message in shown}
     covered = covered_by(shown)
-    title = _text(value.get("title"), TITLE_CHARACTERS, covered)
+    title = one_line_text(value.get("title"), TITLE_CHARACTERS, covered)
     if not title:
         raise UnusableReply('"title" must be a text that says what the page is about')
     lines = {seq: line for seq, line in _lines(value.get("lines"), covered) if seq in roles}
@@ -82,7 +82,7 @@ def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], kept: Sequence[str
         raise UnusableReply('"lines" must be an object with a line for each message, by its number')
     if replies.are_alike(lines.values(), [m.text[:LINE_CHARACTERS] for m in shown if m.seq in lines]):
         raise UnusableReply('"lines" must differ: each says what its own message says')
-    if _is_strange("\n".join([title, *lines.values()]), covered):
+    if is_in_another_language("\n".join([title, *lines.values()]), covered):
         raise UnusableReply("the answer must be in the language of the messages")
     memories, wishes = _memories(value.get("memories"), {m.seq: m for m in shown if m.role == "user"}, covered, kept)
     return PageReply(
@@ -102,13 +102,13 @@ def _lines(value: Any, covered: Covered) -> Iterable[tuple[int, str]]:
     elif isinstance(value, list):
         pairs = [(i.get("seq"), i.get("line") or i.get("text")) for i in value if isinstance(i, Mapping)]
     for key, text in pairs[:LOOKED_AT_MAX]:
-        seq, line = _seq(key), _text(text, LINE_CHARACTERS, covered)
+        seq, line = _seq(key), one_line_text(text, LINE_CHARACTERS, covered)
         if seq is not None and line:
             yield seq, line
 
 
 def _topics(value: Any, covered: Covered) -> list[str]:
-    names = (_text(item, TOPIC_CHARACTERS, covered).strip(_AROUND_NAMES) for item in _items(value))
+    names = (one_line_text(item, TOPIC_CHARACTERS, covered).strip(_AROUND_NAMES) for item in _items(value))
     return list(dict.fromkeys(name for name in names if name and name.casefold() not in _NOTHING))[:TOPICS_MAX]
 
 
@@ -130,8 +130,8 @@ def _memories(
             if not any(says_no_more(words, than) for than in (*kept, *(one.wish.text for one in wishes))):
                 wishes.append(wish)
             continue
-        text = _text(item.get("text"), MEMORY_CHARACTERS, covered)
-        is_plain = text and not _is_strange(text, covered) and says_nothing_else(text, message.text)
+        text = one_line_text(item.get("text"), MEMORY_CHARACTERS, covered)
+        is_plain = text and not is_in_another_language(text, covered) and says_nothing_else(text, message.text)
         found = MemoryFound(text if is_plain else words, words, message.seq)
         memories.setdefault(found.text.casefold(), found)
     return list(memories.values())[:MEMORIES_MAX], wishes[:WISHES_MAX]
@@ -168,11 +168,11 @@ def _seq(value: Any) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
-def _is_strange(text: str, covered: Covered) -> bool:
+def is_in_another_language(text: str, covered: Covered) -> bool:
     return replies.is_strange(replies.wording_of(text), script_counts(text), covered)
 
 
-def _text(value: Any, characters: int, covered: Covered) -> str:
+def one_line_text(value: Any, characters: int, covered: Covered) -> str:
     """Return a text on one line that cannot close a frame; "" if it has no content or loops."""
     if not isinstance(value, str):
         return ""

@@ -46,6 +46,11 @@ def page_request(
     return _chat(prompt("page", language), "\n\n".join(parts))
 
 
+def chapter_request(lines: Sequence[Excerpt], language: Language) -> list[dict[str, Any]]:
+    """Return the chat messages that ask for a chapter's title and sentence."""
+    return _chat(prompt("chapter", language), framed(lines, language))
+
+
 def corrected(request: Sequence[dict[str, Any]], reply: str, error: str, language: Language) -> list[dict[str, Any]]:
     """Return the same request with the reply that cannot be used and why."""
     again = {"role": "user", "content": _WORDS[language]["again"].format(error)}

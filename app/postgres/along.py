@@ -48,6 +48,11 @@ TABLES = {
         "first_page < {page} AND at_page <= {page}",
         "first_page < {page}",
     ),
+    "chapter_names": _Table(
+        "first_page last_page revision model title title_tokens sentence sentence_tokens created_at",
+        "first_page < {page} AND revision <= {revision}",
+        "first_page < {page}",
+    ),
     "topic_mentions": _Table("topic count page revision created_at", "page < {page} AND revision <= {revision}"),
     "summaries": _Table(
         "version through_seq revision text tokens model created_at", "through_seq <= {seq} AND revision <= {revision}"

@@ -33,7 +33,8 @@ import asyncpg
 
 from app import errors
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
-from app.postgres.transactions import AnyTx, Connection, ReadTx, Tx
+from app.postgres.statements import Statement
+from app.postgres.transactions import AnyTx, Connection, ReadTx, Tx, bound
 
 # In quotes: generic in their stubs only.
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
@@ -192,29 +193,36 @@ class Database:
         """
         return self._transaction(ReadTx, "REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS, PLANNED_ONCE)
 
-    async def fetch_row(self, sql: str, *args: object) -> asyncpg.Record | None:
-        """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant."""
-        async with self._lent(self._pool, FIRST_SECONDS) as connection:
-            return await connection.fetchrow(sql, *args, timeout=FIRST_SECONDS)
+    async def fetch_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
+        """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant.
 
-    async def write_row(self, sql: str, *args: object) -> asyncpg.Record | None:
+        The first argument is the tenant, if it has one; the others of a ``Statement`` are given by name.
+        """
+        text, values = bound(sql, args, named)
+        async with self._lent(self._pool, FIRST_SECONDS) as connection:
+            return await connection.fetchrow(text, *values, timeout=FIRST_SECONDS)
+
+    async def write_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
         """Do as `fetch_row`, for a statement that writes. Raises OutcomeUnknown if the reply is lost."""
+        text, values = bound(sql, args, named)
         async with self._lent(self._pool) as connection:
             with _may_be_done(connection):
-                return await connection.fetchrow(sql, *args)
+                return await connection.fetchrow(text, *values)
 
-    async def fetch_all(self, sql: str, *args: object) -> list[asyncpg.Record]:
+    async def fetch_all(self, sql: str | Statement, /, *args: object, **named: object) -> list[asyncpg.Record]:
         """Do as `fetch_row`, and return every row."""
+        text, values = bound(sql, args, named)
         async with self._lent(self._pool, FIRST_SECONDS) as connection:
-            return await connection.fetch(sql, *args, timeout=FIRST_SECONDS)
+            return await connection.fetch(text, *values, timeout=FIRST_SECONDS)
 
-    async def fetch_ordered(self, sql: str, *args: object) -> list[asyncpg.Record]:
+    async def fetch_ordered(self, sql: str | Statement, /, *args: object, **named: object) -> list[asyncpg.Record]:
         """Do as `fetch_all`, reading tables in the order of the ORDER BYs, whatever the planner's statistics.
 
         The cached plan neither sorts nor scans a table sequentially if an index can help.
         """
+        text, values = bound(sql, args, named)
         async with self._lent(self._ordered) as connection:
-            return await connection.fetch(sql, *args)
+            return await connection.fetch(text, *values)
 
     async def ping(self) -> None:
         """Check that the database answers. Raises StorageUnavailable if not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from app.core.line import Line
 from app.postgres.along import along
+from app.postgres.statements import Statement
 
 # In quotes: generic in its stubs only.
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
@@ -18,7 +20,8 @@ Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 class ReadTx:
     """A transaction of one tenant in which a caller reads. ``$1`` of each statement is the tenant.
 
-    What is read of a ``Line``, if that is ``$2``, is read along it.
+    The parameters of a ``Statement`` are given by name, without the tenant. What is read of a ``Line``, if that is
+    ``$2``, is read along it.
     """
 
     __slots__ = ("connection", "tenant")
@@ -28,21 +31,40 @@ class ReadTx:
         """For statements that name no tenant."""
         self.tenant = tenant
 
-    async def fetch(self, sql: str, *args: object) -> list[asyncpg.Record]:
-        sql, stretches = _along(sql, args)
-        return await self.connection.fetch(sql, self.tenant, *args, *stretches)
+    def _bound(
+        self, sql: str | Statement, args: tuple[object, ...], named: Mapping[str, object]
+    ) -> tuple[str, tuple[object, ...]]:
+        text, values = bound(sql, args, named)
+        if values and isinstance(values[0], Line):
+            text, stretches = along(text, values[0])
+            values += stretches
+        return text, (self.tenant, *values)
 
-    async def fetchrow(self, sql: str, *args: object) -> asyncpg.Record | None:
-        sql, stretches = _along(sql, args)
-        return await self.connection.fetchrow(sql, self.tenant, *args, *stretches)
+    async def fetch(self, sql: str | Statement, /, *args: object, **named: object) -> list[asyncpg.Record]:
+        text, values = self._bound(sql, args, named)
+        return await self.connection.fetch(text, *values)
 
-    async def fetchval(self, sql: str, *args: object) -> Any:
-        sql, stretches = _along(sql, args)
-        return await self.connection.fetchval(sql, self.tenant, *args, *stretches)
+    async def fetchrow(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
+        text, values = self._bound(sql, args, named)
+        return await self.connection.fetchrow(text, *values)
+
+    async def fetchval(self, sql: str | Statement, /, *args: object, **named: object) -> Any:
+        text, values = self._bound(sql, args, named)
+        return await self.connection.fetchval(text, *values)
 
 
-def _along(sql: str, args: tuple[object, ...]) -> tuple[str, tuple[object, ...]]:
-    return along(sql, args[0]) if args and isinstance(args[0], Line) else (sql, ())
+def bound(
+    sql: str | Statement, args: tuple[object, ...], named: Mapping[str, object]
+) -> tuple[str, tuple[object, ...]]:
+    """Return a statement as PostgreSQL takes it, and its arguments: ``args`` and then those given by name.
+
+    Raises TypeError if these are not the parameters of a ``Statement``.
+    """
+    if isinstance(sql, Statement):
+        return sql.text, (*args, *sql.arguments(named))
+    if named:
+        raise TypeError(f"the statement has no named parameters: {sql}")
+    return sql, args
 
 
 class Tx(ReadTx):
@@ -50,10 +72,10 @@ class Tx(ReadTx):
 
     __slots__ = ()
 
-    async def execute(self, sql: str, *args: object) -> str:
+    async def execute(self, sql: str | Statement, /, *args: object, **named: object) -> str:
         """Return the command's tag, such as "UPDATE 3"."""
-        sql, stretches = _along(sql, args)
-        return await self.connection.execute(sql, self.tenant, *args, *stretches)
+        text, values = self._bound(sql, args, named)
+        return await self.connection.execute(text, *values)
 
 
 AnyTx = TypeVar("AnyTx", bound=ReadTx)

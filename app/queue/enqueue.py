@@ -18,7 +18,7 @@ from app.ids import uuid7
 from app.postgres.database import wake_at_commit
 from app.postgres.transactions import Tx
 
-Kind = Literal["page", "summary", "embed", "passages", "webhook"]
+Kind = Literal["page", "chapter", "summary", "embed", "passages", "webhook"]
 Lane = Literal["llm", "embedding", "local", "delivery"]
 """The provider that work needs, if any: while one is down, work for the others continues."""
 
@@ -50,6 +50,7 @@ class JobKind:
 
 
 PAGE = JobKind("page", "llm", indexes=True)
+CHAPTER = JobKind("chapter", "llm")
 SUMMARY = JobKind("summary", "llm")
 PASSAGES = JobKind("passages", "local", indexes=True)
 EMBED = JobKind("embed", "embedding")
@@ -99,6 +100,11 @@ def traced(rows: Sequence[NewWork], traceparent: str | None) -> list[NewWork]:
 def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
     """Index a closed page."""
     return PAGE.work(f"{uid}:{number}", conversation_id, page=number)
+
+
+def chapter(conversation_id: str, uid: UUID, first_page: int) -> NewWork:
+    """Name a closed chapter."""
+    return CHAPTER.work(f"{uid}:{first_page}", conversation_id, first_page=first_page)
 
 
 def summary(conversation_id: str, uid: UUID) -> NewWork:

@@ -360,7 +360,7 @@ async def calibrate(tx: Tx, conversation_id: str, token_percent: int) -> None:
 # Rows a conversation has in each table, counted before they go with it.
 _HANGING = (
     "messages", "pages", "epochs", "recalls", "archives", "memories", "page_index", "topic_mentions",
-    "summaries", "work", "conversation_spending", "proxied_requests", "served_windows", "served_texts",
+    "chapter_names", "summaries", "work", "conversation_spending", "proxied_requests", "served_windows", "served_texts",
 )  # fmt: skip
 _COUNTED = ",\n       ".join(
     f"(SELECT count(*) FROM {table} WHERE tenant_id = $1 AND conversation_id = $2) AS {table}" for table in _HANGING

@@ -143,6 +143,10 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, owner, memory_id
 """
 DROP_INDEX = "DELETE FROM page_index WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])"
 DROP_TOPICS = "DELETE FROM topic_mentions WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])"
+DROP_CHAPTER_NAMES = """
+DELETE FROM chapter_names c USING unnest($3::int[]) AS gone (page)
+ WHERE tenant_id = $1 AND conversation_id = $2 AND gone.page BETWEEN c.first_page AND c.last_page
+"""
 DROP_SUMMARIES = "DELETE FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND through_seq >= $3"
 DROP_PASSAGES = f"""
 DELETE FROM work WHERE tenant_id = $1 AND kind = '{PASSAGES.name}'
@@ -192,6 +196,7 @@ async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     await tx.execute(UNEMBED, conversation_id, near)
     gone["page_index"] = _count(await tx.execute(DROP_INDEX, conversation_id, pages))
     gone["topic_mentions"] = _count(await tx.execute(DROP_TOPICS, conversation_id, pages))
+    gone["chapter_names"] = _count(await tx.execute(DROP_CHAPTER_NAMES, conversation_id, pages))
     gone["summaries"] = _count(await tx.execute(DROP_SUMMARIES, conversation_id, min(seqs or near)))
     await tx.execute(DROP_PASSAGES, conversation_id, [f"{of.uid}:{seq}" for seq in seqs])
     return gone

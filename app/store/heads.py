@@ -13,96 +13,20 @@ from app.core.window.contents import ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material
 from app.core.window.head_summary import EXTRACTIVE, Written
 from app.core.window.topics import counted
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 from app.store import chapters
-from app.store.memory.kept import in_mind, known_at, read_kept
+from app.store.memory.kept import in_mind, read_kept
 from app.store.page_index import MENTIONS_MAX, names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
 from app.store.windows import LINES_PER_PAGE
 from app.text.queries import has_subject
 
-# The pages that a contents page can list, by recency or because they were recalled, and some more ($7): with the
-# recalls and the model's names known at a revision ($6), their days, and their lines as far as they have left the
-# window ($3, $8). A page's day is when its first message was said, or else stored, in UTC.
-#
-# Each look-up is a lateral one with a limit: so the planner uses the index, whatever it knows of the tables.
-PAGES = f"""
-WITH recent AS MATERIALIZED (
-  SELECT page, count, at_page, revision FROM recalls
-   WHERE tenant_id = $1 AND conversation_id = $2 AND at_page >= $5
-), r AS (
-  SELECT DISTINCT ON (page) page, count, at_page FROM recent
-   WHERE revision <= $6 AND page <= $3
-   ORDER BY page, count DESC
-), p AS (
-  SELECT page, first_seq, title, title_tokens FROM pages
-   WHERE tenant_id = $1 AND conversation_id = $2 AND page <= $3 AND page >= $4
-  UNION ALL
-  SELECT p.page, p.first_seq, p.title, p.title_tokens
-    FROM (SELECT page FROM r UNION SELECT unnest($7::int[])) more
-    CROSS JOIN LATERAL (
-      SELECT page, first_seq, title, title_tokens FROM pages
-       WHERE tenant_id = $1 AND conversation_id = $2 AND page = more.page LIMIT 1) p
-   WHERE more.page > $3 OR more.page < $4
+_SQL = SqlFile(
+    __file__, lines_per_page=LINES_PER_PAGE, mentions_max=MENTIONS_MAX, versions_looked_at=VERSIONS_LOOKED_AT
 )
-SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page,
-       i.page IS NOT NULL AS is_named, i.title AS name, i.title_tokens AS name_tokens, i.seqs AS named_seqs,
-       i.lines AS named_lines, i.line_tokens AS named_line_tokens,
-       to_char(m.time, 'YYYY-MM-DD') AS day, m.seqs, m.roles, m.lines, m.line_tokens
-  FROM p
-  LEFT JOIN r ON r.page = p.page
-  LEFT JOIN LATERAL (
-    SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
-     WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page AND revision <= $6 AND source = 'llm' LIMIT 1
-  ) i ON true
-  CROSS JOIN LATERAL (
-    SELECT min(n.first_seq) AS seq FROM (
-      (SELECT first_seq FROM pages
-        WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page AND p.page <= $3 ORDER BY page LIMIT 1)
-      UNION ALL SELECT CASE WHEN p.page <= $3 THEN $8::int ELSE p.first_seq + 1 END) n
-  ) until
-  CROSS JOIN LATERAL (
-    SELECT (array_agg(coalesce(l.said_at, l.created_at) AT TIME ZONE 'UTC'
-                      + l.said_offset * interval '1 minute'))[1] AS time,
-           array_agg(l.seq) FILTER (WHERE l.is_line) AS seqs,
-           array_agg(CASE WHEN l.kind = 'result' THEN 'tool' ELSE l.role END) FILTER (WHERE l.is_line) AS roles,
-           array_agg(l.line) FILTER (WHERE l.is_line) AS lines,
-           array_agg(l.line_tokens) FILTER (WHERE l.is_line) AS line_tokens
-      FROM (
-        SELECT seq, role, kind, line, line_tokens, said_at, said_offset, created_at,
-               line <> '' AND kind <> 'prompt' AS is_line
-          FROM messages
-         WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= p.first_seq AND seq < until.seq
-         ORDER BY seq LIMIT {LINES_PER_PAGE}) l
-  ) m
- ORDER BY p.page
-"""
-
-# What is kept in mind, as known when the epoch's page was opened ($6). The newest mentions of topics. The summary that
-# covers all messages before one and the fewest after it, else the newest.
-_OPENED = """coalesce((SELECT p.created_at FROM pages p
-                               WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page = $6),
-                             c.created_at /*began*/)"""
-TEXTS = f"""
-SELECT k.*, t.*, s.through_seq, s.text AS summary, s.model
-  FROM conversations c
-  LEFT JOIN LATERAL ({in_mind(before="$3", known=known_at(opened=_OPENED))}
-  ) k ON true
-  LEFT JOIN LATERAL (
-    SELECT array_agg(topic) AS topics, array_agg(count) AS counts, array_agg(page) AS topic_pages FROM (
-      SELECT topic, count, page FROM topic_mentions
-       WHERE tenant_id = $1 AND conversation_id = $2 AND page <= $5 AND revision <= $4
-       ORDER BY page DESC, topic LIMIT {MENTIONS_MAX}) t
-  ) t ON true
-  LEFT JOIN LATERAL (
-    SELECT through_seq, text, model FROM (
-      SELECT version, through_seq, text, model FROM summaries
-       WHERE tenant_id = $1 AND conversation_id = $2 AND revision <= $4
-       ORDER BY version DESC LIMIT {VERSIONS_LOOKED_AT}) s
-     ORDER BY through_seq < $3 - 1, CASE WHEN through_seq < $3 - 1 THEN -version ELSE version END LIMIT 1
-  ) s ON true
- WHERE c.tenant_id = $1 AND c.id = $2
-"""
+PAGES = _SQL.statement("pages")
+TEXTS = _SQL.statement("texts", kept=in_mind(before=":condensed_from", opened=_SQL.piece("opened")))
 
 
 NEVER = 2**31 - 1
@@ -127,8 +51,9 @@ async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Materia
 async def _pages(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Sequence[Record]:
     layout = plan.layout
     return await tx.fetch(
-        PAGES, conversation_id, plan.last_page, plan.oldest_read, plan.recalled_since, layout.revision,
-        list(plan.zone), layout.condensed_from,
+        PAGES, conversation=conversation_id, last_page=plan.last_page, oldest_page=plan.oldest_read,
+        recalled_since=plan.recalled_since, revision=layout.revision, more=list(plan.zone),
+        condensed_from=layout.condensed_from,
     )  # fmt: skip
 
 
@@ -139,15 +64,19 @@ RUN_MAX = 200
 async def run(tx: ReadTx, conversation_id: str, first_page: int, last_page: int) -> list[PageEntry]:
     """Return the first pages of a run, with the titles and lines they have now."""
     last = min(last_page, first_page + RUN_MAX - 1)
-    pages = await tx.fetch(PAGES, conversation_id, last, first_page, NEVER, NEVER, [], NEVER)
+    pages = await tx.fetch(
+        PAGES, conversation=conversation_id, last_page=last, oldest_page=first_page, recalled_since=NEVER,
+        revision=NEVER, more=[], condensed_from=NEVER,
+    )  # fmt: skip
     return [contents.renamed(_entry(page), _names(page) if page["is_named"] else None) for page in pages]
 
 
 async def _texts(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Record:
     layout = plan.layout
     row = await tx.fetchrow(
-        TEXTS, conversation_id, layout.condensed_from, layout.revision, plan.last_page, layout.trigger_page
-    )
+        TEXTS, conversation=conversation_id, condensed_from=layout.condensed_from, revision=layout.revision,
+        last_page=plan.last_page, trigger_page=layout.trigger_page,
+    )  # fmt: skip
     assert row is not None
     return row
 

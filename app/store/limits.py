@@ -100,10 +100,9 @@ SELECT u.user_id FROM (
  ORDER BY u.user_id LIMIT $2
 """
 COUNT = """
-INSERT INTO storage (tenant_id, user_id, counted_at, bytes)
-SELECT $1, $2, now(),
-  (SELECT coalesce(sum(octet_length(m.body)), 0) FROM conversations c
-     JOIN messages m ON m.tenant_id = c.tenant_id AND m.conversation_id = c.id
+INSERT INTO storage (tenant_id, user_id, counted_at, bytes) SELECT $1, $2, now(),
+  (SELECT coalesce(sum(octet_length(m.body)), 0)
+     FROM conversations c JOIN messages m ON m.tenant_id = c.tenant_id AND m.conversation_id = c.id
     WHERE c.tenant_id = $1 AND (c.user_id = $2 OR ($2 = '' AND c.user_id IS NULL)))
   + (SELECT coalesce(sum(octet_length(a.content)), 0) FROM archive_contents a
       WHERE a.tenant_id = $1 AND (a.scope = $3 OR ($2 = '' AND a.scope NOT LIKE 'u:%')))

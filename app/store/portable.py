@@ -29,6 +29,9 @@ LEARNT = """
 SELECT revision, 'page' AS kind, page AS n, 0 AS m FROM page_index
  WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
 UNION ALL
+SELECT revision, 'chapter', first_page, last_page FROM chapter_names
+ WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
+UNION ALL
 SELECT revision, 'summary', version, 0 FROM summaries
  WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
 UNION ALL
@@ -39,6 +42,10 @@ SELECT revision, 'recall', page, count FROM recalls
 PAGE = """
 SELECT page, source, model, title, topics, seqs, lines, error FROM page_index
  WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3
+"""
+CHAPTER = """
+SELECT first_page, last_page, title, sentence, model FROM chapter_names
+ WHERE tenant_id = $1 AND conversation_id = $2 AND first_page = $3
 """
 MENTIONS = """
 SELECT topic FROM topic_mentions

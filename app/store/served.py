@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
@@ -19,8 +20,9 @@ from app.core.conversation import Conversation
 from app.core.model import Item, Layout
 from app.core.neutral import flat, neutral
 from app.core.window.served import KeptText, Served, ServedFrame
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
-from app.store.windows import ITEM_COLUMNS, items_of
+from app.store.windows import ITEM, items_of
 
 ROW_WINDOWS = 16
 """Windows from which on a row is full: more would take less room, but each new one writes its row anew."""
@@ -71,35 +73,34 @@ class Row:
 
 FIRST_ROW = Row(1, "", "")
 
-# Rows of different conversations, each unless it has been written since by another process.
-CHANGE = """
-UPDATE served_windows w SET entries = n.entries, frames = n.frames
-  FROM unnest($2::text[], $3::int[], $4::int[], $5::text[], $6::text[])
-    AS n (conversation_id, first, size, frames, entries)
- WHERE w.tenant_id = $1 AND w.conversation_id = n.conversation_id AND w.first = n.first AND length(w.entries) = n.size
-RETURNING w.conversation_id
-"""
+_SQL = SqlFile(__file__, item=ITEM)
+CHANGE = _SQL.statement("change")
+BEGIN_ROWS = _SQL.statement("begin_rows")
+KEEP = _SQL.statement("keep")
+FORGET_QUOTED = _SQL.statement("forget_quoted")
+ITEMS = _SQL.statement("items")
 
 
 async def change(tx: Tx, changes: Sequence[tuple[str, int, Row]]) -> set[str]:
     """Replace the rows of conversations; return those of them whose rows had so many characters as said."""
-    columns = [(name, row.first, size, row.frames, row.entries) for name, size, row in changes]
-    return {row["conversation_id"] for row in await tx.fetch(CHANGE, *map(list, zip(*columns, strict=True)))}
+    changed = await tx.fetch(
+        CHANGE, conversations=[name for name, _, _ in changes], sizes=[size for _, size, _ in changes],
+        **_columns([row for _, _, row in changes]),
+    )  # fmt: skip
+    return {row["conversation_id"] for row in changed}
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    return {
+        "firsts": [row.first for row in rows],
+        "frames": [row.frames for row in rows],
+        "entries": [row.entries for row in rows],
+    }
 
 
 LAST = """
 SELECT first, frames, entries FROM served_windows
  WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY first DESC LIMIT 1 FOR UPDATE
-"""
-# Rows that begin where a process knows that others are full; in order, since each holds its conversation.
-BEGIN_ROWS = """
-INSERT INTO served_windows (tenant_id, conversation_id, first, frames, entries)
-SELECT $1, c.id, n.first, n.frames, n.entries
-  FROM unnest($2::text[], $3::uuid[], $4::int[], $5::text[], $6::text[])
-    AS n (conversation_id, uid, first, frames, entries)
-  JOIN conversations c ON c.tenant_id = $1 AND c.id = n.conversation_id AND c.uid = n.uid
- ORDER BY c.id
-ON CONFLICT DO NOTHING RETURNING conversation_id
 """
 
 
@@ -111,26 +112,15 @@ async def last(tx: Tx, conversation_id: str) -> Row | None:
 
 async def begin(tx: Tx, rows: Sequence[tuple[str, UUID, Row]]) -> set[str]:
     """Begin rows of conversations; return those of them for which no other process has begun one."""
-    columns = [(name, uid, row.first, row.frames, row.entries) for name, uid, row in rows]
-    return {row["conversation_id"] for row in await tx.fetch(BEGIN_ROWS, *map(list, zip(*columns, strict=True)))}
+    begun = await tx.fetch(
+        BEGIN_ROWS, conversations=[name for name, _, _ in rows], uids=[uid for _, uid, _ in rows],
+        **_columns([row for _, _, row in rows]),
+    )  # fmt: skip
+    return {row["conversation_id"] for row in begun}
 
 
 # --- Texts ---------------------------------------------------------------------------------------------
 
-# A text, unless something was erased since it was served: of the conversation, of what it keeps in mind, or of what the
-# text quotes.
-KEEP = """
-INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)
-SELECT $1, c.id, $5, $6, $7, $8, $9::uuid[] FROM conversations c
- WHERE c.tenant_id = $1 AND c.id = $2 AND c.uid = $3
-   AND c.erasures = $4
-   AND ($6 <> 'head' OR $10 = coalesce((SELECT sum(d.count) FROM withdrawals d
-                                         WHERE d.tenant_id = $1 AND d.owner = ANY (c.scopes)), 0)::bigint)
-   AND ($6 <> 'tail' OR cardinality($9::uuid[]) =
-        (SELECT count(*) FROM memories m WHERE m.tenant_id = $1 AND m.id = ANY ($9::uuid[]))
-        + (SELECT count(*) FROM archives a WHERE a.tenant_id = $1 AND a.id = ANY ($9::uuid[])))
-ON CONFLICT DO NOTHING
-"""
 KEEP_OWN = "INSERT INTO own_texts (tenant_id, digest, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 
 
@@ -147,8 +137,9 @@ class Past:
 async def keep(tx: Tx, past: Past, digest: str, kept: KeptText) -> None:
     """Keep a text, in a transaction that shares the owner and holds the conversation."""
     await tx.execute(
-        KEEP, past.conversation_id, past.uid, past.erasures, bytes.fromhex(digest), kept.part, kept.through,
-        await _packed(kept.text), list(kept.sources), past.withdrawn,
+        KEEP, conversation=past.conversation_id, uid=past.uid, erasures=past.erasures, digest=bytes.fromhex(digest),
+        part=kept.part, through=kept.through, body=await _packed(kept.text), sources=list(kept.sources),
+        withdrawn=past.withdrawn,
     )  # fmt: skip
 
 
@@ -212,20 +203,9 @@ async def forget_quoting(tx: Tx, sources: Collection[UUID]) -> int:
     return _count(await tx.execute(FORGET_QUOTING, list(sources))) if sources else 0
 
 
-# Texts of other conversations that quote what belongs to one.
-FORGET_QUOTED = """
-DELETE FROM served_texts t
- WHERE t.tenant_id = $1 AND cardinality(t.sources) > 0 AND t.conversation_id <> $2
-   AND (EXISTS (SELECT FROM memories m
-                 WHERE m.tenant_id = $1 AND m.id = ANY (t.sources) AND m.conversation_id = $2)
-        OR EXISTS (SELECT FROM archives a
-                    WHERE a.tenant_id = $1 AND a.id = ANY (t.sources) AND a.conversation_id = $2))
-"""
-
-
 async def forget_quoted(tx: Tx, conversation_id: str) -> int:
     """Erase the texts of other conversations that quote what belongs to one that is about to go."""
-    return _count(await tx.execute(FORGET_QUOTED, conversation_id))
+    return _count(await tx.execute(FORGET_QUOTED, conversation=conversation_id))
 
 
 async def forget_memories(tx: Tx, gone: Sequence[Record]) -> int:
@@ -265,21 +245,6 @@ async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[ServedFra
     return None
 
 
-_COLUMNS = ", ".join(f"{sql} AS m_{name}" for name, sql in ITEM_COLUMNS.items())
-for _name, _parameter in (("z.verbatim_from", "$4::int"), ("z.pinned", "$5::int"), ("c.last_page", "$6::int")):
-    _COLUMNS = _COLUMNS.replace(_name, _parameter)
-_ROWS = "SELECT * FROM messages WHERE tenant_id = $1 AND conversation_id = $2"
-# The messages of a window that was served: the prompt, the pinned user message, and all from the condensed zone on, up
-# to its last one.
-ITEMS = f"""
-SELECT {_COLUMNS.replace("$7", "$7::boolean")}
-  FROM ({_ROWS} AND seq <= $9::int AND seq < $3::int
-        UNION ALL {_ROWS} AND seq = $5::int AND seq > $9::int AND seq < $3::int
-        UNION ALL {_ROWS} AND seq >= $3::int AND seq <= $8::int) m
- ORDER BY m.seq
-"""
-
-
 async def items(
     tx: ReadTx, conversation: Conversation, layout: Layout, last: tuple[int, int], *, anthropic: bool
 ) -> list[Item]:
@@ -288,7 +253,7 @@ async def items(
     """
     prompt_through = min(conversation.end.prompt_through, last[0])
     rows = await tx.fetch(
-        ITEMS, conversation.id, layout.condensed_from, layout.verbatim_from, layout.pinned, last[1], anthropic, last[0],
-        prompt_through,
+        ITEMS, conversation=conversation.id, condensed_from=layout.condensed_from, verbatim_from=layout.verbatim_from,
+        pinned=layout.pinned, last_seq=last[0], last_page=last[1], prompt_through=prompt_through, anthropic=anthropic,
     )  # fmt: skip
     return items_of(rows)

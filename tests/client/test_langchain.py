@@ -119,7 +119,7 @@ def agent(request: pytest.FixtureRequest, base_url: str, client: httpx.Client) -
 
 def test_the_agent_finds_again_what_left_its_window(agent: Any, client: httpx.Client) -> None:
     script = (lambda _: calling("read_report"), lambda _: AIMessage("Read."), asks_for_what_is_archived, answers)
-    _, model, say = agent(*script, budget=2 * BUDGET, recall_max_tokens=None)
+    _, model, say = agent(*script, budget=2 * BUDGET, recall="off")
     say("Please read the report.")
     state = say("What is the vault code?")["messages"]
     assert state[-1].content == "It is QX7-4410."

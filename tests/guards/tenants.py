@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
@@ -12,10 +12,12 @@ from app.core.dialects.usage import ModelUsage
 from app.core.messages import Limits, read
 from app.core.rows import NewWish
 from app.core.scope import conversation_scope, owner_of
+from app.core.window.contents import Chapter, ChapterName
 from app.ids import uuid7
 from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
 from app.postgres.database import Database
+from app.postgres.statements import Statement
 from app.postgres.transactions import Tx
 from app.queue import outbox
 from app.runtime import Runtime
@@ -25,7 +27,7 @@ from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import appending, conversations, limits, page_index, served, spaces, summaries
+from app.store import appending, chapters, conversations, limits, page_index, served, spaces, summaries
 from app.store.memory import kept, remembered, stores
 from app.store.memory.remembered import Remembered
 from app.store.memory.stores import NewStore, NewVersion, scope_of_store
@@ -36,6 +38,18 @@ from app.text.tokens import TokenCounter
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
 BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
+
+
+Sql: TypeAlias = str | Statement
+Arguments: TypeAlias = tuple[object, ...] | dict[str, object]
+"""Of a statement after the tenant: in order, or by name."""
+
+
+def in_order(sql: Sql, arguments: Arguments) -> tuple[object, ...]:
+    if isinstance(arguments, tuple):
+        return arguments
+    assert isinstance(sql, Statement)
+    return sql.arguments(arguments)
 
 
 MEMORY_STORE = UUID("dddddddd-0000-7000-8000-000000000004")
@@ -131,7 +145,7 @@ def _note(tenant: UUID) -> Remembered:
 
 
 async def learn(tx: Tx, conversation: str) -> None:
-    """What jobs write: an index of the first page, a topic, a note and a summary."""
+    """What jobs write: an index of the first page, a topic, a note, a summary, and a name for a chapter."""
     text = f"said of {tx.tenant}"
     index = page_index.NewPageIndex(1, "llm", "m", text, 9, [text], [1], [text], [9])
     found = await conversations.get(tx, conversation)
@@ -141,6 +155,7 @@ async def learn(tx: Tx, conversation: str) -> None:
     wish = NewWish(uuid7(), owner_of("u:u"), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
     await appending.keep_wishes(tx, found, [wish])
     assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), 1)
+    await chapters.name(tx, conversation, Chapter(1, 9, 12, 13), 1, ChapterName(text, 9, text, 9), "m")
 
 
 async def fill(
@@ -192,6 +207,11 @@ async def fill(
     SELECT tenant_id, conversation_id, 'topic ' || page % 30, page / 30, page, page FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
+    INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, revision, model, title, title_tokens,
+                               sentence, sentence_tokens)
+    SELECT tenant_id, conversation_id, page, page, page, 'm', 'chapter ' || page, 4, 'It begins.', 4 FROM pages
+     WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
+    await superuser.execute(f"""
     INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
     SELECT tenant_id, conversation_id, page, page * 2, page, 'summary ' || page, 4, 'm' FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
@@ -202,6 +222,6 @@ async def fill(
            short_total + 1000,
            last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
-    learnt = ("page_index", "topic_mentions", "summaries")
+    learnt = ("page_index", "topic_mentions", "chapter_names", "summaries")
     for table in ("conversations", "messages", "pages", "recalls", "epochs", *learnt) if analyze else ():
         await superuser.execute(f"ANALYZE {table}")

@@ -19,6 +19,8 @@ from app.store.messages import PAGE_MESSAGES
 from app.store.page_index import MENTIONS, NAMES, UNINDEXED
 from app.store.served import ITEMS
 from app.store.windows import ENTRIES, LINES, NEWER, WINDOW
+from tests.guards.tenants import Sql, in_order
+from tests.guards.test_query_plans import literal
 
 pytestmark = pytest.mark.anyio
 
@@ -52,29 +54,50 @@ SELECT '{DEFAULT_TENANT}', 'long', n, gen_random_uuid(), (n + 1) / 2, n, n, 'mes
 TENANT = f"'{DEFAULT_TENANT}'"
 LATE, LATE_PAGE = MESSAGES - 40, MESSAGES // 2 - 20
 HERE = f"{TENANT}, 'long'"
-STATEMENTS = {
-    "window": (WINDOW, f"{HERE}, {LATE}, {LATE}, 0, {TENANT}, false, 999999, 99999, 0, 999999"),
-    "newer": (NEWER, f"{HERE}, {MESSAGES - 10}, {LATE}, false"),
-    "entries": (ENTRIES, f"{HERE}, {60 * LATE}, {MESSAGES}"),
+STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
+    "window": (
+        WINDOW,
+        {
+            "condensed_from": LATE, "verbatim_from": LATE, "pinned": 0, "uid": DEFAULT_TENANT, "anthropic": False,
+            "full_until": 999_999, "pages_until": 99_999, "generation": 0, "short_until": 999_999,
+        },
+    ),
+    "newer": (NEWER, {"last_seq": MESSAGES - 10, "verbatim_from": LATE, "anthropic": False}),
+    "entries": (ENTRIES, {"short_from": 60 * LATE, "last_seq": MESSAGES}),
     "messages of a served window": (
         ITEMS,
-        f"{HERE}, {LATE}, {LATE + 5}, {LATE - 5}, {LATE_PAGE}, false, {LATE + 20}, 2",
+        {
+            "condensed_from": LATE, "verbatim_from": LATE + 5, "pinned": LATE - 5, "last_page": LATE_PAGE,
+            "anthropic": False, "last_seq": LATE + 20, "prompt_through": 2,
+        },
     ),
     "pages for a head": (
         heads.PAGES,
-        f"{HERE}, {LATE_PAGE}, {LATE_PAGE - 10}, {LATE_PAGE - 80}, {MESSAGES}, '{{1,{LATE_PAGE - 90}}}', {LATE}",
+        {
+            "last_page": LATE_PAGE, "oldest_page": LATE_PAGE - 10, "recalled_since": LATE_PAGE - 80,
+            "revision": MESSAGES, "more": [1, LATE_PAGE - 90], "condensed_from": LATE,
+        },
     ),
-    "texts for a head": (heads.TEXTS, f"{HERE}, {LATE}, {MESSAGES}, {LATE_PAGE}, {LATE_PAGE}"),
-    "chapters for a head": (chapters.AROUND, f"{HERE}, {LATE_PAGE}, {LATE_PAGE}, '{{1,{LATE_PAGE - 90}}}'"),
-    "chapters before one": (chapters.SHELF, f"{HERE}, {LATE_PAGE}"),
-    "pages of a chapter": (chapters.TOLD, f"{HERE}, {LATE_PAGE - 19}, {LATE_PAGE - 1}"),
-    "lines": (LINES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {LATE}, 30"),
+    "texts for a head": (
+        heads.TEXTS,
+        {"condensed_from": LATE, "revision": MESSAGES, "last_page": LATE_PAGE, "trigger_page": LATE_PAGE},
+    ),
+    "chapters for a head": (
+        chapters.AROUND,
+        {"last_page": LATE_PAGE, "made_on": LATE_PAGE, "recalled": [1, LATE_PAGE - 90], "revision": LATE},
+    ),
+    "chapters before one": (chapters.SHELF, {"before_page": LATE_PAGE}),
+    "pages of a chapter": (chapters.TOLD, {"first_page": LATE_PAGE - 19, "last_page": LATE_PAGE - 1}),
+    "lines": (LINES, {"pages": [LATE_PAGE - 9, LATE_PAGE], "before": LATE, "lines_max": 30}),
     "walk": (walk.MESSAGES, f"{TENANT}, 'long', {MESSAGES // 2}, 'erased', 100"),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
     "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {MESSAGES}"),
     "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 150"),
-    "page to index": (UNINDEXED, f"{HERE}, {TENANT}, {MESSAGES // 2 - 25}, 30, 100"),
-}
+    "page to index": (
+        UNINDEXED,
+        {"uid": DEFAULT_TENANT, "page": MESSAGES // 2 - 25, "lines_max": 30, "mentions_max": 100},
+    ),
+}  # fmt: skip
 NEEDS_STATISTICS = {"entries"}
 
 
@@ -101,9 +124,19 @@ async def test_reads_of_a_long_conversation_are_bounded(name: str, statistics: s
     async with database.snapshot(DEFAULT_TENANT) as tx:
         await tx.connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         await tx.connection.execute(f"PREPARE guarded AS {sql}")
-        plan = await tx.connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE guarded ({arguments})")
+        plan = await tx.connection.fetchval(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE guarded ({values(sql, arguments)})"
+        )
         await tx.connection.execute("DEALLOCATE guarded")
     assert sum(read(node) for node in nodes(json.loads(plan)[0]["Plan"])) <= READ_MAX
+
+
+def values(sql: Sql, arguments: str | dict[str, object]) -> str:
+    """What a statement about the long conversation is executed with."""
+    if isinstance(arguments, str):
+        return arguments
+    named = in_order(sql, {"conversation": "long", **arguments})
+    return ", ".join(map(literal, (DEFAULT_TENANT, *named)))
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -125,7 +158,7 @@ async def test_a_window_reads_five_tables_however_much_is_archived(database: Dat
     sql, arguments = STATEMENTS["window"]
     async with database.snapshot(DEFAULT_TENANT) as tx:
         await tx.connection.execute(f"PREPARE guarded AS {sql}")
-        plan = await tx.connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE guarded ({arguments})")
+        plan = await tx.connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE guarded ({values(sql, arguments)})")
         await tx.connection.execute("DEALLOCATE guarded")
     found = {node["Relation Name"] for node in nodes(json.loads(plan)[0]["Plan"]) if "Relation Name" in node}
     assert found == {"conversations", "epochs", "messages", "memories", "withdrawals"}

@@ -49,7 +49,18 @@ from app.store.memory import embeddings, grep, kept, memories, narrowing, rememb
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
 from app.text.tokens import TokenCounter
-from tests.guards.tenants import ANN, BOB, MEMORY_STORE, fill, populate, runtime, say
+from tests.guards.tenants import (
+    ANN,
+    BOB,
+    MEMORY_STORE,
+    Arguments,
+    Sql,
+    fill,
+    in_order,
+    populate,
+    runtime,
+    say,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +81,7 @@ def as_tenant(tx: ReadTx, tenant: UUID) -> Tx:
 
 
 # Every statement that reads, with what finds something for its own tenant. `$1` is the tenant.
-READS: dict[str, tuple[str, tuple[object, ...]]] = {
+READS: dict[str, tuple[Sql, Arguments]] = {
     "conversation": (conversations.FIND, ("c",)),
     "locked conversation": (f"{conversations.FIND} FOR UPDATE OF c", ("c",)),
     "list": (conversation_list.LIST, (None, None, None, None, 10, [], "{}")),
@@ -96,28 +107,58 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "an answer among what callers know": (proxied.TOLD_ANSWER, ("c", "resp_1")),
     "an answer by its id": (proxied.FIND_RESPONSE, ("resp_1",)),
     "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
-    "entries": (windows.ENTRIES, ("c", 0, LAST)),
+    "entries": (windows.ENTRIES, {"conversation": "c", "short_from": 0, "last_seq": LAST}),
     "sums at a message": (windows.SUMS, ("c", 1)),
-    "messages of a served window": (served.ITEMS, ("c", 1, 1, 0, 1, False, 3, 0)),
+    "messages of a served window": (
+        served.ITEMS,
+        {
+            "conversation": "c",
+            "condensed_from": 1,
+            "verbatim_from": 1,
+            "pinned": 0,
+            "last_page": 1,
+            "anthropic": False,
+            "last_seq": 3,
+            "prompt_through": 0,
+        },
+    ),
     "served windows": (served.BROWSE, ("c", LAST, 10)),
     "the newest served windows": (served.LAST, ("c",)),
     "texts of served windows": (served.TEXTS, ("c", [b"digest"], True)),
     "words of Quire's own": (served.OWN_TEXTS, ([b"digest"],)),
-    "pages for a head": (heads.PAGES, ("c", 40, 0, 0, 100, [1, 2, 3], LAST)),
-    "texts for a head": (heads.TEXTS, ("c", LAST, 100, LAST, LAST)),
-    "chapters for a head": (chapters.AROUND, ("c", 40, 100, [1])),
-    "chapters before one": (chapters.SHELF, ("c", 100)),
-    "pages of a chapter": (chapters.TOLD, ("c", 1, 2)),
-    "chapters that hold pages": (chapters.HOLDING, ("c", [1])),
-    "chapters of a volume": (chapters.PARTS, ("c", 1, 1, 99)),
-    "lines": (windows.LINES, ("c", [1, 2, 3], LAST, 30)),
+    "pages for a head": (
+        heads.PAGES,
+        {
+            "conversation": "c",
+            "last_page": 40,
+            "oldest_page": 0,
+            "recalled_since": 0,
+            "revision": 100,
+            "more": [1, 2, 3],
+            "condensed_from": LAST,
+        },
+    ),
+    "texts for a head": (
+        heads.TEXTS,
+        {"conversation": "c", "condensed_from": LAST, "revision": 100, "last_page": LAST, "trigger_page": LAST},
+    ),
+    "chapters for a head": (
+        chapters.AROUND,
+        {"conversation": "c", "last_page": 40, "made_on": 100, "recalled": [1], "revision": LAST},
+    ),
+    "a chapter without a name": (chapters.UNNAMED, {"conversation": "c", "first_page": 1}),
+    "chapters before one": (chapters.SHELF, {"conversation": "c", "before_page": 100}),
+    "pages of a chapter": (chapters.TOLD, {"conversation": "c", "first_page": 1, "last_page": 2}),
+    "chapters that hold pages": (chapters.HOLDING, {"conversation": "c", "pages": [1]}),
+    "chapters of a volume": (chapters.PARTS, {"conversation": "c", "level": 1, "first_page": 1, "last_page": 99}),
+    "lines": (windows.LINES, {"conversation": "c", "pages": [1, 2, 3], "before": LAST, "lines_max": 30}),
     "idempotency": (idempotency.FIND, ("k",)),
     "archives": (archives.LIST, ("c", None, None, None, None, None, 10)),
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
     "messages that show an archive": (archives.SHOWING, ("none", "c", 3, owner_of("u:u"))),
     "answers that speak of an archive": (kept_answers.ANSWERS_SHOWING, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
-    "memories in mind of a conversation": (kept.OF_CONVERSATION, ("c",)),
-    "what a speaker keeps in mind": (kept.OF_SPEAKER, ("c", owner_of("u:u"))),
+    "memories in mind of a conversation": (kept.OF_CONVERSATION, {"conversation": "c"}),
+    "what a speaker keeps in mind": (kept.OF_SPEAKER, {"conversation": "c", "speaker": owner_of("u:u")}),
     "whether a key is pinned": (kept.IS_PINNED, (owner_of("u:u"), "diet")),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
     "names of pages": (page_index.NAMES, ("c", [1, 2], 100)),
@@ -137,6 +178,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "an index to export": (portable.PAGE, ("c", 1)),
     "mentions to export": (portable.MENTIONS, ("c", 1, 2)),
     "a summary to export": (portable.SUMMARY, ("c", 1)),
+    "a chapter to export": (portable.CHAPTER, ("c", 9)),
     "a stored message": (portable.STORED, ("c", 1)),
     "a stored message by its client's id": (portable.STORED_BY_CLIENT, ("c", "m1")),
     "whether there is a summary": (portable.HAS_SUMMARY, ("c", 1)),
@@ -219,7 +261,7 @@ READS: dict[str, tuple[str, tuple[object, ...]]] = {
     "doctor's walk through archives": (walk.ARCHIVES, (walk.NOBODY, 100)),
     "doctor's walk through memories": (walk.MEMORIES, (walk.NOBODY, 100)),
 }
-NONE_OF_ITS_OWN = {
+NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
     "doctor's walk through vectors": (walk.VECTORS, (walk.NOBODY, 100)),
     "doctor's walk through what waits for vectors": (walk.UNEMBEDDED, (walk.NOBODY, 100)),
     "what recall tools brought in": (erasing.LOADED, (owner_of("u:u"), "", 0, 10)),
@@ -233,13 +275,13 @@ NONE_OF_ITS_OWN = {
     "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
     "archives that can match": (grep.RESULTS, ([UUID(int=1)], None, None, [], "x")),
     "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
-    "a memory by its id": (kept.ONE, (UUID(int=1),)),
-    "versions of a memory": (kept.VERSIONS, (UUID(int=1), None, None, 10)),
+    "a memory by its id": (kept.ONE, {"memory": UUID(int=1)}),
+    "versions of a memory": (kept.VERSIONS, {"memory": UUID(int=1), "before": None, "before_id": None, "limit": 10}),
     "what a conversation gave away": (kept.CARRIED_BY, ("c",)),
     "windows that recalled something": (conversations.ANCHORED, (owner_of("u:u"),)),
 }
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
-CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
+CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "change a memory store": (stores.CHANGE, (MEMORY_STORE, "forged", "", "{}")),
     "archive a memory store": (stores.ARCHIVE, (MEMORY_STORE,)),
     "delete a memory store": (stores.DELETE, (MEMORY_STORE,)),
@@ -256,7 +298,16 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "delete archives": (conversations.DELETE_ARCHIVES, ("c",)),
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
     "recall": (messages.RECALL, ("c", 2, 2)),
-    "store an epoch": (windows.STORE_EPOCH, ("c", 1, 1, "{}", *range(1, 12))),
+    "store an epoch": (
+        windows.STORE_EPOCH,
+        {
+            "conversation": "c",
+            "number": 1,
+            "made_for": 1,
+            "head": "{}",
+            **dict.fromkeys(conversations.LAYOUT_COLUMNS, 1),
+        },
+    ),
     "correct an answer": (idempotency.STORE, ("k", "forged", UUID(int=1))),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c", 1)),
     "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
@@ -275,17 +326,47 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "limit a key": (keys.LIMIT, (KEY, None, 7)),
     "keys of an erased user": (keys.DELETE_OF_USER, ("u",)),
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
-    "index a page": (page_index.INDEX, ("c", UUID(int=1), 0, 2, "llm", "m", "forged", 1, [], [], [], [], None, ["x"])),
+    "index a page": (
+        page_index.INDEX,
+        {
+            "conversation": "c",
+            "uid": UUID(int=1),
+            "generation": 0,
+            "page": 2,
+            "source": "llm",
+            "model": "m",
+            "title": "forged",
+            "title_tokens": 1,
+            "topics": [],
+            "seqs": [],
+            "lines": [],
+            "line_tokens": [],
+            "error": None,
+            "mentions": ["x"],
+        },
+    ),
     "cover": (summaries.COVER, ("c", 9)),
-    "end earlier values": (kept.END_EARLIER, ([owner_of("u:u")], ["diet"], [datetime(2100, 1, 1, tzinfo=UTC)])),
-    "reword a memory": (kept.REWORD, ("c", UUID(int=1), "forged", 1)),
+    "end earlier values": (
+        kept.END_EARLIER,
+        {"holders": [owner_of("u:u")], "keys": ["diet"], "since": [datetime(2100, 1, 1, tzinfo=UTC)]},
+    ),
+    "reword a memory": (kept.REWORD, {"conversation": "c", "memory": UUID(int=1), "text": "forged", "tokens": 1}),
     "delete a memory in mind": (kept.DELETE_OF_CONVERSATION, ("c", UUID(int=1))),
     "leave a conversation": (kept.LEAVE, ("c",)),
     "forget withdrawals": (kept.FORGET_WITHDRAWALS, (owner_of("u:u"),)),
-    "retire values": (kept.RETIRE, (owner_of("u:u"), "diet")),
+    "retire values": (kept.RETIRE, {"holder": owner_of("u:u"), "key": "diet"}),
     "change a memory": (
         kept.CHANGE,
-        (UUID(int=1), False, "held", datetime(2100, 1, 1, tzinfo=UTC), None, False, 1, datetime.now(UTC)),
+        {
+            "memory": UUID(int=1),
+            "pinned": False,
+            "status": "held",
+            "valid_from": datetime(2100, 1, 1, tzinfo=UTC),
+            "valid_to": None,
+            "sensitive": False,
+            "tokens": 1,
+            "learnt_at": datetime.now(UTC),
+        },
     ),
     "pin a key": (kept.PIN_KEY, (owner_of("u:u"), "diet", False)),
     "give a memory its scope": (
@@ -310,6 +391,7 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "forget vectors": (erasing.UNEMBED, ("c", [1, 2, 3])),
     "drop an index": (erasing.DROP_INDEX, ("c", [1])),
     "drop topics": (erasing.DROP_TOPICS, ("c", [1])),
+    "drop names of chapters": (erasing.DROP_CHAPTER_NAMES, ("c", [1])),
     "drop summaries": (erasing.DROP_SUMMARIES, ("c", 1)),
     "drop passages": (erasing.DROP_PASSAGES, ("c", ["x"])),
     "drop embedding work": (erasing.DROP_EMBEDDING, ("x",)),
@@ -318,11 +400,27 @@ CHANGES: dict[str, tuple[str, tuple[object, ...]]] = {
     "redact a kept answer": (kept_answers.CORRECT, ("k", "forged")),
     "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
-    "change served windows": (served.CHANGE, (["c"], [1], [5], ["forged"], ["forged"])),
-    "keep a text": (served.KEEP, ("c", UUID(int=1), 0, b"forged", "head", 1, b"forged", [], 0)),
+    "change served windows": (
+        served.CHANGE,
+        {"conversations": ["c"], "firsts": [1], "sizes": [5], "frames": ["forged"], "entries": ["forged"]},
+    ),
+    "keep a text": (
+        served.KEEP,
+        {
+            "conversation": "c",
+            "uid": UUID(int=1),
+            "erasures": 0,
+            "digest": b"forged",
+            "part": "head",
+            "through": 1,
+            "body": b"forged",
+            "sources": [],
+            "withdrawn": 0,
+        },
+    ),
     "forget texts since": (served.FORGET_SINCE, ("c", 1)),
     "forget texts that quote": (served.FORGET_QUOTING, ([UUID(int=1)],)),
-    "forget texts that quote what belongs": (served.FORGET_QUOTED, ("d",)),
+    "forget texts that quote what belongs": (served.FORGET_QUOTED, {"conversation": "d"}),
     "forget queries": (served.FORGET_ASKED, (owner_of("u:u"),)),
     "record a proxied request": (
         proxied_requests.RECORD,
@@ -401,18 +499,19 @@ async def _populated(found: Runtime) -> Runtime:
 @pytest.mark.parametrize("name", READS)
 async def test_a_read_that_names_another_tenant_sees_nothing(shared: Database, name: str) -> None:
     sql, arguments = READS[name]
+    values = in_order(sql, arguments)
     for own, other in ((ANN, BOB), (BOB, ANN)):
         async with shared.begin(own) as tx:
-            assert str(other) not in str(seen := await tx.connection.fetch(sql, own, *arguments))
+            assert str(other) not in str(seen := await tx.connection.fetch(str(sql), own, *values))
             assert seen, "it finds its own"
-            assert await tx.connection.fetch(sql, other, *arguments) == []
+            assert await tx.connection.fetch(str(sql), other, *values) == []
 
 
 @pytest.mark.parametrize("name", NONE_OF_ITS_OWN)
 async def test_a_read_by_ids_that_names_another_tenant_sees_nothing(shared: Database, name: str) -> None:
     sql, arguments = NONE_OF_ITS_OWN[name]
     async with shared.begin(ANN) as tx:
-        assert await as_tenant(tx, BOB).fetch(sql, *arguments) == []
+        assert await as_tenant(tx, BOB).fetch(str(sql), *in_order(sql, arguments)) == []
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -423,7 +522,7 @@ async def test_a_change_that_names_another_tenant_changes_nothing(
     question = f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {{0}} t WHERE tenant_id = '{BOB}'"
     before = [await superuser.fetchval(question.format(table)) for table in metadata.tables]
     async with shared.begin(ANN) as tx:
-        assert (await as_tenant(tx, BOB).execute(sql, *arguments)).endswith(" 0")
+        assert (await as_tenant(tx, BOB).execute(str(sql), *in_order(sql, arguments))).endswith(" 0")
     assert [await superuser.fetchval(question.format(table)) for table in metadata.tables] == before
 
 
@@ -572,9 +671,9 @@ async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Runti
         assert await keys.look_up(made.database, UUID(int=7), KEY) is None
 
 
-def statements(module: ModuleType) -> Iterator[tuple[str, str]]:
+def statements(module: ModuleType) -> Iterator[tuple[str, Sql]]:
     for name, value in python_inspect.getmembers(module):
-        if isinstance(value, str) and name[0].isupper() and name.isupper() and "$1" in value:
+        if isinstance(value, Sql) and name[0].isupper() and name.isupper() and "$1" in str(value):
             yield f"{module.__name__}.{name}", value
 
 
@@ -637,7 +736,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     found = [pair for module in STORE for pair in statements(module)]
     assert len(found) >= 25
     for name, sql in found:
-        assert "tenant_id" in sql, name
+        assert "tenant_id" in str(sql), name
         assert sql in tried or name.rsplit(".", 1)[1] in tried_elsewhere, f"{name} is not tried with another tenant"
 
 

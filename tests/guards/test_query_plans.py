@@ -31,7 +31,7 @@ from app.store import (
     windows,
 )
 from app.store.proxy import proxied
-from tests.guards.tenants import ANN, BOB, fill
+from tests.guards.tenants import ANN, BOB, Arguments, Sql, fill, in_order
 
 pytestmark = pytest.mark.anyio
 
@@ -42,30 +42,109 @@ ROWS_FILTERED_MAX = 60
 BARE = 9_990
 """A page without an index."""
 
-STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
-    "window": (windows.WINDOW, (str(ANN), "c", 19_900, 19_950, 19_890, ANN, False, 10**9, 10**6, 0, 10**9)),
+STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
+    "window": (
+        windows.WINDOW,
+        {
+            "conversation": "c",
+            "condensed_from": 19_900,
+            "verbatim_from": 19_950,
+            "pinned": 19_890,
+            "uid": ANN,
+            "anthropic": False,
+            "full_until": 10**9,
+            "pages_until": 10**6,
+            "generation": 0,
+            "short_until": 10**9,
+        },
+    ),
     "window of the stored epoch": (
         windows.WINDOW,
-        (str(ANN), "c", None, None, None, None, True, None, None, None, None),
+        {
+            "conversation": "c",
+            "condensed_from": None,
+            "verbatim_from": None,
+            "pinned": None,
+            "uid": None,
+            "anthropic": True,
+            "full_until": None,
+            "pages_until": None,
+            "generation": None,
+            "short_until": None,
+        },
     ),
-    "newer than a window": (windows.NEWER, (str(ANN), "c", 19_960, 19_950, False)),
+    "newer than a window": (
+        windows.NEWER,
+        {"conversation": "c", "last_seq": 19_960, "verbatim_from": 19_950, "anthropic": False},
+    ),
     "conversation": (conversations.FIND, (ANN, "c")),
     "conversation, locked": (f"{conversations.FIND} FOR UPDATE OF c", (ANN, "c")),
-    "entries": (windows.ENTRIES, (ANN, "c", LENGTH * 40 - 4000, LENGTH)),
-    "messages of a served window": (served.ITEMS, (ANN, "c", 15_000, 15_030, 14_990, 7_520, False, 15_060, 2)),
-    "pages for a head": (heads.PAGES, (ANN, "c", 9990, 9980, 9985, 10**6, [1, 500, 3000, *range(9986, 9996)], 19_980)),
-    "texts for a head": (heads.TEXTS, (ANN, "c", 19_980, 10**6, 9990, 9990)),
-    "chapters for a head": (chapters.AROUND, (ANN, "c", 9990, 9990, [1, 500, 3000])),
-    "chapters before one": (chapters.SHELF, (ANN, "c", 9990)),
-    "pages of a chapter": (chapters.TOLD, (ANN, "c", 9960, 9979)),
-    "lines": (windows.LINES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 19_980, 30)),
+    "entries": (windows.ENTRIES, {"conversation": "c", "short_from": LENGTH * 40 - 4000, "last_seq": LENGTH}),
+    "messages of a served window": (
+        served.ITEMS,
+        {
+            "conversation": "c",
+            "condensed_from": 15_000,
+            "verbatim_from": 15_030,
+            "pinned": 14_990,
+            "last_page": 7_520,
+            "anthropic": False,
+            "last_seq": 15_060,
+            "prompt_through": 2,
+        },
+    ),
+    "pages for a head": (
+        heads.PAGES,
+        {
+            "conversation": "c",
+            "last_page": 9990,
+            "oldest_page": 9980,
+            "recalled_since": 9985,
+            "revision": 10**6,
+            "more": [1, 500, 3000, *range(9986, 9996)],
+            "condensed_from": 19_980,
+        },
+    ),
+    "texts for a head": (
+        heads.TEXTS,
+        {"conversation": "c", "condensed_from": 19_980, "revision": 10**6, "last_page": 9990, "trigger_page": 9990},
+    ),
+    "chapters for a head": (
+        chapters.AROUND,
+        {"conversation": "c", "last_page": 9990, "made_on": 9990, "recalled": [1, 500, 3000], "revision": 10**6},
+    ),
+    "a chapter without a name": (chapters.UNNAMED, {"conversation": "c", "first_page": 9960}),
+    "chapters before one": (chapters.SHELF, {"conversation": "c", "before_page": 9990}),
+    "pages of a chapter": (chapters.TOLD, {"conversation": "c", "first_page": 9960, "last_page": 9979}),
+    "lines": (
+        windows.LINES,
+        {"conversation": "c", "pages": [1, 500, 3000, *range(9950, 9990)], "before": 19_980, "lines_max": 30},
+    ),
     "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 10**6)),
     "topics": (page_index.MENTIONS, (ANN, "c", 9990, 9980, 200)),
     "newest summary": (summaries.NEWEST, (ANN, "c")),
-    "page to index": (page_index.UNINDEXED, (str(ANN), "c", ANN, BARE, 30, 200)),
+    "page to index": (
+        page_index.UNINDEXED,
+        {"conversation": "c", "uid": ANN, "page": BARE, "lines_max": 30, "mentions_max": 200},
+    ),
     "index": (
         page_index.INDEX,
-        (ANN, "c", ANN, 0, BARE, "llm", "m", "t", 1, [], [], [], [], None, ["topic 1", "topic of its own"]),
+        {
+            "conversation": "c",
+            "uid": ANN,
+            "generation": 0,
+            "page": BARE,
+            "source": "llm",
+            "model": "m",
+            "title": "t",
+            "title_tokens": 1,
+            "topics": [],
+            "seqs": [],
+            "lines": [],
+            "line_tokens": [],
+            "error": None,
+            "mentions": ["topic 1", "topic of its own"],
+        },
     ),
     "history": (messages.HISTORY, (ANN, "c", 10_000, 101)),
     "history backwards": (messages.HISTORY_BACK, (ANN, "c", 10_000, 101)),
@@ -77,8 +156,8 @@ STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pages": (messages.PAGES, (ANN, "c", 5000, 51)),
     "some pages": (messages.SOME_PAGES, (ANN, "c", [1, 500, 9000])),
     "recall": (messages.RECALL, (ANN, "c", 5000, 5000)),
-    "turns": (growth.TURNS, (ANN, "c", 60)),
-    "epochs": (growth.EPOCHS, (ANN, "c", 60)),
+    "turns": (growth.TURNS, {"conversation": "c", "limit": 60}),
+    "epochs": (growth.EPOCHS, {"conversation": "c", "limit": 60}),
     "list": (conversation_list.LIST, (ANN, None, None, None, None, 51, [], "{}")),
     "list of a user": (conversation_list.LIST_OF_USER, (ANN, "u", None, None, None, 51, [], "{}")),
     "list of a space": (conversation_list.LIST_OF_SPACE, (ANN, "team", None, None, None, 51, [], "{}")),
@@ -153,7 +232,7 @@ async def test_statements_find_their_rows_by_index(tx: Tx) -> None:
     for index, (plan, name) in enumerate(product(("custom", "generic"), STATEMENTS)):
         sql, arguments = STATEMENTS[name]
         await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; PREPARE s{index} AS {sql}")
-        execute = f"EXECUTE s{index}({', '.join(map(literal, arguments))})"
+        execute = f"EXECUTE s{index}({values(sql, arguments)})"
         await tx.connection.execute("SAVEPOINT before")
         [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
         await tx.connection.execute("ROLLBACK TO before")
@@ -181,11 +260,11 @@ async def test_a_plan_made_for_small_tables_reads_no_row_twice_in_larger_ones(
         await tx.connection.execute("SET plan_cache_mode = force_generic_plan")
         for index, (sql, arguments) in enumerate(STATEMENTS.values()):
             await tx.connection.execute(f"PREPARE s{index} AS {sql}")
-            await tx.connection.execute(f"EXPLAIN EXECUTE s{index}({', '.join(map(literal, arguments))})")
+            await tx.connection.execute(f"EXPLAIN EXECUTE s{index}({values(sql, arguments)})")
     await fill(superuser, ANN, "c", LENGTH, others=1000, analyze=False)
     async with database.begin(ANN) as tx:
-        for index, (name, (_, arguments)) in enumerate(STATEMENTS.items()):
-            execute = f"EXECUTE s{index}({', '.join(map(literal, arguments))})"
+        for index, (name, (sql, arguments)) in enumerate(STATEMENTS.items()):
+            execute = f"EXECUTE s{index}({values(sql, arguments)})"
             await tx.connection.execute("SAVEPOINT before")
             [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
             await tx.connection.execute("ROLLBACK TO before")
@@ -194,6 +273,12 @@ async def test_a_plan_made_for_small_tables_reads_no_row_twice_in_larger_ones(
                     rows = step["Actual Rows"] + step.get("Rows Removed by Filter", 0)
                     assert step["Actual Loops"] * rows <= LENGTH, f"{name}: {step}"
     await database.close()
+
+
+def values(sql: Sql, arguments: Arguments) -> str:
+    """What a statement is executed with, the tenant first."""
+    whole = (ANN, *in_order(sql, arguments)) if isinstance(arguments, dict) else arguments
+    return ", ".join(map(literal, whole))
 
 
 def literal(value: object) -> str:

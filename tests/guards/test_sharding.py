@@ -11,6 +11,7 @@ from pathlib import Path
 
 import app
 from app.postgres import database
+from app.postgres.statements import Statement
 from app.postgres.tables import metadata
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -59,8 +60,9 @@ def statements() -> Iterator[tuple[str, str]]:
         if module.name == "app.__main__":
             continue
         for name, value in vars(importlib.import_module(module.name)).items():
-            if name.isupper() and isinstance(value, str) and STATEMENT.match(value) and MENTIONS.search(value):
-                yield f"{module.name}.{name}", value
+            sql = str(value) if isinstance(value, str | Statement) else ""
+            if name.isupper() and STATEMENT.match(sql) and MENTIONS.search(sql):
+                yield f"{module.name}.{name}", sql
 
 
 def test_no_statement_crosses_tenants_but_the_list_of_them() -> None:

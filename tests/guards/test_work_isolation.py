@@ -14,7 +14,7 @@ from app.postgres.database import Database
 from app.postgres.tables import metadata
 from app.queue import depths, enqueue, outbox, table
 from app.store import limits, spending, unindexed
-from tests.guards.tenants import ANN, BOB
+from tests.guards.tenants import ANN, BOB, Sql
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +107,7 @@ NAMES = [
     f"{module.__name__}.{name}"
     for module in MODULES
     for name, value in vars(module).items()
-    if name.isupper() and name[0].isupper() and isinstance(value, str) and "$1" in value
+    if name.isupper() and name[0].isupper() and isinstance(value, Sql) and "$1" in str(value)
 ]
 PUT_IN = {
     "app.store.spending.RECORD", "app.store.limits.BUCKET", "app.store.limits.ADD_BYTES", "app.store.limits.COUNT",

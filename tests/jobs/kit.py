@@ -10,6 +10,7 @@ from typing import Any, Literal
 from anyio.from_thread import BlockingPortal
 
 from app.jobs.asking import HARMLESS_REQUEST
+from app.jobs.chapter import name_chapter
 from app.jobs.page import index_page
 from app.jobs.summary import refresh_summary
 from app.postgres.tenants import DEFAULT_TENANT
@@ -21,8 +22,8 @@ from app.runtime import Runtime
 from tests.api.kit import Json
 
 ROUNDS = 100
-JOBS = {"page": index_page, "summary": refresh_summary}
-Kind = Literal["page", "summary", "compress"]
+JOBS = {"page": index_page, "chapter": name_chapter, "summary": refresh_summary}
+Kind = Literal["page", "chapter", "summary", "compress"]
 Shown = dict[int, tuple[str, str]]
 """The messages that the model is shown: role and text by seq."""
 
@@ -31,7 +32,7 @@ _MESSAGE = re.compile(r"^\[(\d+)\] (\w+): ", re.MULTILINE)
 
 def kind_of(request: Json) -> Kind:
     said = request["messages"][0]["content"]
-    kinds: tuple[Kind, ...] = ("page", "summary", "compress")
+    kinds: tuple[Kind, ...] = ("page", "chapter", "summary", "compress")
     [kind] = [k for k in kinds if said in (prompt(k, "en"), prompt(k, "zh"))]
     return kind
 
@@ -55,6 +56,12 @@ def index_of(request: Json, **changes: Any) -> Json:
     return {**found, **changes}
 
 
+def name_of(request: Json) -> Json:
+    """A sound name of a chapter, after its first message."""
+    seq, (_, text) = next(iter(shown(request).items()))
+    return {"title": f"Title from {seq}", "sentence": f"It begins with {' '.join(text.split()[:6])}."}
+
+
 def summary_of(request: Json) -> str:
     """A sentence of one length that names something of the newest message."""
     newest = max(found := shown(request))
@@ -70,6 +77,7 @@ class Model:
     """
 
     page: Callable[[Json], Json | str] = index_of
+    chapter: Callable[[Json], Json | str] = name_of
     summary: Callable[[Json], str] = summary_of
     compress: Callable[[Json], str] = lambda _: "All that was said was compressed to a third of it."
     asked: list[Json] = field(default_factory=list)

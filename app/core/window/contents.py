@@ -136,6 +136,28 @@ class ContentsPage:
     unlisted: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ChapterName:
+    """A model's title and sentence for a chapter."""
+
+    title: str
+    title_tokens: int
+    sentence: str
+    sentence_tokens: int
+
+
+def entitled(chapter: Chapter, name: ChapterName) -> Chapter:
+    """Return the chapter with the model's title before its terms, and the model's sentence."""
+    line = ": ".join(part for part in (name.title, chapter.line) if part)
+    return replace(
+        chapter,
+        line=line,
+        line_tokens=chapter.line_tokens + name.title_tokens + 1,
+        sentence=name.sentence or chapter.sentence,
+        sentence_tokens=name.sentence_tokens if name.sentence else chapter.sentence_tokens,
+    )
+
+
 def renamed(entry: PageEntry, names: PageNames | None) -> PageEntry:
     """Return the entry with the model's title and lines, as far as there are any."""
     if names is None:

@@ -354,6 +354,24 @@ chapters = Table(
     CheckConstraint("level >= 1 AND first_page BETWEEN 1 AND last_page AND last_page < at_page", name="place"),
 )
 
+chapter_names = Table(
+    "chapter_names",
+    metadata,
+    tenant(),
+    conversation(),
+    Column("first_page", Integer, nullable=False, comment="of the chapter"),
+    Column("last_page", Integer, nullable=False),
+    Column("revision", Integer, nullable=False, comment="heads made before do not know it"),
+    Column("model", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("title_tokens", Integer, nullable=False),
+    Column("sentence", Text, nullable=False),
+    Column("sentence_tokens", Integer, nullable=False),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "first_page"),
+    of_conversation("chapter_names"),
+)
+
 topic_mentions = Table(
     "topic_mentions",
     metadata,

@@ -15,6 +15,7 @@ from app.core.line import Line
 from app.core.window.contents import Chapter
 from app.extractive.chapters import PAGES_DUE, bound, close, described
 from app.postgres.transactions import Tx
+from app.queue import enqueue
 from app.runtime import Runtime
 from app.store import chapters
 
@@ -31,18 +32,29 @@ async def close_due(runtime: Runtime, tx: Tx, conversation: Conversation) -> Con
     shelf = await chapters.shelf(tx, conversation.id, first)
     closed = await anyio.to_thread.run_sync(close, pages, shelf, runtime.tokens.count)  # 50 ms for a few words
     await chapters.store(tx, conversation.id, closed)
+    await _name(runtime, tx, conversation, closed)
     through = max((chapter.last_page for chapter in closed), default=conversation.chaptered_through)
     await chapters.reach(tx, conversation.id, through)
     return replace(conversation, chaptered_through=through)
 
 
-async def describe_again(runtime: Runtime, tx: Tx, line: Line, pages: Sequence[int]) -> None:
+async def _name(runtime: Runtime, tx: Tx, conversation: Conversation, some: Sequence[Chapter]) -> None:
+    """Have a model name chapters, where there is one."""
+    if runtime.chat is not None:
+        own = conversation.line.own
+        await enqueue.enqueue(tx, [enqueue.chapter(own, conversation.uid, c.first_page) for c in some if c.level == 1])
+
+
+async def describe_again(runtime: Runtime, tx: Tx, conversation: Conversation, pages: Sequence[int]) -> None:
     """Describe a conversation's own chapters that hold some pages, and the volumes that hold these, from what is left
     of them.
     """
-    for chapter in await chapters.holding(tx, line.own, pages):
+    line = conversation.line
+    held = await chapters.holding(tx, line.own, pages)
+    for chapter in held:
         again = await _again(runtime, tx, line, chapter)
         await chapters.store(tx, line.own, [replace(again, at_page=chapter.at_page)])
+    await _name(runtime, tx, conversation, held)
 
 
 async def _again(runtime: Runtime, tx: Tx, line: Line, chapter: Chapter) -> Chapter:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from app.core.conversation import Conversation
 from app.core.neutral import flat
+from app.core.window.contents import ChapterName
 from app.errors import Invalid
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
-from app.services.lifecycle.lines import ImportedSummary, PageLine, RecallLine
-from app.store import messages, page_index, portable, summaries
+from app.services.lifecycle.lines import ChapterLine, ImportedSummary, PageLine, RecallLine
+from app.store import chapters, messages, page_index, portable, summaries
 from app.store.page_index import NewPageIndex
 from app.store.summaries import StoredSummary
 
@@ -17,12 +18,14 @@ async def insert(
     runtime: Runtime,
     tx: Tx,
     known: Conversation,
-    line: PageLine | ImportedSummary | RecallLine,
+    line: PageLine | ChapterLine | ImportedSummary | RecallLine,
 ) -> bool:
     """Insert a line into its locked conversation; return False if it is there already. Raises Invalid."""
     match line:
         case PageLine():
             return await _page(runtime, tx, known, line)
+        case ChapterLine():
+            return await _chapter(runtime, tx, known, line)
         case ImportedSummary():
             return await _summary(runtime, tx, known, line)
         case RecallLine():
@@ -50,6 +53,19 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     assert revision is not None, "it is locked"
     if not is_stored:
         raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
+    return True
+
+
+async def _chapter(runtime: Runtime, tx: Tx, known: Conversation, line: ChapterLine) -> bool:
+    """Name a chapter as it was; False if it has a name, or if the conversation's pages make other chapters."""
+    own = known.line.own
+    chapter = await chapters.unnamed(tx, own, line.first_page)
+    if chapter is None or chapter.last_page != line.last_page:
+        return False
+    title, sentence = flat(line.title), flat(line.sentence)
+    tokens = await runtime.tokens.count_many([title, sentence])
+    name = ChapterName(title, tokens[0], sentence, tokens[1])
+    await chapters.name(tx, own, chapter, await _revision(tx, known), name, line.model)
     return True
 
 

@@ -268,7 +268,7 @@ async def _forget_in(tx: ErasingTx, branch: Conversation, erased: Erased, plan: 
     calls = conversations.calls_text(end)
     shared = Derived(branch.id, branch.uid, plan.seqs, plan.pages, plan.near)
     await erasing.settle(tx, shared, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
-    await chapters.describe_again(tx.runtime, tx, branch.line, plan.pages)
+    await chapters.describe_again(tx.runtime, tx, branch, plan.pages)
     await _enqueue(tx, branch, plan.pages)
 
 
@@ -289,7 +289,7 @@ async def _apply(
     done.counts.update(await erasing.drop_derived(tx, derived))
     calls = conversations.calls_text(plan.end)
     await erasing.settle(tx, derived, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
-    await chapters.describe_again(tx.runtime, tx, conversation.line, plan.pages)
+    await chapters.describe_again(tx.runtime, tx, conversation, plan.pages)
     await _enqueue(tx, conversation, plan.pages)
     redaction = Redaction(names(plan.erased), names(plan.changed), replacements)
     await redact(tx, _owner(conversation), redaction, repeated.answers, done)

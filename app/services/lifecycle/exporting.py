@@ -241,6 +241,9 @@ async def _event(tx: ReadTx, name: str, event: Record) -> dict[str, Any] | None:
     if event["kind"] == "summary":
         row = await tx.fetchrow(portable.SUMMARY, name, event["n"])
         return dict(row) if row else None
+    if event["kind"] == "chapter":
+        row = await tx.fetchrow(portable.CHAPTER, name, event["n"])
+        return dict(row) if row else None
     row = await tx.fetchrow(portable.PAGE, name, event["n"])
     if row is None:
         return None

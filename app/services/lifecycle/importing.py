@@ -39,6 +39,7 @@ from app.services.conversations.requests import ImportedMessages
 from app.services.lifecycle import derived
 from app.services.lifecycle.lines import (
     ArchiveLine,
+    ChapterLine,
     ConversationLine,
     EndLine,
     Header,
@@ -144,7 +145,7 @@ async def _take(job: _Import, number: int, value: Any) -> None:
         case ConversationLine():
             await _finish(job)
             job.into = await _conversation(job, line)
-        case PageLine() | ImportedSummary() | RecallLine():
+        case PageLine() | ChapterLine() | ImportedSummary() | RecallLine():
             await _flush(job)
             await _learn(job, line)
         case EndLine():
@@ -326,14 +327,14 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
 # --- What was learned ---------------------------------------------------------------------------------
 
 
-async def _learn(job: _Import, line: PageLine | ImportedSummary | RecallLine) -> None:
+async def _learn(job: _Import, line: PageLine | ChapterLine | ImportedSummary | RecallLine) -> None:
     into, tenant = _in(job, line.conversation_id), job.tenant
     async with job.runtime.database.begin(tenant) as tx:
         known = await conversations.lock(tx, into.id, bound_to=job.limit.user_id)
         if known is None or known.uid != into.uid:
             raise Conflict("The conversation was erased during the import.")
         made = await derived.insert(job.runtime, tx, known, line)
-    names = {"page": "page_index", "summary": "summaries", "recall": "recalls"}
+    names = {"page": "page_index", "chapter": "chapter_names", "summary": "summaries", "recall": "recalls"}
     (job.done if made else job.matched)[names[line.type]] += 1
     into.fresh = into.fresh or made
     job.runtime.caches.forget_conversation(tenant, into.id)

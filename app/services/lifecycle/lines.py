@@ -164,6 +164,18 @@ class PageLine(ImportLine):
     error: Short | None = None
 
 
+class ChapterLine(ImportLine):
+    """What a model named a closed chapter."""
+
+    type: Literal["chapter"]
+    conversation_id: Id
+    first_page: Seq
+    last_page: Seq
+    title: Short
+    sentence: Short
+    model: Short
+
+
 class ImportedSummary(ImportLine):
     type: Literal["summary"]
     conversation_id: Id
@@ -239,6 +251,7 @@ AnyLine = Annotated[
     | ConversationLine
     | MessageLine
     | PageLine
+    | ChapterLine
     | ImportedSummary
     | RecallLine
     | EndLine

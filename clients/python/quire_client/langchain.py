@@ -35,17 +35,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
-from quire_client.client import AsyncQuire, Quire
+from quire_client.client import AsyncQuire, Quire, Recall
 from quire_client.errors import QuireError
 from quire_client.shapes import Json, Window
 
 Name = Callable[[RunnableConfig], str]
 """Returns the conversation's id from the agent's configuration."""
-
-RECALL_MAX_TOKENS = 800
-"""Tokens of memories that a user message brings in, at most, where nothing else is said."""
-QUERY_CHARACTERS_MAX = 10_000
-"""Of a query, that Quire takes."""
 
 Q = TypeVar("Q", Quire, AsyncQuire)
 _logger = logging.getLogger(__name__)
@@ -66,9 +61,9 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Give an agent's model Quire's window.
 
     `quire` serves `invoke`, `aquire` serves `ainvoke`; give the one that you use, or both. `budget` are tokens,
-    everything included; without it Quire goes by the conversation's own or by `model`. `recall_max_tokens` of them may
-    be memories that answer the newest user message; None brings in none. With `required=False` the
-    model is given the whole list when Quire cannot be reached, and the next call makes up for what was not stored.
+    everything included; without it Quire goes by the conversation's own or by `model`. With `recall="off"` no memories
+    come in by themselves. With `required=False` the model is given the whole list when Quire cannot be reached, and the
+    next call makes up for what was not stored.
     """
 
     def __init__(
@@ -79,7 +74,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         user_id: str,
         budget: int | None = None,
         model: str | None = None,
-        recall_max_tokens: int | None = RECALL_MAX_TOKENS,
+        recall: Recall | None = None,
         conversation: Name = thread_id,
         tools: Sequence[Json] | None = None,
         required: bool = True,
@@ -92,7 +87,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._quire, self._aquire = quire, aquire
         self._user_id, self._budget, self._model = user_id, budget, model
         self._conversation, self._required = conversation, required
-        self._recall_max_tokens = recall_max_tokens
+        self._recall = recall
         self._counted: dict[str, dict[str, int]] = {}
         self.tools = [self._tool(tool["function"]) for tool in tools]
         self._names = {tool.name for tool in self.tools}
@@ -171,9 +166,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return {
             "budget": self._budget,
             "model": self._model,
-            "query": _newest_user_text(request.messages) if self._recall_max_tokens else None,
-            "recall_max_tokens": self._recall_max_tokens,
-            "recall": "off",
+            "recall": self._recall,
             "system": request.system_message.text if request.system_message else None,
             "tools": [convert_to_openai_tool(tool) for tool in own],
         }
@@ -221,12 +214,6 @@ def _name(tool: BaseTool | dict[str, Any]) -> str:
     if isinstance(tool, BaseTool):
         return tool.name
     return str(tool.get("function", tool).get("name"))
-
-
-def _newest_user_text(messages: Sequence[BaseMessage]) -> str | None:
-    """Return what the newest user message says, as far as a query takes it; None where it says nothing."""
-    newest = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
-    return newest.text.strip()[:QUERY_CHARACTERS_MAX] or None if newest is not None else None
 
 
 def _sent(messages: Sequence[BaseMessage]) -> list[Json]:

@@ -34,15 +34,14 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import RunContext, Tool
 
-from quire_client.client import AsyncQuire
+from quire_client.client import AsyncQuire, Recall
 from quire_client.shapes import Json
-
-RECALL_MAX_TOKENS = 800
-QUERY_CHARACTERS_MAX = 10_000
 
 
 class QuireMemory(AbstractCapability[Any]):
-    """The memory of one conversation. ``budget`` are tokens, everything included."""
+    """The memory of one conversation. ``budget`` are tokens, everything included; with ``recall="off"`` no memories
+    come in by themselves.
+    """
 
     def __init__(
         self,
@@ -51,10 +50,10 @@ class QuireMemory(AbstractCapability[Any]):
         conversation: str,
         user_id: str,
         budget: int | None = None,
-        recall_max_tokens: int | None = RECALL_MAX_TOKENS,
+        recall: Recall | None = None,
     ) -> None:
         self._quire, self._conversation, self._user_id = quire, conversation, user_id
-        self._budget, self._recall_max_tokens = budget, recall_max_tokens
+        self._budget, self._automatic = budget, recall
         self._stored = 0
         """Messages of the current run that are stored, where it began without a history."""
 
@@ -69,11 +68,7 @@ class QuireMemory(AbstractCapability[Any]):
         """Store what is new, and let the model see the window."""
         own = list(ctx.messages) or list(request_context.messages)
         await self._keep(ctx.run_id, own)
-        query = _newest_user_text(own) if self._recall_max_tokens else None
-        window = await self._quire.context(
-            self._conversation, budget=self._budget, query=query,
-            recall_max_tokens=self._recall_max_tokens if query else None, recall="off",
-        )  # fmt: skip
+        window = await self._quire.context(self._conversation, budget=self._budget, recall=self._automatic)
         request_context.messages = _window(window.messages, request_context.messages)
         return request_context
 
@@ -104,12 +99,6 @@ class QuireMemory(AbstractCapability[Any]):
             return (await self._quire.call_tool(self._conversation, name, arguments))["content"]
 
         return run
-
-
-def _newest_user_text(messages: Sequence[ModelMessage]) -> str | None:
-    parts = [part for message in messages if isinstance(message, ModelRequest) for part in message.parts]
-    newest = next((part for part in reversed(parts) if isinstance(part, UserPromptPart)), None)
-    return _text(newest.content).strip()[:QUERY_CHARACTERS_MAX] or None if newest is not None else None
 
 
 # --- To Quire -------------------------------------------------------------------------------------------

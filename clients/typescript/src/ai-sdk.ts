@@ -19,18 +19,15 @@ import type {
 
 import type { Message, Quire, Window } from "./client.js";
 import { QuireError } from "./errors.js";
-import { type Said, answered, asPrompt, divided, newestTurn, saidIn, textOf } from "./prompt.js";
-
-const RECALL_MAX_TOKENS = 800;
-const QUERY_CHARACTERS_MAX = 10_000;
+import { type Said, answered, asPrompt, divided, newestTurn, saidIn } from "./prompt.js";
 
 export interface MemoryOptions {
   conversation: string;
   userId: string;
   /** Tokens, everything included; without it Quire goes by the conversation's own. */
   budget?: number;
-  /** Tokens of the budget that memories of the newest user message can take; null brings in none. */
-  recallMaxTokens?: number | null;
+  /** With "off" no memories come in by themselves; else the conversation's setting counts. */
+  recall?: "auto" | "off";
   /** With false the model is given the prompt as it is while Quire is unavailable. */
   required?: boolean;
 }
@@ -58,7 +55,7 @@ interface Narrowed {
 /** The memory of one conversation. */
 export class QuireMemory {
   readonly #quire: Quire;
-  readonly #options: Required<Omit<MemoryOptions, "budget">> & { budget: number | null };
+  readonly #options: Omit<MemoryOptions, "budget"> & { required: boolean; budget: number | null };
   #recallTools = new Set<string>();
   #counted: { window_tokens: number; prompt_tokens: number } | null = null;
 
@@ -80,7 +77,7 @@ export class QuireMemory {
 
   constructor(quire: Quire, options: MemoryOptions) {
     this.#quire = quire;
-    this.#options = { budget: null, recallMaxTokens: RECALL_MAX_TOKENS, required: true, ...options };
+    this.#options = { budget: null, required: true, ...options };
   }
 
   /**
@@ -112,7 +109,7 @@ export class QuireMemory {
     const said = saidIn(rest);
     try {
       await this.#sync(said);
-      const window = await this.#window(system, said, this.#ownTools(params));
+      const window = await this.#window(system, this.#ownTools(params));
       return { params: this.#withWindow(params, window, newestTurn(said)), windowTokens: window.usage.total };
     } catch (error) {
       this.#excuse(error);
@@ -131,18 +128,15 @@ export class QuireMemory {
     }
   }
 
-  #window(system: string | null, said: readonly Said[], tools: LanguageModelV4FunctionTool[]): Promise<Window> {
-    const { conversation, budget, recallMaxTokens } = this.#options;
-    const newest = said.findLast(({ message }) => message.role === "user");
-    const query = recallMaxTokens && newest ? textOf(newest.message).trim().slice(0, QUERY_CHARACTERS_MAX) : "";
+  #window(system: string | null, tools: LanguageModelV4FunctionTool[]): Promise<Window> {
+    const { conversation, budget, recall } = this.#options;
     return this.#quire.context(conversation, {
       budget,
       system,
       tools: tools.map(({ name, description, inputSchema: parameters }) => {
         return { type: "function", function: { name, description, parameters } };
       }),
-      recall: "off",
-      ...(query && { query, recall_max_tokens: recallMaxTokens }),
+      ...(recall && { recall }),
     });
   }
 

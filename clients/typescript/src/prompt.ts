@@ -161,7 +161,7 @@ function keyOf(message: Message): string {
 }
 
 /** Return a message's text. Parts of other kinds are named. */
-export function textOf({ content }: Message): string {
+function textOf({ content }: Message): string {
   if (typeof content === "string") return content;
   return (content ?? []).map((part) => String(part["text"] ?? `[${String(part["type"])}]`)).join("\n");
 }

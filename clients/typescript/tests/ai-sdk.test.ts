@@ -167,7 +167,7 @@ test("what the user said in another conversation comes in by itself, unless that
   await generateText({ model: remembering(fresh("first"), { userId }).model, prompt: "My favourite tea is longjing." });
   await generateText({ model: remembering(fresh("second"), { userId }).model, prompt: "What is my favourite tea?" });
   assert.match(JSON.stringify(shown(played.asked.at(-1))), /longjing/);
-  const { model } = remembering(fresh("third"), { userId, recallMaxTokens: null });
+  const { model } = remembering(fresh("third"), { userId, recall: "off" });
   await generateText({ model, prompt: "What is my favourite tea?" });
   assert.deepEqual(shown(played.asked.at(-1)), ["What is my favourite tea?"]);
 });

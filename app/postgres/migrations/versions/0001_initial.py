@@ -32,6 +32,7 @@ TABLES = (
     "tenants",
     "archives",
     "chapters",
+    "chapter_names",
     "conversation_spending",
     "epochs",
     "keys",
@@ -278,6 +279,21 @@ def upgrade() -> None:
     sa.CheckConstraint('level >= 1 AND first_page BETWEEN 1 AND last_page AND last_page < at_page', name=op.f('chapters_place_check')),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='chapters_conversation_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'level', 'first_page', name=op.f('chapters_pkey'))
+    )
+    op.create_table('chapter_names',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('first_page', sa.Integer(), nullable=False, comment='of the chapter'),
+    sa.Column('last_page', sa.Integer(), nullable=False),
+    sa.Column('revision', sa.Integer(), nullable=False, comment='heads made before do not know it'),
+    sa.Column('model', sa.Text(), nullable=False),
+    sa.Column('title', sa.Text(), nullable=False),
+    sa.Column('title_tokens', sa.Integer(), nullable=False),
+    sa.Column('sentence', sa.Text(), nullable=False),
+    sa.Column('sentence_tokens', sa.Integer(), nullable=False),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='chapter_names_conversation_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'first_page', name=op.f('chapter_names_pkey'))
     )
     op.create_table('conversation_spending',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),

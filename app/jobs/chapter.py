@@ -1,0 +1,90 @@
+"""Name a closed chapter: a model's title and sentence for the map of a conversation.
+
+The model reads the lines of the chapter's pages, not their messages. Until it has answered, and for good where it
+cannot, the chapter's own terms and its most telling line stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.concurrency import run_in_thread_if_large
+from app.core.conversation import Conversation
+from app.core.window.contents import Chapter, ChapterName
+from app.core.window.excerpts import Excerpt
+from app.jobs import prompts
+from app.jobs.asking import ask, cut_to_fit, prompt_room
+from app.jobs.chapter_reply import judge
+from app.providers import Chat
+from app.providers.json_reply import object_of
+from app.queue import table
+from app.queue.table import Claimed
+from app.runtime import Runtime
+from app.store import chapters, conversations, page_index, windows
+
+REPLY_TOKENS = 200
+MESSAGES_MAX = 400
+"""Messages whose lines a model is shown: of longer chapters every second, third … of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unnamed:
+    conversation: Conversation
+    chapter: Chapter
+    lines: Sequence[Excerpt]
+
+
+async def name_chapter(runtime: Runtime, claimed: Claimed) -> None:
+    """Name a chapter. Raises LeaseLost or a ProviderError; the chapter then stays as it was."""
+    unnamed = await _gather(runtime, claimed)
+    if unnamed is None or not unnamed.lines or runtime.chat is None:
+        async with runtime.database.begin(claimed.tenant) as tx:
+            await table.finish(tx, claimed)
+        return
+    name, model = await _decide(runtime, runtime.chat, claimed, unnamed)
+    await _apply(runtime, claimed, unnamed, name, model)
+
+
+async def _gather(runtime: Runtime, claimed: Claimed) -> _Unnamed | None:
+    """Gather the chapter and what its pages tell; None if it has a name already, or is gone."""
+    assert claimed.conversation_id is not None
+    first_page, uid = int(claimed.args["first_page"]), UUID(claimed.subject.split(":")[0])
+    async with runtime.database.snapshot(claimed.tenant) as tx:
+        conversation = await conversations.find(tx, claimed.conversation_id)
+        if conversation is None or conversation.uid != uid:
+            return None
+        chapter = await chapters.unnamed(tx, conversation.line.own, first_page)
+        if chapter is None:
+            return None
+        pages = range(chapter.first_page, chapter.last_page + 1)
+        lines = await windows.lines(tx, conversation.id, pages, conversation.totals.last_seq + 1)
+        names = await page_index.names(tx, conversation.id, pages, conversation.revision)
+    told = {seq: text for page in names.values() for seq, (text, _) in page.lines.items()}
+    found = [line for page in pages for line in lines.get(page, ())]
+    few = found[:: -(-len(found) // MESSAGES_MAX) or 1]
+    return _Unnamed(conversation, chapter, [Excerpt(m.seq, m.role, told.get(m.seq, m.text), 0) for m in few])
+
+
+async def _decide(runtime: Runtime, chat: Chat, claimed: Claimed, unnamed: _Unnamed) -> tuple[ChapterName, str]:
+    """Return the model's title and sentence, and the model's name."""
+    shown = await cut_to_fit(runtime, unnamed.lines, prompt_room(chat))
+    request = prompts.chapter_request(shown, unnamed.conversation.language or "en")
+    answer = await ask(runtime, claimed, request, max_tokens=REPLY_TOKENS, json_object=True)
+    characters = len(answer.text) + sum(len(e.text) for e in shown)
+    title, sentence = await run_in_thread_if_large(characters, judge, object_of(answer.text), shown)
+    tokens = await runtime.tokens.count_many([title, sentence])
+    return ChapterName(title, tokens[0], sentence, tokens[1]), answer.model.replace("\x00", "")
+
+
+async def _apply(runtime: Runtime, claimed: Claimed, unnamed: _Unnamed, name: ChapterName, model: str) -> None:
+    conversation, chapter = unnamed.conversation, unnamed.chapter
+    own, generation = conversation.line.own, conversation.own_generation
+    async with runtime.database.begin(claimed.tenant) as tx:
+        revision = await page_index.begin_revision(tx, own, conversation.uid, generation)
+        if revision is None:  # its pages are not what they were: once more, unless the conversation is gone
+            await table.requeue(tx, claimed)
+            return
+        await chapters.name(tx, own, chapter, revision, name, model)
+        await table.finish(tx, claimed)

@@ -1,0 +1,105 @@
+-- piece: chapter
+-- What is read of a chapter.
+level, first_page, last_page, at_page, terms, line, line_tokens, sentence, sentence_tokens, first_day, last_day
+
+-- name: around
+-- The newest of each level, and all that are in the same volume as one of some recalled pages, as far as an epoch that
+-- was made on a page knows them and they have left the window; with what a model named them by a revision.
+WITH levels AS (SELECT generate_series(1, {levels}) AS level)
+SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS terms, c.line, c.line_tokens,
+       c.sentence, c.sentence_tokens, c.first_day, c.last_day, n.title, n.title_tokens, n.told, n.told_tokens
+  FROM levels l
+  CROSS JOIN LATERAL (
+    (SELECT {chapter} FROM chapters
+      WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = l.level AND first_page <= :last_page
+      ORDER BY first_page DESC LIMIT {newest})
+    UNION ALL
+    SELECT c.* FROM unnest(:recalled::int[]) AS recalled (page)
+      CROSS JOIN LATERAL (
+        SELECT first_page, last_page FROM chapters
+         WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = l.level + 1
+           AND first_page <= recalled.page
+         ORDER BY first_page DESC LIMIT 1) v
+      CROSS JOIN LATERAL (
+        SELECT {chapter} FROM chapters
+         WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = l.level
+           AND first_page BETWEEN v.first_page AND v.last_page) c
+  ) c
+  LEFT JOIN LATERAL (
+    SELECT title, title_tokens, sentence AS told, sentence_tokens AS told_tokens FROM chapter_names
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND first_page = c.first_page
+       AND revision <= :revision) n ON c.level = 1
+ WHERE c.last_page <= :last_page AND c.at_page <= :made_on
+ ORDER BY c.first_page, c.level;
+
+-- name: shelf
+-- The newest chapters, and of each level of volumes the newest.
+SELECT c.* FROM generate_series(1, {levels}) AS l (level)
+  CROSS JOIN LATERAL (
+    SELECT {chapter} FROM chapters
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = l.level AND first_page < :before_page
+     ORDER BY first_page DESC LIMIT CASE WHEN l.level = 1 THEN {others_max} ELSE {volume} END) c
+ ORDER BY c.level, c.first_page;
+
+-- name: told
+-- Closed pages, each with its first messages, and with the times of its first message and its last.
+SELECT p.page, o.time AS opened_at, e.time AS ended_at, m.roles, m.lines, m.words
+  FROM pages p
+  CROSS JOIN LATERAL (
+    SELECT first_seq FROM pages
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND page > p.page ORDER BY page LIMIT 1) next
+  CROSS JOIN LATERAL (
+    SELECT coalesce(said_at, created_at) + said_offset * interval '1 minute' AS time FROM messages
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq = p.first_seq LIMIT 1) o
+  CROSS JOIN LATERAL (
+    SELECT coalesce(said_at, created_at) + said_offset * interval '1 minute' AS time FROM messages
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq < next.first_seq
+     ORDER BY seq DESC LIMIT 1) e
+  CROSS JOIN LATERAL (
+    SELECT array_agg(CASE WHEN kind = 'result' THEN 'tool' ELSE role END ORDER BY seq) AS roles,
+           array_agg(CASE WHEN words = '' THEN '' ELSE line END ORDER BY seq) AS lines,
+           array_agg(words ORDER BY seq) AS words
+      FROM (SELECT seq, role, kind, line, words FROM messages
+             WHERE tenant_id = :tenant AND conversation_id = :conversation
+               AND seq >= p.first_seq AND seq < next.first_seq
+             ORDER BY seq LIMIT {lines_per_page}) first) m
+ WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page BETWEEN :first_page AND :last_page
+ ORDER BY p.page;
+
+-- name: store
+-- Stores a chapter in the place of the one of the same pages.
+INSERT INTO chapters (tenant_id, conversation_id, {chapter})
+VALUES (:tenant, :conversation, :level, :first_page, :last_page, :at_page, :terms, :line, :line_tokens, :sentence,
+        :sentence_tokens, :first_day, :last_day)
+ON CONFLICT (tenant_id, conversation_id, level, first_page) DO UPDATE
+   SET at_page = excluded.at_page, terms = excluded.terms, line = excluded.line, line_tokens = excluded.line_tokens,
+       sentence = excluded.sentence, sentence_tokens = excluded.sentence_tokens, first_day = excluded.first_day,
+       last_day = excluded.last_day;
+
+-- name: unnamed
+-- A closed chapter that no model has named.
+SELECT {chapter} FROM chapters c
+ WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = 1 AND first_page = :first_page
+   AND NOT EXISTS (SELECT FROM chapter_names
+                    WHERE tenant_id = :tenant AND conversation_id = :conversation AND first_page = c.first_page);
+
+-- name: name
+-- Stores what a model named a chapter, unless it has a name.
+INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, revision, model, title, title_tokens,
+                           sentence, sentence_tokens)
+VALUES (:tenant, :conversation, :first_page, :last_page, :revision, :model, :title, :title_tokens, :sentence,
+        :sentence_tokens)
+ON CONFLICT DO NOTHING;
+
+-- name: holding
+-- The chapters and volumes that some pages are in, the smaller ones first.
+SELECT DISTINCT {chapter} FROM chapters, unnest(:pages::int[]) AS page
+ WHERE tenant_id = :tenant AND conversation_id = :conversation AND page BETWEEN first_page AND last_page
+ ORDER BY level, first_page;
+
+-- name: parts
+-- The chapters or smaller volumes that a volume is made of, in order.
+SELECT {chapter} FROM chapters
+ WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = :level
+   AND first_page BETWEEN :first_page AND :last_page
+ ORDER BY first_page;

@@ -1,0 +1,87 @@
+-- name: pages
+-- The pages that a contents page can list, by recency or because they were recalled, and some more: with the recalls
+-- and the model's names known at a revision, their days, and their lines as far as they have left the window.
+--
+-- A page's day is when its first message was said, or else stored, in UTC. Each look-up is a lateral one with a limit:
+-- so the planner uses the index, whatever it knows of the tables.
+WITH recent AS MATERIALIZED (
+  SELECT page, count, at_page, revision FROM recalls
+   WHERE tenant_id = :tenant AND conversation_id = :conversation AND at_page >= :recalled_since
+), r AS (
+  SELECT DISTINCT ON (page) page, count, at_page FROM recent
+   WHERE revision <= :revision AND page <= :last_page
+   ORDER BY page, count DESC
+), p AS (
+  SELECT page, first_seq, title, title_tokens FROM pages
+   WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page AND page >= :oldest_page
+  UNION ALL
+  SELECT p.page, p.first_seq, p.title, p.title_tokens
+    FROM (SELECT page FROM r UNION SELECT unnest(:more::int[])) more
+    CROSS JOIN LATERAL (
+      SELECT page, first_seq, title, title_tokens FROM pages
+       WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = more.page LIMIT 1) p
+   WHERE more.page > :last_page OR more.page < :oldest_page
+)
+SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page,
+       i.page IS NOT NULL AS is_named, i.title AS name, i.title_tokens AS name_tokens, i.seqs AS named_seqs,
+       i.lines AS named_lines, i.line_tokens AS named_line_tokens,
+       to_char(m.time, 'YYYY-MM-DD') AS day, m.seqs, m.roles, m.lines, m.line_tokens
+  FROM p
+  LEFT JOIN r ON r.page = p.page
+  LEFT JOIN LATERAL (
+    SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = p.page AND revision <= :revision
+       AND source = 'llm' LIMIT 1
+  ) i ON true
+  CROSS JOIN LATERAL (
+    SELECT min(n.first_seq) AS seq FROM (
+      (SELECT first_seq FROM pages
+        WHERE tenant_id = :tenant AND conversation_id = :conversation AND page > p.page AND p.page <= :last_page
+        ORDER BY page LIMIT 1)
+      UNION ALL SELECT CASE WHEN p.page <= :last_page THEN :condensed_from::int ELSE p.first_seq + 1 END) n
+  ) until
+  CROSS JOIN LATERAL (
+    SELECT (array_agg(coalesce(l.said_at, l.created_at) AT TIME ZONE 'UTC'
+                      + l.said_offset * interval '1 minute'))[1] AS time,
+           array_agg(l.seq) FILTER (WHERE l.is_line) AS seqs,
+           array_agg(CASE WHEN l.kind = 'result' THEN 'tool' ELSE l.role END) FILTER (WHERE l.is_line) AS roles,
+           array_agg(l.line) FILTER (WHERE l.is_line) AS lines,
+           array_agg(l.line_tokens) FILTER (WHERE l.is_line) AS line_tokens
+      FROM (
+        SELECT seq, role, kind, line, line_tokens, said_at, said_offset, created_at,
+               line <> '' AND kind <> 'prompt' AS is_line
+          FROM messages
+         WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq >= p.first_seq AND seq < until.seq
+         ORDER BY seq LIMIT {lines_per_page}) l
+  ) m
+ ORDER BY p.page;
+
+-- piece: opened
+-- When the page that an epoch was made on was opened.
+coalesce((SELECT p.created_at FROM pages p
+                               WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation
+                                 AND p.page = :trigger_page),
+                             c.created_at /*began*/)
+
+-- name: texts
+-- What is kept in mind, as known when the epoch's page was opened; the newest mentions of topics; and the summary that
+-- covers all messages before :condensed_from and the fewest after it, else the newest.
+SELECT k.*, t.*, s.through_seq, s.text AS summary, s.model
+  FROM conversations c
+  LEFT JOIN LATERAL ({kept}
+  ) k ON true
+  LEFT JOIN LATERAL (
+    SELECT array_agg(topic) AS topics, array_agg(count) AS counts, array_agg(page) AS topic_pages FROM (
+      SELECT topic, count, page FROM topic_mentions
+       WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page AND revision <= :revision
+       ORDER BY page DESC, topic LIMIT {mentions_max}) t
+  ) t ON true
+  LEFT JOIN LATERAL (
+    SELECT through_seq, text, model FROM (
+      SELECT version, through_seq, text, model FROM summaries
+       WHERE tenant_id = :tenant AND conversation_id = :conversation AND revision <= :revision
+       ORDER BY version DESC LIMIT {versions_looked_at}) s
+     ORDER BY through_seq < :condensed_from - 1,
+              CASE WHEN through_seq < :condensed_from - 1 THEN -version ELSE version END LIMIT 1
+  ) s ON true
+ WHERE c.tenant_id = :tenant AND c.id = :conversation;

@@ -1,0 +1,73 @@
+-- name: unindexed
+-- One page, its lines and the newest mentions of topics; nothing if it is gone, or if its index is as good as it gets:
+-- the model's, or an extractive one that nothing went wrong with. It sets the tenant itself.
+SELECT c.id, c.line, c.is_forked, c.generation, p.first_seq, p.title,
+       coalesce((SELECT first_seq - 1 FROM pages
+                  WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation AND page > :page
+                  ORDER BY page LIMIT 1), c.last_seq) AS last_seq,
+       (SELECT array_agg(ARRAY[CASE m.kind WHEN 'result' THEN 'tool' ELSE m.role END, m.line] ORDER BY m.seq)
+               FILTER (WHERE m.line <> '' AND m.kind <> 'prompt')
+          FROM (SELECT seq, kind, role, line FROM messages
+                 WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation
+                   AND seq >= (SELECT first_seq FROM pages
+                                WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation AND page = :page)
+                   AND seq < (SELECT coalesce(min(first_seq), 2147483647) FROM pages
+                               WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation
+                                 AND page = :page::bigint + 1)
+                 ORDER BY seq LIMIT :lines_max) m) AS lines,
+       (SELECT array_agg(t.topic ORDER BY t.page DESC, t.topic)
+          FROM (SELECT topic, page FROM topic_mentions
+                 WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation
+                 ORDER BY page DESC, topic LIMIT :mentions_max) t) AS topics
+  FROM conversations c
+  LEFT JOIN pages p ON p.tenant_id = :tenant::uuid AND p.conversation_id = :conversation AND p.page = :page
+ WHERE c.tenant_id = :tenant::uuid AND c.id = :conversation AND c.uid = :uid
+   AND NOT EXISTS (SELECT FROM page_index
+                    WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation AND page = :page
+                      AND (source = 'llm' OR error IS NULL))
+ LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;
+
+-- name: index
+-- Stores a page's index, counts a mention for each of its topics, and advances the number of pages that are indexed
+-- without a gap, under a new revision for heads. Does nothing if the conversation is gone or its past was changed
+-- since; stores no index if the page has one or is gone. A model's index replaces an extractive one, which heads do not
+-- quote.
+--
+-- The conversation is locked first. After waiting for the lock, the statement sees the conversation as it is then, but
+-- its pages as they were before: so it advances only over the pages that it sees, and never back.
+WITH c AS (
+  UPDATE conversations c
+     SET revision = c.revision + 1,
+         indexed_through = greatest(c.indexed_through, coalesce(
+           (SELECT p.page - 1 FROM pages p
+             WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation
+               AND p.page > c.indexed_through AND p.page <> :page
+               AND NOT EXISTS (SELECT FROM page_index i
+                                WHERE i.tenant_id = :tenant AND i.conversation_id = :conversation AND i.page = p.page
+                               OFFSET 0) -- by the page, never a scan of all for each
+             ORDER BY p.page LIMIT 1),
+           (SELECT page FROM pages
+             WHERE tenant_id = :tenant AND conversation_id = :conversation ORDER BY page DESC LIMIT 1)))
+   WHERE c.tenant_id = :tenant AND c.id = :conversation AND c.uid = :uid AND c.generation = :generation
+  RETURNING c.revision
+), i AS (
+  INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, model, title, title_tokens, topics, seqs,
+                          lines, line_tokens, error)
+  SELECT :tenant, :conversation, p.page, c.revision, :source, :model, :title, :title_tokens, :topics, :seqs,
+         :lines, :line_tokens, :error
+    FROM c JOIN pages p ON p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page = :page
+  ON CONFLICT (tenant_id, conversation_id, page) DO UPDATE
+     SET revision = excluded.revision, source = excluded.source, model = excluded.model, title = excluded.title,
+         title_tokens = excluded.title_tokens, topics = excluded.topics, seqs = excluded.seqs, lines = excluded.lines,
+         line_tokens = excluded.line_tokens, error = excluded.error
+   WHERE page_index.source = 'extractive' AND excluded.source = 'llm'
+  RETURNING page, revision
+), m AS (
+  INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
+  SELECT :tenant, :conversation, t.topic,
+         1 + coalesce((SELECT max(count) FROM topic_mentions
+                        WHERE tenant_id = :tenant AND conversation_id = :conversation AND topic = t.topic), 0),
+         i.page, i.revision
+    FROM i, unnest(:mentions::text[]) AS t (topic)
+)
+SELECT c.revision, EXISTS (SELECT FROM i) AS is_stored FROM c;

@@ -1,0 +1,61 @@
+-- name: change
+-- Replaces rows of different conversations, each unless it has been written since by another process.
+UPDATE served_windows w SET entries = n.entries, frames = n.frames
+  FROM unnest(:conversations::text[], :firsts::int[], :sizes::int[], :frames::text[], :entries::text[])
+    AS n (conversation_id, first, size, frames, entries)
+ WHERE w.tenant_id = :tenant AND w.conversation_id = n.conversation_id AND w.first = n.first
+   AND length(w.entries) = n.size
+RETURNING w.conversation_id;
+
+-- name: begin_rows
+-- Begins rows where a process knows that others are full; in order, since each holds its conversation.
+INSERT INTO served_windows (tenant_id, conversation_id, first, frames, entries)
+SELECT :tenant, c.id, n.first, n.frames, n.entries
+  FROM unnest(:conversations::text[], :uids::uuid[], :firsts::int[], :frames::text[], :entries::text[])
+    AS n (conversation_id, uid, first, frames, entries)
+  JOIN conversations c ON c.tenant_id = :tenant AND c.id = n.conversation_id AND c.uid = n.uid
+ ORDER BY c.id
+ON CONFLICT DO NOTHING RETURNING conversation_id;
+
+-- name: keep
+-- Keeps a text, unless something was erased since it was served: of the conversation, of what it keeps in mind, or of
+-- what the text quotes.
+INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)
+SELECT :tenant, c.id, :digest, :part, :through, :body, :sources::uuid[] FROM conversations c
+ WHERE c.tenant_id = :tenant AND c.id = :conversation AND c.uid = :uid
+   AND c.erasures = :erasures
+   AND (:part <> 'head' OR :withdrawn = coalesce((SELECT sum(d.count) FROM withdrawals d
+                                                  WHERE d.tenant_id = :tenant AND d.owner = ANY (c.scopes)), 0)::bigint)
+   AND (:part <> 'tail' OR cardinality(:sources::uuid[]) =
+        (SELECT count(*) FROM memories m WHERE m.tenant_id = :tenant AND m.id = ANY (:sources::uuid[]))
+        + (SELECT count(*) FROM archives a WHERE a.tenant_id = :tenant AND a.id = ANY (:sources::uuid[])))
+ON CONFLICT DO NOTHING;
+
+-- name: forget_quoted
+-- Erases the texts of other conversations that quote what belongs to one.
+DELETE FROM served_texts t
+ WHERE t.tenant_id = :tenant AND cardinality(t.sources) > 0 AND t.conversation_id <> :conversation
+   AND (EXISTS (SELECT FROM memories m
+                 WHERE m.tenant_id = :tenant AND m.id = ANY (t.sources) AND m.conversation_id = :conversation)
+        OR EXISTS (SELECT FROM archives a
+                    WHERE a.tenant_id = :tenant AND a.id = ANY (t.sources)
+                      AND a.conversation_id = :conversation));
+
+-- name: items
+-- The messages of a window that was served: the prompt, the pinned user message, and all from the condensed zone on, up
+-- to its last one.
+SELECT {item}
+  FROM (SELECT * FROM messages
+         WHERE tenant_id = :tenant AND conversation_id = :conversation
+           AND seq <= :prompt_through::int AND seq < :condensed_from::int
+        UNION ALL
+        SELECT * FROM messages
+         WHERE tenant_id = :tenant AND conversation_id = :conversation
+           AND seq = :pinned::int AND seq > :prompt_through::int AND seq < :condensed_from::int
+        UNION ALL
+        SELECT * FROM messages
+         WHERE tenant_id = :tenant AND conversation_id = :conversation
+           AND seq >= :condensed_from::int AND seq <= :last_seq::int) m
+  CROSS JOIN (SELECT :verbatim_from::int AS verbatim_from, :pinned::int AS pinned) z
+  CROSS JOIN (SELECT :last_page::int AS last_page) c
+ ORDER BY m.seq;
