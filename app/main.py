@@ -20,6 +20,7 @@ from starlette.middleware.cors import CORSMiddleware
 from app import __version__, worker
 from app.api import (
     archive,
+    audit,
     branches,
     conversations,
     events,
@@ -38,6 +39,7 @@ from app.api import (
     windows,
 )
 from app.api.http import metrics, openapi, problem
+from app.api.http.audited import Audited
 from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
 from app.api.http.path_ids import SlashesInIds
@@ -47,6 +49,7 @@ from app.api.v1 import conversations as v1_conversations
 from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
 from app.asgi import FromEnvironment
+from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.edge.identity import IdentityProvider
 from app.core.edge.limits import Quota
@@ -105,6 +108,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     jobs.router,
     usage.router,
     events.router,
+    audit.router,
     mcp.router,
     operations.router,
     metrics.router,
@@ -153,6 +157,8 @@ def build_app(
         redirect_slashes=False,
         lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
     )
+    if taken(settings, Auditing).is_on:
+        app.add_middleware(Audited)
     app.add_middleware(
         Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
     )
@@ -271,6 +277,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                 runtime = Runtime(
                     *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream,
                     identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
+                    auditing=taken(settings, Auditing),
                 )  # fmt: skip
                 yield runtime
                 await runtime.turns.close()

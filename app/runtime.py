@@ -15,6 +15,7 @@ from asyncpg import Record
 from cachetools import LRUCache, TTLCache
 
 from app.caches import Caches
+from app.core.edge.audit import Auditing
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access, Proxying, Retention, Working
 from app.core.edge.identity import IdentityProvider
@@ -137,6 +138,7 @@ class Runtime:
     identity: IdentityProvider = field(default_factory=IdentityProvider)
     quota: Quota = field(default_factory=Quota)
     """Limits of tenants without limits of their own."""
+    auditing: Auditing = field(default_factory=Auditing)
     meters: Meters = field(default_factory=Meters)
     door: Door = field(default_factory=Door)
     metrics: Metrics = field(default_factory=Metrics)

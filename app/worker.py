@@ -23,7 +23,7 @@ from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SUMMARY, WEBHOOK, 
 from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
-from app.services import events, limits
+from app.services import audit, events, limits
 from app.services.lifecycle import erasing, retention
 from app.store import idempotency, locks
 from app.store.memory import remembered
@@ -88,6 +88,7 @@ HOUSEKEEPING: Sequence[Task] = (
     retain,
     limits.count_storage,
     events.forget_old_events,
+    audit.forget_old_entries,
 )
 
 _logger = logging.getLogger(__name__)

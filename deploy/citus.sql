@@ -7,6 +7,7 @@ SELECT create_distributed_table('tenants', 'tenant_id');
 SELECT create_distributed_table('archive_contents', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('conversations', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('embedding_models', 'tenant_id', colocate_with => 'tenants');
+SELECT create_distributed_table('audit', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('events', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('webhooks', 'tenant_id', colocate_with => 'tenants');
 SELECT create_distributed_table('idempotency', 'tenant_id', colocate_with => 'tenants');

@@ -26,6 +26,7 @@ class Listed(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Listed]] = {
+    "audit": Listed("app.cli.audit", "audit", "Export the log of reads and erasures."),
     "backup": Listed("app.cli.backup", "backup", "Copy the embedded database, also while it is in use."),
     "connect": Listed("app.cli.connect", "connect", "Print or write a coding agent's configuration for Quire."),
     "demo": Listed("app.demo.command", "demo", "Replay a long conversation and watch the window."),

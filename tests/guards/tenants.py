@@ -86,6 +86,10 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
         await limits.add_bytes(tx, {"u": 7})
+        await tx.execute(
+            "INSERT INTO audit (tenant_id, id, action, route, ids, address, status, request_id)"
+            " VALUES ($1, $2, 'read', $3, '{}', '', 200, '')", uuid7(), f"of {tenant}",
+        )  # fmt: skip
         await outbox.add_webhook(tx, MEMORY_STORE, f"https://{tenant}.example/", "whsec_", ())
         await outbox.tell(tx, outbox.event("cut.made", conversation_id=f"of {tenant}"))
         await limits.take_shared(tx, tenant, 10, 1)

@@ -27,6 +27,7 @@ from app.settings import Settings
 from app.store import (
     appending,
     archives,
+    audit,
     branches,
     chapters,
     conversation_list,
@@ -65,8 +66,8 @@ from tests.guards.tenants import (
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    appending, archives, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept,
-    kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
+    appending, archives, audit, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency,
+    kept, kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
     remembered, served, spaces, stores, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
@@ -189,6 +190,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "passages to keep": (pruning.PASSAGES, ("c", 1)),
     "old conversations": (pruning.OLD, (datetime(2100, 1, 1, tzinfo=UTC), 10)),
     "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
+    "audit": (audit.LIST, (UUID(int=0), datetime(2000, 1, 1, tzinfo=UTC), None, None, 10)),
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
     "memories that pass": (narrowing.AMONG, ([owner_of("u:u")], [], [], "{}", [])),
@@ -323,6 +325,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "use of a key": (keys.USED, (KEY,)),
     "revoke a key": (keys.REVOKE, (KEY, None)),
+    "prune the audit log": (audit.PRUNE, (UUID(int=2**128 - 1), 10)),
     "limit a key": (keys.LIMIT, (KEY, None, 7)),
     "keys of an erased user": (keys.DELETE_OF_USER, ("u",)),
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
@@ -730,6 +733,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "CREATE_TENANT",
         "PUT",
         "ADD_VERSION",
+        "ADD",
     }
     put_in |= {"REPEATED"}  # a part of INSERT_WISHES
     tried_elsewhere |= by_id | put_in

@@ -169,6 +169,7 @@ ROUTES: dict[str, Route] = {
     "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
     "patch /keys/{key_id}": Route("admin", "unknown", "/keys/{key}", {"requests_per_minute": 9}),
     "get /events": Route("read", "tenant", "/events?wait=false&after=0"),
+    "get /audit": Route("admin", "tenant", "/audit"),
     "get /webhooks": Route("admin", "tenant", "/webhooks"),
     "post /webhooks": Route("admin", "tenant", "/webhooks", {"url": "https://anns.example/"}),
     "delete /webhooks/{webhook_id}": Route("admin", "tenant", "/webhooks/{webhook}"),
@@ -242,7 +243,14 @@ ROUTES |= {
         "write", "unknown", f"{_STORE}{_VERSION}/redact"
     ),
 }
-LISTS = {"get /jobs": 200, "get /usage": 200, "get /events": 200, "get /webhooks": 200, "post /webhooks": 201}
+LISTS = {
+    "get /jobs": 200,
+    "get /usage": 200,
+    "get /events": 200,
+    "get /webhooks": 200,
+    "get /audit": 200,
+    "post /webhooks": 201,
+}
 """What is about a whole tenant and found by another too, with things of its own."""
 OPEN_PAGES = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
 FOUND_BY = {
@@ -347,6 +355,10 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     run_as_superuser(
         "INSERT INTO webhooks (tenant_id, id, url, secret, types)"
         f" VALUES ('{HERE}', '{HOOK}', 'https://anns.example/', 'whsec_', '{{}}')"
+    )
+    run_as_superuser(
+        "INSERT INTO audit (tenant_id, id, action, route, ids, address, status, request_id) VALUES"
+        f" ('{HERE}', '{HOOK}', 'read', 'GET /x', '{{\"conversation_id\":\"anns\"}}', '', 200, '')"
     )
     run_as_superuser(
         "INSERT INTO events (tenant_id, id, seq, type, data) VALUES"

@@ -100,6 +100,7 @@ class Needs:
     async def __call__(self, request: Request) -> Caller:
         caller = await _caller(request)
         caller.require(self.scope)
+        request.state.caller, request.state.needed = caller, self.scope  # for the audit log
         query_members.check(request)
         return caller
 

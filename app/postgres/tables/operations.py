@@ -170,6 +170,23 @@ webhooks = Table(
     PrimaryKeyConstraint("tenant_id", "id"),
 )
 
+audit = Table(
+    "audit",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False, comment="in the order of the entries"),
+    created(),
+    Column("action", Text, nullable=False, comment="read or erase"),
+    Column("route", Text, nullable=False, comment="method and path template"),
+    Column("ids", Text, nullable=False, comment="JSON: what the request named; never content"),
+    Column("key", Uuid, comment="of the caller"),
+    Column("user_id", Text(collation="C"), comment="whom the caller is bound to, or names"),
+    Column("address", Text, nullable=False, comment="of the client"),
+    Column("status", Integer, nullable=False),
+    Column("request_id", Text, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+
 # --- Access -----------------------------------------------------------------------------------------
 tenants = Table(
     "tenants",

@@ -22,6 +22,7 @@ TABLES = (
     "archive_contents",
     "conversations",
     "embedding_models",
+    "audit",
     "events",
     "webhooks",
     "idempotency",
@@ -167,6 +168,20 @@ def upgrade() -> None:
     )
     op.create_index('events_seq_key', 'events', ['tenant_id', 'seq'], unique=True, postgresql_where=sa.text('seq IS NOT NULL'))
     op.create_index('events_new_idx', 'events', ['tenant_id', 'id'], unique=False, postgresql_where=sa.text('seq IS NULL'))
+    op.create_table('audit',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False, comment='in the order of the entries'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('action', sa.Text(), nullable=False, comment='read or erase'),
+    sa.Column('route', sa.Text(), nullable=False, comment='method and path template'),
+    sa.Column('ids', sa.Text(), nullable=False, comment='JSON: what the request named; never content'),
+    sa.Column('key', sa.Uuid(), nullable=True, comment='of the caller'),
+    sa.Column('user_id', sa.Text(collation='C'), nullable=True, comment='whom the caller is bound to, or names'),
+    sa.Column('address', sa.Text(), nullable=False, comment='of the client'),
+    sa.Column('status', sa.Integer(), nullable=False),
+    sa.Column('request_id', sa.Text(), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('audit_pkey'))
+    )
     op.create_table('webhooks',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('id', sa.Uuid(), nullable=False),
