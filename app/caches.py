@@ -20,6 +20,7 @@ from app.core.conversation import Conversation
 from app.core.line import Line
 from app.core.model import Context, Epoch, Role, Window
 from app.core.scope import owner_of
+from app.core.window.paging import is_over
 from app.core.window.profile import Profile
 from app.core.window.served import KeptText, Served, ServedFrame
 from app.store.served import Row
@@ -54,10 +55,12 @@ class FoundEpoch:
     made_for: int
     epoch: Epoch
 
-    def holds(self, conversation: Conversation, made_for: int) -> bool:
-        """Return whether it is the epoch of the conversation for a profile's key, as far as totals tell."""
-        same = self.uid == conversation.uid and self.made_for == made_for
-        return same and self.epoch.layout.holds(conversation.totals)
+    def is_in_force(self, parts: WindowParts, target: Profile) -> bool:
+        """Return whether it is the conversation's epoch for a profile; ``parts``: as read by its zones."""
+        layout, conversation = self.epoch.layout, parts.conversation
+        if self.uid != conversation.uid or self.made_for != target.key or not layout.holds(conversation.totals):
+            return False
+        return not is_over(layout, parts.items, target.shares.fresh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +73,16 @@ class KeptWindow:
     target: Profile
     epoch: Epoch
     window: Window
-    offers_tools: bool
-    """Whether the recall tools are in it."""
     context: Context | None = None
     """The response, once it was asked for."""
 
     @property
     def conversation(self) -> Conversation:
         return self.parts.conversation
+
+    @property
+    def offers_tools(self) -> bool:
+        return self.target.offers_tools
 
     @property
     def size(self) -> int:

@@ -330,7 +330,7 @@ async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> A
     database = await Database.connect(
         settings.database_replica_url, pool_size=size, statement_cache=cache, at_once=False
     )
-    replica = Replica(primary, database, metrics.read)
+    primary.replica = replica = Replica(primary, database, metrics.read)
     try:
         yield replica
     finally:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 from weakref import WeakValueDictionary
 
@@ -34,8 +34,6 @@ from app.text.tokens import TokenCounter
 if TYPE_CHECKING:
     from app.providers.issuer import Issuer  # imports httpx and jwt
     from app.providers.webhooks import WebhookSender  # imports httpcore
-
-T = TypeVar("T")
 
 KEYS_CACHED = 20_000
 ADDRESSES_CACHED = 20_000
@@ -134,7 +132,7 @@ class Runtime:
     reranker: Reranker | None = None
     """None: results stay in the order of the search."""
     replica: Replica | None = None
-    """None: the primary answers every read."""
+    """What `database` reads from, if anything: to be watched."""
     identity: IdentityProvider = field(default_factory=IdentityProvider)
     quota: Quota = field(default_factory=Quota)
     """Limits of tenants without limits of their own."""
@@ -166,12 +164,6 @@ class Runtime:
         if lock is None:
             lock = self.queues[tenant, conversation_id] = asyncio.Lock()
         return lock
-
-    async def read(self, work: Callable[[Database], Awaitable[T]], *, wait_seconds: float = 0.0) -> T:
-        """Do what only reads, perhaps twice: on a replica that has all that was acknowledged, or on the primary."""
-        if self.replica is None:
-            return await work(self.database)
-        return await self.replica.read(work, wait_seconds=wait_seconds)
 
     def forget_erased(self, tenant: UUID, conversation_ids: Iterable[str]) -> None:
         """Take what was erased of some conversations out of this process's memory. (Others' is checked against the

@@ -30,10 +30,10 @@ from app.core.window.budget import BUDGET_MAX
 from app.core.window.served import Call
 from app.runtime import Runtime
 from app.services.conversations.append import AppendOutcome, append
+from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import as_of, context
 from app.services.conversations.lists import read_list
 from app.services.conversations.requests import PostedMessages, SyncedList
-from app.services.conversations.tail import ContextRequest
 from app.services.idempotency import IdempotencyKey
 from app.services.views import inspect
 from app.store import conversations, messages

@@ -4,6 +4,7 @@ Stored messages, hashes and rendered windows are compared byte for byte, so ever
 serialise alike: members in the order they were given, no spaces, characters as themselves.
 """
 
+import hashlib
 import json
 from typing import Any
 
@@ -20,3 +21,8 @@ def spaced(value: Any) -> str:
     it.
     """
     return json.dumps(value, ensure_ascii=False)
+
+
+def etag_of(body: bytes) -> str:
+    """Return an answer's ETag."""
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'

@@ -16,22 +16,17 @@ returned to the pool, because its next answer is unpredictable.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-    contextmanager,
-    nullcontext,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 import asyncpg
 
 from app import errors
+from app.postgres.failures import CUT_SHORT, committing, may_be_done, translated
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
 from app.postgres.statements import Statement
 from app.postgres.transactions import AnyTx, Connection, ReadTx, Tx, bound
@@ -39,6 +34,8 @@ from app.postgres.transactions import AnyTx, Connection, ReadTx, Tx, bound
 # In quotes: generic in their stubs only.
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Check: TypeAlias = Callable[[Connection], Awaitable[None]]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 ACQUIRE_SECONDS = 5.0
 """Wait for a connection to write with."""
@@ -55,6 +52,9 @@ SERVER_TIMEOUTS = {
 
 ORDERED = {"enable_seqscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
 
+CATCH_UP_SECONDS = 0.05
+"""For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
+
 PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
 
 # An always-true condition that makes PostgreSQL plan a statement at each execution. It is for tables that are empty
@@ -69,48 +69,6 @@ PLANNED_ANEW = """(SELECT count(*)
 NARROW = """; SELECT set_config('app.scopes', (ARRAY['{user}'::uuid] || ARRAY(
   SELECT owner FROM space_members WHERE tenant_id = '{tenant}' AND member = '{user}'))::text, true)"""
 WIDEN = "SELECT set_config('app.scopes', (current_setting('app.scopes')::uuid[] || $1::uuid)::text, true)"
-
-_UNAVAILABLE = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.InsufficientResourcesError,
-    asyncpg.QueryCanceledError,
-    asyncpg.LockNotAvailableError,
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.DeadlockDetectedError,
-    asyncpg.SerializationError,
-)
-_DAMAGED = (
-    asyncpg.DataCorruptedError,
-    asyncpg.IndexCorruptedError,
-    asyncpg.PostgresIOError,
-    asyncpg.UndefinedFileError,
-)
-_DAMAGE_WORDS = ("could not read block", "invalid page", "unexpected data beyond EOF", "missing chunk number")
-_FULL = (asyncpg.DiskFullError,)
-# After one of these errors a statement that commits itself may have succeeded.
-_LOST = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.InternalClientError,
-)
-# These errors end a COMMIT with nothing stored. After any other the outcome is unknown: a node of a distributed
-# database may have died when some of the others had committed.
-_ROLLED_BACK = (
-    asyncpg.TransactionRollbackError,
-    asyncpg.IntegrityConstraintViolationError,
-    asyncpg.QueryCanceledError,
-    asyncpg.DiskFullError,
-)
-_CUT_SHORT = (asyncio.CancelledError, TimeoutError, OSError, asyncpg.InternalClientError)
 
 _logger = logging.getLogger(__name__)
 
@@ -134,6 +92,12 @@ def wake_at_commit(tx: Tx) -> None:
     _with_work.add(tx.connection)
 
 
+class Reads(Protocol):
+    """Where reads are done: on a replica or on its primary (`app/postgres/replica.py`)."""
+
+    async def read(self, work: "Callable[[Database], Awaitable[T]]", *, wait_seconds: float = 0.0) -> T: ...
+
+
 class Database:
     """A pool of connections, lent out for one transaction or one statement at a time."""
 
@@ -144,6 +108,8 @@ class Database:
         self._check = check
         self.faults: dict[str, str] = {}
         """What failed of the server's storage since the start: `storage_damaged`, `storage_full`, and what it said."""
+        self.replica: Reads | None = None
+        """None: this server answers every read."""
         self.work_came = asyncio.Event()
         """Set after a commit that enqueued work, so that a worker in the same process need not wait for its poll."""
 
@@ -180,10 +146,39 @@ class Database:
         Raises OutcomeUnknown if the reply to the commit is lost. A statement begins it, so `connection.transaction()`
         cannot be nested in it.
         """
-        return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, _committing, ACQUIRE_SECONDS)
+        return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, committing, ACQUIRE_SECONDS)
+
+    async def read(
+        self, tenant: UUID, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Do what only reads, in a snapshot: on a replica that has all that was acknowledged, or else here.
+
+        It is done twice if the replica fails.
+        """
+        return await self._read(Database.snapshot, 0.0, tenant, lambda tx: work(tx, *args, **kwargs))
+
+    async def read_patiently(
+        self, tenant: UUID, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Do as `read` what takes a while: a replica has CATCH_UP_SECONDS to catch up."""
+        return await self._read(Database.snapshot, CATCH_UP_SECONDS, tenant, lambda tx: work(tx, *args, **kwargs))
+
+    async def search(
+        self, tenant: UUID, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Do as `read_patiently`, in a `search_snapshot`."""
+        return await self._read(
+            Database.search_snapshot, CATCH_UP_SECONDS, tenant, lambda tx: work(tx, *args, **kwargs)
+        )
+
+    async def read_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
+        """Do as `fetch_row`, on a replica that has all that was acknowledged, or else here."""
+        if self.replica is None:
+            return await self.fetch_row(sql, *args, **named)
+        return await self.replica.read(lambda server: server.fetch_row(sql, *args, **named))
 
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
-        """Open a read-only transaction of one tenant that sees the database as of its first statement."""
+        """Open a read-only transaction of one tenant on this server that sees it as of its first statement."""
         return self._transaction(ReadTx, "REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS)
 
     def search_snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
@@ -206,7 +201,7 @@ class Database:
         """Do as `fetch_row`, for a statement that writes. Raises OutcomeUnknown if the reply is lost."""
         text, values = bound(sql, args, named)
         async with self._lent(self._pool) as connection:
-            with _may_be_done(connection):
+            with may_be_done(connection):
                 return await connection.fetchrow(text, *values)
 
     async def fetch_all(self, sql: str | Statement, /, *args: object, **named: object) -> list[asyncpg.Record]:
@@ -266,6 +261,19 @@ class Database:
             except TimeoutError:
                 pool.terminate()
 
+    async def _read(
+        self,
+        opened: "Callable[[Database, UUID], AbstractAsyncContextManager[ReadTx]]",
+        wait_seconds: float,
+        tenant: UUID,
+        work: Callable[[ReadTx], Awaitable[T]],
+    ) -> T:
+        async def read(server: Database) -> T:
+            async with opened(server, tenant) as tx:
+                return await work(tx)
+
+        return await (self.replica.read(read, wait_seconds=wait_seconds) if self.replica else read(self))
+
     @asynccontextmanager
     async def _transaction(
         self,
@@ -285,7 +293,7 @@ class Database:
             await connection.execute(begin, timeout=FIRST_SECONDS)
             try:
                 yield kind(connection, tenant)
-            except _CUT_SHORT:
+            except CUT_SHORT:
                 raise  # the connection is closed below, which rolls back
             except BaseException:
                 if not connection.is_closed():
@@ -301,7 +309,7 @@ class Database:
 
     @asynccontextmanager
     async def _lent(self, pool: Pool, acquire_seconds: float = ACQUIRE_SECONDS) -> AsyncIterator[Connection]:
-        with _translated(self.faults):
+        with translated(self.faults):
             # With an idle connection there is no wait, and a timer would cost more than taking it.
             waits = None if pool.get_idle_size() else acquire_seconds
             connection = await pool.acquire(timeout=waits)
@@ -309,7 +317,7 @@ class Database:
                 if self._check is not None:
                     await self._check(connection)
                 yield connection
-            except _CUT_SHORT:
+            except CUT_SHORT:
                 # Close at once, before asyncpg asks the server to cancel. Otherwise a commit that waits for a
                 # synchronous standby would take effect without it, and be acknowledged when it is repeated.
                 connection.terminate()
@@ -317,66 +325,6 @@ class Database:
             finally:
                 _with_work.discard(connection)
                 await pool.release(connection, timeout=STATEMENT_SECONDS)
-
-
-@contextmanager
-def _committing(connection: Connection) -> Iterator[None]:
-    """Turn every error of a COMMIT that is no rollback into OutcomeUnknown."""
-    try:
-        with _may_be_done(connection):
-            yield
-    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        if isinstance(error, _ROLLED_BACK):
-            raise
-        raise _unknown(error) from error
-
-
-@contextmanager
-def _may_be_done(connection: Connection) -> Iterator[None]:
-    """Turn a lost reply to a commit into OutcomeUnknown, and close the connection at once (see `_lent`)."""
-    try:
-        yield
-    except _LOST as error:
-        if isinstance(error, _CUT_SHORT):
-            connection.terminate()
-        raise _unknown(error) from error
-
-
-def _unknown(error: Exception) -> errors.OutcomeUnknown:
-    _logger.warning("the answer to a commit was lost: %s: %s", type(error).__name__, error)
-    return errors.OutcomeUnknown(
-        "The database's answer was lost while it stored this. It may have been done: send it again with the same"
-        " Idempotency-Key, or look."
-    )
-
-
-class _translated:  # noqa: N801 (used as a function)
-    """Turn connection failures and exceeded limits into StorageUnavailable, and remember what failed of the storage."""
-
-    def __init__(self, faults: dict[str, str]) -> None:
-        self.faults = faults
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, _FULL):
-            _logger.error("no space left on the database's disk: %s", error)
-            self.faults["storage_full"] = str(error)
-            raise errors.StorageFull from error
-        if isinstance(error, _DAMAGED) or (
-            isinstance(error, asyncpg.InternalServerError) and any(words in str(error) for words in _DAMAGE_WORDS)
-        ):
-            _logger.error("stored data is damaged: %s", error)
-            self.faults["storage_damaged"] = str(error)
-            raise errors.StorageDamaged(str(error)) from error
-        if isinstance(error, _UNAVAILABLE):
-            _logger.warning("storage unavailable: %s: %s", type(error).__name__, error)
-            raise errors.StorageUnavailable("The database did not answer in time. Try again.") from error
-        if isinstance(error, asyncpg.InternalClientError) or (
-            isinstance(error, asyncpg.InterfaceError) and "clos" in str(error)
-        ):
-            raise errors.StorageUnavailable("The connection to the database was lost. Try again.") from error
 
 
 async def _pool(dsn: str, size_min: int, size_max: int, settings: dict[str, str], *, statement_cache: bool) -> Pool:

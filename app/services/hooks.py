@@ -21,9 +21,9 @@ from app.core.messages import Draft, read
 from app.core.window.render import tail_text
 from app.runtime import Runtime
 from app.services.conversations.append import append
+from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
 from app.services.conversations.requests import PostedMessages
-from app.services.conversations.tail import ContextRequest
 from app.store import conversations, messages
 
 STORE_SECONDS = 4.0

@@ -13,6 +13,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.groups import shrunk
 from app.core.kept import KeptLine
 from app.core.line import Line
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout, Totals
@@ -61,6 +62,20 @@ class WindowParts:
     kept: Sequence[KeptLine] | None = None
     """What it keeps in mind while the history is whole; None: not read."""
 
+    def continued(self, conversation: Conversation, newer: Sequence[Item]) -> WindowParts:
+        """Return the parts with what was appended since, as they are read from the store."""
+        earlier: Iterable[Item] = self.items
+        if conversation.totals.last_page != self.conversation.totals.last_page:
+            earlier = shrunk(earlier)
+        prompt = (*self.prompt, *(item for item in newer if item.kind == "prompt"))
+        items = (*earlier, *(item for item in newer if item.kind != "prompt"))
+        if (found := conversation.anchored) is not None and found != self.conversation.anchored and found.tokens:
+            items = tuple(
+                item._replace(loaded_tokens=item.tokens + found.tokens) if item.seq == found.seq else item
+                for item in items
+            )
+        return WindowParts(conversation, None, prompt, items)
+
 
 _ZONES = ("condensed_from", "verbatim_from", "pinned", "full_until", "pages_until", "generation", "short_until")
 
@@ -89,7 +104,7 @@ async def _load(
     sql, stretches = along(WINDOW.text, conversation_id)
     arguments = (str(tenant), *WINDOW.arguments({"conversation": conversation_id, **zones}), *stretches)
     if isinstance(database, Database):
-        row = await database.fetch_row(sql, *arguments)
+        row = await database.read_row(sql, *arguments)
     else:
         row = await database.connection.fetchrow(sql, *arguments)
     parts = _parts(row)

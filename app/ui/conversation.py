@@ -21,8 +21,8 @@ from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
 from app.services.conversations import forking, growing, serving
+from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
-from app.services.conversations.tail import ContextRequest
 from app.services.lifecycle import noting
 from app.services.memory import archiving
 from app.services.views import inspect, progress

@@ -27,9 +27,9 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
 from app.runtime import Runtime
 from app.services.conversations.append import append
+from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
 from app.services.conversations.requests import PostedMessages
-from app.services.conversations.tail import ContextRequest
 from app.services.memory import searching
 from app.services.memory.searching import SearchRequest
 from app.settings import Settings

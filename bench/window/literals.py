@@ -24,9 +24,9 @@ from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.runtime import Runtime
 from app.services.conversations.append import append
+from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
 from app.services.conversations.requests import PostedMessages
-from app.services.conversations.tail import ContextRequest
 from app.settings import Settings
 from app.text import tokens
 from bench.harness import Harness

@@ -8,8 +8,8 @@ from app.core.search.relevance import E5_MEAN, relevance
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
 from app.runtime import Runtime
+from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
-from app.services.conversations.tail import ContextRequest
 from app.services.memory.searching import Found
 from tests.api.kit import user
 from tests.search.kit import Meanings, drain, find, say, texts

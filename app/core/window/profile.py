@@ -48,6 +48,8 @@ class Profile:
     shares: Shares
     token_percent: int
     """Tokens that the model makes of a hundred of ours."""
+    offers_tools: bool = False
+    """Whether the recall tools are in the window."""
 
     @property
     def key(self) -> int:
@@ -95,7 +97,10 @@ def offers_tools(budget: int, tokens: int, token_percent: int = OURS) -> bool:
     return tokens * TOOLS_SHARE * token_percent <= budget * OURS
 
 
-def profile(policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS, *, reserve: int = 0) -> Profile:
+def profile(
+    policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS,
+    *, reserve: int = 0, offers_tools: bool = False,
+) -> Profile:  # fmt: skip
     """Return the profile of a window that leaves so many tokens to its tail."""
     room = max(0, usable(budget, token_percent) - fixed.tokens)
-    return Profile(policy, budget, fixed, shares(room, policy, reserve=reserve), token_percent)
+    return Profile(policy, budget, fixed, shares(room, policy, reserve=reserve), token_percent, offers_tools)

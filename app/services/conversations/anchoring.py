@@ -7,7 +7,6 @@ more. What no later window needs is no reason to fail: without the primary datab
 from __future__ import annotations
 
 from dataclasses import replace
-from uuid import UUID
 
 from app import errors
 from app.caches import KeptWindow
@@ -18,9 +17,8 @@ from app.core.model import Anchored, Policy, Recall
 from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.budget import ANCHORED_SHARE
 from app.core.window.render import tail_text
-from app.runtime import Runtime
 from app.services.conversations import tail
-from app.services.conversations.tail import ContextRequest
+from app.services.conversations.call import ContextRequest, WindowCall
 from app.store import conversations, locks
 
 
@@ -49,19 +47,21 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
     return is_newest and is_own and not is_known and wish(request, shown.target.policy) == "auto"
 
 
-async def choose(runtime: Runtime, tenant: UUID, shown: KeptWindow, request: ContextRequest) -> None:
+async def choose(call: WindowCall, shown: KeptWindow) -> None:
     """Choose what answers the newest user message and is not in view, and keep it."""
     conversation, policy = shown.conversation, shown.target.policy
     room = min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD
     query = newest_user_text(_newest_user_message(shown))
-    wanted = replace(request, query=query, recall_max_tokens=max(1, room), sensitive=False, load=(), pages=())
-    gathered = await tail.gather(runtime, tenant, conversation, wanted, policy, shown.window, max(0, room))
+    wanted = replace(
+        call.request, query=query, recall_max_tokens=max(1, room), sensitive=False, speaker=None, load=(), pages=()
+    )
+    gathered = await tail.gather(replace(call, request=wanted), shown, max(0, room))
     tokens = sum(item.tokens for item in gathered.items) + TAIL_OVERHEAD
     text = tail_text(gathered.items, conversation.language or "en") if gathered.items else None
     chosen = Anchored(conversation.end.user_seq, text, tokens if text else 0)
     sources = list({hit.id for hit in gathered.found.hits})
     try:
-        async with runtime.database.begin(tenant) as tx:
+        async with call.runtime.database.begin(call.tenant) as tx:
             for owner in sorted(conversation.searched):
                 await locks.share_owner(tx, owner)
             await conversations.anchor(tx, conversation, chosen, sources)

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from app.core import wording
 from app.core.calibration import charged
+from app.core.canonical import spaced
 from app.core.conversation import Conversation
 from app.core.kept import KeptLine
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Epoch, Fixed, Format, Head, Language, Policy
+from app.core.model import Epoch, Fixed, Head, Language, Policy
 from app.core.window import epoch, head, paging
 from app.core.window.budget import RecallRoom, recall_room
 from app.core.window.head_summary import HeadReader
@@ -24,14 +25,12 @@ from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
 from app.postgres.transactions import ReadTx, Tx
 from app.recall.tools import GUIDE, schemas_text
+from app.recall.window_tools import beside, taken_names
 from app.runtime import Runtime
+from app.services.conversations.call import ContextRequest, WindowCall
 from app.store import conversations, heads, windows
+from app.store.windows import WindowParts
 from app.text.language import sentences
-
-
-def recall_tokens(runtime: Runtime, conversation: Conversation, policy: Policy, form: Format) -> tuple[int, int]:
-    """Return the tokens of the recall tools' schemas and of their guide."""
-    return runtime.count_short(schemas_text(form)), runtime.count_short(guide_of(conversation, policy)) + FRAME_TOKENS
 
 
 def guide_of(conversation: Conversation, policy: Policy) -> str:
@@ -45,19 +44,39 @@ def own_profile(runtime: Runtime, conversation: Conversation, requested: int | N
     """Return the profile of windows without a system prompt or tools of their own, and without a budget of their own
     unless one is ``requested``.
     """
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-    budget = budget_of(runtime.defaults, requested, conversation.budget, conversation.model)
-    percent = percent_of(runtime, conversation, conversation.model)
-    tools, guided = recall_tokens(runtime, conversation, policy, "openai")
+    own = Fixed(0, conversation.system_tokens + conversation.prompt_tokens)
+    return _profile(runtime, conversation, ContextRequest(budget=requested), own)
+
+
+async def profile_of_call(call: WindowCall, conversation: Conversation, *, may_offer: bool) -> Profile:
+    """Return the profile of a call for a window; with the recall tools if they ``may_offer`` themselves and fit."""
+    runtime, request = call.runtime, call.request
+    tools = await runtime.count(spaced(request.tools)) if request.tools else 0
     system = conversation.system_tokens + conversation.prompt_tokens
-    if not offers_tools(budget, tools + guided, percent):
-        tools = guided = 0
-    return profile(policy, budget, Fixed(tools_tokens=tools, system_tokens=system + guided), percent)
+    if request.system is not None:
+        system = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
+    own, fewer = Fixed(tools, system), None
+    if taken_names(request.tools, request.format):
+        fewer = await runtime.count(spaced(beside(request.tools, request.format)))
+    return _profile(runtime, conversation, request, own, fewer=fewer, reserve=call.reserve, may_offer=may_offer)
 
 
-def percent_of(runtime: Runtime, conversation: Conversation, model: str | None) -> int:
-    """Return how many tokens of a model a hundred of ours are charged as."""
-    return charged(conversation.token_percent, is_exact=runtime.defaults.models.row(model or "").exact)
+def _profile(
+    runtime: Runtime, conversation: Conversation, request: ContextRequest, own: Fixed,
+    *, fewer: int | None = None, reserve: int = 0, may_offer: bool = True,
+) -> Profile:  # fmt: skip
+    """Return a profile. ``fewer``: tokens of the recall tools where the caller's own take names of some."""
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    model = request.model or conversation.model
+    own_budget = conversation.budget if request.model is None else None
+    budget = budget_of(runtime.defaults, request.budget, own_budget, model)
+    percent = charged(conversation.token_percent, is_exact=runtime.defaults.models.row(model or "").exact)
+    tools = runtime.count_short(schemas_text(request.format))
+    guide = runtime.count_short(guide_of(conversation, policy)) + FRAME_TOKENS
+    offers = may_offer and offers_tools(budget, tools + guide, percent)
+    if offers:
+        own = Fixed(own.tools_tokens + (tools if fewer is None else fewer), own.system_tokens + guide)
+    return profile(policy, budget, own, percent, reserve=reserve, offers_tools=offers)
 
 
 def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> RecallRoom:
@@ -104,6 +123,16 @@ async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, targe
         plan = epoch.plan(entries, conversation.totals, language, target, least_head=least)
         material = await heads.material(*at, plan)
     return epoch.freeze(plan, material, reader)
+
+
+def known(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch | None:
+    """Return the epoch in force if it was read with the parts of a window, or if nothing has to be read for it."""
+    conversation = parts.conversation
+    if parts.own_epoch is not None:
+        return parts.own_epoch if is_current(conversation, target) else None
+    if parts.kept is not None and paging.is_whole(conversation.totals, target.shares, target.policy):
+        return of_whole(runtime, conversation, target, parts.kept)
+    return None
 
 
 def of_whole(runtime: Runtime, conversation: Conversation, target: Profile, kept: Sequence[KeptLine]) -> Epoch | None:

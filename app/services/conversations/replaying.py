@@ -16,17 +16,18 @@ from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.dialects.windows import fitted_window
 from app.core.edge.caller import Caller
 from app.core.history.erasure import CALL_NAME
 from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window
 from app.core.times import time_text
 from app.core.window import fresh, served_change
+from app.core.window.answer import answer_of, system_of
 from app.core.window.served import Served, ServedFrame, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations import serving
-from app.services.conversations.context import answer_of, fitted_window, system_of
 from app.store import archives, conversations
 from app.store import served as stored
 

@@ -37,7 +37,7 @@ from app.core.window.served import (
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations import epochs
-from app.services.conversations.tail import ContextRequest
+from app.services.conversations.call import ContextRequest
 from app.store import conversations, locks
 from app.store import served as stored
 from app.store.served import FIRST_ROW, Past, Row

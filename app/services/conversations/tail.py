@@ -9,27 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.caches import KeptWindow
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.kept import KeptLine, tokens_max
-from app.core.model import Format, Language, Policy, Recall, RecallScope, TailItem, Window, WindowWarning
+from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
 from app.core.quote import archive_text
 from app.core.scope import owner_of, scope_of
 from app.core.search import relevance
-from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.head import for_speaker
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
-from app.core.window.served import Call
-from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
+from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
 from app.services.memory.hits import SearchHit, spoken, worth_showing
@@ -47,49 +45,6 @@ LAG_MAX = 10
 """Memories without a vector before a window warns of them: the newest are in view, and get theirs within a second."""
 RESULT_PREFERENCE = 1.25
 """Factor for a tool result's score if the query wants a value: the agent's words about it often omit the value."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
-    """The window that is wanted."""
-
-    budget: int | None = None
-    model: str | None = None
-    query: str | None = None
-    recall_max_tokens: int | None = None
-    """Tokens that the query can bring in; None: whatever is free, and what the body can give way."""
-    recall: Recall | None = None
-    """Whether something is recalled for the newest user message, where there is no query; None: the policy says."""
-    chooses: bool = True
-    """False: a mere look, which shows what was recalled but chooses nothing."""
-    recall_scope: RecallScope | None = None
-    """The range of the query; None: as set by the conversation's policy."""
-    recall_filter: Narrowing = EVERYTHING
-    speaker: str | None = None
-    """The name of the participant whom the window is for."""
-    load: tuple[UUID, ...] = ()
-    pages: tuple[int, ...] = ()
-    format: Format = "openai"
-    system: str | None = None
-    """Instead of the conversation's own system prompt, for this call."""
-    tools: tuple[dict[str, Any], ...] = ()
-    """The caller's own tools, offered together with the recall tools."""
-    bound_to: str | None = None
-    """The one user whose conversations are there."""
-    carries: bool = False
-    """Show what answers carried, for a caller that fits the window to a model itself."""
-    sensitive: bool = False
-    """Whether the query finds sensitive memories too."""
-    call: Call | None = None
-    """The call that serves the window; None: nobody is shown it, and no record is made."""
-
-    @property
-    def asks_for_tail(self) -> bool:
-        return bool(self.load or self.pages or self.query or self.speaker)
-
-    def without_tail(self) -> ContextRequest:
-        """Return the request of the window alone."""
-        return replace(self, query=None, recall_max_tokens=None, speaker=None, load=(), pages=())
 
 
 def weight(items: Sequence[TailItem], room: int) -> int:
@@ -119,40 +74,26 @@ class Gathered:
         return {id_ for hit in self.found.hits for id_ in (hit.id, hit.archive_id) if id_ is not None}
 
 
-async def gather(
-    runtime: Runtime,
-    tenant: UUID,
-    conversation: Conversation,
-    request: ContextRequest,
-    policy: Policy,
-    window: Window,
-    room: int,
-) -> Gathered:
+async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
     """Return the requested parts that a window does not show, with a warning for each that cannot be shown in full.
 
     ``room``: tokens for all of it.
     """
+    runtime, request, conversation = call.runtime, call.request, shown.conversation
     language: Language = conversation.language or "en"
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
-    query = await searching.ready(runtime, tenant, text, asked_at=conversation.said_at) if text else None
-    pages, warnings = await _pages(runtime, tenant, conversation, request, language)
-    speaker, unknown = await _speaker(
-        runtime, tenant, conversation, request, min(room, tokens_max(window.ledger.budget))
-    )
+    query = await searching.ready(runtime, call.tenant, text, asked_at=conversation.said_at) if text else None
+    pages, warnings = await _pages(call, conversation, language)
+    speaker, unknown = await _speaker(call, conversation, min(room, tokens_max(shown.window.ledger.budget)))
     free = room - weight(speaker, room)
-    shown: set[int] = set()
+    in_full: set[int] = set()
     for number, item in pages.items():
         if item.tokens <= free:
             free -= item.tokens
-            shown.add(number)
-    search = _Asked(conversation, request, query, frozenset(shown), policy.recall_scope)
-
-    async def read(database: Database) -> tuple[_Found, list[SearchHit]]:
-        async with database.search_snapshot(tenant) as tx:
-            found = await _find(tx, search, free, window)
-            return found, await _not_in_view(tx, search, found, window)
-
-    found, hits = await runtime.read(read, wait_seconds=searching.REPLICA_WAIT_SECONDS if query else 0)
+            in_full.add(number)
+    search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
+    read = runtime.database.search if query else runtime.database.read
+    found, hits = await read(call.tenant, _find, search, free, shown.window)
     archives, of_archives = await _archives(runtime, found.loaded, language)
     named = [*speaker, *archives, *pages.values()]
     items = await _packed(runtime, search, found, named, hits, room)
@@ -160,15 +101,11 @@ async def gather(
     return Gathered(items, tuple(warnings), named, search, found)
 
 
-async def laid_out(runtime: Runtime, tenant: UUID, gathered: Gathered, window: Window, room: int) -> Gathered:
+async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int) -> Gathered:
     """Return what was gathered as another window shows it, with another room for it."""
-
-    async def read(database: Database) -> list[SearchHit]:
-        async with database.search_snapshot(tenant) as tx:
-            return await _not_in_view(tx, gathered.search, gathered.found, window)
-
-    hits = await runtime.read(read)
-    return replace(gathered, items=await _packed(runtime, gathered.search, gathered.found, gathered.named, hits, room))
+    search, found = gathered.search, gathered.found
+    hits = await call.runtime.database.search(call.tenant, _not_in_view, search, found, window)
+    return replace(gathered, items=await _packed(call.runtime, search, found, gathered.named, hits, room))
 
 
 async def _packed(
@@ -234,8 +171,11 @@ def _is_in_view(hit: Hit, search: _Asked, in_view: frozenset[int | str]) -> bool
     return is_own and (hit.seq in in_view or (hit.page in search.pages and hit.type == "episode"))
 
 
-async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found:
-    """Load each named archive within its share of the free tokens, and search for the query."""
+async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> tuple[_Found, list[SearchHit]]:
+    """Load each named archive within its share of the free tokens, and search for the query.
+
+    With it come the results that a window does not show.
+    """
     loaded: list[tuple[UUID, Loaded | None]] = []
     names = search.request.load
     for uuid in names:
@@ -246,10 +186,11 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
     if not search.query:
-        return _Found(loaded)
+        return _Found(loaded), []
     hits, amount = await _relevant(tx, search, search.query, most + len(window.body)) if most else ([], NOTHING)
     lags = await searching.vectors_lag(tx, search.conversation.searched, search.query, LAG_MAX)
-    return _Found(loaded, hits, amount, [WindowWarning(**warning) for warning in lags])
+    found = _Found(loaded, hits, amount, [WindowWarning(**warning) for warning in lags])
+    return found, await _not_in_view(tx, search, found, window)
 
 
 async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[Hit], Recalled]:
@@ -304,53 +245,51 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 
 
 async def _speaker(
-    runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, room: int
+    call: WindowCall, conversation: Conversation, room: int
 ) -> tuple[list[TailItem], list[WindowWarning]]:
     """Return what the speaker in a space keeps in mind. A name that stands for no member is nobody's, and a caller that
     is bound to a user sees that user's alone.
     """
-    name, space = request.speaker, conversation.space_id
-    if name is None:
+    if (name := call.request.speaker) is None:
         return [], []
-
-    async def read(database: Database) -> list[KeptLine] | None:
-        async with database.snapshot(tenant) as tx:
-            user = await spaces.participant(tx, space, name) if space is not None else None
-            if user is None or request.bound_to not in (None, user):
-                return None
-            return await kept.of_speaker(tx, conversation.id, owner_of(scope_of(user, None)))
-
-    lines = await runtime.read(read)
+    lines = await call.runtime.database.read(call.tenant, _kept, conversation, name, call.request.bound_to)
     if lines is None:
         return [], [WindowWarning("speaker_not_shown", "the name stands for no member whose memories you can see")]
-    item, left_out = for_speaker(name, lines, conversation.language or "en", room, runtime.tokens.count)
+    item, left_out = for_speaker(name, lines, conversation.language or "en", room, call.runtime.tokens.count)
     warnings = [WindowWarning("notes_left_out", f"there is no room for {left_out} memories of the speaker")]
     return [item] if item else [], warnings if left_out else []
 
 
+async def _kept(tx: ReadTx, conversation: Conversation, speaker: str, bound_to: str | None) -> list[KeptLine] | None:
+    space = conversation.space_id
+    user = await spaces.participant(tx, space, speaker) if space is not None else None
+    if user is None or bound_to not in (None, user):
+        return None
+    return await kept.of_speaker(tx, conversation.id, owner_of(scope_of(user, None)))
+
+
 async def _pages(
-    runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest, language: Language
+    call: WindowCall, conversation: Conversation, language: Language
 ) -> tuple[dict[int, TailItem], list[WindowWarning]]:
     """Return the pages that were named, in full."""
-    if not request.pages:
-        return {}, []
-
-    async def read(database: Database) -> dict[int, Sequence[Record]]:
-        async with database.snapshot(tenant) as tx:
-            if not await conversations.is_still(tx, conversation):
-                raise conversations.unknown()
-            return {n: await messages.page_messages(tx, conversation.id, n) for n in request.pages}
-
+    numbers = call.request.pages
+    pages = await call.runtime.database.read(call.tenant, _messages, conversation, numbers) if numbers else {}
     items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
-    for number, rows in (await runtime.read(read)).items():
-        text = await recalling.page(runtime, rows, number, language)
+    for number, rows in pages.items():
+        text = await recalling.page(call.runtime, rows, number, language)
         if text is None:
             missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
-            (tokens,) = await runtime.tokens.count_many([text])
+            (tokens,) = await call.runtime.tokens.count_many([text])
             items[number] = TailItem(text, tokens)
     return items, missing
+
+
+async def _messages(tx: ReadTx, conversation: Conversation, pages: Sequence[int]) -> dict[int, Sequence[Record]]:
+    if not await conversations.is_still(tx, conversation):
+        raise conversations.unknown()
+    return {number: await messages.page_messages(tx, conversation.id, number) for number in pages}
 
 
 async def _archives(

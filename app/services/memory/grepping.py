@@ -6,12 +6,12 @@ are bounded; a result tells whether everything was read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 import anyio.to_thread
@@ -29,11 +29,13 @@ from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.memory import recalling
-from app.services.memory.searching import REPLICA_WAIT_SECONDS
 from app.store import branches, conversations
 from app.store.memory import grep as stored
 from app.store.memory.grep import GrepTooSlow
 from app.text.language import scalar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SECONDS = 2.0
 """For all of a request's statements."""
@@ -114,12 +116,18 @@ class _GrepRun:
     found: GrepLines
     deadline: float
 
-    @property
-    def seconds(self) -> float:
-        """Return what is left of the time. Raises TooSlow if nothing is."""
-        if (left := self.deadline - monotonic()) <= 0:
-            raise GrepTooSlow
-        return left
+    async def read(self, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Read within what is left of the time. Raises GrepTooSlow if nothing is."""
+        return await self.database.read_patiently(
+            self.tenant, _in_time, self.deadline, lambda tx: work(tx, *args, **kwargs)
+        )
+
+
+async def _in_time(tx: ReadTx, deadline: float, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+    if (left := deadline - monotonic()) <= 0:
+        raise GrepTooSlow
+    await stored.limit(tx, left)
+    return await work(tx)
 
 
 def pattern_of(text: str, *, is_regex: bool) -> Pattern:
@@ -128,37 +136,31 @@ def pattern_of(text: str, *, is_regex: bool) -> Pattern:
 
 
 async def find(runtime: Runtime, tenant: UUID, request: GrepRequest) -> GrepLines:
-    """Return the newest lines that match. Takes its own connections, to a replica if there is one.
+    """Return the newest lines that match. Takes its own connections.
 
     Raises NotFound for a conversation that is unknown or not the user's, and Refused for a pattern that PostgreSQL
     does not take.
     """
+    run = _GrepRun(runtime.database, tenant, request, GrepLines(request.limit), monotonic() + SECONDS)
+    try:
+        spans, archives = await run.read(_places, request)
+        await _messages(run, spans)
+        for start in range(0, len(archives), ARCHIVES):
+            await _results(run, archives[start : start + ARCHIVES])
+    except GrepTooSlow:
+        run.found.is_complete = False
+    return run.found
 
-    async def read(database: Database) -> GrepLines:
-        run = _GrepRun(database, tenant, request, GrepLines(request.limit), monotonic() + SECONDS)
-        try:
-            await _find(run)
-        except GrepTooSlow:
-            run.found.is_complete = False
-        return run.found
 
-    return await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
-
-
-async def _find(run: _GrepRun) -> None:
-    request = run.request
-    async with run.database.snapshot(run.tenant) as tx:
-        await stored.limit(tx, run.seconds)
-        if request.pattern.expression is not None:
-            await stored.check(tx, request.pattern.expression)
-        asking = await _asking(tx, request)
-        tree = [row["id"] for row in await branches.family(tx, asking.root)] if asking is not None else []
-        scope, spans = await _scope(tx, request, asking, tree)
-        within = [span.conversation_id for span in spans] if request.conversation_id is not None else None
-        archives = await stored.archives(tx, scope, within, partial(_is_shown, asking, tree))
-    await _messages(run, spans)
-    for start in range(0, len(archives), ARCHIVES):
-        await _results(run, archives[start : start + ARCHIVES])
+async def _places(tx: ReadTx, request: GrepRequest) -> tuple[list[MessageSpan], list[UUID]]:
+    """Return the messages and the archives to read."""
+    if request.pattern.expression is not None:
+        await stored.check(tx, request.pattern.expression)
+    asking = await _asking(tx, request)
+    tree = [row["id"] for row in await branches.family(tx, asking.root)] if asking is not None else []
+    scope, spans = await _scope(tx, request, asking, tree)
+    within = [span.conversation_id for span in spans] if request.conversation_id is not None else None
+    return spans, await stored.archives(tx, scope, within, partial(_is_shown, asking, tree))
 
 
 async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
@@ -199,9 +201,7 @@ async def _messages(run: _GrepRun, spans: list[MessageSpan]) -> None:
             run.found.is_complete = False
             return
         now, spans = grep.take(spans, STRETCH if request.pattern.needles else STRETCH_UNFILTERED)
-        async with run.database.snapshot(run.tenant) as tx:
-            await stored.limit(tx, run.seconds)
-            rows = await stored.messages(tx, now, request.pattern.needles, request.since, request.until)
+        rows = await run.read(stored.messages, now, request.pattern.needles, request.since, request.until)
         if len(rows) == stored.ROWS:
             spans = [*grep.below(now, rows[-1]["conversation_id"], rows[-1]["seq"]), *spans]
         rows_read += len(rows)
@@ -210,9 +210,7 @@ async def _messages(run: _GrepRun, spans: list[MessageSpan]) -> None:
 
 async def _results(run: _GrepRun, ids: Sequence[UUID]) -> None:
     request = run.request
-    async with run.database.snapshot(run.tenant) as tx:
-        await stored.limit(tx, run.seconds)
-        rows = await stored.results(tx, ids, request.pattern.needles, request.since, request.until)
+    rows = await run.read(stored.results, ids, request.pattern.needles, request.since, request.until)
     await _match(run, rows, _result)
 
 
@@ -225,10 +223,8 @@ async def _match(run: _GrepRun, rows: Sequence[Record], text_of: Callable[[Recor
         run.found.add(await anyio.to_thread.run_sync(lambda: list(_literal(map(text_of, rows), pattern.text))))
         return
     lines = await anyio.to_thread.run_sync(lambda: [line for row in rows for line in _split(text_of(row))])
-    async with run.database.snapshot(run.tenant) as tx:
-        await stored.limit(tx, run.seconds)
-        compared = [comparable(line, "NFC") for *_, line in lines]
-        places = await stored.matches(tx, [line.text for line in compared], pattern)
+    compared = [comparable(line, "NFC") for *_, line in lines]
+    places = await run.read(stored.matches, [line.text for line in compared], pattern)
     run.found.add([_hit(*lines[place], *compared[place].span(start, stop)) for place, start, stop in places])
 
 

@@ -29,7 +29,6 @@ from app.core.search.when import days_named
 from app.core.times import time_text
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
-from app.postgres.database import Database
 from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
@@ -52,8 +51,6 @@ QUERY_SECONDS = 5.0
 """For the vector of a query; then the words alone have to do."""
 REPEATS_MAX = 100
 """Additional memories read to replace repetitions among the results."""
-REPLICA_WAIT_SECONDS = 0.05
-"""For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
 
 _logger = logging.getLogger(__name__)
 
@@ -196,7 +193,7 @@ async def _vector(embedder: Embedder, parts: Sequence[str]) -> Vector:
 
 
 async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Found:
-    """Search the memories of a user or a conversation. Takes its own connection, to a replica if there is one.
+    """Search the memories of a user or a conversation. Takes its own connection.
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
@@ -204,16 +201,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     queries = [await ready(runtime, tenant, text, request.mode, request.asked_at) for text in texts]
     keywords = [term for word in request.keywords for term in bm25.query(word)]
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
-
-    async def read(database: Database) -> tuple[list[_SearchAnswer], list[dict[str, str]]]:
-        async with database.search_snapshot(tenant) as tx:
-            views, line = await _views(tx, request)
-            answers = [await _search(tx, wide, query, keywords, view, line) for query in queries for view in views]
-            is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
-            owners = [owner for view in views for owner in view.owners]
-            return answers, await vectors_lag(tx, owners, queries[0]) if is_searched else []
-
-    answers, lags = await runtime.read(read, wait_seconds=REPLICA_WAIT_SECONDS)
+    answers, lags = await runtime.database.search(tenant, _answers, wide, queries, keywords)
     hits, each = answers[0].hits, len(answers) // len(queries)
     if len(answers) > 1:
         hits = await anyio.to_thread.run_sync(_fused, [one.hits for one in answers], each, wide)
@@ -231,6 +219,17 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     unanswered = [text for text, own in zip(asked, every, strict=False) if not any(one.hits for one in own)]
     unanswered = unanswered if hits else []
     return Found(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
+
+
+async def _answers(
+    tx: ReadTx, request: SearchRequest, queries: Sequence[Query], keywords: Sequence[int]
+) -> tuple[list[_SearchAnswer], list[dict[str, str]]]:
+    """Return the results of each query in each view, and a warning if vectors lag."""
+    views, line = await _views(tx, request)
+    answers = [await _search(tx, request, query, keywords, view, line) for query in queries for view in views]
+    is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
+    owners = [owner for view in views for owner in view.owners]
+    return answers, await vectors_lag(tx, owners, queries[0]) if is_searched else []
 
 
 def _fused(found: list[list[SearchHit]], views: int, request: SearchRequest) -> list[SearchHit]:

@@ -38,8 +38,8 @@ from app.inflight import Answering
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.upstream import OverdueError, RefusalError, Upstream, is_final
 from app.runtime import Runtime
+from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
-from app.services.conversations.tail import ContextRequest
 from app.services.proxy.keeping import keep, mark_refused
 from app.services.proxy.listing import context_window
 from app.services.proxy.question import ProxyRequest, ProxyTurn, branched

@@ -28,8 +28,8 @@ from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer, events_in
 from app.providers.upstream import Upstream, is_final, refused
 from app.runtime import Runtime
+from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
-from app.services.conversations.tail import ContextRequest
 from app.services.proxy.keeping import keep, mark_refused
 from app.services.proxy.question import ProxyRequest, ProxyTurn, ask, branched
 from app.services.proxy.state import LEFT, Watch, record

@@ -1,0 +1,50 @@
+"""What a window warns of, beside what could not be shown in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.core.conversation import Conversation
+from app.core.model import Epoch, Head, Policy, WindowWarning
+from app.core.models import ModelTable
+from app.core.window.summarising import lag
+
+LAG_PAGES_MAX = 2
+LAG_MESSAGES_MAX = 10
+"""How far the model's texts can lag behind before a window warns of it."""
+
+
+def of_tools(taken: Sequence[str], *, offered: bool) -> list[WindowWarning]:
+    """Warn if recall tools are missing. ``taken``: those whose names the caller's tools have."""
+    if not offered:
+        return [WindowWarning("recall_tools_left_out", "the budget is too small for the recall tools")]
+    detail = f"your tools take the names of recall tools: {', '.join(taken)}"
+    return [WindowWarning("recall_tools_left_out", detail)] if taken else []
+
+
+def of_model(model: str | None, models: ModelTable) -> list[WindowWarning]:
+    if model is None or models.window(model) is not None:
+        return []
+    return [WindowWarning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts")]
+
+
+def of_lag(conversation: Conversation, epoch: Epoch, policy: Policy, summary_threshold: int) -> list[WindowWarning]:
+    """Warn if the model's texts are overdue; extractive ones stand in for them."""
+    warnings, totals = [], conversation.totals
+    behind = totals.last_page - 1 - conversation.indexed_through
+    if behind > LAG_PAGES_MAX:
+        warnings.append(WindowWarning("index_lags", f"{behind} closed pages are not indexed yet"))
+    if epoch.head.summary:  # of what has left the window
+        through = epoch.head.summary_through_seq if epoch.head.summary_source == "llm" else 0
+        behind = epoch.layout.condensed_from - 1 - through
+    else:
+        behind = lag(totals.last_seq, conversation.summary_through, summary_threshold)
+    if policy.summary_enabled and behind > LAG_MESSAGES_MAX:
+        warnings.append(WindowWarning("summary_lags", f"the summary is {behind} messages behind"))
+    return warnings
+
+
+def of_head(head: Head) -> list[WindowWarning]:
+    if not (left_out := head.notes_left_out):
+        return []
+    return [WindowWarning("notes_left_out", f"there is no room for {left_out} memories to keep in mind")]

@@ -1,0 +1,40 @@
+"""The tools of a window: the caller's own, and the recall tools beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from app.core.model import Format
+from app.core.window.render import tools_text
+from app.recall.tools import window_schemas
+
+
+def window_tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
+    """Return the caller's tools, and the recall tools if they are offered, as a JSON array."""
+    if not own:
+        return _recall_tools(form) if offered else "[]"
+    return tools_text([*own, *(beside(own, form) if offered else ())], form)
+
+
+def beside(own: Sequence[dict[str, Any]], form: Format) -> list[dict[str, Any]]:
+    """Return the recall tools whose names the caller's tools leave free."""
+    taken = set(map(_name, own))
+    return [tool for tool in window_schemas(form) if _name(tool) not in taken]
+
+
+def taken_names(own: Sequence[dict[str, Any]], form: Format) -> list[str]:
+    """Return the names of recall tools that the caller's tools have."""
+    names = set(map(_name, own))
+    return [name for tool in window_schemas(form) if (name := _name(tool)) in names] if names else []
+
+
+def _name(tool: Mapping[str, Any]) -> Any:
+    function = tool.get("function")
+    return function.get("name") if isinstance(function, Mapping) else tool.get("name")
+
+
+@cache
+def _recall_tools(form: Format) -> str:
+    return tools_text(window_schemas(form), form)
