@@ -18,7 +18,7 @@ from app.api.schemas import audit as schemas
 from app.core.edge.audit import Action
 from app.core.messages import ID_MAX
 from app.services.audit import view
-from app.store import audit
+from app.store.operators import audit
 
 router = APIRouter(tags=["audit"])
 

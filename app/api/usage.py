@@ -17,7 +17,8 @@ from app.api.http.times import Time
 from app.api.schemas import usage as schemas
 from app.core.times import time_text
 from app.services.views.usage import usage_items
-from app.store import limits, spending
+from app.store import spending
+from app.store.operators import limits
 
 router = APIRouter(tags=["usage"])
 

@@ -11,7 +11,7 @@ from app.cli.shared import OfTenant, on_database, tenant_of
 from app.core.canonical import dumps
 from app.postgres.database import Database
 from app.services.audit import view
-from app.store import audit as stored
+from app.store.operators import audit as stored
 
 AT_ONCE = 1000
 

@@ -11,8 +11,8 @@ from app.postgres.database import Database
 from app.queue import outbox
 from app.services.limits import count_tenant
 from app.store import keys as stored_keys
-from app.store import limits
-from app.store.limits import own_limits
+from app.store.operators import limits
+from app.store.operators.limits import own_limits
 
 DEFAULT = -1
 """The limit of the settings."""

@@ -12,7 +12,7 @@ from asyncpg import Record
 from app.core.times import time_text
 from app.postgres.tenants import tenants
 from app.runtime import Runtime
-from app.store import audit
+from app.store.operators import audit
 
 
 def view(row: Record) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from app.runtime import Lookup, Runtime
 from app.services import identity, limits
 from app.store import keys
 from app.store.keys import NewKey
-from app.store.limits import own_limits
+from app.store.operators.limits import own_limits
 
 OPEN_SECONDS = 1.0
 """How long a process can serve callers without a key after it last saw that there are no keys."""

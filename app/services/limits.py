@@ -22,7 +22,8 @@ from app.postgres.database import Database
 from app.postgres.tenants import tenants
 from app.providers import TemporaryError
 from app.runtime import Runtime, StorageLedger
-from app.store import limits, spending
+from app.store import spending
+from app.store.operators import limits
 
 LEDGER_SECONDS = 2.0
 """How long a process adds up what it stores before it tells the others."""

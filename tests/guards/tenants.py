@@ -27,10 +27,11 @@ from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
-from app.store import appending, chapters, conversations, limits, page_index, served, spaces, summaries
+from app.store import appending, chapters, conversations, page_index, served, spaces, summaries
 from app.store.memory import kept, remembered, stores
 from app.store.memory.remembered import Remembered
 from app.store.memory.stores import NewStore, NewVersion, scope_of_store
+from app.store.operators import limits
 from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
 from app.store.spaces import NewSpace

@@ -27,7 +27,6 @@ from app.settings import Settings
 from app.store import (
     appending,
     archives,
-    audit,
     branches,
     chapters,
     conversation_list,
@@ -47,6 +46,7 @@ from app.store import (
     windows,
 )
 from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered, stores
+from app.store.operators import audit
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
 from app.text.tokens import TokenCounter

@@ -13,7 +13,8 @@ from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.tables import metadata
 from app.queue import depths, enqueue, outbox, table
-from app.store import limits, spending, unindexed
+from app.store import spending, unindexed
+from app.store.operators import limits
 from tests.guards.tenants import ANN, BOB, Sql
 
 pytestmark = pytest.mark.anyio
@@ -110,14 +111,14 @@ NAMES = [
     if name.isupper() and name[0].isupper() and isinstance(value, Sql) and "$1" in str(value)
 ]
 PUT_IN = {
-    "app.store.spending.RECORD", "app.store.limits.BUCKET", "app.store.limits.ADD_BYTES", "app.store.limits.COUNT",
-    "app.store.limits.SET_QUOTA", "app.queue.outbox.TELL", "app.queue.outbox.SWITCH", "app.queue.outbox.ADD",
+    "app.store.spending.RECORD", "app.store.operators.limits.BUCKET", "app.store.operators.limits.ADD_BYTES", "app.store.operators.limits.COUNT",
+    "app.store.operators.limits.SET_QUOTA", "app.queue.outbox.TELL", "app.queue.outbox.SWITCH", "app.queue.outbox.ADD",
 }  # fmt: skip
 SETS_THE_TENANT = {
     "app.queue.outbox.AFTER",
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED",
 }  # fmt: skip
-SEEN_BY_ALL = {"app.store.limits.QUOTA", "app.queue.outbox.IS_ON", "app.queue.outbox.LAST"}
+SEEN_BY_ALL = {"app.store.operators.limits.QUOTA", "app.queue.outbox.IS_ON", "app.queue.outbox.LAST"}
 APART = PUT_IN | SETS_THE_TENANT | SEEN_BY_ALL
 COUNTING = {
     "app.queue.depths.DEPTH_OF",
@@ -125,7 +126,7 @@ COUNTING = {
     "app.store.unindexed.UNINDEXED",
     "app.store.unindexed.WITHOUT_VECTOR",
     "app.store.spending.BACKGROUND_TODAY",
-    "app.store.limits.TENANT_BYTES",
+    "app.store.operators.limits.TENANT_BYTES",
     "app.queue.outbox.COUNT",
 }
 """They answer with a row of noughts where there is nothing."""

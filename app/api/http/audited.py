@@ -11,7 +11,7 @@ from app import errors
 from app.api.http.problem import problem
 from app.core.edge.audit import IDS, AuditEntry, action_of, ids_of
 from app.core.edge.caller import Caller
-from app.store import audit
+from app.store.operators import audit
 
 _logger = logging.getLogger(__name__)
 

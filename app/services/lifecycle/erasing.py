@@ -42,13 +42,13 @@ from app.store import (
     conversations,
     erasing,
     kept_answers,
-    limits,
     locks,
     messages,
     served,
 )
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
+from app.store.operators import limits
 
 ANSWERS_AT_ONCE = 200
 

@@ -18,9 +18,10 @@ from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
 from app.services.lifecycle.erasing import ErasingTx, Erasure, erased_event
 from app.services.lifecycle.repeats import RepeatedPlaces
-from app.store import archives, branches, conversations, kept_answers, keys, limits, locks, served, spaces
+from app.store import archives, branches, conversations, kept_answers, keys, locks, served, spaces
 from app.store import erasing as stored
 from app.store.memory import kept, stores
+from app.store.operators import limits
 
 ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
