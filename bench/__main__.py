@@ -12,6 +12,7 @@ from rich.console import Console
 from bench import harness, plots, tables
 from bench.load import cost, crowd, dialects, keys, large, overhead, profile, sizes
 from bench.peers import peers
+from bench.people import table as people
 from bench.search import embeddings, retrieval, search_sizes
 from bench.tables import Table
 from bench.window import archive, cost_of_memory, literals, replay, served
@@ -35,9 +36,10 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "retrieval": retrieval.run,
     "search-sizes": search_sizes.run,
     "large": large.run,
+    "people": people.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "dialects", "keys", "loops", "profile", "peers", "crowd"})
+API_ALONE = frozenset({"cost", "overhead", "dialects", "keys", "loops", "profile", "peers", "crowd", "people"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 PLAIN_WIDTH = 140

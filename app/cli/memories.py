@@ -10,6 +10,8 @@ import click
 import httpx
 
 from app.cli.transfer import Key, Url, opened, refuse_problem
+from app.core.kept import Wish
+from app.extractive.wishes import wish_of
 from app.ui.shown import shown
 
 PAGE = 200
@@ -30,20 +32,20 @@ def list_memories(user_id: str | None, space_id: str | None, url: str, api_key: 
     """List memories, the newest first: id, status, scope, key (`*`: kept in view), since when, and the text."""
     if user_id is None and space_id is None:
         raise click.UsageError("Name a --user or a --space.")
-    wanted = {"status": "proposed" if proposed else "held", "limit": str(PAGE)}
+    wanted = {"status": "proposed" if proposed else "held"}
     if user_id is not None:
         wanted["user_id"] = user_id
     if space_id is not None:
         wanted["scope"] = f"space:{space_id}"
     with opened(url, api_key) as client:
-        lines = [_line(one) for one in _items(client, wanted)]
+        lines = [_line(one) for one in _items(client, "/memories", {**wanted, "limit": str(PAGE)})]
     click.echo("\n".join(lines) or "There are none.")
 
 
-def _items(client: httpx.Client, wanted: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+def _items(client: httpx.Client, path: str, wanted: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
     cursor = None
     while True:
-        answer = client.get("/memories", params={**wanted, **({"cursor": cursor} if cursor else {})})
+        answer = client.get(path, params={**wanted, **({"cursor": cursor} if cursor else {})})
         refuse_problem(answer)
         page = answer.json()
         yield from page["items"]
@@ -75,6 +77,43 @@ def accept(memory: UUID, url: str, api_key: str | None) -> None:
 def refuse(memory: UUID, url: str, api_key: str | None) -> None:
     """Refuse the proposal ID for good."""
     _decide(memory, "refused", url, api_key)
+
+
+@memories.command()
+@click.option("--user", "user_id", required=True, help="Whose conversations are looked at.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be carried.")
+@Url
+@Key
+def carry(user_id: str, url: str, api_key: str | None, *, dry_run: bool) -> None:
+    """Let wishes that hold in single conversations of a user follow them into every other one.
+
+    They are those that the rules carry at once when they are said today, and that the user does not hold already.
+    """
+    with opened(url, api_key) as client:
+        lines = []
+        for one, wish in _uncarried(client, user_id):
+            if not dry_run:
+                body = {"user_id": user_id, "content": wish.text, "key": wish.key, "pinned": True}
+                refuse_problem(client.post("/memories", json={**body, "valid_from": one["valid_from"]}))
+            lines.append(_line({**one, "scope": "user", "key": wish.key}))
+    click.echo("\n".join(lines) or "There are none.")
+
+
+def _uncarried(client: httpx.Client, user_id: str) -> list[tuple[Mapping[str, Any], Wish]]:
+    """Return the wishes of a user's conversations that could follow and do not, the oldest first."""
+    whose = {"user_id": user_id}
+    known = {
+        one["content_preview"] for one in _items(client, "/memories", {**whose, "scope": "user", "pinned": "true"})
+    }
+    found: dict[str, tuple[Mapping[str, Any], Wish]] = {}
+    for conversation in _items(client, "/conversations", whose):
+        where = {"conversation_id": conversation["id"], "scope": "conversation", "pinned": "true"}
+        for one in _items(client, "/memories", where):
+            wish = wish_of(one["content_preview"])
+            if wish is not None and wish.reach == "user" and not wish.sensitive and not wish.ends:
+                found[wish.text] = (one, wish)
+    fresh = [pair for text, pair in found.items() if text not in known]
+    return sorted(fresh, key=lambda pair: str(pair[0]["valid_from"]))
 
 
 def _decide(memory: UUID, status: str, url: str, api_key: str | None) -> None:

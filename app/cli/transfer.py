@@ -135,20 +135,28 @@ def _say(answer: Mapping[str, Mapping[str, int]]) -> None:
 
 @click.command(name="export")
 @click.option("--user", "user_id", help="Everything of this user.")
+@click.option("--space", "space_id", help="This space, with its members and everything in it.")
 @click.option("--conversation", "conversation_id", help="This conversation, with its archives and memories.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File; stdout if left out.")
 @Url
 @Key
 def export(
-    user_id: str | None, conversation_id: str | None, output: Path | None, url: str, api_key: str | None
+    user_id: str | None,
+    space_id: str | None,
+    conversation_id: str | None,
+    output: Path | None,
+    url: str,
+    api_key: str | None,
 ) -> None:
-    """Take a user's or a conversation's data out of a running Quire, as lines that `quire import` takes."""
-    if (user_id is None) == (conversation_id is None):
-        raise click.UsageError("Name a --user or a --conversation.")
-    kind, name = ("users", user_id) if user_id is not None else ("conversations", conversation_id)
+    """Take the data of a user, a space or a conversation out of a running Quire, as lines that `quire import` takes."""
+    given = {"users": user_id, "spaces": space_id, "conversations": conversation_id}
+    named = [(kind, name) for kind, name in given.items() if name is not None]
+    if len(named) != 1:
+        raise click.UsageError("Name a --user, a --space or a --conversation.")
+    [(kind, name)] = named
     with (
         opened(url, api_key) as client,
-        client.stream("GET", f"/{kind}/{quote(str(name), safe='')}/export") as answer,
+        client.stream("GET", f"/{kind}/{quote(name, safe='')}/export") as answer,
     ):
         if answer.is_error:
             answer.read()

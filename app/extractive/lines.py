@@ -1,8 +1,9 @@
 """Describe a message in one line: what it is about, not how it begins.
 
 Pasted blocks are set aside. Each sentence that the author wrote is scored by what matters for the role (a request for a
-user, a conclusion for an assistant), and the best one is shown without its "Hi, could you". Nothing is segmented here:
-this runs for every appended message.
+user, a conclusion for an assistant), and the best one is shown without its "Hi, could you". What a user tells of the
+case, with its names and numbers, stands beside the request and is the last to be cut. Nothing is segmented here: this
+runs for every appended message.
 """
 
 import re
@@ -25,6 +26,8 @@ _FIRST_SENTENCES = 60
 _LAST_SENTENCES = 16
 _SEEN = 400
 _CANDIDATES = 4
+_FEW_SENTENCES = 8
+"""Of a longer message the request alone is the line: what it is told about is a text."""
 _LINE_CHARS = 110
 """A longer sentence would be cut, so that a shorter one is preferred if it tells nearly as much."""
 
@@ -73,6 +76,7 @@ _POLITE = (
 """Polite endings of requests."""
 _POLITE_MAX = max(map(len, _POLITE))
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
+_FULL_WIDTH = "。！？；：，"
 _PROGRAM_TAG = re.compile(r"\s*<([a-z]+[_-][a-z_-]+)>")
 """What an agent's program puts around what it says in a user's message, such as <environment_context>."""
 _CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
@@ -80,7 +84,7 @@ _ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(
 _FIELD = re.compile(r"\W*[\w /-]{2,28}[:：]\W*\S")
 _STAMP = re.compile(r"^\W*\d{2,4}[-/:]\d\d[-/:]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?[\d.,Z+:]*)?\W*")
 _POINTING = re.compile(
-    r"^(?:(?:help|assist|do|look|check)\b[^?.]{0,20}\b)?(?:it|that|this)\s*\?\s+(?=\S)", re.IGNORECASE
+    r"^(?:(?:help|assist|do|look|check)\b[^?.]{0,20}\b)?(?:it|that|this|something)\s*\?\s+(?=\S)", re.IGNORECASE
 )
 """A request whose object is in the sentence after it."""
 _CLAUSE = re.compile(
@@ -99,6 +103,8 @@ class Reading:
     """The few best sentences, best first."""
     plain: str = ""
     """The best one without markup and without its lead-in."""
+    told: tuple[str, str] = ("", "")
+    """What a user tells, and what they ask for, where they do both."""
     is_thin: bool = False
     """It does not tell by itself what the message is about."""
 
@@ -109,9 +115,9 @@ def read(role: str, text: str) -> Reading:
     if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
         return Reading(seen, None, ())
     blocks = take_apart(seen)
-    ranked = _ranked(role, blocks.prose)
+    ranked, told = _ranked(role, blocks.prose)
     plain = _plain(ranked[0]) if ranked else ""
-    return Reading(seen, blocks, ranked, plain, is_thin=_telling(plain, 2) < 2)
+    return Reading(seen, blocks, ranked, plain, told, is_thin=_telling(plain, 2) < 2)
 
 
 def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
@@ -128,10 +134,21 @@ def line_of(message: Reading, *, max_chars: int = 110) -> str:
         return describe(examine(seen), max_chars=max_chars, language=language(seen))
     if not message.ranked:
         return one_line(_without_prose(blocks), max_chars) or one_line(seen, max_chars)
-    line = message.plain
-    if message.is_thin:
-        line = _completed(line, message.ranked, blocks, max_chars)
-    return one_line(line, max_chars) or one_line(seen, max_chars)
+    told, asked = message.told
+    if told and not (blocks.logs or blocks.code or blocks.data):
+        is_before = not _comes_before(asked, told, blocks.prose) or len(told) + len(asked) >= max_chars
+        return one_line(_joined(told, asked) if is_before else _joined(asked, told), max_chars)
+    return _request(message, blocks, max_chars)
+
+
+def _request(message: Reading, blocks: Blocks, max_chars: int) -> str:
+    line = _completed(message.plain, message.ranked, blocks, max_chars) if message.is_thin else message.plain
+    return one_line(line, max_chars) or one_line(message.seen, max_chars)
+
+
+def _joined(one: str, other: str) -> str:
+    """Return two sentences as one line. Chinese has no blank between them."""
+    return f"{one}{other}" if one[-1:] in _FULL_WIDTH else f"{one} {other}"
 
 
 def page_title(user_text: str, assistant_text: str) -> str:
@@ -145,7 +162,9 @@ def title_of(request: Reading, assistant_text: str = "") -> str:
     """
     if not assistant_text.strip() and _is_by_program(request.seen):
         return ""
-    line = _POINTING.sub("", line_of(request, max_chars=200))
+    blocks = request.blocks
+    said = _request(request, blocks, 200) if blocks is not None and request.ranked else line_of(request, max_chars=200)
+    line = _POINTING.sub("", said)
     title = _as_title(line)
     if assistant_text.strip() and (_is_by_program(request.seen) or not _telling(title, 1)):
         answer = _as_title(message_line("assistant", assistant_text, max_chars=200))
@@ -167,21 +186,49 @@ def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
     return one_line(label + (gist or "(empty)"), max_chars)
 
 
-def _ranked(role: str, prose: list[str]) -> list[str]:
+def _ranked(role: str, prose: list[str]) -> tuple[list[str], tuple[str, str]]:
+    """Return the few best sentences, and what a user tells and asks for."""
     if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
         prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
     score = _assistant_score if role == "assistant" else _user_score
     sentences = list(_labelled(prose))
     if len(sentences) == 1:  # most messages of a chat
-        return [_with_list(sentences, 0)]
+        return [_with_list(sentences, 0)], ("", "")
+    seen = [patterns.look(patterns.strip_lead(one) if at < 3 else one) for at, (one, _) in enumerate(sentences)]
+    judged = [score(one) for one in seen]
     scores = [
-        score(patterns.look(patterns.strip_lead(sentence) if at < 3 else sentence))
-        + _place(role, at, len(sentences))
-        + bonus
-        for at, (sentence, bonus) in enumerate(sentences)
+        own + _place(role, at, len(sentences)) + bonus
+        for at, ((own, _), (_, bonus)) in enumerate(zip(judged, sentences, strict=True))
     ]
     ranked = sorted(range(len(sentences)), key=lambda at: -scores[at])
-    return [_with_list(sentences, at) for at in ranked[:_CANDIDATES]]
+    told = ("", "")
+    asking = [at for at in ranked if judged[at][1]]
+    if asking and len(sentences) <= _FEW_SENTENCES:
+        told = _told_and_asked(sentences, seen, asking)
+    return [_with_list(sentences, at) for at in ranked[:_CANDIDATES]], told
+
+
+def _told_and_asked(
+    sentences: list[tuple[str, float]], seen: Sequence[patterns.Seen], asking: Sequence[int]
+) -> tuple[str, str]:
+    """Return the statement that names most, and the best request; nothing if nothing is stated."""
+    telling = [at for at, one in enumerate(seen) if at not in asking and _tells(one)]
+    if not telling:
+        return "", ""
+    best = max(telling, key=lambda at: _worth(seen[at]))
+    return _plain(sentences[best][0]), _plain(_with_list(sentences, asking[0]))
+
+
+def _tells(seen: patterns.Seen) -> bool:
+    """Return whether a statement says something of the case: no politeness, no announcement of what comes."""
+    is_empty = patterns.is_filler(seen.text) or patterns.PLEASANTRY.found(seen) or patterns.is_boilerplate(seen)
+    if is_empty or patterns.EMPTY_REQUEST.match(seen.text) or patterns.REACTION.match(seen.text):
+        return False
+    return not seen.text.endswith((":", "：")) and _telling(seen.text, 2) >= 2
+
+
+def _worth(seen: patterns.Seen) -> float:
+    return patterns.specifics(seen.text) + 2.0 * patterns.LASTING.found(seen) + 0.2 * min(_telling(seen.text, 10), 10)
 
 
 def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
@@ -222,25 +269,27 @@ def _place(role: str, at: int, total: int) -> float:
     return max(first - 0.25 * at, 0.0) + 0.5 * (at == total - 1 and total > 3)
 
 
-def _user_score(seen: patterns.Seen) -> float:
+def _user_score(seen: patterns.Seen) -> tuple[float, bool]:
+    """Return what a sentence is worth as the line, and whether it asks for something."""
     if patterns.is_filler(seen.text):
-        return -6.0
+        return -6.0, False
+    questions = patterns.QUESTION.found(seen)
     asks = patterns.REQUEST.found(seen) or patterns.IMPERATIVE.match(seen.text) is not None
-    score = 2.2 * patterns.QUESTION.found(seen) + 2.4 * asks
+    score = 2.2 * questions + 2.4 * asks
     score += 1.2 * patterns.PROBLEM.found(seen) + 1.2 * patterns.LASTING.found(seen)
     score -= 3.0 * patterns.PLEASANTRY.found(seen) + 2.5 * patterns.is_boilerplate(seen)
     score -= 3.5 * bool(patterns.EMPTY_REQUEST.match(seen.text)) + 3.0 * bool(patterns.INTRODUCTION.match(seen.text))
-    return score + _substance(seen)
+    return score + _substance(seen), questions or asks
 
 
-def _assistant_score(seen: patterns.Seen) -> float:
+def _assistant_score(seen: patterns.Seen) -> tuple[float, bool]:
     if patterns.is_filler(seen.text):
-        return -6.0
+        return -6.0, False
     score = 2.0 * patterns.CONCLUSION.found(seen) + 1.8 * patterns.DONE.found(seen)
     score -= 3.0 * bool(patterns.PLAN.match(seen.text)) + 4.5 * patterns.PLEASANTRY.found(seen)
     score -= 1.5 * (patterns.is_boilerplate(seen) and not seen.text.endswith((":", "：")))
     score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
-    return score + _substance(seen)
+    return score + _substance(seen), False
 
 
 def _substance(seen: patterns.Seen) -> float:
@@ -291,7 +340,7 @@ def _completed(line: str, ranked: Sequence[str], blocks: Blocks, max_chars: int)
             fit = len(line) + len(plain) < max_chars
             if not fit and not _telling(line, 1):
                 return plain
-            return f"{plain} {line}" if fit and _comes_before(other, best, blocks.prose) else f"{line} {plain}"
+            return _joined(plain, line) if fit and _comes_before(other, best, blocks.prose) else _joined(line, plain)
     return f"{line} {pasted}" if pasted else line
 
 

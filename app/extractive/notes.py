@@ -19,7 +19,8 @@ _NOTE_CHARS = 200
 NOTES_MAX = 20
 """Notes of one message."""
 
-_PATTERNS = patterns_of("notes.txt", ("languages", "languages_han", "orders", "people", "household", "people_han"))
+_PARTS = ("languages", "languages_han", "orders", "orders_han", "people", "household", "people_han")
+_PATTERNS = patterns_of("notes.txt", _PARTS)
 LANGUAGES, LANGUAGES_HAN = _PATTERNS["languages"], _PATTERNS["languages_han"]
 _IS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
 _ENGLISH = [

@@ -25,6 +25,10 @@ _SEEN = 300
 
 _HTML = re.compile(r"<!doctype html|<html[\s>]|<(?:head|body|div|table|article|section|main)[\s>]", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?::(?!\d\d[:.])|[|\t]|→| {2,})")
+_DIFF_FILE = re.compile(r"^(?:diff --git \S+ (?:b/)?|\+\+\+ (?:b/)?(?!/dev/null))(\S+)", re.MULTILINE)
+_DIFF = re.compile(r"^(?:diff --git |--- \S.*\n\+\+\+ \S)", re.MULTILINE)
+_STEP = re.compile(r"\s{0,8}\d{1,3}(?:[.)]\s+|、)(\S.*)")
+_STEP_CHARACTERS = 60
 _QUOTED_FIELD = re.compile(r'"[^"\n]*"')
 _MARKDOWN_RULE = re.compile(r"[\s|:-]+$")
 _ERROR_KEYS = re.compile(r"errors?|error_?message|exception|traceback|stderr|detail", re.IGNORECASE)
@@ -71,6 +75,8 @@ def describe(shape: Shape, *, max_chars: int, language: Language) -> str:
 def _kind(body: str) -> Kind:
     if _HTML.search(body[:3000]):
         return "html"
+    if _DIFF.search(body[:3000]):
+        return "code"
     lines = [line for line in islice(_lines(body), 240) if line.strip()]
     if _table_rows(lines) is not None:
         return "table"
@@ -241,6 +247,8 @@ def _log(shape: Shape, max_chars: int, language: Language) -> str:
 
 
 def _code(shape: Shape, max_chars: int, language: Language) -> str:
+    if _DIFF.search(shape.body[:3000]):
+        return _diff(shape.body, max_chars, language)
     lines = list(_lines(shape.body))
     source = "\n".join(_unnumbered(line) for line in lines)[:60_000]
     header = f"{one_line(lines[0], 70)} " if lines and lines[0].startswith("[") else ""
@@ -252,6 +260,14 @@ def _code(shape: Shape, max_chars: int, language: Language) -> str:
         return f"{header}{size}{_say(language, '：', ': ')}{fitted(defined, max(room, 20))}"
     first = next((line for line in lines if line.strip() and not line.startswith("[")), "")
     return f"{header}{size}{_say(language, '：', ': ')}{one_line(_unnumbered(first), max(room, 20))}"
+
+
+def _diff(body: str, max_chars: int, language: Language) -> str:
+    lines = list(_lines(body))
+    files = dict.fromkeys(_DIFF_FILE.findall("\n".join(lines)))
+    added, removed = (sum(line.startswith(sign) and not line.startswith(3 * sign) for line in lines) for sign in "+-")
+    size = _say(language, f"差异，+{added} −{removed} 行：", f"Diff, +{added} −{removed} lines: ")
+    return size + fitted(files, max(max_chars - len(size), 20))
 
 
 def _html(shape: Shape, max_chars: int, language: Language) -> str:
@@ -273,6 +289,9 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
     if "<" in body and body.count("</") > 20:
         body = visible_text(body)
     lines = [line.strip() for line in islice(body.splitlines(), 300) if line.strip()]
+    if _share(lines, lambda line: _NUMBERED.match(line) is not None) >= 0.8:
+        body = "\n".join(_unnumbered(line) for line in body.splitlines())
+        lines = [line.strip() for line in map(_unnumbered, lines) if line.strip()]
     # A short text that fails says so anywhere, a long one at its start: later on it may only speak of errors.
     if error := first_error(lines if len(body) <= 1_500 else lines[:3]):
         return one_line(error, max_chars)
@@ -297,7 +316,11 @@ def first_error(lines: list[str]) -> str:
 
 
 def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language) -> str:
-    """Describe names, one per line, or "key: value" lines; "" for anything else."""
+    """Describe names, one per line, "key: value" lines or numbered steps; "" for anything else."""
+    steps = [step[1] for line in lines if len(line) <= _STEP_CHARACTERS and (step := _STEP.match(line))]
+    if len(steps) >= 3 and len(steps) >= 0.8 * len(lines):
+        size = _say(language, f"{len(steps)} 项：", f"{len(steps)} steps: ")
+        return size + fitted(steps, max_chars - len(size))
     if len(lines) < 4:
         return ""
     size = _say(language, f"{shape.lines} 行：", f"{shape.lines} lines: ")

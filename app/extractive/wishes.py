@@ -24,7 +24,12 @@ _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
 _TAGS_MAX = 400
 """More are markup, and would take long to match."""
-_PUT_IN = re.compile(r"<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3}", re.DOTALL)
+_PUT_IN = re.compile(
+    r"(?:^[^\n]{0,80}[:：][ \t]*\n)?(?:<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3})",
+    re.DOTALL | re.MULTILINE,
+)
+"""With the line that announces it."""
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _PARTS = ("please", "end", "han", "name", "diets")
 """Sections of the file that are parts of the others."""
 
@@ -47,15 +52,18 @@ def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
     if text.count("<") > _TAGS_MAX:
         return []
     own = _PUT_IN.sub("\n\n", text) if "</" in text or '"""' in text else text
-    return wishes_in(prose if own == text else take_apart(window(own)).prose)
+    opens_a_text = any(_says("opens_a_text", one.strip()) for one in _BLANK_LINE.split(own)[:-1])
+    return wishes_in(prose if own == text else take_apart(window(own)).prose, is_own=not opens_a_text)
 
 
-def wishes_in(prose: Sequence[str]) -> list[Wish]:
-    """Return what holds for good among the sentences of a message, each at most 200 characters, and how far it goes."""
+def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
+    """Return what holds for good among the sentences of a message, each at most 200 characters, and how far it goes.
+
+    ``is_own``: no paragraph shows that the next ones are somebody else's.
+    """
     standing = dict.fromkeys(notes_in(prose))
-    travels = len(prose) <= _SENTENCES_MAX and not any(
-        _says("handed_over", one) or _says("play", one) or _says("speaker", one) for one in prose
-    )
+    travels = is_own and len(prose) <= _SENTENCES_MAX
+    travels = travels and not any(_says(name, one) for one in prose for name in ("handed_over", "play", "speaker"))
     found: dict[str, Wish] = {}
     for sentence in (squeeze(one) for one in prose):
         text = clip(strip_lead(sentence), _SENTENCE_MAX)

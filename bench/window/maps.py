@@ -96,7 +96,7 @@ def _pages(messages: Sequence[Mapping[str, Any]]) -> Iterator[int]:
 
 def lines_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
     """Yield the lines of a window's map, each with the indented ones below it."""
-    head = next((m["content"] for m in messages if "<quire-memory>" in str(m["content"])), "")
+    head = next((m["content"] for m in messages if str(m["content"]).startswith("<quire-memory>")), "")
     for block in re.split(r"\n(?! )", head):
         if span := _SPAN.match(block):
             yield range(int(span[1]), int(span[2] or span[1]) + 1), block[block.index("]") + 1 :]

@@ -66,7 +66,7 @@ def test_a_failed_export_is_explained_and_leaves_no_file(client: httpx.Client, b
     out = tmp_path / "out.jsonl"
     for arguments, words in (
         (["export", "--conversation", "none", "-o", str(out)], "404: There is no such conversation"),
-        (["export"], "Name a --user or a --conversation"),
+        (["export"], "Name a --user, a --space or a --conversation"),
         (["import", "-"], "is text, not JSON, not lines that `quire export` wrote"),
         (["export", "--user", "u", "--url", "http://127.0.0.1:1"], "No answer from http://127.0.0.1:1"),
     ):

@@ -72,7 +72,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.ALL: (10,),
         table.ALL_OF: ("waiting", 10),
         table.DEAD: (UUID(int=0), 10),
-        depths.DEPTH: (),
+        str(depths.DEPTH): (),
         depths.ABANDONED: (),
         depths.DEPTH_OF: ("running",),
         spending.TOTALS: (),
@@ -111,7 +111,8 @@ NAMES = [
     if name.isupper() and name[0].isupper() and isinstance(value, Sql) and "$1" in str(value)
 ]
 PUT_IN = {
-    "app.store.spending.RECORD", "app.store.operators.limits.BUCKET", "app.store.operators.limits.ADD_BYTES", "app.store.operators.limits.COUNT",
+    "app.store.spending.RECORD", "app.store.operators.limits.BUCKET",
+    "app.store.operators.limits.ADD_BYTES", "app.store.operators.limits.COUNT",
     "app.store.operators.limits.SET_QUOTA", "app.queue.outbox.TELL", "app.queue.outbox.SWITCH", "app.queue.outbox.ADD",
 }  # fmt: skip
 SETS_THE_TENANT = {

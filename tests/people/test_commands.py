@@ -1,5 +1,7 @@
 """`quire memories` against a running service."""
 
+from pathlib import Path
+
 import httpx
 
 from tests.api.kit import append, ok, user, window
@@ -55,3 +57,31 @@ def test_what_is_wrong_is_said(client: httpx.Client) -> None:
         assert (done.exit_code, "404: There is no such memory." in done.output) == (1, True)
     assert invoke(url, "memories", "accept", "x").exit_code == 2
     assert "404" in invoke(url, "memories", "list", "--space", "team", "--user", "eve").output
+
+
+def test_carrying_lists_what_would_follow_a_user_and_lets_it(client: httpx.Client) -> None:
+    settings = {"remember": False}
+    ok(client.post("/conversations", json={"id": "old", "user_id": "ann", "settings": settings}), 201)
+    append(client, "old", [user("Always answer in French. I am vegetarian. I prefer aisle seats.")], user_id="ann")
+    assert ok(client.get("/memories", params={"user_id": "ann", "scope": "user"}))["items"] == []
+    listed = lines(client, "carry", "--user", "ann", "--dry-run")
+    assert sorted(one[5] for one in listed) == ["Always answer in French.", "I am vegetarian."]
+    assert {one[3] for one in listed} == {"answer_language*", "diet*"}
+    assert ok(client.get("/memories", params={"user_id": "ann", "scope": "user"}))["items"] == []
+    assert len(lines(client, "carry", "--user", "ann")) == 2
+    append(client, "next", [user("hello")], user_id="ann")
+    assert "French" in str(window(client, "next")["messages"])
+    assert lines(client, "carry", "--user", "ann") == [["There are none."]]
+    assert len(ok(client.get("/memories", params={"user_id": "ann", "scope": "user"}))["items"]) == 2
+
+
+def test_a_space_is_exported_and_imported(client: httpx.Client, tmp_path: Path) -> None:
+    url = {"QUIRE_URL": str(client.base_url)}
+    ok(client.post("/spaces", json={"id": "team", "members": {"ann": "write"}}), 201)
+    ok(client.post("/memories", json={"content": "We deploy on Tuesdays.", "scope": "space:team"}), 201)
+    file = tmp_path / "team.jsonl"
+    quire(url, "export", "--space", "team", "-o", str(file))
+    ok(client.delete("/spaces/team"))
+    assert "1 spaces" in quire(url, "import", str(file))
+    assert "Imported: nothing." in quire(url, "import", str(file))
+    assert "Name a --user, a --space" in invoke(url, "export", "--user", "ann", "--space", "team").output

@@ -14,6 +14,65 @@ def test_a_request_is_found_behind_a_greeting() -> None:
     assert message_line("user", "你好，昨天辛苦了。请把会议改到下午三点。") == "请把会议改到下午三点。"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "My husband is allergic to shrimp. Could you suggest a menu for six people?",
+            "My husband is allergic to shrimp. Could you suggest a menu for six people?",
+        ),
+        (
+            "Could you plan the last three weeks? My best time is 3:42, and the race in Lisbon is on October 12th.",
+            "Could you plan the last three weeks? My best time is 3:42, and the race in Lisbon is on October 12th.",
+        ),
+        (
+            "Can you help me with something? It is about work. I earn 68k at Siemens in Munich. What should I ask for?",
+            "I earn 68k at Siemens in Munich. What should I ask for?",
+        ),
+        ("你好，我女儿小雨今年七岁，有哮喘。请问她可以学游泳吗？", "我女儿小雨今年七岁，有哮喘。她可以学游泳吗？"),
+    ],
+)
+def test_what_a_user_tells_stands_beside_the_request(text: str, line: str) -> None:
+    assert message_line("user", text) == line
+
+
+def test_where_both_do_not_fit_the_request_is_cut() -> None:
+    told = "We moved from Berlin to Porto in March 2025, the flat costs 1,150 euros."
+    line = message_line("user", f"Please draft a mail to the landlord, Ms. Ferreira, about the boiler. {told}")
+    assert line.startswith(told)
+    assert line.endswith("…")
+    assert len(line) <= 110
+
+
+def test_a_title_is_the_request_alone() -> None:
+    assert page_title("My husband is allergic to shrimp. Could you suggest a menu for six?", "") == (
+        "Suggest a menu for six"
+    )
+    thin = "Can you help me with something? I earn 68k at Siemens in Munich. What should I ask for?"
+    assert page_title(thin, "") == "I earn 68k at Siemens in Munich. What should I ask for"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "diff --git a/app/main.py b/app/main.py\n--- a/app/main.py\n+++ b/app/main.py\n-p = 1\n+p = 2\n+x = 1\n",
+            "git: Diff, +2 −1 lines: app/main.py",
+        ),
+        (
+            '{"content":[{"type":"text","text":"1. Install Node 20\\n2. Run npm ci\\n3. Copy .env"}],"isError":false}',
+            "git: 3 steps: Install Node 20, Run npm ci, Copy .env",
+        ),
+        (
+            "     1\tThe harbour burnt down in 1623.\n     2\tIt handles 4 million tons.\n     3\tIt is deep.\n",
+            "git: The harbour burnt down in 1623. It handles 4 million tons. It is deep.",
+        ),
+    ],
+)
+def test_diffs_steps_and_numbered_prose(text: str, line: str) -> None:
+    assert result_line("git", text) == line
+
+
 def test_an_answer_is_found_behind_the_announcement_of_it() -> None:
     text = "Sure! I'll look into that.\n\nThe meeting clashes with the board review, so 4pm is the earliest slot."
 

@@ -107,3 +107,24 @@ def test_a_bad_key_is_named(key: str) -> None:
 def test_a_good_key_is_a_path_of_up_to_eight_segments() -> None:
     assert key_problem("a/b/c/d/e/f/g/h") is None
     assert key_problem("家/饮食") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Check the grammar:\n\nI am vegan. Please always name your sources.",
+        "What would you answer to this?\n\nCall me Amara. I am vegan.",
+        "Grade the following pupil's text.\n\nI am vegan. Always number the steps.",
+        "Copy of the chat:\n\n[10:02] Amara: I'm allergic to nuts.\n[10:03] Tom: always number the steps",
+        "给下面这篇学生作文打分。\n\n我吃素。以后都先说结论。",
+        "你会怎么回复？\n\n叫我佳怡就好。我吃素。",
+        "房东发来的：\n\n从现在起，不要用表格。以后都列出来源。",
+    ],
+)
+def test_what_follows_a_paragraph_that_hands_it_over_is_nobodys_wish(text: str) -> None:
+    assert not follows(text)
+
+
+@pytest.mark.parametrize("text", ["Some rules for you:\n\nAlways name your sources.", "请记住：\n\n以后都列出来源。"])
+def test_ones_own_wishes_can_be_announced(text: str) -> None:
+    assert follows(text)

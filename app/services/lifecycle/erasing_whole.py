@@ -77,6 +77,8 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     done.add_texts(await served.forget_quoted(tx, conversation.id) + await served.forget_memories(tx, carried))
     done.counts.update(await conversations.erase(tx, conversation))
     await limits.recount(tx, conversation.user_id)
+    if conversation.user_id is None and conversation.space_id is None:
+        await stores.delete_whole(tx, stores.store_of(scope))
     if conversation.line.stretches:
         await branches.unshow(tx, conversation.line.root, conversation.id)
     await kept.settle(tx, carried)
@@ -107,6 +109,10 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     """Erase everything of a space in the same way, at last the space and its memberships."""
     scope = space_scope(space_id)
     done = await _erase_scope(runtime, tenant, scope, stored.CONVERSATION_OF_SPACE, space_id)
+    async with runtime.database.snapshot(tenant) as reading:
+        store = await stores.find(reading, stores.store_of(scope), None)
+    if store is not None:
+        _add(runtime, tenant, done, await erase_store(runtime, tenant, store["id"]))
     async with runtime.database.begin(tenant) as tx:
         members, _ = await spaces.count(tx, space_id)
         for name in await spaces.forget_readers(tx, space_id):

@@ -22,17 +22,20 @@ from app.core.groups import chat_messages
 from app.core.history.sync import INNER
 from app.core.neutral import with_nul
 from app.core.placeholder import as_sent
-from app.core.scope import owner_of, scope_of
+from app.core.scope import owner_of, scope_of, space_scope
 from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
+from app.services.lifecycle import portable_stores
 from app.services.lifecycle.lines import FORMAT, VERSION
 from app.services.spaces import MEMBERS_MAX
 from app.services.views import inspect
 from app.store import conversations, messages, portable
 from app.store import spaces as stored_spaces
+from app.store.memory import stores
+from app.store.memory.stores import store_of
 
 MESSAGES_AT_ONCE = 100
 OTHERS_AT_ONCE = 50
@@ -69,6 +72,34 @@ async def user(runtime: Runtime, tenant: UUID, user_id: str, *, sensitive: bool)
         yield line
     async for line in _beside(runtime, tenant, None, user_id, sensitive=sensitive):
         yield line
+    async with _snapshot(runtime, tenant) as tx:
+        rows = await portable_stores.of_user(tx, user_id)
+    for row in rows:
+        async for line in _store(runtime, tenant, row):
+            yield line
+
+
+async def _store(runtime: Runtime, tenant: UUID, store: Record) -> AsyncIterator[str]:
+    """Yield a memory store with its versions and files."""
+    yield portable_stores.store_line(store)
+    before: UUID | None = None
+    after = ""
+    while True:
+        async with _snapshot(runtime, tenant) as tx:
+            found = await portable_stores.versions(tx, store["id"], before)
+        for line in found:
+            yield dumps(line)
+        if len(found) < portable_stores.AT_ONCE:
+            break
+        before = UUID(found[-1]["id"])
+    while True:
+        async with _snapshot(runtime, tenant) as tx:
+            found = await portable_stores.files(tx, store["id"], after)
+        for line in found:
+            yield dumps(line)
+        if len(found) < portable_stores.AT_ONCE:
+            break
+        after = found[-1]["path"].removeprefix("/")
 
 
 async def space(runtime: Runtime, tenant: UUID, space_id: str, *, sensitive: bool) -> AsyncIterator[str]:
@@ -83,6 +114,11 @@ async def space(runtime: Runtime, tenant: UUID, space_id: str, *, sensitive: boo
         yield line
     async for line in _beside(runtime, tenant, None, None, sensitive=sensitive, space_id=space_id):
         yield line
+    async with _snapshot(runtime, tenant) as tx:
+        store = await stores.find(tx, store_of(space_scope(space_id)), None)
+    if store is not None:
+        async for line in _store(runtime, tenant, store):
+            yield line
 
 
 async def _conversations(
@@ -227,7 +263,7 @@ async def _learnt(
     if after >= through:
         return
     async with _snapshot(runtime, tenant) as tx:
-        events = await tx.fetch(portable.LEARNT, conversation.id, after, through)
+        events = await tx.fetch(portable.LEARNT, conversation=conversation.id, after=after, through=through)
     for event in events:
         async with _snapshot(runtime, tenant) as tx:
             line = await _event(tx, conversation.id, event)

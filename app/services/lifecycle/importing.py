@@ -36,7 +36,7 @@ from app.services import spaces
 from app.services.conversations import forking
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
-from app.services.lifecycle import derived
+from app.services.lifecycle import derived, portable_stores
 from app.services.lifecycle.lines import (
     ArchiveLine,
     ChapterLine,
@@ -49,6 +49,9 @@ from app.services.lifecycle.lines import (
     PageLine,
     RecallLine,
     SpaceLine,
+    StoredFileLine,
+    StoredVersionLine,
+    StoreLine,
     checked,
 )
 from app.services.memory import insertion
@@ -159,6 +162,9 @@ async def _take(job: _Import, number: int, value: Any) -> None:
         case ArchiveLine():
             await _flush(job)
             await _archive(job, line)
+        case StoreLine() | StoredVersionLine() | StoredFileLine():
+            await _finish(job)
+            await _stored(job, line)
 
 
 async def _finish(job: _Import) -> None:
@@ -408,6 +414,20 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
             )  # fmt: skip
             await insertion.insert_remembered(runtime, tx, [new])
     (job.done if owner is None else job.matched)["memories"] += 1
+
+
+async def _stored(job: _Import, line: StoreLine | StoredVersionLine | StoredFileLine) -> None:
+    """Put a memory store, one of its versions or of its files in, if it is not there."""
+    bound_to = job.limit.user_id
+    async with job.runtime.database.begin(job.tenant) as tx:
+        if isinstance(line, StoreLine):
+            _user(job, line.user_id)
+            kind, made = "memory_stores", await portable_stores.take_store(tx, line)
+        elif isinstance(line, StoredVersionLine):
+            kind, made = "memory_versions", await portable_stores.take_version(tx, line, bound_to)
+        else:
+            kind, made = "memory_files", await portable_stores.take_file(job.runtime, tx, line, bound_to)
+    (job.done if made else job.matched)[kind] += 1
 
 
 async def _archive(job: _Import, line: ArchiveLine) -> None:

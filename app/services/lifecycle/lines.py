@@ -16,6 +16,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from app import errors
 from app.core.canonical import dumps
 from app.core.kept import key_problem
+from app.core.memory_files import CONTENT_BYTES_MAX, PATH_BYTES_MAX
 from app.core.messages import (
     ID_MAX,
     KEYWORD_MAX,
@@ -245,6 +246,40 @@ class ArchiveLine(ImportLine):
     card: Card
 
 
+class StoreLine(ImportLine):
+    """A memory store; its versions and files follow."""
+
+    type: Literal["memory_store"]
+    id: Uuid
+    name: Annotated[Short, Field(min_length=1)]
+    description: Text = ""
+    metadata: Metadata = {}
+    user_id: Id | None = None
+    """None: the tenant's, or a space's."""
+    archived: bool = False
+
+
+class StoredVersionLine(ImportLine):
+    type: Literal["memory_version"]
+    store_id: Uuid
+    id: Uuid
+    memory_id: Uuid
+    operation: Literal["created", "modified", "deleted"]
+    path: Annotated[Text, Field(max_length=PATH_BYTES_MAX)] | None = None
+    content: Annotated[Text, Field(max_length=CONTENT_BYTES_MAX)] | None = None
+    created_at: Time
+    redacted: bool = False
+
+
+class StoredFileLine(ImportLine):
+    type: Literal["memory_file"]
+    store_id: Uuid
+    id: Uuid
+    path: Annotated[Text, Field(max_length=PATH_BYTES_MAX)]
+    content: Annotated[Text, Field(max_length=CONTENT_BYTES_MAX)]
+    created_at: Time
+
+
 AnyLine = Annotated[
     Header
     | SpaceLine
@@ -256,7 +291,10 @@ AnyLine = Annotated[
     | RecallLine
     | EndLine
     | MemoryLine
-    | ArchiveLine,
+    | ArchiveLine
+    | StoreLine
+    | StoredVersionLine
+    | StoredFileLine,
     Field(discriminator="type"),
 ]
 _LINE: TypeAdapter[Any] = TypeAdapter(AnyLine)

@@ -114,9 +114,21 @@ def _check_sha256(row: Record, expected: str | None) -> None:
         raise errors.PreconditionFailed("The memory has another `content_sha256` now. Read it again.")
 
 
+async def put_back(runtime: Runtime, tx: Tx, new: StoredFile, memory: UUID, created_at: datetime) -> None:
+    """Put a file of an export into a held store; its versions have been put in, or it gets a first one."""
+    await _insert(runtime, tx, new, memory, created_at)
+    if not await stores.versions(tx, new.store, stores.ListedVersions(memory), 1):
+        await _note(tx, new, memory, "created", new.content)
+
+
 async def _write(
     runtime: Runtime, tx: Tx, new: StoredFile, memory: UUID, created_at: datetime, operation: Operation
 ) -> None:
+    await _insert(runtime, tx, new, memory, created_at)
+    await _note(tx, new, memory, operation, new.content)
+
+
+async def _insert(runtime: Runtime, tx: Tx, new: StoredFile, memory: UUID, created_at: datetime) -> None:
     found = await anyio.to_thread.run_sync(all_vectors, new.content) if new.content.strip() else [(0, 0, NO_TERMS)]
     ids = [memory, *(uuid7() for _ in found[1:])]
     row = Remembered(
@@ -125,7 +137,6 @@ async def _write(
         passages=[(i, *passage) for i, passage in zip(ids, found, strict=True)], key=new.key,
     )  # fmt: skip
     await insertion.insert_remembered(runtime, tx, [row])
-    await _note(tx, new, memory, operation, new.content)
 
 
 async def _note(tx: Tx, new: StoredFile, memory: UUID, operation: Operation, content: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import UUID
 
 from asyncpg import Record
 
@@ -21,7 +21,7 @@ from app.services.memory import stores as service
 from app.services.memory.stores import StoredFile
 from app.store import conversations
 from app.store.memory import stores
-from app.store.memory.stores import NewStore
+from app.store.memory.stores import NewStore, store_of
 
 NAME = "memory"
 ARGUMENTS: dict[str, dict[str, type]] = {
@@ -33,11 +33,6 @@ ARGUMENTS: dict[str, dict[str, type]] = {
     "rename": {"old_path": str, "new_path": str},
 }
 ABSENT = "The path {path} does not exist. Please provide a valid path."
-
-
-def store_of(conversation: Conversation) -> UUID:
-    """Return the store that the tool's files are in: one for each scope."""
-    return uuid5(NAMESPACE_URL, f"quire:memory-tool:{conversation.scope}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +93,7 @@ async def run(runtime: Runtime, tenant: UUID, call: MemoryCall, idempotency: Ide
 
 async def _run(runtime: Runtime, tx: Tx, conversation: Conversation, call: MemoryCall) -> str:
     command = _checked(call.arguments)
-    store = store_of(conversation)
+    store = store_of(conversation.scope)
     await stores.create(tx, NewStore(store, "Memory tool", user_id=conversation.user_id))
     try:
         await service.held(tx, store, None)

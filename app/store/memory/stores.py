@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from asyncpg import Record
 
@@ -19,6 +19,11 @@ STORE = "id, name, description, metadata, user_id, archived_at, created_at, upda
 
 def scope_of_store(store: UUID) -> str:
     return f"m:{store}"
+
+
+def store_of(scope: str) -> UUID:
+    """Return the store that the memory tool's files of a scope are in."""
+    return uuid5(NAMESPACE_URL, f"quire:memory-tool:{scope}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ UPDATE memory_stores SET archived_at = coalesce(archived_at, now()),
  WHERE tenant_id = $1 AND id = $2 RETURNING {STORE}
 """
 DELETE = "DELETE FROM memory_stores WHERE tenant_id = $1 AND id = $2"
+DELETE_FILES = "DELETE FROM memories WHERE tenant_id = $1 AND holder = $2 AND key IS NOT NULL"
 OF_USER = "SELECT id FROM memory_stores WHERE tenant_id = $1 AND user_id = $2 LIMIT 1"
 
 
@@ -90,6 +96,12 @@ async def archive(tx: Tx, store: UUID) -> Record | None:
 
 async def delete(tx: Tx, store: UUID) -> None:
     await tx.execute(DELETE, store)
+
+
+async def delete_whole(tx: Tx, store: UUID) -> None:
+    """Delete a store with its files, where there is one."""
+    await tx.execute(DELETE_FILES, owner_of(scope_of_store(store)))
+    await delete(tx, store)
 
 
 async def of_user(tx: ReadTx, user_id: str) -> UUID | None:
@@ -169,6 +181,36 @@ async def add_version(tx: Tx, new: NewVersion) -> None:
     await tx.execute(
         ADD_VERSION, new.id, new.store, new.memory, new.operation, new.path, new.content, new.by
     )  # fmt: skip
+
+
+# A version of an export, unless it is there.
+TAKE_VERSION = """
+INSERT INTO memory_versions (tenant_id, id, store_id, memory_id, operation, path, content, sha256, size, created_at,
+       redacted_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7::text, encode(sha256(convert_to($7::text, 'UTF8')), 'hex'), octet_length($7::text),
+        $8, CASE WHEN $9::boolean THEN $8::timestamptz END)
+ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PastVersion:
+    """A version as it was; ``path`` and ``content`` are None of a redacted one."""
+
+    id: UUID
+    store: UUID
+    memory: UUID
+    operation: Operation
+    path: str | None
+    content: str | None
+    created_at: datetime
+    is_redacted: bool
+
+
+async def take_version(tx: Tx, past: PastVersion) -> bool:
+    """Put a version in; return False if it is there."""
+    values = (past.id, past.store, past.memory, past.operation, past.path, past.content)
+    return await tx.fetchrow(TAKE_VERSION, *values, past.created_at, past.is_redacted) is not None
 
 
 @dataclass(frozen=True, slots=True)
