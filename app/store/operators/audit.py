@@ -12,22 +12,19 @@ from app.core.canonical import dumps
 from app.core.edge.audit import Action, AuditEntry
 from app.ids import uuid7
 from app.postgres.database import Database
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 PRUNED_AT_ONCE = 5_000
 
-# By itself, in one round trip: it sets the tenant as the hot statements do.
-ADD = """
-INSERT INTO audit (tenant_id, id, action, route, ids, key, user_id, address, status, request_id)
-SELECT $1::uuid, $2::uuid, $3, $4, $5, $6::uuid, $7, $8, $9::int, $10
- LIMIT length(set_config('app.tenant', $1::text, true)) / 36 RETURNING id
-"""
+_SQL = SqlFile(__file__)
+ADD = _SQL.statement("add")
 
 
 async def add(database: Database, tenant: UUID, entry: AuditEntry) -> None:
     await database.write_row(
-        ADD, str(tenant), uuid7(), entry.action, entry.route, dumps(entry.ids), entry.key, entry.user_id,
-        entry.address, entry.status, entry.request_id,
+        ADD, str(tenant), id=uuid7(), action=entry.action, route=entry.route, ids=dumps(entry.ids), key=entry.key,
+        user_id=entry.user_id, address=entry.address, status=entry.status, request_id=entry.request_id,
     )  # fmt: skip
 
 
