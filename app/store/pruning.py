@@ -75,7 +75,15 @@ async def advance(tx: Tx, conversation_id: str, through: int) -> None:
 OLD = f"""
 SELECT id FROM conversations c WHERE tenant_id = $1 AND updated_at < $2 AND {_UNSHARED} ORDER BY updated_at LIMIT $3
 """
-COUNT_OLD = f"SELECT count(*) FROM conversations c WHERE tenant_id = $1 AND updated_at < $2 AND {_UNSHARED}"
+# Those that no conversation with activity since then shares messages of, directly or by other branches.
+COUNT_OLD = """
+WITH RECURSIVE live AS (
+  SELECT id, parent_id FROM conversations WHERE tenant_id = $1 AND updated_at >= $2
+  UNION
+  SELECT c.id, c.parent_id FROM live JOIN conversations c ON c.tenant_id = $1 AND c.id = live.parent_id
+)
+SELECT (SELECT count(*) FROM conversations WHERE tenant_id = $1) - count(*) FROM live
+"""
 
 
 async def old(tx: ReadTx, since: datetime, limit: int) -> Sequence[Record]:

@@ -79,6 +79,7 @@ class Things:
     stored: str = ""
     version: str = ""
     webhook: str = ""
+    child: str = "nothing"
 
     def elsewhere(self) -> "Things":
         """The same kinds of ids, of nothing."""

@@ -263,16 +263,22 @@ async def message_indexed(tx: ReadTx, conversation_id: str, seq: int) -> int:
 
 FIND = """
 SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, created_at
-  FROM memories WHERE tenant_id = $1 AND id = $2
+  FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
 """
 
 
 async def find(tx: ReadTx, memory: UUID, owners: Container[UUID] | None = None) -> Hit | None:
     """Return a memory by id; if ``owners`` are given, only one of theirs."""
-    r = await tx.fetchrow(FIND, memory)
-    if r is None or (owners is not None and r["owner"] not in owners):
-        return None
-    return Hit(
-        r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"], 0.0,
-        r["created_at"], owner=r["owner"],
-    )  # fmt: skip
+    found = await among(tx, [memory])
+    return next((hit for hit in found if owners is None or hit.owner in owners), None)
+
+
+async def among(tx: ReadTx, ids: Sequence[UUID]) -> list[Hit]:
+    """Return memories by id, as far as they are there."""
+    return [
+        Hit(
+            r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
+            0.0, r["created_at"], owner=r["owner"],
+        )
+        for r in (await tx.fetch(FIND, ids) if ids else ())
+    ]  # fmt: skip
