@@ -161,11 +161,11 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, $9) AS beginning, m.keyw
    AND ($13::boolean IS NULL OR m.pinned = $13)
    AND m.valid_from <= coalesce($14, now()) AND m.learnt_at <= coalesce($15, now())
    AND (m.valid_to IS NULL OR m.valid_to > coalesce($14, now()))
-   AND (m.key IS NULL OR m.status <> 'held' OR NOT EXISTS (
-     SELECT FROM memories n
+   AND (m.key IS NULL OR m.status <> 'held' OR m.id = (
+     SELECT n.id FROM memories n
       WHERE n.tenant_id = $1 AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
-        AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id)
-        AND n.valid_from <= coalesce($14, now()) AND n.learnt_at <= coalesce($15, now())))
+        AND n.valid_from <= coalesce($14, now()) AND n.learnt_at <= coalesce($15, now())
+      ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1))
    AND (cardinality($6::text[]) = 0
         OR EXISTS (SELECT FROM unnest(m.keywords) AS t (topic) WHERE lower(t.topic) = ANY ($6))
         OR EXISTS (SELECT FROM page_index i, unnest(i.topics) AS t (topic)
