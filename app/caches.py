@@ -23,6 +23,7 @@ from app.core.scope import owner_of
 from app.core.window.paging import is_over
 from app.core.window.profile import Profile
 from app.core.window.served import KeptText, Served, ServedFrame
+from app.core.window.served_quotes import QuotedPlace
 from app.store.served import Row
 from app.store.windows import WindowParts
 
@@ -151,6 +152,8 @@ class ServedRun:
     """Digests of those that are."""
     changes: tuple[int, int] = (0, 0)
     """How often something was erased, and taken back, when the texts were served."""
+    chosen: tuple[str, Mapping[QuotedPlace, str]] | None = None
+    """The digest of what was recalled last, and the words that it quotes."""
     epoch: Epoch | None = None
     """That of the last window, if it shows the head as it is."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app import errors
 from app.api.conversations import Cursor, Limit
 from app.api.http import cursors, links
 from app.api.http.answers import json_text, json_value
@@ -12,11 +13,11 @@ from app.api.http.body import json_body, parse_model, read_json, require_storabl
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import ConversationId, check_id
 from app.api.http.runtime import Wired
-from app.api.schemas.branches import BranchList, ForkBody
+from app.api.schemas.branches import BranchList, ForkBody, ReportBody, Reported
 from app.api.schemas.conversations import ConversationResponse
 from app.core.canonical import dumps
 from app.postgres.transactions import Tx
-from app.services.conversations import forking
+from app.services.conversations import forking, reporting
 from app.services.conversations.forking import ForkRequest
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.views import inspect
@@ -57,6 +58,32 @@ async def fork_conversation(
     text = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
     runtime.caches.forget_conversation(caller.tenant, conversation_id)
     return json_text(text, status=201)
+
+
+@router.post(
+    "/conversations/{conversation_id}/report",
+    status_code=201,
+    response_model=Reported,
+    openapi_extra=json_body(ReportBody, {"text": "No rain until Friday."}),
+)
+async def report_result(
+    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
+) -> Response:
+    """Write a result back to the parent of a branch or of a sub-agent's conversation, as a message.
+
+    The result is a `text`, or an answer of the conversation's own. The message is the assistant's and says whose result
+    it is. Nothing is written back by itself, and the same result only once. A conversation without a parent gets a 409.
+    """
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(ReportBody, value)
+    if body.text is not None and body.at is not None:
+        raise errors.Invalid(errors=[{"loc": ["body", "at"], "msg": "must be left out where there is a text"}])
+    require_storable("body", text=body.text, at=body.at if isinstance(body.at, str) else None)
+    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
+    wanted = reporting.ReportRequest(body.text, body.at)
+    found = await reporting.report(runtime, caller, conversation_id, wanted, idempotency)
+    shown = {"conversation_id": found.parent, "message_id": str(found.message_id), "seq": found.seq, "page": found.page}
+    return json_value(shown, status=201)
 
 
 @router.get("/conversations/{conversation_id}/branches", response_model=BranchList)

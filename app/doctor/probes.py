@@ -22,6 +22,7 @@ from app import healthcheck
 from app.doctor.checks import DoctorQuestion, Folder, Port, ServerFacts, Table
 from app.postgres.database import Database
 from app.postgres.refusals import CONNECT_SECONDS
+from app.postgres.statements import SqlFile
 from app.postgres.tenants import DEFAULT_TENANT, tenants
 from app.providers import Chat, Embedder, ProviderError, RefusedCaller, RefusedInput, Reranker, local_embeddings
 from app.queue import depths
@@ -34,17 +35,8 @@ ANSWER_SECONDS: Final = 3.0
 
 # --- The database -----------------------------------------------------------------------------------
 
-SERVER = """
-SELECT current_setting('server_version_num')::int AS version, r.rolname AS role, r.rolsuper AS is_superuser,
-       r.rolbypassrls AS bypasses_rls, current_setting('fsync') AS fsync,
-       current_setting('synchronous_commit') AS synchronous_commit,
-       current_setting('full_page_writes') AS full_page_writes, current_setting('server_encoding') AS encoding,
-       pg_is_in_recovery() AS is_replica, current_setting('max_connections')::int AS connections_max,
-       (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector,
-       (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS vector_available,
-       extract(epoch FROM clock_timestamp())::float8 AS now
-  FROM pg_roles r WHERE r.rolname = current_user
-"""
+_SQL = SqlFile(__file__)
+SERVER = _SQL.statement("server")
 REVISION = "SELECT version_num FROM alembic_version"
 # Tables that have a tenant; that of the tenants themselves shows its list to everybody.
 TABLES = """
@@ -63,7 +55,7 @@ async def connect(dsn: str) -> asyncpg.Connection:
 
 async def server(connection: asyncpg.Connection) -> ServerFacts:
     sent_at = time.time()
-    row = await connection.fetchrow(SERVER)
+    row = await connection.fetchrow(SERVER.text)
     answered = time.time()
     assert row is not None
     values = dict(row)

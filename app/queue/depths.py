@@ -8,6 +8,7 @@ from uuid import UUID
 
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Database
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 from app.queue.enqueue import INDEXING
 from app.queue.table import LANES
@@ -33,24 +34,11 @@ class Depth:
     """The error of the longest-waiting work's latest attempt, if it failed."""
 
 
-# Work by lane and state. Of a conversation's rows, those whose conversation is busy in the lane wait rightly.
-DEPTH = f"""
-SELECT lane, 'pending' AS state, count(*) AS jobs, max(extract(epoch FROM now() - created_at))::float8 AS age,
-       count(*) FILTER (WHERE due < now() - interval '{UNCLAIMED_SECONDS} seconds' AND NOT EXISTS (
-         SELECT FROM work r WHERE r.tenant_id = $1 AND r.lane = w.lane AND r.conversation_id = w.conversation_id
-                              AND r.token IS NOT NULL)) AS unclaimed,
-       (array_agg(error ORDER BY created_at) FILTER (WHERE error IS NOT NULL))[1] AS error
-  FROM (SELECT lane, due, created_at, conversation_id, error FROM work
-         WHERE tenant_id = $1 AND failed_at IS NULL AND token IS NULL AND {_PLANNED_ANEW}
-         LIMIT {COUNTED_MAX}) w
- GROUP BY lane
-UNION ALL
-SELECT lane, 'running', count(*), NULL, 0, NULL FROM work WHERE tenant_id = $1 AND token IS NOT NULL GROUP BY lane
-UNION ALL
-SELECT lane, 'dead', count(*), NULL, 0, NULL
-  FROM (SELECT lane FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL LIMIT {COUNTED_MAX}) d
- GROUP BY lane
-"""
+_SQL = SqlFile(
+    __file__, counted_max=COUNTED_MAX, unclaimed_seconds=UNCLAIMED_SECONDS, lanes=LANES, planned_anew=_PLANNED_ANEW
+)
+DEPTH = _SQL.statement("depth")
+NEGLECTED = _SQL.statement("neglected")
 
 
 async def by_lane(tx: ReadTx) -> dict[str, Depth]:
@@ -83,22 +71,6 @@ async def of_conversation(tx: ReadTx, conversation_id: str) -> tuple[Depth, int]
     values = dict(row)
     unindexed: int = values.pop("unindexed")
     return Depth(**values), unindexed
-
-
-# Lanes with work that could have been claimed a minute ago. It is `ordered`, so that it can be asked often.
-NEGLECTED = f"""
-SELECT l.lane, w.error FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
-  SELECT w.error FROM work w
-   WHERE w.tenant_id = $1::uuid AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
-     AND w.due < now() - interval '{UNCLAIMED_SECONDS} seconds'
-     AND (w.conversation_id IS NULL OR w.conversation_id <> ALL (ARRAY(
-       SELECT r.conversation_id FROM work r
-        WHERE r.tenant_id = $1::uuid AND r.lane BETWEEN l.lane AND l.lane
-          AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
-        ORDER BY r.lane, r.conversation_id)))
-   ORDER BY w.due LIMIT 1) w
- LIMIT length(set_config('app.tenant', $1::text, true)) / 4
-"""
 
 
 async def neglected(database: Database, tenant: UUID) -> dict[str, str | None]:

@@ -48,6 +48,7 @@ from app.core.neutral import replace_nul
 from app.errors import StorageUnavailable
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Database, wake_at_commit
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import Lane
 
@@ -134,25 +135,15 @@ async def due(database: Database, tenants: Sequence[UUID]) -> dict[str, set[UUID
 WAIT_MAX_SECONDS = RETRY_AFTER_MAX_SECONDS + BACKOFF_MAX_SECONDS
 """The longest wait that is ever set. What is due later was set by a clock that has been set back since."""
 
-# Tenants with a lease that has ended, or with work that is due later than anything can be.
-ASTRAY = f"""
-SELECT t.id AS tenant FROM unnest($1::uuid[]) AS t (id), LATERAL (
-  SELECT FROM (
-    (SELECT FROM work r WHERE r.tenant_id = t.id AND r.lane IN ({LANES}) AND r.token IS NOT NULL
-        AND (r.due <= now() OR r.due > now() + $2::interval) LIMIT 1)
-    UNION ALL
-    (SELECT FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
-       SELECT FROM work w
-        WHERE w.tenant_id = t.id AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
-          AND w.due > now() + interval '{WAIT_MAX_SECONDS} seconds'
-        ORDER BY w.due LIMIT 1) w LIMIT 1)) AS one
-   LIMIT length(set_config('app.tenant', t.id::text, true)) / 36) AS found
-"""
+_SQL = SqlFile(__file__, lanes=LANES, wait_max_seconds=WAIT_MAX_SECONDS)
+ASTRAY = _SQL.statement("astray")
+CLAIM = _SQL.statement("claim")
 
 
 async def astray(database: Database, tenants: Sequence[UUID], lease_seconds: float = LEASE_SECONDS) -> list[UUID]:
     """Return the tenants of which ``reap`` or ``bring_back`` has something to do."""
-    return [row["tenant"] for row in await database.fetch_ordered(ASTRAY, tenants, timedelta(seconds=lease_seconds))]
+    found = await database.fetch_ordered(ASTRAY, tenants=tenants, lease=timedelta(seconds=lease_seconds))
+    return [row["tenant"] for row in found]
 
 
 BRING_BACK = f"""
@@ -166,30 +157,6 @@ async def bring_back(database: Database, tenant: UUID, lease_seconds: float = LE
     """Make due what lies further ahead than any wait, after the clock was set back; how much it was."""
     async with database.begin(tenant) as tx:
         return int((await tx.execute(BRING_BACK, timedelta(seconds=lease_seconds))).split()[-1])
-
-
-# Lease the longest-due work of a conversation with nothing running in the lane. The query is `ordered`, and written so
-# that each part has a single plan whatever the statistics: running work is read in the order of work_running_key, due
-# work in that of work_due_idx, and the row is found by its ctid.
-CLAIM = """
-WITH found AS MATERIALIZED (
-  SELECT w.ctid AS place FROM work w
-   WHERE w.tenant_id = $1::uuid AND w.lane = $2 AND w.kind = ANY ($3::text[])
-     AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
-     AND (w.conversation_id IS NULL OR w.conversation_id <> ALL (ARRAY(
-       SELECT r.conversation_id FROM work r
-        WHERE r.tenant_id = $1::uuid AND r.lane BETWEEN $2 AND $2
-          AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
-        ORDER BY r.lane, r.conversation_id)))
-   ORDER BY w.due LIMIT 1 FOR UPDATE OF w SKIP LOCKED
-), taken AS (
-  UPDATE work w SET claimed = w.version, token = $4, due = now() + $5::interval, attempts = w.attempts + 1
-    FROM found WHERE w.tenant_id = $1::uuid AND w.ctid = found.place
-  RETURNING w.id, w.kind, w.subject, w.conversation_id, w.args, w.attempts, w.version, w.token, w.lane,
-         w.excused AS transient_attempts
-)
-SELECT * FROM taken LIMIT length(set_config('app.tenant', $1::text, true)) / 36
-"""
 
 
 async def claim(
@@ -220,7 +187,7 @@ async def _claim_one(
     for _ in range(RACES_MAX):
         try:
             rows = await database.fetch_ordered(
-                CLAIM, str(tenant), lane, list(kinds), uuid4(), timedelta(seconds=lease_seconds)
+                CLAIM, str(tenant), lane=lane, kinds=list(kinds), token=uuid4(), lease=timedelta(seconds=lease_seconds)
             )
         except asyncpg.UniqueViolationError:
             continue  # another worker took the conversation; it is seen to be busy now

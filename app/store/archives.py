@@ -18,6 +18,7 @@ from app.core.history.erasure import without_archive
 from app.core.rows import NewArchive
 from app.core.scope import owner_of, space_of
 from app.core.window.fresh import FreshResult, read_parts
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 ALIVE = "(a.expires_at IS NULL OR a.expires_at > now())"
@@ -26,6 +27,12 @@ CARD_FIELDS = """a.id, a.scope, a.user_id, a.conversation_id, a.seq, a.tool_name
  a.result_summary, a.key_terms, a.sources, a.placeholder, a.language, a.expires_at, a.created_at, t.length, t.tokens"""
 JOINED = """archives a
   JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest"""
+
+_SQL = SqlFile(__file__, card_fields=CARD_FIELDS, joined=JOINED, alive=ALIVE)
+LIST = _SQL.statement("list")
+INSERT = _SQL.statement("insert")
+SHOWING = _SQL.statement("showing")
+REPLACE = _SQL.statement("replace")
 
 # A range of characters of an archive's content ($4 on, $5 of them; none at all if $5 is 0), if it is in the scope
 # (any scope of the tenant's if $2 is null) and has not expired.
@@ -121,22 +128,6 @@ async def content(tx: ReadTx, scope: str, digest: bytes) -> str:
     return str(await tx.fetchval(CONTENT, scope, digest))
 
 
-# Archives, the newest first, after a cursor's id; ids are UUIDv7, so they are in order of time.
-LIST = f"""
-SELECT {CARD_FIELDS}
-  FROM {JOINED}
- WHERE a.tenant_id = $1
-   AND ($2::text IS NULL OR a.conversation_id = $2)
-   AND ($3::text IS NULL OR a.user_id = $3)
-   AND ($4::text IS NULL OR a.tool_name = $4)
-   AND ($5::timestamptz IS NULL OR a.created_at >= $5)
-   AND ($6::timestamptz IS NULL OR a.created_at < $6)
-   AND ($7::uuid IS NULL OR a.id < $7)
-   AND {ALIVE}
- ORDER BY a.id DESC LIMIT $8
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class ArchiveFilter:
     """The archives of a list; None: any."""
@@ -151,20 +142,15 @@ class ArchiveFilter:
 async def browse(tx: ReadTx, where: ArchiveFilter, *, after: UUID | None = None, limit: int) -> Sequence[Record]:
     """List archives, newest first, without their content."""
     return await tx.fetch(
-        LIST, where.conversation_id, where.user_id, where.tool_name, where.since, where.until, after, limit
-    )
+        LIST, conversation=where.conversation_id, user=where.user_id, tool=where.tool_name, since=where.since,
+        until=where.until, after=after, limit=limit,
+    )  # fmt: skip
 
 
 # Lock an existing content, so that a transaction that erases its last other archive cannot delete it meanwhile.
 INSERT_CONTENT = """
 INSERT INTO archive_contents AS t (tenant_id, scope, digest, content, nul_offsets, length, tokens)
 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length
-"""
-INSERT = """
-INSERT INTO archives
-  (tenant_id, id, scope, digest, user_id, conversation_id, seq, tool_name, tool_input, query_summary, result_summary,
-   key_terms, sources, placeholder, language, expires_at, parts, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 """
 
 
@@ -174,46 +160,16 @@ async def insert(tx: Tx, new: NewArchive, created_at: datetime) -> None:
     ``created_at`` is the time that its placeholder names, so that an import makes the same placeholder of it.
     """
     await tx.execute(INSERT_CONTENT, new.scope, new.digest, new.content, new.nul_offsets, new.length, new.tokens)
-    await tx.execute(
-        INSERT, new.id, new.scope, new.digest, new.user_id, new.conversation_id, new.seq, new.tool_name,
-        new.tool_input, new.query_summary, new.result_summary, new.key_terms, new.sources, new.placeholder,
-        new.language, new.expires_at, new.parts, created_at,
-    )  # fmt: skip
-
-
-# The messages that show an archive: the one that contains its placeholder ($3, $4), and those of its scope that a
-# recall tool loaded it into.
-SHOWING = """
-SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at,
-       m.said_at
-  FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
- WHERE m.tenant_id = $1 AND m.conversation_id = $3 AND m.seq = $4
-UNION ALL
-SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at,
-       m.said_at
-  FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
- WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL AND position($2::text IN m.loaded) > 0
-   AND ($5::uuid IS NULL OR $5 = ANY (c.scopes))
- ORDER BY conversation_id, seq
-"""
+    values = {name: getattr(new, name) for name in INSERT.names if name != "created_at"}
+    await tx.execute(INSERT, **values, created_at=created_at)
 
 
 async def showing(tx: ReadTx, row: Record) -> Sequence[Record]:
     """Return the messages that show an archive, in order of conversation."""
     owner = None if space_of(row["scope"]) else owner_of(row["scope"])  # who has left a space keeps what was loaded
-    return await tx.fetch(SHOWING, str(row["id"]), row["conversation_id"], row["seq"], owner)
+    return await tx.fetch(SHOWING, id=str(row["id"]), conversation=row["conversation_id"], seq=row["seq"], owner=owner)
 
 
-# Erasing changes a message's forms and its line on the contents page; never its offsets, which others build on.
-REPLACE = """
-UPDATE messages
-   SET body = $4, view = $5, short = $6, anthropic = $7, loaded = NULL, loaded_tokens = 0, line = $8, line_tokens = $9,
-       words = '', archive_ids = array_remove(archive_ids, $10),
-       fresh_tokens = (
-         SELECT coalesce(array_agg(f.tokens), '{}') FROM unnest(archive_ids, fresh_tokens) AS f (id, tokens)
-          WHERE f.id <> $10)
- WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
-"""
 FORGET_MOMENT = """
 DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 AND type = 'episode' RETURNING id
 """
@@ -231,7 +187,10 @@ async def replace_shown(tx: Tx, message: Record, uuid: UUID, replacement: str, t
         None if text is None else dumps(without_archive(json.loads(f"[{text}]"), str(uuid), replacement))[1:-1]
         for text in (view, message["short"], message["anthropic"])
     )
-    await tx.execute(REPLACE, *place, body, view, short, anthropic, replacement, tokens, uuid)
+    await tx.execute(
+        REPLACE, conversation=place[0], seq=place[1], body=body, view=view, short=short, anthropic=anthropic,
+        line=replacement, line_tokens=tokens, archive=uuid,
+    )  # fmt: skip
     return view if await tx.fetch(FORGET_MOMENT, *place) else None
 
 

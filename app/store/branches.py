@@ -9,6 +9,7 @@ from asyncpg import Record
 
 from app.core.history.fork import Forked
 from app.core.line import line_text
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import calls_text
 
@@ -71,24 +72,8 @@ async def summarised(tx: ReadTx, line: str, seq: int, revision: int) -> int:
     return int(await tx.fetchval(SUMMARISED, line, seq, revision) or 0)
 
 
-_COPIED = """user_id, space_id, parent, is_apart, system, model, budget, policy, metadata, prompt_tokens, system_tokens,
- token_percent, has_earlier"""
-# A branch of a locked conversation ($2); no row if its id is taken. Messages that it shares are never pruned for it.
-# What was recalled for its newest user message stays in its windows.
-INSERT = f"""
-INSERT INTO conversations
-  (tenant_id, id, uid, title, parent_id, line, trunk, scopes, last_seq, last_page, user_seq, prompt_through, open_group,
-   open_calls, full_total, short_total, history_total, language, revision, generation, indexed_through,
-   chaptered_through, summary_through, pruned_through, chain, answered, said_at, said_offset, recalled_seq,
-   recalled, recalled_tokens, asked, asked_from, {_COPIED})
-SELECT $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, generation, $21, $22,
-       $23, $10, $24, $25, $26, $27, CASE recalled_seq WHEN $12 THEN $12 ELSE 0 END,
-       CASE recalled_seq WHEN $12 THEN recalled END, CASE recalled_seq WHEN $12 THEN recalled_tokens ELSE 0 END,
-       $28, $29, {_COPIED}
-  FROM conversations WHERE tenant_id = $1 AND id = $2
-ON CONFLICT (tenant_id, id) DO NOTHING
-RETURNING id
-"""
+_SQL = SqlFile(__file__)
+INSERT = _SQL.statement("insert")
 MARK = "UPDATE conversations SET is_forked = true WHERE tenant_id = $1 AND id = ANY ($2::text[]) AND NOT is_forked"
 
 
@@ -97,12 +82,14 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
     after = fork.branch
     end, totals = after.end, after.totals
     made = await tx.fetchrow(
-        INSERT, str(of), str(after.id), after.uid, after.title, fork.stretches[-1].id, line_text(fork.stretches),
-        fork.stretches[0].id, after.scopes,
-        end.last_seq, end.last_page, end.user_seq, end.prompt_through, end.group, calls_text(end), totals.full,
-        totals.short, totals.history, after.language, after.revision, after.indexed_through, after.chaptered_through,
-        after.summary_through, after.chain, after.answered, after.said_at, fork.said_offset,
-        after.asked, after.asked_from,
+        INSERT, of=str(of), id=str(after.id), uid=after.uid, title=after.title, parent_id=fork.stretches[-1].id,
+        line=line_text(fork.stretches), trunk=fork.stretches[0].id, scopes=after.scopes, last_seq=end.last_seq,
+        last_page=end.last_page, user_seq=end.user_seq, prompt_through=end.prompt_through, open_group=end.group,
+        open_calls=calls_text(end), full_total=totals.full, short_total=totals.short, history_total=totals.history,
+        language=after.language, revision=after.revision, indexed_through=after.indexed_through,
+        chaptered_through=after.chaptered_through, summary_through=after.summary_through, chain=after.chain,
+        answered=after.answered, said_at=after.said_at, said_offset=fork.said_offset, asked=after.asked,
+        asked_from=after.asked_from,
     )  # fmt: skip
     if made is not None:
         await tx.execute(MARK, [one.id for one in fork.stretches])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
 
 from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.postgres.statements import SqlFile, Statement
 from app.postgres.transactions import ReadTx
 from app.store.memory.narrowing import comparable, jsonb
 
@@ -44,34 +46,18 @@ class ConversationFilter:
     """Those of a space."""
 
 
-# A page of conversations in an order, after a cursor's (value, uid). Topics match in any letter case.
-_LIST = """
-SELECT id, uid, user_id, space_id, title, model, budget, metadata, created_at, updated_at, last_seq, last_page,
-       history_total
-  FROM conversations c
- WHERE tenant_id = $1 AND {of}
-   AND ($3::text IS NULL OR title ILIKE $3 OR id ILIKE $3 OR EXISTS (
-         SELECT FROM pages p WHERE p.tenant_id = $1 AND p.conversation_id = c.id AND p.title ILIKE $3))
-   AND ($4::{type} IS NULL OR ({key}, uid) {beyond} ($4, $5::uuid))
-   AND (cardinality($7::text[]) = 0 OR EXISTS (
-         SELECT FROM page_index i, unnest(i.topics) AS t (topic)
-          WHERE i.tenant_id = $1 AND i.conversation_id = c.id AND lower(t.topic) = ANY ($7)))
-   AND ($8::text = '{{}}' OR {metadata} @> $8::jsonb)
- ORDER BY {key} {direction}, uid {direction}
- LIMIT $6
-"""
-_OF_ALL = "$2::text IS NULL"
-_OF_USER = "user_id = $2::text"
-_OF_SPACE = "space_id = $2::text"
+_SQL = SqlFile(__file__, metadata_as_json=jsonb("metadata"))
+_OF_ALL = ":owner::text IS NULL"
+_OF_USER = "user_id = :owner::text"
+_OF_SPACE = "space_id = :owner::text"
 """A statement of its own, so that any cached plan uses the user's index."""
 
 
-def _statement(of: str, order: str, *, ascending: bool) -> str:
+@cache
+def _statement(of: str, order: str, *, ascending: bool) -> Statement:
     key = ORDERS[order]
     beyond, direction = (">", "ASC") if ascending else ("<", "DESC")
-    return _LIST.format(
-        of=of, key=key.expression, type=key.type, beyond=beyond, direction=direction, metadata=jsonb("metadata")
-    )
+    return _SQL.statement("list", of=of, key=key.expression, type=key.type, beyond=beyond, direction=direction)
 
 
 LIST = _statement(_OF_ALL, "activity", ascending=False)
@@ -102,7 +88,10 @@ async def browse(
         whose, of = wanted.space_id, _OF_SPACE
     statement = _statement(of, order, ascending=ascending)
     topics, metadata = comparable(wanted.among.topics), wanted.among.metadata
-    return await tx.fetch(statement, whose, pattern, when, uid, limit, topics, metadata)
+    return await tx.fetch(
+        statement, owner=whose, pattern=pattern, after=when, after_uid=uid, topics=topics, metadata=metadata,
+        limit=limit,
+    )  # fmt: skip
 
 
 def value_of(row: Record, order: str) -> datetime | str | int:

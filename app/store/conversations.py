@@ -21,6 +21,7 @@ from app.core.scope import owner_of
 from app.core.times import local
 from app.errors import Forbidden, NotFound
 from app.postgres.database import widen
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import spaces
 from app.store.spaces import Right
@@ -49,6 +50,11 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
  c.recalled_seq, c.recalled, c.recalled_tokens, c.parent_id, c.line, c.is_forked, c.shown,
  coalesce((SELECT sum(d.count) FROM withdrawals d
             WHERE d.tenant_id = c.tenant_id AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
+
+_SQL = SqlFile(__file__, ours=OURS)
+CREATE = _SQL.statement("create")
+CHANGE = _SQL.statement("change")
+ANCHOR = _SQL.statement("anchor")
 
 # The conversation with the layout of its own epoch.
 FIND = f"""
@@ -203,17 +209,6 @@ class NewConversation:
     reads: tuple[UUID, ...] = ()
 
 
-# A new conversation, or no row if there is one of this id.
-CREATE = """
-INSERT INTO conversations
-  (tenant_id, id, uid, user_id, title, system, system_tokens, model, budget, policy, metadata, has_earlier, scopes,
-   space_id, parent, is_apart)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-ON CONFLICT (tenant_id, id) DO NOTHING
-RETURNING id
-"""
-
-
 async def create(tx: ReadTx, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
     has_earlier = new.has_earlier if new.has_earlier is not None else await has_any(tx, new.user_id)
@@ -223,9 +218,10 @@ async def create(tx: ReadTx, new: NewConversation) -> bool:
     )
     return bool(
         await tx.fetchrow(
-            CREATE, new.id, new.uid, new.user_id, new.title, new.system, new.system_tokens,
-            new.model, new.budget, new.policy, new.metadata, has_earlier, made.scopes, new.space_id, new.parent,
-            new.is_apart,
+            CREATE, id=new.id, uid=new.uid, user_id=new.user_id, title=new.title, system=new.system,
+            system_tokens=new.system_tokens, model=new.model, budget=new.budget, policy=new.policy,
+            metadata=new.metadata, has_earlier=has_earlier, scopes=made.scopes, space_id=new.space_id,
+            parent=new.parent, is_apart=new.is_apart,
         )
     )  # fmt: skip
 
@@ -239,16 +235,6 @@ SELECT FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND last_seq > 0
 async def has_any(tx: ReadTx, user_id: str | None) -> bool:
     """Return whether a user has conversations with messages; nobody has none."""
     return user_id is not None and await tx.fetchrow(HAS_ANY, user_id) is not None
-
-
-# What a PATCH changes. A new generation, since system, budget and policy move every window's zones.
-CHANGE = f"""
-UPDATE conversations
-   SET title = $3, system = $4, system_tokens = $5, model = $6, budget = $7, policy = $8, metadata = $9,
-       token_percent = CASE WHEN model IS DISTINCT FROM $6 THEN {OURS} ELSE token_percent END,
-       version = version + 1, generation = generation + $10 * (last_seq + 1)
- WHERE tenant_id = $1 AND id = $2
-"""
 
 
 def unchanged(conversation: Conversation) -> NewConversation:
@@ -266,8 +252,8 @@ async def change(tx: Tx, locked: Conversation, new: NewConversation) -> None:
         locked.system, locked.model, locked.budget, locked.policy,
     )  # fmt: skip
     await tx.execute(
-        CHANGE, locked.id, new.title, new.system, new.system_tokens, new.model, new.budget,
-        new.policy, new.metadata, int(moves_zones),
+        CHANGE, conversation=locked.id, title=new.title, system=new.system, system_tokens=new.system_tokens,
+        model=new.model, budget=new.budget, policy=new.policy, metadata=new.metadata, moves_zones=int(moves_zones),
     )  # fmt: skip
 
 
@@ -309,29 +295,14 @@ async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = Fa
     return int(gone.rsplit(" ", 1)[-1])
 
 
-# What was recalled for a user message, once, while it is the newest message (so that every replay of the cuts finds it
-# where it came), and only if all that it was made of is still there. The message's row says for good how much it was.
-ANCHOR = """
-WITH c AS (
-  UPDATE conversations SET recalled_seq = $4, recalled = $5, recalled_tokens = $6
-   WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND generation = $8
-     AND user_seq = $4 AND last_seq = $4 AND recalled_seq <> $4
-     AND (SELECT count(*) FROM memories m WHERE m.tenant_id = $1 AND m.id = ANY ($7::uuid[])) = cardinality($7::uuid[])
-  RETURNING id
-)
-UPDATE messages SET loaded_tokens = full_tokens + $6
- WHERE tenant_id = $1 AND conversation_id = (SELECT id FROM c) AND seq = $4 AND kind = 'message' AND $6 > 0
-"""
-
-
 async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: Sequence[UUID]) -> None:
     """Keep what was recalled for a user message, for all its windows, in a transaction that shares the owner.
 
     ``sources``: the memories it was chosen from. Nothing happens where another call was faster, or one of them is gone.
     """
     await tx.execute(
-        ANCHOR, conversation.id, conversation.uid, chosen.seq, chosen.text, chosen.tokens, sources,
-        conversation.own_generation,
+        ANCHOR, conversation=conversation.id, uid=conversation.uid, seq=chosen.seq, text=chosen.text,
+        tokens=chosen.tokens, sources=sources, generation=conversation.own_generation,
     )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 -- The pages that a contents page can list, by recency or because they were recalled, and some more: with the recalls
 -- and the model's names known at a revision, their days, and their lines as far as they have left the window.
 --
--- A page's day is when its first message was said, or else stored, in UTC. Each look-up is a lateral one with a limit:
--- so the planner uses the index, whatever it knows of the tables.
+-- A page ends where the next one begins, which the same read tells. Its day is when its first message was said, or else
+-- stored, in UTC. Each look-up is a lateral one with a limit: so the planner uses the index, whatever it knows of the
+-- tables.
 WITH recent AS MATERIALIZED (
   SELECT page, count, at_page, revision FROM recalls
    WHERE tenant_id = :tenant AND conversation_id = :conversation AND at_page >= :recalled_since
@@ -12,15 +13,29 @@ WITH recent AS MATERIALIZED (
    WHERE revision <= :revision AND page <= :last_page
    ORDER BY page, count DESC
 ), p AS (
-  SELECT page, first_seq, title, title_tokens FROM pages
-   WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page AND page >= :oldest_page
+  SELECT * FROM (
+    SELECT page, first_seq, title, title_tokens,
+           least(lead(first_seq) OVER (ORDER BY page), :condensed_from) AS next_seq
+      FROM (
+        SELECT page, first_seq, title, title_tokens FROM pages
+         WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page AND page >= :oldest_page
+        UNION ALL
+        (SELECT page, first_seq, title, title_tokens FROM pages
+          WHERE tenant_id = :tenant AND conversation_id = :conversation AND page > :last_page ORDER BY page LIMIT 1)
+      ) run) run
+   WHERE page <= :last_page
   UNION ALL
-  SELECT p.page, p.first_seq, p.title, p.title_tokens
+  SELECT page, first_seq, title, title_tokens, first_seq + 1 FROM pages
+   WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = ANY (:more::int[]) AND page > :last_page
+  UNION ALL
+  SELECT p.*
     FROM (SELECT page FROM r UNION SELECT unnest(:more::int[])) more
     CROSS JOIN LATERAL (
-      SELECT page, first_seq, title, title_tokens FROM pages
-       WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = more.page LIMIT 1) p
-   WHERE more.page > :last_page OR more.page < :oldest_page
+      SELECT page, first_seq, title, title_tokens, least(lead(first_seq) OVER (ORDER BY page), :condensed_from) FROM (
+        SELECT page, first_seq, title, title_tokens FROM pages
+         WHERE tenant_id = :tenant AND conversation_id = :conversation AND page >= more.page ORDER BY page LIMIT 2) two
+       ORDER BY page LIMIT 1) p
+   WHERE more.page < :oldest_page AND p.page = more.page
 )
 SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(r.at_page, 0) AS at_page,
        i.page IS NOT NULL AS is_named, i.title AS name, i.title_tokens AS name_tokens, i.seqs AS named_seqs,
@@ -34,13 +49,6 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
        AND source = 'llm' LIMIT 1
   ) i ON true
   CROSS JOIN LATERAL (
-    SELECT min(n.first_seq) AS seq FROM (
-      (SELECT first_seq FROM pages
-        WHERE tenant_id = :tenant AND conversation_id = :conversation AND page > p.page AND p.page <= :last_page
-        ORDER BY page LIMIT 1)
-      UNION ALL SELECT CASE WHEN p.page <= :last_page THEN :condensed_from::int ELSE p.first_seq + 1 END) n
-  ) until
-  CROSS JOIN LATERAL (
     SELECT (array_agg(coalesce(l.said_at, l.created_at) AT TIME ZONE 'UTC'
                       + l.said_offset * interval '1 minute'))[1] AS time,
            array_agg(l.seq) FILTER (WHERE l.is_line) AS seqs,
@@ -51,7 +59,7 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
         SELECT seq, role, kind, line, line_tokens, said_at, said_offset, created_at,
                line <> '' AND kind <> 'prompt' AS is_line
           FROM messages
-         WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq >= p.first_seq AND seq < until.seq
+         WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq >= p.first_seq AND seq < p.next_seq
          ORDER BY seq LIMIT {lines_per_page}) l
   ) m
  ORDER BY p.page;

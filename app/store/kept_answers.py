@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.idempotency import UNKNOWN
 
@@ -33,24 +35,8 @@ ANSWERS_NAMING_FEW = _naming(
 ANSWERS_NAMING = _naming(
     f"SELECT FROM regexp_matches(i.response, {UUIDS}, 'g') AS g (found) WHERE g.found[1]::uuid = ANY ($2::uuid[])"
 )
-# Responses that name a conversation, or anything in it.
-ANSWERS_OF = f"""
-WITH batch AS MATERIALIZED (
-  SELECT key, response FROM idempotency
-   WHERE tenant_id = $1 AND owner = $4 AND key > $5 ORDER BY key LIMIT {ANSWERS_AT_ONCE}
-), named AS (
-  SELECT DISTINCT b.key, g.found[1]::uuid AS id FROM batch b, regexp_matches(b.response, {UUIDS}, 'g') AS g (found)
-), ours AS (
-  SELECT key FROM named
-   WHERE id IN (SELECT id FROM messages WHERE tenant_id = $1 AND conversation_id = $2)
-      OR id IN (SELECT id FROM archives WHERE tenant_id = $1 AND conversation_id = $2)
-      OR id IN (SELECT id FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND content IS NOT NULL)
-)
-SELECT key, CASE WHEN position('"id":' || $3::text IN response) > 0
-                   OR position('"conversation_id":' || $3::text IN response) > 0
-                   OR key IN (SELECT key FROM ours) THEN response END AS response
-  FROM batch ORDER BY key
-"""
+_SQL = SqlFile(__file__, answers_at_once=ANSWERS_AT_ONCE, uuids=UUIDS)
+ANSWERS_OF = _SQL.statement("answers_of")
 # Those that name nothing: what recall tools said.
 ANSWERS_SAID = f"""
 SELECT key, CASE WHEN response NOT LIKE '{{"messages":%' AND position('"is_error":' IN response) > 0
@@ -71,26 +57,31 @@ CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $
 
 async def answers_naming(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> AsyncIterator[Record]:
     sql = ANSWERS_NAMING_FEW if len(ids) <= FEW_IDS else ANSWERS_NAMING
-    async for answer in _answers(tx, owner, sql, tx.tenant, ids):
+    async for answer in _answers(owner, partial(tx.fetch, sql, ids)):
         yield answer
 
 
 async def answers_of(tx: ReadTx, owner: UUID, conversation_id: str, quoted: str) -> AsyncIterator[Record]:
     """Yield an owner's responses that concern a conversation. ``quoted`` is the conversation's id as JSON."""
-    async for answer in _answers(tx, owner, ANSWERS_OF, tx.tenant, conversation_id, quoted):
+
+    async def read(whose: UUID, after: str) -> Sequence[Record]:
+        named = {"conversation": conversation_id, "quoted": quoted, "owner": whose, "after": after}
+        return await tx.connection.fetch(ANSWERS_OF.text, tx.tenant, *ANSWERS_OF.arguments(named))
+
+    async for answer in _answers(owner, read):
         yield answer
 
 
 async def answers_said(tx: ReadTx, owner: UUID) -> AsyncIterator[Record]:
-    async for answer in _answers(tx, owner, ANSWERS_SAID, tx.tenant):
+    async for answer in _answers(owner, partial(tx.fetch, ANSWERS_SAID)):
         yield answer
 
 
-async def _answers(tx: ReadTx, owner: UUID, sql: str, *arguments: object) -> AsyncIterator[Record]:
-    """Yield the matching responses of an owner and of unknown owners, batch by batch."""
+async def _answers(owner: UUID, read: Callable[[UUID, str], Awaitable[Sequence[Record]]]) -> AsyncIterator[Record]:
+    """Yield the matching responses of an owner and of unknown owners, batch by batch after a key."""
     for whose in (owner, UNKNOWN):
         after = ""
-        while rows := await tx.connection.fetch(sql, *arguments, whose, after):
+        while rows := await read(whose, after):
             for row in rows:
                 if row["response"] is not None:
                     yield row

@@ -11,6 +11,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.history.sync import DIGEST_BYTES
 from app.core.neutral import with_nul
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 # Client ids of a request that the conversation has already.
@@ -24,6 +25,11 @@ async def taken_client_ids(tx: ReadTx, conversation_id: str, client_ids: Sequenc
     rows = await tx.fetch(TAKEN_CLIENT_IDS, conversation_id, client_ids)
     return {row["client_id"]: row["seq"] for row in rows}
 
+
+_SQL = SqlFile(__file__)
+PAGES = _SQL.statement("pages")
+SOME_PAGES = _SQL.statement("some_pages")
+RECALL = _SQL.statement("recall")
 
 MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.body, m.view, m.full_tokens, m.loaded_tokens,
  m.line, m.archive_ids, m.created_at, m.said_at, m.said_offset"""
@@ -177,24 +183,6 @@ async def archived_texts(tx: ReadTx, ids: Sequence[UUID]) -> dict[UUID, str]:
     )
 
 
-# Pages with their recalls.
-_PAGES = """
-SELECT p.page, p.title, p.first_seq,
-       coalesce((SELECT first_seq - 1 FROM pages
-                  WHERE tenant_id = $1 AND conversation_id = $2 AND page > p.page
-                  ORDER BY page LIMIT 1),
-                (SELECT last_seq FROM conversations WHERE tenant_id = $1 AND id = $2)) AS last_seq,
-       coalesce(r.count, 0) AS recall_count, r.at_page AS last_recalled_page, p.created_at
-  FROM pages p
-  LEFT JOIN LATERAL (
-    SELECT count, at_page FROM recalls
-     WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page
-     ORDER BY count DESC LIMIT 1) r ON true
- WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND """
-PAGES = f"{_PAGES} p.page > $3 ORDER BY p.page LIMIT $4"
-SOME_PAGES = f"{_PAGES} p.page = ANY ($3::int[]) ORDER BY p.page"
-
-
 async def pages(
     tx: ReadTx,
     conversation_id: str,
@@ -205,31 +193,14 @@ async def pages(
 ) -> Sequence[Record]:
     """Return pages in order: all after a page, or ``some``."""
     if some is not None:
-        return await tx.fetch(SOME_PAGES, conversation_id, some)
-    return await tx.fetch(PAGES, conversation_id, after, limit)
-
-
-# One recall more of a page; nothing if there is no such page.
-RECALL = """
-WITH c AS (
-  UPDATE conversations SET revision = revision + 1, version = version + 1
-   WHERE tenant_id = $1 AND id = $2 AND EXISTS (
-     SELECT FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND page BETWEEN $3 AND $4)
-  RETURNING revision, last_page
-)
-INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page, revision)
-SELECT $1, $2, p.page,
-       1 + coalesce((SELECT max(count) FROM recalls
-                      WHERE tenant_id = $1 AND conversation_id = $2 AND page = p.page), 0),
-       c.last_page, c.revision
-  FROM c JOIN pages p ON p.tenant_id = $1 AND p.conversation_id = $2 AND p.page BETWEEN $3 AND $4
-RETURNING count
-"""
+        return await tx.fetch(SOME_PAGES, conversation=conversation_id, pages=some)
+    return await tx.fetch(PAGES, conversation=conversation_id, after=after, limit=limit)
 
 
 async def count_recall(tx: Tx, conversation_id: str, first_page: int, last_page: int) -> bool:
     """Return whether any of the pages is there. The conversation must be locked, so that counts follow each other."""
-    return bool(await tx.fetch(RECALL, conversation_id, first_page, last_page))
+    place = {"conversation": conversation_id, "first_page": first_page, "last_page": last_page}
+    return bool(await tx.fetch(RECALL, **place))
 
 
 # Messages by conversation and seq.

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from asyncpg import Record
 
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 # Conversations of a user in the order in which they were made, so that branches come after what they share.
@@ -24,21 +25,8 @@ CARDS = """
 SELECT id, tool_name, query_summary, result_summary, key_terms, sources, expires_at FROM archives
  WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) ORDER BY array_position($2::uuid[], id)
 """
-# What was learned between two revisions, in order.
-LEARNT = """
-SELECT revision, 'page' AS kind, page AS n, 0 AS m FROM page_index
- WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
-UNION ALL
-SELECT revision, 'chapter', first_page, last_page FROM chapter_names
- WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
-UNION ALL
-SELECT revision, 'summary', version, 0 FROM summaries
- WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
-UNION ALL
-SELECT revision, 'recall', page, count FROM recalls
- WHERE tenant_id = $1 AND conversation_id = $2 AND revision > $3 AND revision <= $4
- ORDER BY revision, kind, n
-"""
+_SQL = SqlFile(__file__)
+LEARNT = _SQL.statement("learnt")
 PAGE = """
 SELECT page, source, model, title, topics, seqs, lines, error FROM page_index
  WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3

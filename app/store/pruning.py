@@ -9,6 +9,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.history.erasure import Forms
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 
@@ -27,30 +28,12 @@ async def long(tx: ReadTx, keep: int, after: str, limit: int) -> Sequence[Record
     return await tx.fetch(LONG, keep, after, limit)
 
 
-# The next messages to prune, in order: beyond the number to keep, before the window's zones ($4), on pages that are
-# indexed, summarised ($5) and in search with all their passages. The first one that is not ready ends them.
-READY = f"""
-WITH c AS MATERIALIZED (
-  SELECT pruned_through, prompt_through, indexed_through, last_seq - $3 AS through FROM conversations
-   WHERE tenant_id = $1 AND id = $2
-), looked AS MATERIALIZED (
-  SELECT m.seq, m.kind, m.role, m.page, m.body, m.view, m.anthropic FROM messages m
-   WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq > (SELECT pruned_through FROM c)
-     AND m.seq <= (SELECT through FROM c) AND m.seq < $4 AND m.seq <= $5
-   ORDER BY m.seq LIMIT $6
-)
-SELECT l.*, l.page > (SELECT indexed_through FROM c)
-         OR EXISTS (SELECT FROM memories s JOIN unembedded u ON u.tenant_id = $1 AND u.memory_id = s.id
-                     WHERE s.tenant_id = $1 AND s.conversation_id = $2 AND s.seq = l.seq)
-         OR EXISTS (SELECT FROM work w WHERE w.tenant_id = $1 AND w.kind = '{enqueue.PASSAGES.name}'
-                                         AND w.conversation_id = $2)
-         AS waits
-  FROM looked l ORDER BY l.seq
-"""
+_SQL = SqlFile(__file__, passages=enqueue.PASSAGES.name)
+READY = _SQL.statement("ready")
 
 
 async def ready(tx: ReadTx, conversation_id: str, keep: int, before: int, through: int, limit: int) -> list[Record]:
-    rows = await tx.fetch(READY, conversation_id, keep, before, through, limit)
+    rows = await tx.fetch(READY, conversation=conversation_id, keep=keep, before=before, through=through, limit=limit)
     waiting = next((i for i, row in enumerate(rows) if row["waits"]), len(rows))
     return rows[:waiting]
 
@@ -92,7 +75,15 @@ async def advance(tx: Tx, conversation_id: str, through: int) -> None:
 OLD = f"""
 SELECT id FROM conversations c WHERE tenant_id = $1 AND updated_at < $2 AND {_UNSHARED} ORDER BY updated_at LIMIT $3
 """
-COUNT_OLD = f"SELECT count(*) FROM conversations c WHERE tenant_id = $1 AND updated_at < $2 AND {_UNSHARED}"
+# Those that no conversation with activity since then shares messages of, directly or by other branches.
+COUNT_OLD = """
+WITH RECURSIVE live AS (
+  SELECT id, parent_id FROM conversations WHERE tenant_id = $1 AND updated_at >= $2
+  UNION
+  SELECT c.id, c.parent_id FROM live JOIN conversations c ON c.tenant_id = $1 AND c.id = live.parent_id
+)
+SELECT (SELECT count(*) FROM conversations WHERE tenant_id = $1) - count(*) FROM live
+"""
 
 
 async def old(tx: ReadTx, since: datetime, limit: int) -> Sequence[Record]:

@@ -6,8 +6,7 @@ digest, with what they quote; Quire's own words once for each tenant.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -19,7 +18,8 @@ from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.model import Item, Layout
 from app.core.neutral import flat, neutral
-from app.core.window.served import KeptText, Served, ServedFrame
+from app.core.window.served import KeptText, Part, Served, ServedFrame
+from app.core.window.served_quotes import Pieces, pack, unpack
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.windows import ITEM, items_of
@@ -136,37 +136,39 @@ class Past:
 
 async def keep(tx: Tx, past: Past, digest: str, kept: KeptText) -> None:
     """Keep a text, in a transaction that shares the owner and holds the conversation."""
+    body = await run_in_thread_if_large(len(kept.text), _packed, kept)
     await tx.execute(
         KEEP, conversation=past.conversation_id, uid=past.uid, erasures=past.erasures, digest=bytes.fromhex(digest),
-        part=kept.part, through=kept.through, body=await _packed(kept.text), sources=list(kept.sources),
-        withdrawn=past.withdrawn,
+        part=kept.part, through=kept.through, body=body, sources=list(kept.sources), withdrawn=past.withdrawn,
     )  # fmt: skip
 
 
 async def keep_own(tx: Tx, digest: str, text: str) -> None:
     """Keep words of Quire's own."""
-    await tx.execute(KEEP_OWN, bytes.fromhex(digest), await _packed(text))
+    await tx.execute(KEEP_OWN, bytes.fromhex(digest), pack([text]))
 
 
 # Texts of windows; without those that quote sensitive memories unless these are asked for too ($4).
 TEXTS = """
-SELECT t.digest, t.body FROM served_texts t
+SELECT t.digest, t.body, t.part FROM served_texts t
  WHERE t.tenant_id = $1 AND t.conversation_id = $2 AND t.digest = ANY ($3::bytea[])
    AND ($4 OR NOT EXISTS (SELECT FROM memories m
                            WHERE m.tenant_id = $1 AND m.id = ANY (t.sources) AND m.sensitive))
 """
-OWN_TEXTS = "SELECT digest, body FROM own_texts WHERE tenant_id = $1 AND digest = ANY ($2::bytea[])"
+OWN_TEXTS = "SELECT digest, body, 'own' AS part FROM own_texts WHERE tenant_id = $1 AND digest = ANY ($2::bytea[])"
 
 
-async def texts(tx: ReadTx, conversation_id: str, digests: Collection[str], *, sensitive: bool) -> Mapping[str, str]:
-    """Return texts by digest, as far as they are still kept."""
+async def texts(
+    tx: ReadTx, conversation_id: str, digests: Collection[str], *, sensitive: bool
+) -> dict[str, tuple[Pieces, Part]]:
+    """Return texts by digest, as far as they are still kept, with what they are parts of."""
     wanted = [bytes.fromhex(digest) for digest in digests if digest]
     rows = [*await tx.fetch(TEXTS, conversation_id, wanted, sensitive), *await tx.fetch(OWN_TEXTS, wanted)]
-    return {row["digest"].hex(): zlib.decompress(row["body"]).decode() for row in rows}
+    return {row["digest"].hex(): (unpack(row["body"]), row["part"]) for row in rows}
 
 
-async def _packed(text: str) -> bytes:
-    return await run_in_thread_if_large(len(text), zlib.compress, text.encode(), 9)
+def _packed(kept: KeptText) -> bytes:
+    return pack(kept.pieces)
 
 
 def quotation(said: str) -> UUID:

@@ -96,8 +96,8 @@ def search_of(user: str, query: str, meaning: Meaning | None = None) -> list[obj
     known = telling(query) if meaning else []
     scoring = Scoring(bm25.query(query), meaning, weight, telling=known, named=named)
     where = PassageFilter(score_min=relevance.score_of(0.0))
-    sql, arguments = search_statement(DEFAULT_TENANT, [owner_of(f"u:{user}")], scoring, where, limit=FOUND)
-    return [sql, *arguments]
+    sql, arguments = search_statement([owner_of(f"u:{user}")], scoring, where, limit=FOUND)
+    return [sql.text, DEFAULT_TENANT, *sql.arguments(arguments)]
 
 
 def create_app(dsn: str, known: Known) -> Starlette:

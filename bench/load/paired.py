@@ -99,7 +99,7 @@ def _pair(trees: Trees, ask: Ask, pairs: int) -> list[str]:
         for name, server in ((NEW, trees[0]), (OLD, trees[1]))[:: 1 if turn % 2 else -1]:
             begun = server.cpu().total
             count = ask(server, name, turn)
-            cpu[name] = (_settled(server) - begun) / count * 1000
+            cpu[name] = (settled(server) - begun) / count * 1000
         if turn >= 0:
             before.append(cpu[OLD])
             after.append(cpu[NEW])
@@ -108,7 +108,7 @@ def _pair(trees: Trees, ask: Ask, pairs: int) -> list[str]:
     return [f"{mean(before):.2f}", f"{mean(after):.2f}", f"{middle:.2f}", f"{low:.2f}–{high:.2f}"]
 
 
-def _settled(server: Server) -> float:
+def settled(server: Server) -> float:
     """Return the CPU used once what goes on beside the answers is stored: when it has not grown for a moment."""
     used = server.cpu().total
     for _ in range(SETTLING_LOOKS):

@@ -39,9 +39,7 @@ from bench.words import WORDS
 SIZES = (100, 1_000, 10_000, 60_000, 200_000)
 LOOKED_AT, PAIRS_MIN, PAIRS_MAX = 400_000, 8, 60
 NAME, DIMENSIONS = "multilingual-e5-small", 384
-PRINT = (
-    "import json; from app.store.memory.search_statement import BY_WORDS, SEARCH; print(json.dumps([BY_WORDS, SEARCH]))"
-)
+PRINT = "import json; from app.store.memory.search_statement import BY_WORDS, SEARCH; print(json.dumps([*map(str, (BY_WORDS, SEARCH))]))"
 WIDTH = 140
 
 
@@ -67,7 +65,7 @@ class Statements:
 @click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--size", "sizes", multiple=True, type=int, default=SIZES)
 def main(tree: Path, sizes: tuple[int, ...]) -> None:
-    """Compare this tree's statement with that of TREE, a checkout with the same tables."""
+    """Compare this tree's statement with that of TREE, a checkout with the same tables and parameters."""
     with harness.opened({"QUIRE_WORKER": "false"}) as opened:
         rows = asyncio.run(_compared(opened.postgres.app_dsn, opened.postgres.superuser_dsn, statements(tree), sizes))
     columns = ["memories", "before ms", "after ms", "ratio", "quartiles", "found"]
@@ -79,7 +77,7 @@ def statements(tree: Path) -> dict[str, str]:
     """Return the other tree's statements, by this one's."""
     command = [sys.executable, "-c", PRINT]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=True)  # noqa: S603 - our own
-    return dict(zip((BY_WORDS, SEARCH), json.loads(done.stdout), strict=True))
+    return dict(zip((BY_WORDS.text, SEARCH.text), json.loads(done.stdout), strict=True))
 
 
 async def _compared(dsn: str, superuser_dsn: str, other: dict[str, str], sizes: Sequence[int]) -> list[list[str]]:

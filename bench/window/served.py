@@ -7,6 +7,7 @@ in CPU is measured by `bench.load.paired` against a tree whose `serving.note` re
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import asyncpg
 
@@ -18,6 +19,8 @@ from bench.tables import Table
 from bench.window.replay import DATA
 
 BUDGET = 8_000
+USERS = 6
+"""Of the shipped conversation; the sets have many conversations."""
 SETS = ("taubench", "sweagent", "memorybank", "deerflow")
 TABLES = ("served_windows", "served_texts", "own_texts")
 SIZES = """
@@ -27,7 +30,7 @@ SELECT relname, pg_total_relation_size(c.oid) AS bytes FROM pg_class c JOIN pg_n
 
 
 def run(opened: Harness, *, quick: bool) -> list[Table]:
-    found = {"shipped": load(CONVERSATION)}
+    found = {"shipped": _of_users(load(CONVERSATION))}
     for name in () if quick else SETS:
         if (file := DATA / name / "conversations.jsonl").exists():
             found[name] = load(file)
@@ -43,6 +46,11 @@ def run(opened: Harness, *, quick: bool) -> list[Table]:
     return [
         Table("What was served", ("set", "windows", "bytes a window", "others' bytes", "share"), rows, (note, more))
     ]
+
+
+def _of_users(transcripts: Sequence[Transcript]) -> list[Transcript]:
+    """Return a single conversation as several users have it: the first pages of tables are no share of anything."""
+    return [replace(one, id=f"{one.id}-{user}") for one in transcripts for user in range(USERS)]
 
 
 def _row(name: str, windows: int, before: Mapping[str, int], after: Mapping[str, int]) -> tuple[str, ...]:

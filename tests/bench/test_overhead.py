@@ -67,7 +67,7 @@ def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning
     search = memories.search(ReadTx(cast("Connection", seen), DEFAULT_TENANT), [owner_of("u:somebody")], scoring, where)
     asyncio.run(search)
     assert list(seen.passed) == search_of("somebody", "cold store", meaning)
-    assert seen.passed[0] == (BY_WORDS if meaning is None else SEARCH)
+    assert seen.passed[0] == (BY_WORDS if meaning is None else SEARCH).text
 
 
 def test_embedded_queries_leave_the_cache_before_they_repeat() -> None:

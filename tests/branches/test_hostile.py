@@ -82,3 +82,34 @@ def test_a_fork_of_a_fork_of_an_erased_branch_keeps_nothing_of_it(client: httpx.
 def test_a_malformed_fork_is_refused(client: httpx.Client, body: dict[str, Any]) -> None:
     append(client, "t", turn(1))
     problem(client.post(path("t", "fork"), json=body), 422)
+
+
+def test_one_id_for_forks_at_different_places_is_one_branch(client: httpx.Client) -> None:
+    append(client, "t", [*turn(1), *turn(2)])
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(lambda n: client.post(path("t", "fork"), json={"id": "b", "at": 1 + n % 4}), range(16)))
+    assert sorted({answer.status_code for answer in done}) == [201, 409]
+    made = {answer.json()["forked_after"] for answer in done if answer.status_code == 201}
+    assert made == {len(history(client, "b"))}
+
+
+def test_a_fork_at_an_erased_message_shares_its_mark(client: httpx.Client) -> None:
+    append(client, "t", [user("The word is marmalade."), assistant("Noted."), *turn(2)])
+    erased = history(client, "t")[0]["id"]
+    ok(client.delete(path("t", "messages", "1")))
+    for at in (1, erased):
+        made = ok(client.post(path("t", "fork"), json={"at": at}), 201)
+        assert [message["content"] for message in history(client, made["id"])] == ["[erased]"]
+        append(client, made["id"], turn(3))
+        assert "marmalade" not in str(window(client, made["id"])["messages"])
+
+
+def test_the_window_as_of_a_shared_message_is_the_branchs_and_none_is_beyond_its_end(client: httpx.Client) -> None:
+    append(client, "t", [*turn(1), *turn(2), *turn(3)])
+    ok(client.post(path("t", "fork"), json={"id": "b", "at": 4}), 201)
+    for seq in (1, 4):
+        shown = [ok(client.get(path(name, "context"), params={"as_of": seq}))["messages"] for name in "tb"]
+        assert shown[0] == shown[1]
+    problem(client.get(path("b", "context"), params={"as_of": 5}), 422, "as_of", "1 to 4")
+    append(client, "b", turn(9))
+    assert "question 3" not in str(ok(client.get(path("b", "context"), params={"as_of": 5}))["messages"])

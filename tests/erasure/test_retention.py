@@ -18,7 +18,7 @@ from app.services.lifecycle import retention
 from app.settings import Settings
 from tests.api.kit import append, assistant, contents, history, ok, path, recall, turn, user, window
 from tests.archive.conftest import Grep
-from tests.archive.made import all_text, archived, loaded, made
+from tests.archive.made import all_text, archived, load_tool, loaded, made
 
 Sql = Callable[[str], list[asyncpg.Record]]
 Retain = Callable[..., Counter[str]]
@@ -101,3 +101,90 @@ def test_conversations_without_activity_for_long_are_erased(
     assert retain(**wanted)["conversations"] == 1
     assert [c["id"] for c in ok(client.get("/conversations"))["items"]] == ["new"]
     assert retain()["conversations"] == 0
+
+
+# --- Branches ------------------------------------------------------------------------------------------
+
+
+def forked(client: httpx.Client, conversation: str, **body: object) -> None:
+    ok(client.post(path(conversation, "fork"), json=body), 201)
+
+
+def aged(run_as_superuser: Sql, *names: str) -> None:
+    wanted = ", ".join(f"'{name}'" for name in names)
+    run_as_superuser(f"UPDATE conversations SET updated_at = now() - interval '8 days' WHERE id IN ({wanted})")
+
+
+def test_what_a_live_branch_shares_outlives_its_time(
+    client: httpx.Client, retain: Retain, run_as_superuser: Sql
+) -> None:
+    uuid = archived(client, "t", 1, made("prose"))
+    append(client, "t", turn(2))
+    forked(client, "t", id="b")
+    forked(client, "b", id="c", at=2)
+    append(client, "b", turn(3))
+    before = window(client, "b")["messages"]
+    aged(run_as_superuser, "t", "c")
+    wanted = {"memory_conversation_ttl_days": 7}
+    assert retain(dry_run=True, **wanted)["conversations"] == 1
+    assert retain(**wanted)["conversations"] == 1
+    assert window(client, "b")["messages"] == before
+    assert len(loaded(client, uuid)["content"]) > 10_000
+    assert [one["id"] for one in ok(client.get(path("b", "branches")))["items"]] == ["b"]
+    aged(run_as_superuser, "b")
+    assert retain(dry_run=True, **wanted)["conversations"] == 2
+    assert retain(**wanted)["conversations"] == 2
+    assert ok(client.get("/conversations"))["items"] == []
+    assert [row["n"] for row in run_as_superuser("SELECT count(*) AS n FROM archive_contents")] == [0]
+
+
+def test_an_old_branch_leaves_what_it_shares(client: httpx.Client, retain: Retain, run_as_superuser: Sql) -> None:
+    append(client, "t", turn(1))
+    forked(client, "t", id="b")
+    append(client, "b", turn(2))
+    aged(run_as_superuser, "b")
+    assert retain(memory_conversation_ttl_days=7)["conversations"] == 1
+    assert len(history(client, "t")) == 2
+    assert ok(client.get(path("t", "branches")))["items"] == []
+    append(client, "t", turn(3))
+    assert len(window(client, "t")["messages"]) == 1 + 4
+
+
+def test_messages_that_a_branch_shares_are_pruned_once_it_is_gone(client: httpx.Client, retain: Retain) -> None:
+    for number in range(1, 60):
+        append(client, "t", turn(number))
+    ok(client.patch(path("t"), json={"budget": 4000}))
+    append(client, "t", turn(60))
+    forked(client, "t", id="b", at=100)
+    before = window(client, "b", budget=20_000)["messages"]
+    wanted = {"memory_max_messages_per_thread": 40}
+    assert retain(**wanted)["pruned"] == 0
+    assert window(client, "b", budget=20_000)["messages"] == before
+    ok(client.delete(path("b")))
+    assert retain(**wanted)["pruned"] > 20
+
+
+def test_an_archive_that_expires_is_hidden_in_every_branch(client: httpx.Client, run_as_superuser: Sql) -> None:
+    uuid = archived(client, "t", 1, made("prose"))
+    forked(client, "t", id="b")
+    append(client, "b", turn(2))
+    assert "error" not in load_tool(client, "b", uuid=uuid)
+    run_as_superuser("UPDATE archives SET expires_at = now() - interval '1 second'")
+    for name in "tb":
+        assert "There is no such archive" in load_tool(client, name, uuid=uuid)["content"]
+    assert len(history(client, "b")) == len(history(client, "t")) + 2
+
+
+def test_only_what_nobody_shares_goes_with_a_branch(client: httpx.Client, run_as_superuser: Sql) -> None:
+    append(client, "t", turn(1))
+    forked(client, "t", id="b")
+    uuid = archived(client, "b", 2, made("prose"))
+    forked(client, "b", id="c")
+    append(client, "c", turn(3))
+    assert client.delete(path("b")).status_code == 409
+    ok(client.delete(path("c")))
+    assert len(loaded(client, uuid)["content"]) > 10_000
+    ok(client.delete(path("b")))
+    assert client.get(f"/archive/{uuid}").status_code == 404
+    assert [row["id"] for row in run_as_superuser("SELECT id FROM conversations")] == ["t"]
+    assert len(history(client, "t")) == 2

@@ -89,7 +89,7 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     "chapters before one": (chapters.SHELF, {"before_page": LATE_PAGE}),
     "pages of a chapter": (chapters.TOLD, {"first_page": LATE_PAGE - 19, "last_page": LATE_PAGE - 1}),
     "lines": (LINES, {"pages": [LATE_PAGE - 9, LATE_PAGE], "before": LATE, "lines_max": 30}),
-    "walk": (walk.MESSAGES, f"{TENANT}, 'long', {MESSAGES // 2}, 'erased', 100"),
+    "walk": (walk.MESSAGES, {"seq": MESSAGES // 2, "marks": "erased", "limit": 100}),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
     "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {MESSAGES}"),
     "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 150"),

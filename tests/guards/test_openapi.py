@@ -65,6 +65,7 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
     turns = [{"role": "user", "content": f"question {number}"} for number in range(3)]
     client.post("/conversations/c/messages", json={"messages": turns, "user_id": "me"})
     note = client.post("/conversations/c/notes", json={"text": "Be brief."}).json()["id"]
+    client.post("/conversations", json={"id": "child", "parent": "c"})
     memory = client.post("/memories", json={"user_id": "me", "content": "Likes tea."}).json()["memory_key"]
     for name, operation in operations(document):
         verb, path = name.split()
@@ -85,7 +86,12 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
         answer = client.request(
             verb,
             path.format(
-                conversation_id="c", name="recall_page", note=note, memory_key=memory, space_id="team", user="sam"
+                conversation_id="child" if path.endswith("/report") else "c",
+                name="recall_page",
+                note=note,
+                memory_key=memory,
+                space_id="team",
+                user="sam",
             ),
             json=content["example"],
             headers={"X-Quire-User": "me"},  # hooks need a user

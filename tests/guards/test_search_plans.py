@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from random import Random
 from uuid import UUID, uuid4
 
@@ -12,6 +12,7 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx, Tx
 from app.store.memory import embeddings, memories
 from app.store.memory.lifting import LOOKED_AT, LOOKED_AT_EACH, SILENT_MAX
@@ -19,18 +20,26 @@ from app.store.memory.memories import Meaning, PassageFilter, Scoring
 from app.store.memory.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
-from tests.guards.test_query_plans import steps
+from tests.guards.test_query_plans import literal, steps
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 HUGE, SMALL, DIMENSIONS = 5_000, 12, 32
 HUGE_OWNER, SMALL_OWNER = UUID(int=1), UUID(int=2)
 MODEL = embeddings.model_id("any", DIMENSIONS)
-ARGUMENTS = (
-    "NULL", "NULL", "NULL", "10", "NULL", "NULL", "NULL", "'-Infinity'", "1.0", "false", "1.5", "false",
-    "'{}'", "false",
-    f"'{bm25.any_of(bm25.speakers('Ann'))}'", f"'{{{UUID(int=0)}}}'", f"'{{{UUID(int=2**127)}}}'", "'{3}'",
-)  # fmt: skip
+NOTHING_SPECIAL: dict[str, object] = {
+    **dict.fromkeys(("conversation_uid", "types", "among", "keywords", "since", "until")),
+    "limit": 10, "score_min": "-Infinity", "weight": 1.0, "only_meaning": False, "found_min": 1.5, "sensitive": False,
+    "telling": [], "every_passage": False, "speakers": bm25.any_of(bm25.speakers("Ann")),
+    "times_since": [UUID(int=0)], "times_until": [UUID(int=2**127)], "times_weight": [3],
+}  # fmt: skip
+
+
+def execution(name: str, searching: Statement, owner: UUID, terms: Sequence[int]) -> str:
+    """A search of an owner's memories by terms and, if it looks at vectors, by one."""
+    meaning = {"model": MODEL, "vector": vector("query"), "usual_mean": 0.3, "usual_deviation": 0.1}
+    named = {**NOTHING_SPECIAL, "owners": [owner], "terms": terms, **(meaning if searching is SEARCH else {})}
+    return f"EXECUTE {name}({', '.join(map(literal, (ANN, *searching.arguments(named))))})"
 
 
 @pytest.fixture
@@ -91,15 +100,12 @@ def vector(seed: str) -> str:
 @pytest.mark.parametrize("owner", [HUGE_OWNER, SMALL_OWNER])
 @pytest.mark.parametrize("name", ["BY_WORDS", "SEARCH"])
 async def test_a_search_reads_covering_indexes_once(tx: Tx, name: str, owner: UUID, plan: str) -> None:
-    terms = f"'{{{','.join(map(str, bm25.query('green tea from Hangzhou and cake, jam, scones, cream')))}}}'"
-    arguments = [f"'{ANN}'", f"'{{{{{owner}}}}}'", terms, *ARGUMENTS]
-    if name == "SEARCH":
-        arguments += [f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
     searching = SEARCH if name == "SEARCH" else BY_WORDS
+    execute = execution(name, searching, owner, bm25.query("green tea from Hangzhou and cake, jam, scones, cream"))
     # Where one owner has most of a table, reading all of it is as good; that is not what is asked.
     await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; SET LOCAL enable_seqscan = off")
     await tx.connection.execute(f"PREPARE {name} AS {searching}")
-    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE {name}({', '.join(arguments)})")
+    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
     await tx.connection.execute(f"DEALLOCATE {name}")
     plan_made = list(steps(json.loads(row[0])[0]["Plan"]))
     for step in plan_made:  # "scored" has a row for each memory
@@ -143,10 +149,10 @@ async def test_an_owner_whom_the_planner_does_not_know_is_searched_in_one_pass(
     """A new user with an import's worth of memories, before the statistics are made anew: one row is expected."""
     new, size = UUID(int=3), 3_000
     await remember(superuser, ANN, new, size)
-    arguments = [f"'{ANN}'", f"'{{{new}}}'", "'{1}'", *ARGUMENTS, f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
+    execute = execution("search", SEARCH, new, [1])
     await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan")
     await tx.connection.execute(f"PREPARE search AS {SEARCH}")
-    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE search({', '.join(arguments)})")
+    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
     await tx.connection.execute("DEALLOCATE search")
     scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]
     read = {step["Relation Name"]: step for step in scans if step["Actual Rows"] == size}
@@ -161,16 +167,13 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
 ) -> None:
     """A connection plans a search once, maybe before anything was stored, and before any table was analyzed."""
     owner, size = UUID(int=4), 3_000
-    terms = f"'{{{','.join(map(str, bm25.query('green tea from Hangzhou')))}}}'"
-    arguments = [f"'{ANN}'", f"'{{{{{owner}}}}}'", terms, *ARGUMENTS]
-    if vectors:
-        arguments += [f"'{MODEL}'", f"'{vector('query')}'", "0.3", "0.1"]
-    execute = f"EXECUTE search({', '.join(arguments)})"
+    searching = SEARCH if vectors else BY_WORDS
+    execute = execution("search", searching, owner, bm25.query("green tea from Hangzhou"))
     await superuser.execute("SET session_replication_role = replica")
     await remember(superuser, ANN, owner, before)
     database = await Database.connect(postgres.app_dsn, pool_size=1)
     async with database.search_snapshot(ANN) as tx:
-        await tx.connection.execute(f"PREPARE search AS {SEARCH if vectors else BY_WORDS}")
+        await tx.connection.execute(f"PREPARE search AS {searching}")
         assert len(await tx.connection.fetch(execute)) == min(before, 10)
     await remember(superuser, ANN, owner, size - before)
     async with database.search_snapshot(ANN) as tx:

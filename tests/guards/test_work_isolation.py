@@ -64,7 +64,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.ALL: (10,),
         table.ALL_OF: ("waiting", 10),
         table.DEAD: (UUID(int=0), 10),
-        depths.DEPTH: (),
+        str(depths.DEPTH): (),
         depths.ABANDONED: (),
         depths.DEPTH_OF: ("running",),
         spending.TOTALS: (),

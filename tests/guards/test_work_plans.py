@@ -13,7 +13,7 @@ from app.postgres.database import ORDERED, Database
 from app.postgres.transactions import Tx
 from app.queue import depths, table
 from app.store import spending, unindexed
-from tests.guards.tenants import ANN, BOB
+from tests.guards.tenants import ANN, BOB, Sql
 from tests.guards.test_query_plans import BLOCKS_MAX, ROWS_FILTERED_MAX, literal, steps
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -22,7 +22,7 @@ BACKLOG = 20_000
 A_MINUTE = timedelta(minutes=1)
 HELD = (ANN, "page", "s1", uuid4())
 
-STATEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
+STATEMENTS: dict[str, tuple[Sql, tuple[object, ...]]] = {
     "due": (table.DUE, ([ANN],)),
     "astray": (table.ASTRAY, ([ANN], A_MINUTE)),
     "claim": (table.CLAIM, (str(ANN), "llm", ["page", "summary"], uuid4(), A_MINUTE)),

@@ -232,18 +232,26 @@ class Client:
         await self._read(name, Search(mark), "POST", "/memories/search", {"json": body})
 
     async def fork(self, name: str) -> None:
-        """A branch of what is there, read at once; nothing if it was erased with its trunk meanwhile."""
+        """A branch of what is there, which goes on and is read; nothing if it was erased with its trunk meanwhile.
+
+        What is said on it is in no state of its trunk, so no read of that can show it.
+        """
+        own = self.record.mark("u")
         began = time.monotonic()
         try:
             made = await self.http.post(self._url() + path(name, "fork"), json={})
             if made.status_code != 201:
                 return
             where = path(made.json()["id"], "messages")
+            await self.http.post(self._url() + where, json={"messages": said([own])})
             found = await self.http.get(self._url() + where, params={"limit": 1000})
         except (httpx.TransportError, httpx.InvalidURL):
             return
         if found.is_success:
-            self._put(name, Branch(), shown(History(), found.json()), began)
+            marks = shown(History(), found.json()).marks
+            if own in marks[:-1]:
+                self.record.problems.append(f"a branch of {name} goes on with {marks}, not with {own}")
+            self._put(name, Branch(), Shown(marks[:-1] if own in marks else marks), began)
 
     async def _read(self, name: str, what: Read, verb: str, where: str, sent: Json) -> httpx.Response | None:
         began = time.monotonic()

@@ -78,6 +78,7 @@ class Things:
     store: str = ""
     stored: str = ""
     version: str = ""
+    child: str = "nothing"
 
     def elsewhere(self) -> "Things":
         """The same kinds of ids, of nothing."""

@@ -130,6 +130,9 @@ ROUTES: dict[str, Route] = {
         "/conversations/{conversation}/attp",
         {"document": 'thought = "x"\n[tool_call]\nstatus = "done"\ntarget = "user"\nmessage = "x"\n'},
     ),
+    "post /conversations/{conversation_id}/report": Route(
+        "write", "unknown", "/conversations/{child}/report", {"text": "done"}
+    ),
     "post /conversations/{conversation_id}/fork": Route("write", "unknown", "/conversations/{conversation}/fork", {}),
     "get /conversations/{conversation_id}/branches": Route("read", "unknown", "/conversations/{conversation}/branches"),
     "get /jobs": Route("admin", "tenant", "/jobs"),
@@ -336,7 +339,8 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     response = locked.post("/v1/responses", json=asked, headers=bearing(ann)).json()["id"]
     item = locked.get("/v1/conversations/anns/items", headers=bearing(ann)).json()["last_id"]
     locked.get("/conversations/anns/context", headers=bearing(ann))  # a window that was served
-    made = replace(things, job=str(job[0]), response=response, item=item)
+    locked.post("/conversations", json={"id": "anns-child", "parent": "anns"}, headers=bearing(ann))
+    made = replace(things, child="anns-child", job=str(job[0]), response=response, item=item)
     return Scene(locked, made, here, ann, bob, elsewhere)
 
 

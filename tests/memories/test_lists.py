@@ -187,19 +187,9 @@ def many(run_as_superuser: Callable[[str], object], fresh: None) -> None:
 
 async def test_a_list_of_memories_reads_the_index_of_its_owner(many: None, database: Database) -> None:
     async with database.snapshot(DEFAULT_TENANT) as tx:
-        held = ("held", None, None, None, None, None)
-        arguments: tuple[object, ...] = (
-            [owner_of("u:u")],
-            list(OWN_TYPES),
-            False,
-            None,
-            [],
-            "{}",
-            51,
-            800,
-            None,
-            *held,
-        )
+        wanted = {"owners": [owner_of("u:u")], "types": list(OWN_TYPES), "sensitive": False, "status": "held"}
+        page = {"topics": [], "metadata": "{}", "limit": 51, "characters": 800}
+        arguments = LIST.arguments({**dict.fromkeys(LIST.names), **wanted, **page})
         [row] = await tx.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {LIST}", *arguments)
     plan = json.loads(row[0])[0]["Plan"]
     assert plan["Actual Rows"] == 51

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable
 
 import asyncpg
 import httpx
 
+from app.core.window.served_quotes import unpack
 from tests.api.kit import append, assistant, call, ok, path, problem, result, user
 from tests.erasure.test_messages import MARK, SECRET
 from tests.served.kit import given_back, is_given_back, records, served
@@ -21,7 +21,7 @@ def told(run_as_superuser: Sql) -> str:
     """Everything that is kept of windows."""
     rows = run_as_superuser("SELECT body FROM served_texts UNION ALL SELECT body FROM own_texts")
     lines = run_as_superuser("SELECT frames || entries AS said FROM served_windows")
-    return "\n".join([*(zlib.decompress(row["body"]).decode() for row in rows), *(row["said"] for row in lines)])
+    return "\n".join([*(str(unpack(row["body"])) for row in rows), *(row["said"] for row in lines)])
 
 
 def talk(client: httpx.Client, turns: int = 12) -> None:

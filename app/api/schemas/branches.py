@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Literal
+from uuid import UUID
 
 from pydantic import BaseModel, Field
 
@@ -18,6 +19,24 @@ class ForkBody(RequestModel):
     position: Literal["before", "after"] = Field("after", description="whether the branch has the message `at`")
     id: str | None = Field(None, description="of the branch: 1 to 128 characters; default: a UUIDv7")
     title: str | None = Field(None, max_length=TITLE_MAX, description="default: the conversation's own")
+
+
+class ReportBody(RequestModel):
+    """The result of a sub-agent or a branch."""
+
+    text: str | None = Field(None, min_length=1, description="the result, in words of its own")
+    at: int | str | None = Field(
+        None, description="or the answer that is the result, by `seq` or id; default: the newest message"
+    )
+
+
+class Reported(BaseModel):
+    """The message in the parent."""
+
+    conversation_id: str = Field(description="the parent")
+    message_id: UUID
+    seq: int
+    page: int
 
 
 class Branch(BaseModel):

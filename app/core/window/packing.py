@@ -51,15 +51,16 @@ class FoundPassage:
     @property
     def line(self) -> str:
         """Return the quoted passage after its speaker."""
-        return f"{self.speaker}: {self._said}"
+        return f"{self.speaker}: {self.said}"
 
     @property
     def more(self) -> str:
         """Return the quoted passage where its speaker has just said something else."""
-        return f"{INDENT}{self._said}"
+        return f"{INDENT}{self.said}"
 
     @property
-    def _said(self) -> str:
+    def said(self) -> str:
+        """Return the words as they are quoted."""
         return block(self.text if self.role in ROLES else neutral(self.text))
 
     def goes_on(self, before: FoundPassage) -> bool:

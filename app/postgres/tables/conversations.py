@@ -424,7 +424,7 @@ served_texts = Table(
     Column("digest", LargeBinary, nullable=False, comment="of the text"),
     Column("part", Text, nullable=False, comment="of a window: head, system, tools, tail or query"),
     Column("through", Integer, nullable=False, comment="it can quote messages up to this one"),
-    Column("body", LargeBinary, nullable=False, comment="the text, compressed"),
+    Column("body", LargeBinary, nullable=False, comment="its words and the places it quotes, packed"),
     Column("sources", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="memories and archives in it"),
     PrimaryKeyConstraint("tenant_id", "conversation_id", "digest"),
     of_conversation("served_texts"),

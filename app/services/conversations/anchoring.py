@@ -17,6 +17,7 @@ from app.core.model import Anchored, Policy, Recall
 from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.budget import ANCHORED_SHARE
 from app.core.window.render import tail_text
+from app.core.window.served import digest_of
 from app.services.conversations import tail
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.store import conversations, locks
@@ -65,6 +66,8 @@ async def choose(call: WindowCall, shown: KeptWindow) -> None:
             for owner in sorted(conversation.searched):
                 await locks.share_owner(tx, owner)
             await conversations.anchor(tx, conversation, chosen, sources)
+        if text is not None:
+            call.runtime.caches.served.run(call.tenant, conversation).chosen = digest_of(text), gathered.quoted
     except errors.StorageUnavailable:
         return
 

@@ -52,11 +52,11 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     if anchoring.is_due(shown, request):
         await anchoring.choose(call, shown)
         shown = await _window(call)
-    sources: set[UUID] = set()
+    gathered: tail.Gathered | None = None
     if request.asks_for_tail:
-        shown, sources = await _with_tail(call, shown)
+        shown, gathered = await _with_tail(call, shown)
     answer = shown.context or await _render(call, shown)
-    _keep(call, shown, answer, sources)
+    _keep(call, shown, answer, gathered)
     return answer
 
 
@@ -75,8 +75,8 @@ async def _window(call: WindowCall) -> KeptWindow:
     return shown
 
 
-async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, set[UUID]]:
-    """Return the window with its tail, beside which the body gives way; and the memories and archives in the tail."""
+async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, tail.Gathered]:
+    """Return the window with its tail, beside which the body gives way; and what the tail was made of."""
     steps = reserves(shown.target.shares.available, shown.target.policy)
     free = free_for_tail(shown.window)
     room = max(free, steps[-1] - TAIL_OVERHEAD)
@@ -88,7 +88,7 @@ async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, s
         gathered = await tail.laid_out(call, gathered, shown.window, free_for_tail(shown.window))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
-    return replace(shown, window=window, context=None), {*gathered.sources, *call.request.load}
+    return replace(shown, window=window, context=None), gathered
 
 
 # --- Gather ---------------------------------------------------------------------------------------------
@@ -280,13 +280,13 @@ async def _render(call: WindowCall, shown: KeptWindow) -> Context:
 # --- Keep -----------------------------------------------------------------------------------------------
 
 
-def _keep(call: WindowCall, shown: KeptWindow, answer: Context, sources: set[UUID]) -> None:
+def _keep(call: WindowCall, shown: KeptWindow, answer: Context, gathered: tail.Gathered | None) -> None:
     """Keep a plain window with its response; count it, and note it as served."""
     runtime, ledger = call.runtime, answer.window.ledger
     if not call.request.asks_for_tail:
         runtime.caches.keep_window(replace(shown, context=answer))
     runtime.metrics.window(ledger.total, ledger.full_history)
-    serving.note(runtime, call.tenant, call.request, shown, answer, sources)
+    serving.note(runtime, call.tenant, call.request, shown, answer, gathered)
 
 
 # --- The past -------------------------------------------------------------------------------------------

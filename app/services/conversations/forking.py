@@ -82,9 +82,16 @@ def _is_same(there: Conversation, known: Conversation, after: int, request: Fork
 
 async def _seq(tx: ReadTx, known: Conversation, request: ForkRequest) -> int:
     """Return the last message that is shared. Raises Invalid."""
-    place, last = request.at, known.totals.last_seq
+    last = known.totals.last_seq
+    seq = await seq_at(tx, known, request.at) if request.at is not None else max(last, request.position == "before")
+    return min(last, max(known.end.prompt_through, seq - (request.position == "before")))
+
+
+async def seq_at(tx: ReadTx, known: Conversation, place: int | str | None) -> int:
+    """Return the seq of a message by its place in a request; None: the newest. Raises Invalid."""
+    last = known.totals.last_seq
     if place is None:
-        seq: int | None = last + (request.position == "before" and last == 0)
+        seq: int | None = last
     elif isinstance(place, int) or (place.isascii() and place.isdecimal()):
         seq = int(place) if len(str(place)) < 10 and 1 <= int(place) <= last else None
     else:
@@ -92,7 +99,7 @@ async def _seq(tx: ReadTx, known: Conversation, request: ForkRequest) -> int:
     if seq is None:
         exist = f"; messages 1–{last} exist" if last else "; it has no messages"
         raise errors.Invalid(errors=[_said("at", f"is no message of the conversation{exist}")])
-    return min(last, max(known.end.prompt_through, seq - (request.position == "before")))
+    return seq
 
 
 def _uuid(text: str) -> UUID | None:

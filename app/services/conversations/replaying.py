@@ -27,7 +27,7 @@ from app.core.window.served import Served, ServedFrame, digits_of, laid_out, led
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
-from app.services.conversations import serving
+from app.services.conversations import quoting, serving
 from app.store import archives, conversations
 from app.store import served as stored
 
@@ -112,7 +112,7 @@ async def browse(
             until = rows[-1].first
         found = found[:limit]
         queries = {served.query for _, _, served in found}
-        texts = await stored.texts(tx, known.line.own, queries, sensitive=caller.sensitive)
+        texts = await quoting.texts(tx, known, queries, sensitive=caller.sensitive)
     return [record_view(*one, texts.get(one[2].query)) for one in found]
 
 
@@ -152,7 +152,7 @@ async def replayed(
     items = await stored.items(tx, conversation, frame.layout, last, anthropic=frame.format == "anthropic")
     digests = {"head": frame.head, "system": frame.system, "tools": frame.tools, "guide": frame.guide}
     digests |= {"tail": served.tail, "query": served.query, "recalled": served.recalled}
-    texts = await stored.texts(tx, conversation.id, digests.values(), sensitive=sensitive)
+    texts = await quoting.texts(tx, conversation, digests.values(), sensitive=sensitive)
     shown = _laid_out(frame, served, items, texts)
     uuids, most = fresh.wanted(shown), fresh.tokens_max(shown)
     results = await archives.fresh(tx, conversation.id, uuids, most) if uuids else []

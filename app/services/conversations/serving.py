@@ -13,7 +13,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from uuid import UUID
@@ -34,10 +34,12 @@ from app.core.window.served import (
     short,
     tail_text,
 )
+from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.conversations.call import ContextRequest
+from app.services.conversations.tail import Gathered
 from app.store import conversations, locks
 from app.store import served as stored
 from app.store.served import FIRST_ROW, Past, Row
@@ -48,6 +50,7 @@ UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
 _NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
+NOTHING: Mapping[QuotedPlace, str] = {}
 _PREFIX_HASH = b'"prefix_hash":"'
 
 _logger = logging.getLogger(__name__)
@@ -62,11 +65,11 @@ def note(
     request: ContextRequest,
     shown: KeptWindow,
     found: Context,
-    sources: Collection[UUID] = (),
+    gathered: Gathered | None = None,
 ) -> Recorded | None:
     """Note a window that is being served, unless it shows what is one member's own: all of a space can read the record.
 
-    ``sources``: the memories and archives that its tail quotes.
+    ``gathered``: what its tail was made of.
     """
     if request.call is None or any(item.is_private for item in found.window.tail):
         return None
@@ -85,7 +88,7 @@ def note(
     head = last.frame.head if last is not None and is_known else _digest(head_text(found.window, _days(shown)))
     recorded = Recorded(_frame(runtime, request, shown, found, head), _served(request, shown, found), asked)
     run.epoch = shown.epoch if found.window.squeezed is None else None
-    buffer.add(run, recorded, _texts(run, recorded, request, shown, found, sources))
+    buffer.add(run, recorded, _texts(run, recorded, request, shown, found, gathered))
     return recorded
 
 
@@ -174,7 +177,7 @@ def _texts(
     request: ContextRequest,
     shown: KeptWindow,
     found: Context,
-    sources: Collection[UUID],
+    gathered: Gathered | None,
 ) -> dict[str, KeptText]:
     """Return the texts of a window that no message row has and that are not kept yet, by digest."""
     frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.epoch.head
@@ -191,11 +194,15 @@ def _texts(
         texts[frame.tools] = KeptText("tools" if request.tools else "own", found.tools, 0)
     if run.lacks(frame.guide):
         texts[frame.guide] = KeptText("own", epochs.guide_of(conversation, shown.target.policy), 0)
-    if run.lacks(served.tail):
+    if run.lacks(served.tail) and gathered is not None:
         through = last_seq if request.pages else 0
-        texts[served.tail] = KeptText("tail", tail_text(found.window.tail), through, tuple(sources))
+        texts[served.tail] = KeptText(
+            "tail", tail_text(found.window.tail), through, tuple(gathered.sources), gathered.quoted
+        )
     if run.lacks(served.recalled) and (anchored := conversation.anchored) is not None:
-        texts[served.recalled] = KeptText("recalled", anchored.text or "", last_seq)
+        chosen, words = run.chosen or ("", NOTHING)
+        text = anchored.text or ""
+        texts[served.recalled] = KeptText("recalled", text, last_seq, quoted=words if chosen == served.recalled else {})
     if run.lacks(served.query):
         texts[served.query] = KeptText("query", request.query or "", last_seq)
     return texts

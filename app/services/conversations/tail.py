@@ -7,7 +7,7 @@ tail stays empty. Results take the free tokens, or as many of them as the reques
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -24,9 +24,11 @@ from app.core.search import relevance
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.head import for_speaker
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
+from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
+from app.services.conversations import quoting
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
@@ -67,11 +69,14 @@ class Gathered:
     """Of the items, the speaker, archives and pages that were named."""
     search: _Asked
     found: _Found
+    quoted: Mapping[QuotedPlace, str]
+    """Words that the items can quote, by where they stand."""
 
     @property
     def sources(self) -> set[UUID]:
-        """Return the memories and archives that the search found."""
-        return {id_ for hit in self.found.hits for id_ in (hit.id, hit.archive_id) if id_ is not None}
+        """Return the memories and archives that the search found, and those that were named."""
+        found = {id_ for hit in self.found.hits for id_ in (hit.id, hit.archive_id) if id_ is not None}
+        return {*found, *self.search.request.load}
 
 
 async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
@@ -83,7 +88,7 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
     language: Language = conversation.language or "en"
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, call.tenant, text, asked_at=conversation.said_at) if text else None
-    pages, warnings = await _pages(call, conversation, language)
+    pages, warnings, of_pages = await _pages(call, conversation, language)
     speaker, unknown = await _speaker(call, conversation, min(room, tokens_max(shown.window.ledger.budget)))
     free = room - weight(speaker, room)
     in_full: set[int] = set()
@@ -94,18 +99,19 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
     search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
     read = runtime.database.search if query else runtime.database.read
     found, hits = await read(call.tenant, _find, search, free, shown.window)
-    archives, of_archives = await _archives(runtime, found.loaded, language)
+    archives, of_archives, of_loaded = await _archives(runtime, found.loaded, language)
     named = [*speaker, *archives, *pages.values()]
-    items = await _packed(runtime, search, found, named, hits, room)
+    items, of_hits = await _packed(runtime, search, found, named, hits, room)
     warnings = [*unknown, *of_archives, *warnings, *_degraded(query), *found.lags]
-    return Gathered(items, tuple(warnings), named, search, found)
+    return Gathered(items, tuple(warnings), named, search, found, {**of_pages, **of_loaded, **of_hits})
 
 
 async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int) -> Gathered:
     """Return what was gathered as another window shows it, with another room for it."""
     search, found = gathered.search, gathered.found
     hits = await call.runtime.database.search(call.tenant, _not_in_view, search, found, window)
-    return replace(gathered, items=await _packed(call.runtime, search, found, gathered.named, hits, room))
+    items, of_hits = await _packed(call.runtime, search, found, gathered.named, hits, room)
+    return replace(gathered, items=items, quoted={**gathered.quoted, **of_hits})
 
 
 async def _packed(
@@ -115,8 +121,8 @@ async def _packed(
     named: Sequence[TailItem],
     hits: Sequence[SearchHit],
     room: int,
-) -> list[TailItem]:
-    """Return the tail's items: what was named, and the passages that fit beside it."""
+) -> tuple[list[TailItem], dict[QuotedPlace, str]]:
+    """Return the tail's items, what was named and the passages that fit beside it, and the words of the passages."""
     free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
@@ -124,8 +130,8 @@ async def _packed(
     free = int(min(free, found.amount.tokens))
     size = sum(len(hit.text) for hit in hits)
     language: Language = search.conversation.language or "en"
-    passages = await run_in_thread_if_large(size, _fitted, runtime, search.conversation, hits, free, language)
-    return [*named, *passages]
+    passages, quoted = await run_in_thread_if_large(size, _fitted, runtime, search.conversation, hits, free, language)
+    return [*named, *passages], quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,12 +276,13 @@ async def _kept(tx: ReadTx, conversation: Conversation, speaker: str, bound_to: 
 
 async def _pages(
     call: WindowCall, conversation: Conversation, language: Language
-) -> tuple[dict[int, TailItem], list[WindowWarning]]:
-    """Return the pages that were named, in full."""
+) -> tuple[dict[int, TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
+    """Return the pages that were named, in full, with warnings and the words that they quote."""
     numbers = call.request.pages
     pages = await call.runtime.database.read(call.tenant, _messages, conversation, numbers) if numbers else {}
     items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
+    quoted: dict[QuotedPlace, str] = {}
     for number, rows in pages.items():
         text = await recalling.page(call.runtime, rows, number, language)
         if text is None:
@@ -283,7 +290,8 @@ async def _pages(
         else:
             (tokens,) = await call.runtime.tokens.count_many([text])
             items[number] = TailItem(text, tokens)
-    return items, missing
+            quoted |= dict(quoting.of_message(row["seq"], recalling.said_text(row)) for row in rows)
+    return items, missing, quoted
 
 
 async def _messages(tx: ReadTx, conversation: Conversation, pages: Sequence[int]) -> dict[int, Sequence[Record]]:
@@ -294,10 +302,11 @@ async def _messages(tx: ReadTx, conversation: Conversation, pages: Sequence[int]
 
 async def _archives(
     runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language
-) -> tuple[list[TailItem], list[WindowWarning]]:
-    """Return the archives that were named, as much of each as there is room for."""
+) -> tuple[list[TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
+    """Return the archives that were named, as much of each as there is room for, with warnings and their words."""
     items: list[TailItem] = []
     warnings: list[WindowWarning] = []
+    quoted: dict[QuotedPlace, str] = {}
     for uuid, read in loaded:
         if read is None:
             warnings.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
@@ -307,18 +316,20 @@ async def _archives(
         text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
         (tokens,) = await runtime.tokens.count_many([text])
         items.append(TailItem(text, tokens, uuid))
+        quoted |= dict(quoting.of_archive(uuid, start, said) for start, said in archiving.stretches(archive))
         if archive["is_cut"]:
             warnings.append(WindowWarning("tail_cut", f"archive {uuid} is shown in part: {part}"))
-    return items, warnings
+    return items, warnings, quoted
 
 
 def _fitted(
     runtime: Runtime, conversation: Conversation, relevant: Sequence[SearchHit], free: int, language: Language
-) -> list[TailItem]:
+) -> tuple[list[TailItem], dict[QuotedPlace, str]]:
     found = [
         FoundPassage(
             hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.line), hit.hit.archive_id
         )
         for hit in relevant
     ]
-    return pack(found, free, runtime.tokens.count, language)
+    items = pack(found, free, runtime.tokens.count, language)
+    return items, quoting.of_hits(conversation, relevant, "\n".join(item.text for item in items))

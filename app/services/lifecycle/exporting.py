@@ -263,7 +263,7 @@ async def _learnt(
     if after >= through:
         return
     async with _snapshot(runtime, tenant) as tx:
-        events = await tx.fetch(portable.LEARNT, conversation.id, after, through)
+        events = await tx.fetch(portable.LEARNT, conversation=conversation.id, after=after, through=through)
     for event in events:
         async with _snapshot(runtime, tenant) as tx:
             line = await _event(tx, conversation.id, event)

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from asyncpg import Record
 
 from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 Vector = Sequence[float]
@@ -137,25 +138,8 @@ INSERT INTO embedding_models (tenant_id, id, name, dimensions, is_current) VALUE
 ON CONFLICT (tenant_id, id) DO UPDATE SET is_current = true
 """
 RETIRE = "UPDATE embedding_models SET is_current = false WHERE tenant_id = $1 AND id <> $2 AND is_current"
-# Some of the tenant's memories, in order: marks those without a vector of the model and returns their owners. Locked
-# rows, which are being erased, are skipped.
-MARK = """
-WITH looked AS MATERIALIZED (
-  SELECT id, owner, length FROM memories WHERE tenant_id = $1 AND id > $3 ORDER BY id LIMIT $4
-), marked AS (
-  INSERT INTO unembedded (tenant_id, owner, memory_id)
-  SELECT $1, m.owner, m.id FROM looked s JOIN memories m ON m.tenant_id = $1 AND m.id = s.id
-   WHERE s.length > 0
-     AND NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = $1 AND e.memory_id = s.id AND e.model = $2)
-     FOR KEY SHARE OF m SKIP LOCKED
-  ON CONFLICT DO NOTHING
-)
-SELECT (SELECT array_agg(DISTINCT s.owner) FROM looked s
-         WHERE s.length > 0
-           AND NOT EXISTS (SELECT FROM embeddings e
-                            WHERE e.tenant_id = $1 AND e.memory_id = s.id AND e.model = $2)) AS owners,
-       (SELECT id FROM looked ORDER BY id DESC LIMIT 1) AS through, (SELECT count(*) FROM looked) AS looked_at
-"""
+_SQL = SqlFile(__file__)
+MARK = _SQL.statement("mark")
 
 
 async def adopt(tx: Tx, name: str, dimensions: int) -> UUID:
@@ -185,6 +169,6 @@ async def current_name(tx: ReadTx) -> tuple[str, int] | None:
 
 async def mark(tx: Tx, model: UUID, after: UUID, limit: int) -> Wanting:
     """Mark those of some memories that have no vector of the model as wanting one."""
-    row = await tx.fetchrow(MARK, model, after, limit)
+    row = await tx.fetchrow(MARK, model=model, after=after, limit=limit)
     assert row is not None
     return Wanting(row["owners"] or (), row["through"] if row["looked_at"] == limit else None)

@@ -12,6 +12,7 @@ from asyncpg import Record
 from app.core.search.forms import OTHER_FORMS
 from app.core.search.grep import MATCHES_EVERYTHING, MessageSpan, Pattern, RefusedPattern
 from app.core.wording import Wording
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 
 ROWS = 200
@@ -19,6 +20,11 @@ ROWS = 200
 CONVERSATIONS_MAX = ARCHIVES_MAX = 10_000
 
 WRONG = Wording("this: {reason}", "以下写法：{reason}")
+
+
+_SQL = SqlFile(__file__)
+MESSAGES = _SQL.statement("messages")
+RESULTS = _SQL.statement("results")
 
 
 class GrepTooSlow(Exception):  # noqa: N818 - it is no error of ours
@@ -39,23 +45,6 @@ async def spans(tx: ReadTx, user_id: str | None = None, *, space_id: str | None 
     return [MessageSpan(row["id"], 1, row["last_seq"]) for row in rows]
 
 
-# Messages in some stretches that can match, the newest of each first: what search finds too, so neither prompts, nor
-# what was refused, nor what a recall tool brought back. "C" knows only the case of ASCII, but is twice as fast.
-MESSAGES = """
-SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.role, m.body, m.view, m.archive_ids, m.created_at, m.said_at,
-       m.said_offset
-  FROM unnest($2::text[], $3::int[], $4::int[]) WITH ORDINALITY AS s (id, first, last, place)
-  JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = s.id AND m.seq BETWEEN s.first AND s.last
- WHERE m.kind NOT IN ('prompt', 'refused') AND m.loaded IS NULL
-   AND ($5::timestamptz IS NULL OR coalesce(m.said_at, m.created_at) >= $5)
-   AND ($6::timestamptz IS NULL OR coalesce(m.said_at, m.created_at) < $6)
-   AND (cardinality($7::text[]) = 0
-        OR lower(CASE WHEN m.kind = 'orphan' THEN m.body ELSE coalesce(m.view, m.body) END COLLATE "C") LIKE ANY ($7)
-        OR CASE WHEN m.kind = 'orphan' THEN m.body ELSE coalesce(m.view, m.body) END COLLATE "C" ~ $9)
- ORDER BY s.place, m.seq DESC LIMIT $8
-"""
-
-
 async def messages(
     tx: ReadTx,
     within: Sequence[MessageSpan],
@@ -66,7 +55,11 @@ async def messages(
     """Return at most ROWS messages that can match. Raises TooSlow."""
     ids = [span.conversation_id for span in within]
     firsts, lasts = [span.first for span in within], [span.last for span in within]
-    return await _fetch(tx, MESSAGES, tx.tenant, ids, firsts, lasts, since, until, needles, ROWS, OTHER_FORMS)
+    arguments = MESSAGES.arguments({
+        "conversations": ids, "firsts": firsts, "lasts": lasts, "since": since, "until": until, "needles": needles,
+        "expression": OTHER_FORMS, "limit": ROWS,
+    })  # fmt: skip
+    return await _fetch(tx, MESSAGES.text, tx.tenant, *arguments)
 
 
 # The archives of a scope or of some of its conversations, the newest first; ids are UUIDv7.
@@ -87,21 +80,6 @@ async def archives(tx: ReadTx, scope: str, within: Sequence[str] | None, shows: 
     return list(newest.values())
 
 
-# The archives among some that can match, with their content; NUL stands as U+FFFD.
-RESULTS = """
-SELECT a.id, a.tool_name, a.conversation_id, m.page, a.created_at, m.said_at, m.said_offset, t.content
-  FROM archives a
-  JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest
-  LEFT JOIN messages m ON m.tenant_id = a.tenant_id AND m.conversation_id = a.conversation_id AND m.seq = a.seq
- WHERE a.tenant_id = $1 AND a.id = ANY ($2::uuid[]) AND (a.expires_at IS NULL OR a.expires_at > now())
-   AND ($3::timestamptz IS NULL OR coalesce(m.said_at, a.created_at) >= $3)
-   AND ($4::timestamptz IS NULL OR coalesce(m.said_at, a.created_at) < $4)
-   AND (cardinality($5::text[]) = 0 OR lower(t.content COLLATE "C") LIKE ANY ($5)
-        OR t.content COLLATE "C" ~ $6)
- ORDER BY a.id DESC
-"""
-
-
 async def results(
     tx: ReadTx,
     ids: Sequence[UUID],
@@ -110,7 +88,8 @@ async def results(
     until: datetime | None,
 ) -> Sequence[Record]:
     """Return those of some archives that can match. Raises TooSlow."""
-    return await _fetch(tx, RESULTS, tx.tenant, ids, since, until, needles, OTHER_FORMS)
+    named = {"ids": ids, "since": since, "until": until, "needles": needles, "expression": OTHER_FORMS}
+    return await _fetch(tx, RESULTS.text, tx.tenant, *RESULTS.arguments(named))
 
 
 # The lines that match, with the first match of each. PostgreSQL's engine can be interrupted, and runs outside of the

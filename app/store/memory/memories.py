@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import accumulate
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from uuid import UUID
 
 from app.core.search.fusion import in_turns
 from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
+from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.store.memory.search_statement import BY_WORDS, BY_WORDS_ON_LINE, SEARCH, SEARCH_ON_LINE
 from app.text import bm25
@@ -182,8 +183,8 @@ async def _search(
 ) -> Hits:
     if not scoring.terms and scoring.meaning is None:
         return Hits([], 0)
-    sql, arguments = search_statement(tx.tenant, owners, scoring, where, limit=limit, every_passage=every_passage)
-    rows = await tx.connection.fetch(sql, *arguments)
+    sql, arguments = search_statement(owners, scoring, where, limit=limit, every_passage=every_passage)
+    rows = await tx.fetch(sql, **arguments)
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
@@ -195,38 +196,50 @@ async def _search(
 
 
 def search_statement(
-    tenant: UUID,
     owners: Sequence[UUID],
     scoring: Scoring,
     where: PassageFilter = ALL,
     *,
     limit: int,
     every_passage: bool = False,
-) -> tuple[str, list[object]]:
+) -> tuple[Statement, dict[str, object]]:
     """Return what `search` asks PostgreSQL: the statement and its arguments."""
     meaning = scoring.meaning
-    arguments: list[object] = [
-        tenant, owners, scoring.terms, where.conversation_uid, where.types, where.among, limit,
-        bm25.any_of(where.keywords) if where.keywords else None, first_id(where.since) if where.since else None,
-        first_id(where.until) if where.until else None, where.score_min, scoring.weight, scoring.only_meaning,
-        score_of(FOUND_MIN), where.sensitive, scoring.telling, every_passage, *_named(scoring.named),
-    ]  # fmt: skip
-    if meaning is not None:
-        arguments += [meaning.model, meaning.vector, meaning.usual_mean, meaning.usual_deviation]
+    arguments: dict[str, object] = {
+        "owners": owners,
+        "terms": scoring.terms,
+        "conversation_uid": where.conversation_uid,
+        "types": where.types,
+        "among": where.among,
+        "keywords": bm25.any_of(where.keywords) if where.keywords else None,
+        "since": first_id(where.since) if where.since else None,
+        "until": first_id(where.until) if where.until else None,
+        "sensitive": where.sensitive,
+        "score_min": where.score_min,
+        "found_min": score_of(FOUND_MIN),
+        "weight": scoring.weight,
+        "only_meaning": scoring.only_meaning,
+        "telling": scoring.telling,
+        "every_passage": every_passage,
+        "limit": limit,
+        **_named(scoring.named),
+        **(asdict(meaning) if meaning else {}),
+        **(where.line._asdict() if where.line else {}),
+    }
     if where.line is None:
         return BY_WORDS if meaning is None else SEARCH, arguments
-    return BY_WORDS_ON_LINE if meaning is None else SEARCH_ON_LINE, [*arguments, *where.line]
+    return BY_WORDS_ON_LINE if meaning is None else SEARCH_ON_LINE, arguments
 
 
-def _named(named: Named) -> list[object]:
+def _named(named: Named) -> dict[str, object]:
     """Return the statement's arguments: None where nothing is named, so that it looks for nothing."""
     times = named.times
-    return [
-        bm25.any_of(named.speakers) if named.speakers else None,
-        [first_id(one.since) for one in times] or None,
-        [first_id(one.until) for one in times] or None,
-        [one.weight for one in times] or None,
-    ]
+    return {
+        "speakers": bm25.any_of(named.speakers) if named.speakers else None,
+        "times_since": [first_id(one.since) for one in times] or None,
+        "times_until": [first_id(one.until) for one in times] or None,
+        "times_weight": [one.weight for one in times] or None,
+    }
 
 
 # Where the indexed passages of an archive, or of a message, end.
@@ -250,16 +263,22 @@ async def message_indexed(tx: ReadTx, conversation_id: str, seq: int) -> int:
 
 FIND = """
 SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, created_at
-  FROM memories WHERE tenant_id = $1 AND id = $2
+  FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
 """
 
 
 async def find(tx: ReadTx, memory: UUID, owners: Container[UUID] | None = None) -> Hit | None:
     """Return a memory by id; if ``owners`` are given, only one of theirs."""
-    r = await tx.fetchrow(FIND, memory)
-    if r is None or (owners is not None and r["owner"] not in owners):
-        return None
-    return Hit(
-        r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"], 0.0,
-        r["created_at"], owner=r["owner"],
-    )  # fmt: skip
+    found = await among(tx, [memory])
+    return next((hit for hit in found if owners is None or hit.owner in owners), None)
+
+
+async def among(tx: ReadTx, ids: Sequence[UUID]) -> list[Hit]:
+    """Return memories by id, as far as they are there."""
+    return [
+        Hit(
+            r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
+            0.0, r["created_at"], owner=r["owner"],
+        )
+        for r in (await tx.fetch(FIND, ids) if ids else ())
+    ]  # fmt: skip

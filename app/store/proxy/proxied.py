@@ -10,6 +10,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.dialects.proxy import Candidate
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.messages import MESSAGE_FIELDS
 
@@ -18,23 +19,9 @@ BEFORE_MAX = 1_000
 """Messages before an answer, among which its question is."""
 
 _FIELDS = "id, chain, asked, answered, system, updated_at"
-# A user's conversations that end with one of a list's prefixes, or whose last question is the whole list.
-# (Conversations without a user have a statement of their own, so that an index finds them too. The predicates of the
-# indexes are functions, since these cost something: no plan then takes the index of all of the user's by time.)
-_FIND = f"""
-SELECT * FROM (
-  (SELECT f.* FROM unnest($3::bytea[]) AS e (ended) CROSS JOIN LATERAL (
-     SELECT {_FIELDS} FROM conversations
-      WHERE tenant_id = $1 AND {{user}} AND octet_length(answered) > 0 AND chain = e.ended
-      ORDER BY updated_at DESC LIMIT {CANDIDATES_MAX}) f)
-  UNION ALL
-  (SELECT {_FIELDS} FROM conversations
-    WHERE tenant_id = $1 AND {{user}} AND octet_length(asked) > 0 AND asked = $4
-    ORDER BY updated_at DESC LIMIT {CANDIDATES_MAX})
-) c ORDER BY updated_at DESC
-"""
-FIND = _FIND.format(user="user_id = $2")
-FIND_NOBODYS = _FIND.format(user="user_id IS NULL AND $2::text IS NULL")
+_SQL = SqlFile(__file__, fields=_FIELDS, candidates_max=CANDIDATES_MAX)
+FIND = _SQL.statement("find", user="user_id = :user")
+FIND_NOBODYS = _SQL.statement("find", user="user_id IS NULL AND :user::text IS NULL")
 
 
 # The latest of a user's conversations whose first answer is in a list.
@@ -56,7 +43,7 @@ async def begun(tx: ReadTx, user_id: str | None, prefixes: Sequence[bytes]) -> l
 async def candidates(tx: ReadTx, user_id: str | None, ends: Sequence[bytes], last_question: bytes) -> list[Candidate]:
     """Return the conversations that a question can continue, latest first."""
     sql = FIND if user_id is not None else FIND_NOBODYS
-    return [_candidate(row) for row in await tx.fetch(sql, user_id, ends, last_question)]
+    return [_candidate(row) for row in await tx.fetch(sql, user=user_id, ends=ends, asked=last_question)]
 
 
 def _candidate(row: Record) -> Candidate:

@@ -11,6 +11,7 @@ from asyncpg import Record
 
 from app.core.dialects.usage import ModelUsage
 from app.ids import uuid7
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 KEPT = timedelta(days=30)
@@ -37,22 +38,19 @@ class ProxiedRequest:
     """Of the last window that the model saw, among those served."""
 
 
-# Nothing, if the conversation was erased meanwhile.
-RECORD = """
-INSERT INTO proxied_requests (tenant_id, conversation_id, id, dialect, mode, model, calls, total_ms, first_ms,
-  first_seq, last_seq, window_tokens, prompt_tokens, cached_tokens, completion_tokens, error, window_number)
-SELECT $1, c.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
-  FROM conversations c WHERE c.tenant_id = $1 AND c.id = $2 FOR KEY SHARE
-"""
+_SQL = SqlFile(__file__)
+RECORD = _SQL.statement("record")
 
 
 async def record(tx: Tx, conversation_id: str, done: ProxiedRequest) -> None:
     usage = done.usage
-    tokens = (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) if usage else (None, None, None)
     error = done.error[:ERROR_CHARACTERS_MAX] if done.error is not None else None
     await tx.execute(
-        RECORD, conversation_id, uuid7(), done.dialect, done.mode, done.model, done.calls, done.total_ms,
-        done.first_ms, done.first_seq, done.last_seq, done.window_tokens, *tokens, error, done.window_number,
+        RECORD, conversation=conversation_id, id=uuid7(), dialect=done.dialect, mode=done.mode, model=done.model,
+        calls=done.calls, total_ms=done.total_ms, first_ms=done.first_ms, first_seq=done.first_seq,
+        last_seq=done.last_seq, window_tokens=done.window_tokens, prompt_tokens=usage and usage.prompt_tokens,
+        cached_tokens=usage and usage.cached_tokens, completion_tokens=usage and usage.completion_tokens, error=error,
+        window_number=done.window_number,
     )  # fmt: skip
 
 

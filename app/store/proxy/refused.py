@@ -10,6 +10,7 @@ from asyncpg import Record
 from app.core.conversation import Conversation, ConversationEnd
 from app.core.history.sync import INNER
 from app.postgres.database import Database
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import calls_text
 
@@ -39,14 +40,8 @@ async def question(tx: ReadTx, conversation_id: str, first: int) -> Sequence[Rec
     return await tx.fetch(QUESTION, conversation_id, first)
 
 
-# Messages that leave: they weigh nothing from now on, and a mark is their line. ($8: no caller's list has them.)
-LEAVE = """
-UPDATE messages
-   SET kind = 'refused', full_tokens = 0, short_tokens = 0, full_before = $4, short_before = $5,
-       line = $6, line_tokens = $7,
-       digest = CASE WHEN $8 THEN $9 ELSE digest END, chain = CASE WHEN $8 THEN $10 ELSE chain END
- WHERE tenant_id = $1 AND conversation_id = $2 AND seq >= $3
-"""
+_SQL = SqlFile(__file__)
+LEAVE = _SQL.statement("leave")
 # The conversation without them.
 WITHOUT = """
 UPDATE conversations
@@ -71,7 +66,8 @@ async def leave(tx: Tx, after: Conversation, first: int, line: tuple[str, int], 
     """
     totals = after.totals
     await tx.execute(
-        LEAVE, after.id, first, totals.full, totals.short, *line, unsaid, INNER, after.chain if unsaid else None
-    )
+        LEAVE, conversation=after.id, first=first, full_before=totals.full, short_before=totals.short, line=line[0],
+        line_tokens=line[1], unsaid=unsaid, digest=INNER, chain=after.chain if unsaid else None,
+    )  # fmt: skip
     end: ConversationEnd = after.end
     await tx.execute(WITHOUT, after.id, totals.full, totals.short, end.group, calls_text(end), after.chain)

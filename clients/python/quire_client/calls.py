@@ -79,6 +79,10 @@ def fork(
     return write("POST", conversation(conversation_id, "fork"), key, body)
 
 
+def report(conversation_id: str, text: str | None, at: int | str | None, key: str | None) -> Call:
+    return write("POST", conversation(conversation_id, "report"), key, given(text=text, at=at))
+
+
 def archive(
     tool_name: str,
     result: str,

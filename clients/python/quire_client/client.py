@@ -101,6 +101,12 @@ class Quire:
         """Make a branch that shares everything up to a message (its `seq` or id; the newest), and goes on by itself."""
         return cast(Json, self.send(calls.fork(conversation, at, position, id, title, key)))
 
+    def report(
+        self, conversation: str, text: str | None = None, *, at: int | str | None = None, key: str | None = None
+    ) -> Json:
+        """Write a result of a branch or a sub-agent back to its parent, once: a text, or an answer (the newest)."""
+        return cast(Json, self.send(calls.report(conversation, text, at, key)))
+
     def branches(self, conversation: str, *, batch: int = 200) -> Iterator[Json]:
         """Iterate over the branches of a conversation's tree, the latest activity first."""
         cursor: str | None = ""
@@ -358,6 +364,12 @@ class AsyncQuire:
     ) -> Json:  # fmt: skip
         """Make a branch that shares everything up to a message (its `seq` or id; the newest), and goes on by itself."""
         return cast(Json, await self.send(calls.fork(conversation, at, position, id, title, key)))
+
+    async def report(
+        self, conversation: str, text: str | None = None, *, at: int | str | None = None, key: str | None = None
+    ) -> Json:
+        """Write a result of a branch or a sub-agent back to its parent, once: a text, or an answer (the newest)."""
+        return cast(Json, await self.send(calls.report(conversation, text, at, key)))
 
     async def branches(self, conversation: str, *, batch: int = 200) -> AsyncIterator[Json]:
         """Iterate over the branches of a conversation's tree, the latest activity first."""

@@ -9,6 +9,7 @@ export type Appended = Schemas["Appended"];
 export type Synced = Schemas["Synced"];
 export type Conversation = Schemas["ConversationResponse"];
 export type BranchList = Schemas["BranchList"];
+export type Reported = Schemas["Reported"];
 export type Window = Schemas["ContextResponse"];
 export type ServedList = Schemas["ServedList"];
 export type ServedWindow = Schemas["ServedWindow"];
@@ -88,6 +89,11 @@ export class Quire {
   /** Make a branch that shares everything up to a message (`at`; the newest), and goes on by itself. */
   fork(conversation: string, { key, ...body }: Write<Schemas["ForkBody"]> = {}): Promise<Conversation> {
     return this.send(written("POST", pathOf("conversations", conversation, "fork"), body, key));
+  }
+
+  /** Write a result of a branch or a sub-agent back to its parent, once: a `text`, or an answer (`at`; the newest). */
+  report(conversation: string, { key, ...body }: Write<Schemas["ReportBody"]> = {}): Promise<Reported> {
+    return this.send(written("POST", pathOf("conversations", conversation, "report"), body, key));
   }
 
   /** List the branches of a conversation's tree, the latest activity first. */

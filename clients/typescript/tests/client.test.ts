@@ -117,3 +117,34 @@ test("a space has members and names, and a memory of it has versions", async () 
   await quire.removeMember(space, "bob");
   assert.equal((await quire.deleteSpace(space)).erased["spaces"], 1);
 });
+
+test("a branch shares what was said, goes on by itself, and reports its result once", async () => {
+  const [trunk, branch] = [fresh("trunk"), fresh("branch")];
+  const said = (text: string) => [{ role: "user" as const, content: text }];
+  await quire.append(trunk, said("first"), { user_id: "me" });
+  await quire.append(trunk, said("second"));
+  const made = await quire.fork(trunk, { at: 1, id: branch });
+  assert.deepEqual([made.id, made.parent_id, made.forked_after], [branch, trunk, 1]);
+  await quire.append(branch, said("elsewhere"));
+  assert.deepEqual((await history(branch)).map((line) => line.content), ["first", "elsewhere"]);
+  const listed = await quire.branches(trunk);
+  assert.deepEqual([listed.trunk, listed.items.map((one) => one.id)], [trunk, [branch]]);
+  const told = await quire.report(branch, { text: "No rain." });
+  assert.deepEqual(await quire.report(branch, { text: "No rain." }), told);
+  assert.deepEqual([told.conversation_id, told.seq], [trunk, 3]);
+});
+
+test("a served window is given back, and compared with the one before", async () => {
+  const conversation = fresh("served");
+  await quire.append(conversation, [{ role: "user", content: "first" }], { user_id: "me" });
+  await quire.context(conversation, { budget: 8000 });
+  await quire.append(conversation, [{ role: "assistant", content: "second" }]);
+  const served = await quire.context(conversation, { budget: 8000 });
+  const { items } = await quire.windows(conversation);
+  assert.deepEqual(items.map((one) => one.id), [2, 1]);
+  const again = await quire.window(conversation, 2);
+  assert.ok(again.verified);
+  assert.deepEqual(again.messages, served.messages);
+  const changes = await quire.windowChanges(conversation, 2);
+  assert.deepEqual([changes.from, changes.came_in[0]?.why], [1, "said"]);
+});

@@ -414,7 +414,7 @@ def upgrade() -> None:
     sa.Column('digest', sa.LargeBinary(), nullable=False, comment='of the text'),
     sa.Column('part', sa.Text(), nullable=False, comment='of a window: head, system, tools, tail or query'),
     sa.Column('through', sa.Integer(), nullable=False, comment='it can quote messages up to this one'),
-    sa.Column('body', sa.LargeBinary(), nullable=False, comment='the text, compressed'),
+    sa.Column('body', sa.LargeBinary(), nullable=False, comment='its words and the places it quotes, packed'),
     sa.Column('sources', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False, comment='memories and archives in it'),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='served_texts_conversation_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'digest', name=op.f('served_texts_pkey'))

@@ -1,0 +1,65 @@
+-- name: insert
+-- Inserts a memory: the passage that begins its content; where it has more, each is a row that points to it.
+WITH s AS (
+  INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
+                        content, nul_offsets, keywords, metadata, source, sensitive, expires_at, created_at, part_of)
+  SELECT :tenant, p.id, :owner, :type, :conversation_id, :conversation_uid::uuid, :seq, :page, p.start, p.length,
+         p.terms::sparsevec, CASE WHEN p.id = :id THEN :content END,
+         CASE WHEN p.id = :id THEN :nul_offsets::text::int[] ELSE '{}' END, :keywords::text[],
+         CASE WHEN p.id = :id THEN :metadata ELSE '{}' END, :source, :sensitive, :expires_at, :created_at,
+         CASE WHEN p.id <> :id THEN :id::uuid END
+    FROM unnest(:ids::uuid[], :starts::int[], :lengths::int[], :terms::text[]) AS p (id, start, length, terms)
+  RETURNING owner, id
+)
+INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT :tenant, s.owner, s.id FROM s WHERE :embeds::boolean;
+
+-- name: hold
+-- Gives a memory its scope, and what it says there.
+UPDATE memories SET scope = :scope, key = :key, pinned = :pinned, status = :status, tokens = :tokens, quote = :quote,
+       valid_from = :valid_from, valid_to = :valid_to, learnt_at = :learnt_at, holder = :holder
+ WHERE tenant_id = :tenant AND id = :id;
+
+-- name: contents
+-- The memories of passages, unless expired, or sensitive while :sensitive is false. The content of the whole memory is
+-- in only one of its rows, because it may be long and the rows many.
+SELECT m.id, w.id AS key, (row_number() OVER whole) = 1 AS is_whole,
+       CASE WHEN row_number() OVER whole = 1 THEN w.content END AS content,
+       CASE WHEN row_number() OVER whole = 1 THEN w.nul_offsets END AS nul_offsets,
+       w.keywords, w.metadata, w.source, w.sensitive, w.expires_at, w.scope, w.key AS named, w.pinned, w.status,
+       w.quote, w.seq, w.length, w.valid_from, w.valid_to, w.learnt_at
+  FROM memories m
+  JOIN memories w ON w.tenant_id = m.tenant_id AND w.id = CASE WHEN m.part_of IS NULL THEN m.id ELSE m.part_of END
+ WHERE m.tenant_id = :tenant AND m.id = ANY (:ids::uuid[]) AND w.content IS NOT NULL
+   AND (w.expires_at IS NULL OR w.expires_at > now()) AND (:sensitive OR NOT w.sensitive)
+WINDOW whole AS (PARTITION BY w.id ORDER BY m.id);
+
+-- name: list
+-- A page of owners' memories, newest first, after a cursor's id. Topics match in any letter case.
+--
+-- The ids come from the covering index, because an owner has many more passages of messages.
+SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginning, m.keywords, m.metadata, m.source,
+       m.sensitive, m.expires_at, m.created_at, m.scope, m.key AS named, m.pinned, m.status, m.quote, m.seq, m.page,
+       m.length, m.valid_from, m.valid_to, m.learnt_at
+  FROM (SELECT id FROM memories
+         WHERE tenant_id = :tenant AND owner = ANY (:owners::uuid[]) AND type = ANY (:types)
+           AND (:sensitive OR NOT sensitive) AND (expires_at IS NULL OR expires_at > now()) AND {on_place}
+           AND (:after::uuid IS NULL OR id < :after) ORDER BY id DESC OFFSET 0) k
+  JOIN memories m ON m.tenant_id = :tenant AND m.id = k.id
+  LEFT JOIN conversations c ON c.tenant_id = :tenant AND c.id = m.conversation_id
+ WHERE m.content IS NOT NULL AND m.status = :status
+   AND (:scopes::text[] IS NULL OR m.scope = ANY (:scopes)) AND (:key::text IS NULL OR m.key = :key)
+   AND (:pinned::boolean IS NULL OR m.pinned = :pinned)
+   AND m.valid_from <= coalesce(:as_of, now()) AND m.learnt_at <= coalesce(:known_at, now())
+   AND (m.valid_to IS NULL OR m.valid_to > coalesce(:as_of, now()))
+   AND (m.key IS NULL OR m.status <> 'held' OR m.id = (
+     SELECT n.id FROM memories n
+      WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
+        AND n.valid_from <= coalesce(:as_of, now()) AND n.learnt_at <= coalesce(:known_at, now())
+      ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1))
+   AND (cardinality(:topics::text[]) = 0
+        OR EXISTS (SELECT FROM unnest(m.keywords) AS t (topic) WHERE lower(t.topic) = ANY (:topics))
+        OR EXISTS (SELECT FROM page_index i, unnest(i.topics) AS t (topic)
+                    WHERE i.tenant_id = :tenant AND i.conversation_id = m.conversation_id AND i.page = m.page
+                      AND lower(t.topic) = ANY (:topics)))
+   AND (:metadata::text = '{}' OR {metadata_of_m} @> :metadata::jsonb OR {metadata_of_c} @> :metadata::jsonb)
+ ORDER BY m.id DESC LIMIT :limit;

@@ -1,0 +1,233 @@
+-- name: search
+-- The best memories of owners, the best first, each with the number of all that match. BM25 is an inner product, and
+-- closeness another. {by_meaning} is empty where there are no vectors.
+WITH {terms}, {query}, {worded}, {by_meaning}{scored}, {lifting}, {ranked};
+
+-- piece: terms
+-- A term's idf is worked out over the newest rows.
+terms AS MATERIALIZED (
+  SELECT DISTINCT term, format('{%s:1}/{dimensions}', term)::sparsevec AS one
+    FROM unnest(:terms::int[]) AS t (term)
+), asked AS MATERIALIZED (
+  SELECT format('{%s}/{dimensions}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v
+    FROM terms
+), recent AS MATERIALIZED ( -- terms of those alone that have one of the query's: most have none of its others either
+  SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
+    FROM asked a, unnest(:owners::uuid[]) AS o (owner),
+         LATERAL (SELECT terms FROM memories WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
+                   ORDER BY owner DESC, id DESC -- in no other index's order
+                   LIMIT {recent} / cardinality(:owners::uuid[])) m
+), counted AS MATERIALIZED (
+  SELECT count(*) AS n FROM recent
+), idf AS (
+  SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf, (df + 0.5) / (n + 1) AS part, df > 0 AS known
+    FROM (SELECT t.term, count(r.terms) AS df, (SELECT n FROM counted) AS n
+            FROM terms t LEFT JOIN recent r ON r.terms IS NOT NULL AND (r.terms <#> t.one) < 0 GROUP BY t.term) d
+)
+
+-- piece: query
+-- What a word is worth.
+query AS MATERIALIZED (
+  SELECT format('{%s}/{dimensions}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
+         greatest(sum(idf), 1e-9)::float8 AS information,
+         greatest({words}, {chance} * sum(idf) / sqrt(sum(idf * idf * part * (1 - part))))::float8 AS words
+    FROM idf WHERE term = ANY (:terms::int[])
+)
+
+-- piece: worded
+-- The memories that have a word of the query, and those that are not to be found. All others score by closeness alone.
+worded AS (
+  SELECT id, fits, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage
+    FROM (SELECT id, terms,
+                 ({fits}) IS TRUE AS fits
+            FROM memories WHERE tenant_id = :tenant AND owner = ANY (:owners) OFFSET 0) m
+   WHERE NOT fits OR (terms <#> (SELECT v FROM asked)) < 0 OFFSET 0
+)
+
+-- piece: fits
+-- Whether a memory can be found.
+(expires_at IS NULL OR expires_at > now())
+                  AND {on_place}
+                  AND (:types::text[] IS NULL OR type = ANY (:types))
+                  AND (:among::uuid[] IS NULL OR archive_id = ANY (:among) OR id = ANY (:among))
+                  AND (:keywords::text IS NULL OR (terms <#> :keywords::text::sparsevec) < 0)
+                  AND (:since::uuid IS NULL OR id >= :since)
+                  AND (:until::uuid IS NULL OR id < :until)
+                  AND (:sensitive::boolean OR NOT sensitive)
+
+-- piece: in_conversation
+-- Whether a memory is of a conversation, if one is asked for.
+(:conversation_uid::uuid IS NULL OR conversation_uid = :conversation_uid)
+
+-- piece: on_line
+-- Whether a memory is on a line of a tree, or in no conversation of the tree unless a conversation is asked for. See
+-- memories.OnLine.
+(CASE WHEN conversation_uid = :own::uuid THEN true
+                       WHEN conversation_uid = ANY (:uids::uuid[])
+                       THEN CASE WHEN seq IS NULL
+                                 THEN id < (:ids::uuid[])[array_position(:uids::uuid[], conversation_uid)]
+                                 ELSE seq <= (:seqs::int[])[array_position(:uids::uuid[], conversation_uid)] END
+                       ELSE :conversation_uid::uuid IS NULL
+                        AND (conversation_uid = ANY (:tree::uuid[])) IS NOT TRUE END)
+
+-- piece: closeness
+-- How a vector is compared with the query's. The mean and spread of closeness are worked out over the newest vectors:
+-- to read them three times costs less than to keep them.
+--
+-- least is a closeness below which a memory without a word of the query is neither among the best nor counts as found:
+-- enough of the newest vectors are as close, whatever words they have, even if all that are not to be found are of
+-- them.
+sample AS NOT MATERIALIZED (
+  SELECT embedding FROM unnest(:owners::uuid[]) AS o (owner),
+         LATERAL (SELECT embedding FROM embeddings WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
+                     AND model = :model ORDER BY owner DESC, memory_id DESC
+                   LIMIT {recent} / cardinality(:owners::uuid[])) e
+), common AS MATERIALIZED (
+  SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
+         {common} * n / (n + {few}) AS part
+    FROM (SELECT sum(embedding::vector) AS total, count(*) AS n FROM sample) s -- three times as fast as avg
+), probe AS MATERIALIZED (
+  SELECT n, CASE WHEN n = 0 THEN :vector::text::halfvec
+                 ELSE (:vector::text::vector
+                       - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec END AS v,
+         CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
+), near AS MATERIALIZED (
+  SELECT p.level - (embedding <#> p.v) AS x FROM probe p, sample
+), spread AS MATERIALIZED (
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {few} * :usual_mean::float8) / (p.n + {few}) AS mean,
+         sqrt((p.n * coalesce(s.variance, 0) + {few} * :usual_deviation::float8 * :usual_deviation::float8)
+              / (p.n + {few})) AS deviation
+    FROM probe p, (SELECT sum(x) AS total, var_pop(x) AS variance FROM near) s
+), closeness AS MATERIALIZED (
+  SELECT v, level, mean, deviation,
+         least(coalesce(((SELECT x FROM near ORDER BY x DESC LIMIT 1
+                          OFFSET {looked_at} + {looked_at_each} * :limit - 1
+                                 + (SELECT count(*) FROM worded WHERE NOT fits)) - mean) / deviation, '-Infinity'),
+               :found_min / (:weight::float8 + {per_closeness})) AS least
+    FROM spread
+),
+
+-- piece: vectors
+-- The closeness of each vector.
+--
+-- A full join: it is the only kind of join never executed as a look-up, or as a scan of all vectors, per row, as a
+-- planner without statistics of an owner, expecting a row or two, would do. Conditions on its rows are in a CASE, so
+-- that it stays a full join: the planner would see through any other condition that a lone row cannot pass.
+FULL JOIN
+         (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
+            - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
+            FROM embeddings WHERE tenant_id = :tenant AND owner = ANY (:owners) AND model = :model OFFSET 0) e
+           ON e.memory_id = m.id
+
+-- piece: no_vectors
+-- The same where there are none.
+CROSS JOIN (SELECT NULL::uuid AS memory_id, NULL::float8 AS closeness) e
+
+-- piece: scored
+-- The score of every memory that can be among the best.
+scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, and read twice
+  SELECT coalesce(id, memory_id) AS id, coalesce(coverage, 0) AS coverage,
+         CASE WHEN closeness IS NULL
+              THEN (SELECT words FROM query) * coverage
+                   + :weight::float8 * least({closeness_per_coverage} * coverage, {closeness_usual_max})
+              WHEN :only_meaning THEN {per_closeness} * greatest(closeness, 0) + :weight * closeness
+              ELSE (SELECT words FROM query) * coalesce(coverage, 0) + :weight * closeness END AS score
+    FROM worded m {joined}
+   WHERE CASE WHEN coalesce(fits, true) THEN coverage > 0 OR {is_close} END
+)
+
+-- piece: ranked
+-- The best of every, with the number of all.
+found AS (
+  SELECT *, count(*) FILTER (WHERE score >= :found_min OR (coverage > 0 AND NOT :only_meaning)) OVER () AS counted,
+         count(*) OVER () AS taken
+    FROM every WHERE score >= :score_min ORDER BY score DESC, id LIMIT :limit
+), telling AS (
+  SELECT coalesce(sum(idf) FILTER (WHERE known) / nullif(sum(idf), 0), 0)::float8 AS known,
+         (SELECT n FROM counted) AS memories
+    FROM idf WHERE term = ANY (:telling)
+), many AS MATERIALIZED ( -- once, not for each row that is returned
+  SELECT count(*) AS counted FROM scored
+   WHERE score >= :score_min AND (score >= :found_min OR (coverage > 0 AND NOT :only_meaning))
+)
+SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.own, f.coverage,
+       m.conversation_id, m.created_at, m.owner, telling.known, telling.memories,
+       CASE WHEN many.counted > {looked_at} THEN many.counted
+            ELSE greatest(f.counted, least(f.taken, :limit)) END AS total
+  FROM found f JOIN memories m ON m.tenant_id = :tenant AND m.owner = ANY (:owners) AND m.id = f.id, many, telling
+ ORDER BY f.score DESC, f.id
+
+-- piece: lifting
+-- every (id, coverage, own, score) of scored: a message scores as its best passage does, and is lifted by its
+-- neighbours where it is a turn of a dialogue; everything else stands alone, of an archive its best passages. As far as
+-- a turn asks, it lifts the next and is not lifted by it. See core/search/relevance.py.
+best AS MATERIALIZED (
+  SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, {asking},
+         CASE WHEN :speakers::text IS NOT NULL AND (m.terms <#> :speakers::text::sparsevec) < 0 THEN {spoken} ELSE 0 END
+         + CASE WHEN :times_since::uuid[] IS NULL THEN 0
+                ELSE coalesce((SELECT max(weight)
+                                 FROM unnest(:times_since, :times_until::uuid[], :times_weight::float8[])
+                                      t (since, until, weight)
+                                WHERE b.id >= since AND b.id < until), 0) END AS named
+    FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {looked_at} + {looked_at_each} * :limit) b,
+         LATERAL (SELECT type, conversation_uid, seq, page, archive_id, terms FROM memories
+                   WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = b.id OFFSET 0) m -- each by itself
+), {silent}turns AS (
+  SELECT id, conversation_uid, seq, coverage, score, named, asking, {talk} AS talk FROM best WHERE type = 'episode'
+  {silent_turns}
+), lifted AS (
+  SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named + CASE WHEN talk
+           THEN {neighbour} * (coalesce(greatest(max(asking * score) FILTER (WHERE talk) OVER before, 0), 0)
+                               + (1 - asking) * coalesce(greatest(max(score) FILTER (WHERE talk) OVER after, 0), 0))
+              + {next_but_one} * (coalesce(greatest(max(score) FILTER (WHERE talk) OVER before_that, 0), 0)
+                                  + coalesce(greatest(max(score) FILTER (WHERE talk) OVER after_that, 0), 0))
+           ELSE 0 END AS score,
+         row_number() OVER (PARTITION BY conversation_uid, seq ORDER BY score DESC, id) AS place
+    FROM turns
+  WINDOW before AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 PRECEDING AND 1 PRECEDING),
+         after AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 FOLLOWING AND 1 FOLLOWING),
+         before_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 PRECEDING AND 2 PRECEDING),
+         after_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 FOLLOWING AND 2 FOLLOWING)
+), drawn AS (
+  SELECT id, coverage, own, place, CASE WHEN talk AND own > 0
+           THEN score + {around} * (max(score) FILTER (WHERE talk) OVER around - score) ELSE score END AS score
+    FROM lifted WHERE place = 1 OR :every_passage
+  WINDOW around AS (PARTITION BY conversation_uid ORDER BY seq
+                    RANGE BETWEEN {around_turns} PRECEDING AND {around_turns} FOLLOWING)
+), alone AS (
+  SELECT *, row_number() OVER (PARTITION BY archive_id ORDER BY score + named DESC, id) AS place
+    FROM best WHERE type <> 'episode'
+), every AS (
+  SELECT id, coverage, own, score FROM drawn
+  UNION ALL
+  SELECT id, coverage, score, score + named FROM alone
+   WHERE place <= {archive_passages} OR archive_id IS NULL OR :every_passage
+)
+
+-- piece: talk
+-- Whether a message is a turn of a dialogue.
+seq > {messages_a_page}::float8 * page
+
+-- piece: asking
+-- As far as a message asks.
+-(terms <#> '{asking_terms}'::sparsevec) AS asking
+
+-- piece: silent
+-- The turns around the best that have no word of the query. A vector would have brought them among the scored.
+silent AS MATERIALIZED (
+  SELECT DISTINCT ON (m.conversation_uid, m.seq) m.id, m.conversation_uid, m.seq, m.asking
+    FROM (SELECT id, seq FROM best WHERE type = 'episode' AND coverage < {all_words} AND {talk}
+           ORDER BY score DESC, id LIMIT least(:limit, {silent_max})) b,
+         LATERAL (SELECT conversation_id FROM memories
+                   WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = b.id OFFSET 0) c,
+         LATERAL (SELECT id, conversation_uid, seq, start, {asking},
+                         owner = ANY (:owners) AND type = 'episode' AND {fits} AS fits
+                    FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation_id
+                     AND seq BETWEEN b.seq - 1 AND b.seq + 1 OFFSET 0) m -- by no owner: that would read all of theirs
+   WHERE m.fits AND NOT EXISTS (SELECT FROM best o WHERE o.conversation_uid = m.conversation_uid AND o.seq = m.seq)
+   ORDER BY m.conversation_uid, m.seq, m.start
+),
+
+-- piece: silent_turns
+-- They have no score of their own.
+UNION ALL SELECT id, conversation_uid, seq, 0, 0, 0, asking, true FROM silent
