@@ -26,6 +26,7 @@ from app.inflight import Turns
 from app.postgres.database import Database
 from app.postgres.replica import Replica
 from app.providers import Chat, Embedder, Reranker
+from app.providers.successes import Successes
 from app.providers.upstream import Upstream
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
@@ -143,6 +144,7 @@ class Runtime:
     tracing: Tracing = field(default_factory=Tracing)
     lanes_stopped: dict[str, str] = field(default_factory=dict)
     """Lanes paused in this process because their provider rejects our credentials, each with the provider's reason."""
+    successes: Successes = field(default_factory=Successes)
     caches: Caches = field(default_factory=Caches)
     sandboxes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SANDBOXES_MAX))
     """Held while code that a model wrote is run."""

@@ -22,6 +22,7 @@ from app.api.schemas import messages as schemas
 from app.api.schemas import windows
 from app.api.schemas.narrowing import narrowing_of
 from app.core.canonical import dumps
+from app.core.dialects.untranslated import quoted_in_window
 from app.core.edge.caller import Caller
 from app.core.messages import ID_MAX, MODEL_MAX, read
 from app.core.model import Context, Recall, RecallScope
@@ -291,11 +292,13 @@ async def get_context(request: Request, caller: Reader) -> Response:
     )
     window_request = _checked(runtime, window_request)
     if query_.as_of is None:
-        return _window(request, await context(runtime, caller.tenant, conversation_id, window_request))
+        window = await context(runtime, caller.tenant, conversation_id, window_request)
+        return _window(request, window, window_request.format)
     if window_request.asks_for_tail:
         message = "cannot be combined with query, speaker, load or pages"
         raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
-    return _window(request, await as_of(runtime, caller.tenant, conversation_id, window_request, query_.as_of))
+    window = await as_of(runtime, caller.tenant, conversation_id, window_request, query_.as_of)
+    return _window(request, window, window_request.format)
 
 
 @router.post(
@@ -331,8 +334,9 @@ async def post_context(request: Request, caller: Reader) -> Response:
         sensitive=caller.sensitive,
         call="context",
     )
-    window = await context(runtime, caller.tenant, conversation_id, _checked(runtime, window_request, "body"))
-    return _window(request, window)
+    window_request = _checked(runtime, window_request, "body")
+    window = await context(runtime, caller.tenant, conversation_id, window_request)
+    return _window(request, window, window_request.format)
 
 
 def _checked(
@@ -349,8 +353,10 @@ def _checked(
     return window_request
 
 
-def _window(request: Request, window: Context) -> Response:
+def _window(request: Request, window: Context, form: Format) -> Response:
     headers = {"ETag": window.etag, "Cache-Control": "private, no-cache"}
+    if dropped := quoted_in_window(window.window.body, form):
+        headers["X-Quire-Dropped"] = ", ".join(dropped)
     etags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if window.etag in etags or etags == ["*"]:
         return Response(status_code=304, headers=headers)

@@ -102,6 +102,11 @@ class Policy:
         Variable("memory_recall_scope", "user", own=Own(description="where queries and recall tools look")),
         "Where queries and recall tools look: all of the user's conversations, or only the current one.",
     )
+    alternate_roles: bool = setting(
+        Variable("memory_alternate_roles", False, own=Own(description="true: user and assistant take turns")),
+        "Show neighbours of one role as one message (the head, recalled text and a user message are all the user's), "
+        "for models whose template wants user and assistant to take turns. Known ones get it without this.",
+    )
     carry: Carry = setting(
         Variable("memory_carry", "explicit", own=Own(description="what a user's lasting wishes do")),
         "Lasting wishes of a user follow them into other conversations: `explicit` at once, `proposed` once a person "

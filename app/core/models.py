@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -105,10 +105,14 @@ class ModelTable:
 
     rows: Mapping[str, ModelRow]
 
-    def row(self, model: str, base_url: str = "") -> ModelRow:
-        """Return the row of a model: that of its API's address, else that of the longest prefix of its name."""
+    def row(self, model: str, base_url: str = "", *, alternate: bool = False) -> ModelRow:
+        """Return the row of a model: that of its API's address, else that of the longest prefix of its name.
+
+        ``alternate``: a conversation wants user and assistant to take turns.
+        """
         at = next((row for row in self.rows.values() for url in row.urls if url in base_url), None)
-        return at or next(iter(self._named(model)), GENERAL)
+        found = at or next(iter(self._named(model)), GENERAL)
+        return replace(found, alternate=True) if alternate else found
 
     def window(self, model: str) -> int | None:
         """Return the context window of a known model, or None. A gateway's prefix ("openai/gpt-4o") is passed over."""

@@ -405,6 +405,12 @@ def port(found: Port, host: str, number: int) -> Check:
             return Check("port", "fail", f"This machine has no address {host}.", "Set another QUIRE_HOST.")
 
 
+def running(warned: Sequence[str]) -> Check:
+    """Report what the Quire that is running warns of at /readyz."""
+    fix = "Check the settings of the model that it names; the sections of the models ask each once."
+    return Check("running service", "warn", f"It warns: {'; '.join(warned)}.", fix)
+
+
 def early_end(line: str) -> Check:
     """Report a recovery that ended at a damaged record of the log; ``line`` is the server's."""
     said = f"PostgreSQL ended a recovery at a damaged record, and what was written after it is lost: {line.strip()}"

@@ -52,11 +52,14 @@ def _machine(settings: Settings) -> list[Check]:
     folder = probes.folder(settings.quire_data_dir)
     state = tokens.state(settings.quire_data_dir / "vocabularies")
     host, number = settings.quire_host, settings.quire_port
+    found = probes.port(host, number)
+    running = [checks.running(warned)] if found == "quire" and (warned := probes.warnings(host, number)) else []
     return [
         checks.settings(misspelt(os.environ)),
         checks.data_dir(folder, embedded=is_embedded, is_root=os.geteuid() == 0),
         checks.vocabulary(state, writable=folder.is_writable),
-        checks.port(probes.port(host, number), host, number),
+        checks.port(found, host, number),
+        *running,
     ]
 
 

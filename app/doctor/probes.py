@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 import shutil
 import socket
@@ -32,6 +33,7 @@ from app.store.memory import embeddings
 PROVIDER_SECONDS: Final = 20.0
 """An answer that takes longer is none."""
 ANSWER_SECONDS: Final = 3.0
+READINESS_BYTES_MAX: Final = 100_000
 
 # --- The database -----------------------------------------------------------------------------------
 
@@ -146,7 +148,8 @@ async def _asked(name: str, ask: Callable[[], Awaitable[int]]) -> DoctorQuestion
     except TimeoutError:
         return DoctorQuestion(name, error=f"no answer within {PROVIDER_SECONDS:.0f} s")
     except ProviderError as error:
-        return DoctorQuestion(name, error=str(error), is_refusal=isinstance(error, RefusedCaller | RefusedInput))
+        said = f'{error}; it says: "{error.sentence}"' if error.sentence else str(error)
+        return DoctorQuestion(name, error=said, is_refusal=isinstance(error, RefusedCaller | RefusedInput))
     return DoctorQuestion(name, time.monotonic() - begun, dimensions)
 
 
@@ -194,12 +197,25 @@ def port(host: str, number: int) -> Port:
 
 def _is_quire(host: str, number: int) -> bool:
     """Return whether Quire answers there, ready or not: its problem documents have a type of their own."""
+    body = _readiness(host, number)
+    return b'"warnings"' in body or b"urn:quire:problem:" in body
+
+
+def warnings(host: str, number: int) -> list[str]:
+    """Return what the Quire that is running there warns of."""
+    try:
+        return [str(warning["detail"]) for warning in json.loads(_readiness(host, number))["warnings"]]
+    except (ValueError, LookupError, TypeError):
+        return []
+
+
+def _readiness(host: str, number: int) -> bytes:
     url = healthcheck.url(host, str(number), "/readyz")
     try:
         with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as answer:  # noqa: S310 - our own address
-            body: bytes = answer.read(10_000)
+            body: bytes = answer.read(READINESS_BYTES_MAX)
     except urllib.error.HTTPError as error:
-        body = error.read(10_000)
+        body = error.read(READINESS_BYTES_MAX)
     except (OSError, ValueError):
-        return False
-    return b'"warnings"' in body or b"urn:quire:problem:" in body
+        return b""
+    return body

@@ -71,9 +71,10 @@ async def _decide(runtime: Runtime, chat: Chat, claimed: Claimed, unnamed: _Unna
     """Return the model's title and sentence, and the model's name."""
     shown = await cut_to_fit(runtime, unnamed.lines, prompt_room(chat))
     request = prompts.chapter_request(shown, unnamed.conversation.language or "en")
-    answer = await ask(runtime, claimed, request, max_tokens=REPLY_TOKENS, json_object=True)
-    characters = len(answer.text) + sum(len(e.text) for e in shown)
-    title, sentence = await run_in_thread_if_large(characters, judge, object_of(answer.text), shown)
+    with runtime.successes.judging(claimed.kind):
+        answer = await ask(runtime, claimed, request, max_tokens=REPLY_TOKENS, json_object=True)
+        characters = len(answer.text) + sum(len(e.text) for e in shown)
+        title, sentence = await run_in_thread_if_large(characters, judge, object_of(answer.text), shown)
     tokens = await runtime.tokens.count_many([title, sentence])
     return ChapterName(title, tokens[0], sentence, tokens[1]), answer.model.replace("\x00", "")
 

@@ -125,8 +125,10 @@ async def _vectors(
         with runtime.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
             vectors = await embedder.embed_passages([text for _, text in texts])
         runtime.metrics.provider_call("embed", "ok")
+        runtime.successes.note("embed")
     except ProviderError as error:
         runtime.metrics.provider_call("embed", type(error).__name__)
+        runtime.successes.note("embed", error)
         if isinstance(error, RefusedInput) and len(texts) == 1:
             return _Vectors(refused={texts[0][0]: error})
         if len(texts) > 1 and (isinstance(error, RefusedInput) or (is_last and isinstance(error, UnusableReply))):

@@ -179,10 +179,11 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
     for _ in range(TRIES):
         text = ""
         try:
-            answer = await ask(runtime, claimed, asked, max_tokens=max_tokens, json_object=True)
-            text = answer.text
-            characters = len(text) + sum(len(e.text) for e in excerpts)
-            reply = await run_in_thread_if_large(characters, judge, object_of(text), excerpts, shown.kept)
+            with runtime.successes.judging(claimed.kind):
+                answer = await ask(runtime, claimed, asked, max_tokens=max_tokens, json_object=True)
+                text = answer.text
+                characters = len(text) + sum(len(e.text) for e in excerpts)
+                reply = await run_in_thread_if_large(characters, judge, object_of(text), excerpts, shown.kept)
         except UnusableReply as unusable:
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)

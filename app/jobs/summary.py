@@ -181,15 +181,16 @@ async def _lines(
     about: Sequence[Excerpt], content_expected: int,
 ) -> tuple[list[str], str]:  # fmt: skip
     """Return the lines of a usable reply, and the model's name. Raises a ProviderError."""
-    reply = await ask(runtime, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
-    lines = summarising.lines_of(reply.text)
-    if not lines:
-        raise UnusableReply("the summary says nothing")
-    characters = len(reply.text) + sum(len(e.text) for e in about)
-    instructions = str(request[0]["content"])
-    fault = await run_in_thread_if_large(characters, _fault, reply.text, about, content_expected, instructions)
-    if fault is not None:
-        raise UnusableReply(f"the summary {fault}")
+    with runtime.successes.judging(claimed.kind):
+        reply = await ask(runtime, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
+        lines = summarising.lines_of(reply.text)
+        if not lines:
+            raise UnusableReply("the summary says nothing")
+        characters = len(reply.text) + sum(len(e.text) for e in about)
+        instructions = str(request[0]["content"])
+        fault = await run_in_thread_if_large(characters, _fault, reply.text, about, content_expected, instructions)
+        if fault is not None:
+            raise UnusableReply(f"the summary {fault}")
     return lines, reply.model
 
 

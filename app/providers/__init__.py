@@ -19,6 +19,8 @@ class ProviderError(Exception):
 
     spent: tuple[int, int] | None = None
     """Tokens of the prompt and of the answer, where one came that is paid for all the same."""
+    sentence = ""
+    """What the provider says; it can quote what was asked."""
 
 
 class TemporaryError(ProviderError):

@@ -16,6 +16,8 @@ from app.providers.replies import prompt_tokens, reply_of, spent
 from app.providers.wire import Wire
 
 ANSWER_BYTES_MAX = 512 * 1024
+TAGS = ("<think", "<reasoning>")
+"""How text begins in which a model thinks."""
 THINKING_ROOM = 4
 """Times the tokens of an answer that a model gets which thinks them up before it says anything; remembered."""
 
@@ -116,8 +118,11 @@ def thought_too_long(body: Mapping[str, Any]) -> bool:
     message, usage = choice.get("message"), body.get("usage")
     details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
     thought = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
-    named = isinstance(message, Mapping) and any(message.get(n) for n in (*THINKING_FIELDS, "reasoning_details"))
-    return named or (type(thought) is int and thought > 0)
+    said = message if isinstance(message, Mapping) else {}
+    named = any(said.get(n) for n in (*THINKING_FIELDS, "reasoning_details"))
+    content = said.get("content")
+    is_in_text = isinstance(content, list) or (isinstance(content, str) and content.lstrip().startswith(TAGS))
+    return named or is_in_text or (type(thought) is int and thought > 0)
 
 
 @dataclass(frozen=True, slots=True)

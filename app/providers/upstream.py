@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.dialects import fitting, upstream_chat, upstream_messages, upstream_responses
+from app.core.dialects import fitting, learning, upstream_chat, upstream_messages, upstream_responses
 from app.core.dialects.inbound_chat import ChatWriter
+from app.core.dialects.learning import Learned
 from app.core.dialects.question import Dialect, UpstreamRequest
 from app.core.models import TABLE, ModelRow, ModelTable
 from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer, events_in
-from app.providers.refusals import INPUT_CODES, refusal_in_200
+from app.providers.refusals import INPUT_CODES, NAMED, error_fields, refusal_in_200, shows
 from app.text.language import scalar
 
 ASKED: Mapping[Dialect, UpstreamRequest] = {
@@ -35,9 +34,17 @@ FINAL = frozenset({400, 413, 415, 422})
 """Statuses that refuse what is asked, not who asks it or when."""
 LEARNED_MAX = 1000
 """Models to remember what their APIs refused."""
-KEY_PIECE = 6
-"""A message with this many consecutive characters of a key is not passed on."""
-_IDENTIFIER = re.compile(r"[A-Za-z0-9_][\w.\-\[\]]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request to the model."""
+
+    body: Mapping[str, Any]
+    repeated: Sequence[int] = ()
+    """How many of its messages follow each place up to which later requests repeat it (``marking.places``)."""
+    alternate: bool = False
+    """The conversation wants user and assistant to take turns."""
 
 
 class RefusalError(ProviderError):
@@ -63,15 +70,6 @@ class RefusalError(ProviderError):
         return self.status in FINAL and (param is None or param.startswith(("messages", "input", "content")))
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What a refusal teaches about an API."""
-
-    learned: fitting.Learned
-    names_field: bool
-    """The refusal names a member of the request, so the question is not at fault."""
-
-
 class OverdueError(TemporaryError):
     """The answer did not end in time."""
 
@@ -81,33 +79,22 @@ def is_final(error: Exception) -> bool:
     return isinstance(error, RefusedInput) or (isinstance(error, RefusalError) and error.is_final)
 
 
+def _about_form(refusal: RefusalError) -> bool:
+    return refusal.status in ABOUT_FORM and refusal.identifiers.get("code") not in INPUT_CODES
+
+
 def refused(status: int, body: object, *, retry_after: float | None, key: str | None) -> RefusalError:
-    fields = _error_fields(body)
+    fields = error_fields(body)
     message = fields.get("message")
     text = scalar(message)[:MESSAGE_CHARACTERS_MAX] if status in TOLD and isinstance(message, str) else ""
     members = {name: fields.get(name) for name in ("type", "code", "param")}
     identifiers = {
-        name: value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) and not _shows(value, key) else None
+        name: value if isinstance(value, str) and NAMED.fullmatch(value) and not shows(value, key) else None
         for name, value in members.items()
     }
-    refusal = RefusalError(status, "" if _shows(text, key) else text, retry_after, **identifiers)
+    refusal = RefusalError(status, "" if shows(text, key) else text, retry_after, **identifiers)
     refusal.told = str(body)[:TOLD_CHARACTERS_MAX]
     return refusal
-
-
-def _error_fields(body: object) -> Mapping[str, Any]:
-    """Return the members of an error in any of the forms that APIs have, with its sentence as ``message``."""
-    if isinstance(body, list) or (isinstance(body, Mapping) and isinstance(body.get("error"), Mapping | str | list)):
-        return _error_fields(next(iter(body), None) if isinstance(body, list) else body["error"])
-    if not isinstance(body, Mapping):
-        return {"message": body}
-    if isinstance(detail := body.get("detail"), list) and detail and isinstance(detail[0], Mapping):
-        place = ".".join(str(step) for step in detail[0].get("loc") or [])
-        return {"message": f"{place}: {detail[0].get('msg')}", "type": detail[0].get("type")}
-    param = body.get("param")
-    if isinstance(param, str) and not _IDENTIFIER.fullmatch(param) and " " in param:
-        return {**body, "message": f"{body.get('message')}: {param}", "param": None}
-    return body
 
 
 def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
@@ -115,11 +102,6 @@ def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
     error = response.get("error") if isinstance(response, Mapping) else None
     named = {name: error.get(name) for name in ("code", "param")} if isinstance(error, Mapping) else {}
     return refusal_in_200({"error": named}, key=key) or UnusableReply("the answer failed")
-
-
-def _shows(text: str, key: str | None) -> bool:
-    pieces = (key[i : i + KEY_PIECE] for i in range(max(1, len(key) - KEY_PIECE + 1))) if key else ()
-    return any(piece in text for piece in pieces)
 
 
 class Upstream:
@@ -141,49 +123,41 @@ class Upstream:
         self.asked = ASKED[dialect]
         self._key = api_key
         self._models, self._base_url = models, base_url
-        self._learned: dict[str, fitting.Learned] = {}
+        self._learned: dict[str, Learned] = {}
         self._headers = {} if dialect != "messages" else {"anthropic-version": VERSION}
         self._wire = Wire(
             base_url=base_url, api_key=api_key, answer_bytes_max=ANSWER_BYTES_MAX, timeout_seconds=timeout_seconds,
             connections=connections, refuse=refused, key_header="x-api-key" if dialect == "messages" else None,
         )  # fmt: skip
 
-    def row(self, model: str) -> ModelRow:
-        return self._models.row(model, self._base_url)
+    def row(self, model: str, *, alternate: bool = False) -> ModelRow:
+        return self._models.row(model, self._base_url, alternate=alternate)
 
-    def fitted(self, request: Mapping[str, Any], volatile: int = 0) -> dict[str, Any]:
+    def fitted(self, request: ModelRequest, learned: Learned) -> dict[str, Any]:
         """Return a request as the model's API wants it (``fitting.fit``)."""
-        return self._fitted(request, self._known(request), volatile)
+        row = self.row(str(request.body["model"]), alternate=request.alternate)
+        return fitting.fit(row, self.asked.dialect, request.body, learned, request.repeated)
 
-    def _known(self, request: Mapping[str, Any]) -> fitting.Learned:
-        return self._learned.get(str(request["model"]), fitting.NOTHING)
+    def learned(self, model: str) -> Learned:
+        """Return what the model's API is known to refuse."""
+        return self._learned.get(model, learning.NOTHING)
 
-    def _fitted(self, request: Mapping[str, Any], learned: fitting.Learned, volatile: int = 0) -> dict[str, Any]:
-        return fitting.fit(self.row(str(request["model"])), self.asked.dialect, request, learned, volatile)
-
-    def lesson(self, request: Mapping[str, Any], refusal: RefusalError) -> Lesson | None:
-        """Return what a refusal teaches; None if nothing can be sent otherwise."""
-        if refusal.status not in ABOUT_FORM or refusal.identifiers.get("code") in INPUT_CODES:
-            return None
-        known = self._known(request)
-        fitted = self._fitted(request, known)
-        learned = fitting.learn(known, fitted, refusal.told)
-        if learned is None or self._fitted(request, learned) == fitted:
-            return None
-        return Lesson(learned, learned.bare == known.bare)
-
-    @contextmanager
-    def learning(self, model: str, lesson: Lesson) -> Iterator[None]:
-        """Apply a lesson, and remember it if the request succeeds."""
-        before = self._learned.get(model, fitting.NOTHING)
-        if len(self._learned) >= LEARNED_MAX:
+    def remember(self, model: str, learned: Learned) -> None:
+        if len(self._learned) >= LEARNED_MAX and model not in self._learned:
             self._learned.clear()
-        self._learned[model] = lesson.learned
-        try:
-            yield
-        except ProviderError:
-            self._learned[model] = before
-            raise
+        self._learned[model] = learned
+
+    def lesson(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> Learned | None:
+        """Return what is known after a refusal; None if nothing can be sent otherwise."""
+        if not _about_form(refusal):
+            return None
+        fitted = self.fitted(request, known)
+        learned = learning.learn(known, fitted, refusal.told)
+        return learned if learned is not None and self.fitted(request, learned) != fitted else None
+
+    def blames_form(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> bool:
+        """Return whether a refusal is about the request's form, so that the question is not at fault."""
+        return _about_form(refusal) and learning.blames_form(self.fitted(request, known), refusal.told)
 
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""

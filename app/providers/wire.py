@@ -8,7 +8,7 @@ memory; that is also why no compressed answer is taken. No error carries the key
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -16,7 +16,7 @@ import openai
 
 from app.providers import ProviderError, TemporaryError, UnreachableError, UnusableReply
 from app.providers.raw import RawAnswer, passed_headers
-from app.providers.refusals import refusal, refusal_in_200
+from app.providers.refusals import Refuse, refusal, refusal_in_200
 from app.providers.retry import asked_seconds
 from app.text.language import scalar
 
@@ -26,12 +26,6 @@ ERROR_BYTES_MAX = 16_384
 
 NO_KEY = "none"
 """The openai package wants a key, and would take one from the environment that was meant for somebody else."""
-
-
-class Refuse(Protocol):
-    """The error that an answer with a status other than 200 is."""
-
-    def __call__(self, status: int, body: object, *, retry_after: float | None, key: str | None) -> ProviderError: ...
 
 
 class Wire:
@@ -171,7 +165,8 @@ class Wire:
                 return _no_connection(error.__cause__ or error)
             case openai.APIError():  # within a stream
                 body = {"error": error.body} if isinstance(error.body, Mapping) else {"error": True}
-                return refusal_in_200(body, key=self._key) or UnusableReply("the answer is an error")
+                failure = refusal_in_200(body, key=self._key, refuse=self._refuse)
+                return failure or UnusableReply("the answer is an error")
         raise error
 
     async def close(self) -> None:
@@ -184,7 +179,7 @@ class Wire:
             body = None
         if not isinstance(body, dict):
             raise TemporaryError("the answer is not a JSON object")
-        failure = refusal_in_200(body, key=self._key)
+        failure = refusal_in_200(body, key=self._key, refuse=self._refuse)
         if failure is not None:
             raise failure
         return body

@@ -13,7 +13,7 @@ A system prompt always stays. So does, in the second and fourth way, the user me
 of what follows it, the newest call groups do.
 
 The unit is the price of an input token that is not cached. A token is read from the cache if the prompt begins with
-the one before it up to there, and what is shared is at least LEAST_CACHED tokens; such a token costs CACHED.
+the one before it up to there, by the rules and at the price of a vendor's cache (KINDS).
 Output tokens are not counted: they are the same for all, but for the summaries', which are left out in favour of the
 fourth way.
 """
@@ -22,9 +22,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-CACHED = 0.1
-"""Of a token's price, when it is cached: OpenAI's and Anthropic's newest models, 2026."""
-LEAST_CACHED = 1024
+from app.core.models import TABLE, PromptCache
+
+PREFIX = TABLE.rows["gpt-5"].cache
+"""Of OpenAI's models up to 5.5, whose prices are 0.1 for a token that is read, and nothing for one that is written."""
+CACHED = PREFIX.read
+KINDS = {
+    "prefix (OpenAI to 5.5)": PREFIX,
+    "blocks (DeepSeek V4)": TABLE.rows["deepseek-v4"].cache,
+    "breakpoints (OpenAI 5.6, 6)": TABLE.rows["gpt-5.6"].cache,
+    "marks (Claude to 4.8)": TABLE.rows["claude-4.6"].cache,
+}
+"""The kinds of caches, each of one vendor; prices are in `app/core/models.json`."""
 SUMMARY_TOKENS = 500
 USABLE = 0.9
 
@@ -58,25 +67,38 @@ class Way:
         return bill(self.prompts, self.read)
 
 
-def bill(prompts: Iterable[Prompt], more: int = 0) -> Bill:
-    """Of prompts in the order they were sent, and of `more` tokens that were read beside them and never again."""
+def bill(prompts: Iterable[Prompt], more: int = 0, cache: PromptCache = PREFIX) -> Bill:
+    """Of prompts in the order they were sent, and of `more` tokens that were read beside them and never again.
+
+    A prefix is read up to where the prompt before is the same, in the cache's steps; so are units, in blocks. With
+    breakpoints and marks only what was written is read: a prompt marks its end, and where it parts from the one before.
+    """
     plain = cached = float(more)
     before: Prompt = ()
-    for prompt in prompts:
-        tokens, shared = sum(part[1] for part in prompt), _shared(before, prompt)
+    written: set[Prompt] = set()
+    for prompt in (tuple(prompt) for prompt in prompts):
+        tokens, same = sum(part[1] for part in prompt), _same(before, prompt)
+        new = 0
+        if cache.kind in ("breakpoints", "marks"):
+            read = max((weight_of(one) for one in written if prompt[: len(one)] == one), default=0)
+            written = {*(one for one in written if prompt[: len(one)] == one), prompt, prompt[:same]}
+            new = tokens - read if tokens >= cache.least else 0
+        else:
+            read = weight_of(prompt[:same]) // cache.step * cache.step
+        read = read if read >= max(1, cache.least) else 0
         plain += tokens
-        cached += tokens - (1 - CACHED) * shared
+        cached += tokens - (1 - cache.read) * read + (cache.write - 1) * new
         before = prompt
     return Bill(plain, cached)
 
 
-def _shared(before: Prompt, prompt: Prompt) -> int:
-    shared = 0
-    for one, other in zip(before, prompt, strict=False):
-        if one != other:
-            break
-        shared += one[1]
-    return shared if shared >= LEAST_CACHED else 0
+def _same(before: Prompt, prompt: Prompt) -> int:
+    pairs = enumerate(zip(before, prompt, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(before), len(prompt)))
+
+
+def weight_of(parts: Prompt) -> int:
+    return sum(tokens for _, tokens in parts)
 
 
 def whole(history: Sequence[Said], calls: Sequence[int]) -> Way:

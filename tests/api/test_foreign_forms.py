@@ -139,6 +139,19 @@ def test_what_has_no_counterpart_is_quoted_by_name_without_what_is_encoded(clien
     assert "web_search" in str(window(client, "d", budget=8000)["messages"][-1]["content"])
 
 
+def test_a_window_says_what_has_no_counterpart_in_its_form(client: httpx.Client) -> None:
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGRg", "format": "wav"}}
+    append(client, "c", [user([text("Listen"), sound])])
+    asked = [client.get("/conversations/c/context", params={"format": form}) for form in ("anthropic", "openai")]
+    assert [answer.headers.get("X-Quire-Dropped") for answer in asked] == ["input_audio", None]
+    wanted = {"budget": 8000, "format": "anthropic"}
+    assert client.post("/conversations/c/context", json=wanted).headers["X-Quire-Dropped"] == "input_audio"
+    append(client, "d", [said(text("So."), {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})])
+    assert client.get("/conversations/d/context").headers["X-Quire-Dropped"] == "server_tool_use"
+    append(client, "e", [user([text("hi")])])
+    assert "X-Quire-Dropped" not in client.get("/conversations/e/context").headers
+
+
 def test_members_that_no_api_names_stay_in_the_history(client: httpx.Client) -> None:
     sent = [user("q"), said(use("a", call_id="a")), user([answer("a", toolUseResult={"x": 1})])]
     found = shown(client, sent, "anthropic")

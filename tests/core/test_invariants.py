@@ -423,7 +423,7 @@ def test_every_rendered_message_has_an_origin(transcript: Transcript, scene: Set
         system = seen.messages[0]["content"] if form == "openai" and seen.messages[0]["role"] == "system" else ""
         found = origins(seen.window, str(system), form)
         assert len(found) == len(seen.messages)
-        shown = [placed for origin in found for placed in origin.placed]
+        shown = [placed for origin in found for placed in origin.placed if placed.seq]
         seqs, body = list(dict.fromkeys(p.seq for p in shown)), [p.seq for p in seen.window.body if p.seq]
         assert seqs == [seq for seq in dict.fromkeys(body) if seq in seqs]  # there are none that say nothing
 

@@ -160,6 +160,10 @@ def test_models_are_probed(postgres: EmbeddedPostgres, data_dir: Path, run: Sql)
         assert states(api.url) == {}
         api.chat.default, api.embeddings.default = status(401, code="invalid_api_key"), hang()
         assert states(api.url) == {"chat model": "fail", "embeddings": "warn"}
+        api.chat.default = status(400, message="This model has been retired.")
+        more = {"memory_llm_model": "m", "memory_llm_base_url": api.url, "memory_embedding_model": "none"}
+        said = found(postgres.app_dsn, data_dir, asks_models=True, **more)["chat model"].detail
+        assert 'it says: "This model has been retired."' in said
     assert states(NOWHERE) == {"chat model": "warn", "embeddings": "warn"}
     assert states("ftp://x") == {"models": "fail"}
 

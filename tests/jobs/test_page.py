@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from app.prompts import prompt
+from app.providers.successes import CALLS_WATCHED
+from app.services.views.progress import work_warnings
 from tests.api.kit import Json, append, assistant, call, ok, path, result, turn, user, window
 from tests.jobs.conftest import MakeWorker, Sql
 from tests.jobs.kit import Model, Worker, data_of, index_of, shown
@@ -47,6 +49,27 @@ def test_a_closed_page_is_indexed_by_one_call(client: httpx.Client, worker: Work
     [spent] = sql("SELECT kind, calls, prompt_tokens > 0 AS paid FROM conversation_spending")
     assert tuple(spent) == ("page", 1, True)
     assert worker.drain("page") == {}
+
+
+def test_a_model_that_never_gives_anything_usable_is_warned_of(
+    client: httpx.Client, worker: Worker, model: Model
+) -> None:
+    def warned() -> list[Json]:
+        return [w for w in worker.portal.call(work_warnings, worker.runtime) if w["code"] == "calls_fail"]
+
+    model.page = lambda _: "I would rather not."
+    for number in range(CALLS_WATCHED):
+        assert warned() == []
+        closed(client, user(f"Question {number}"), assistant("Answer."), name=f"c{number}")
+        worker.drain("page")
+        if len(model.asked) >= CALLS_WATCHED:
+            break
+    [warning] = warned()
+    assert "none of the last 10 model calls for page jobs" in warning["detail"]
+    model.page = index_of
+    closed(client, user("One more"), assistant("Answer."), name="more")
+    worker.drain("page")
+    assert warned() == []
 
 
 def test_a_memory_is_dated_by_when_its_message_was_said(client: httpx.Client, worker: Worker, model: Model) -> None:

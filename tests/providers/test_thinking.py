@@ -15,7 +15,9 @@ def test_an_answer_that_thinking_used_up_is_known_by_its_reasoning_or_its_usage(
         "choices": [{"finish_reason": "length", "message": {"content": ""}}],
         "usage": {"completion_tokens_details": {"reasoning_tokens": 560}},
     }
-    assert thought_too_long(CUT)
+    in_text = {"choices": [{"finish_reason": "length", "message": {"content": "<think>\nFirst,"}}]}
+    in_parts = {"choices": [{"finish_reason": "length", "message": {"content": [{"type": "thinking"}]}}]}
+    assert all(map(thought_too_long, (CUT, in_text, in_parts)))
     assert thought_too_long(counted)
     assert not thought_too_long({"choices": [{"finish_reason": "length", "message": {"content": "a long text"}}]})
     assert not thought_too_long({"choices": [{"finish_reason": "stop", "message": {"reasoning_content": "hm"}}]})

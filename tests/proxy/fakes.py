@@ -26,7 +26,9 @@ class FakeApi:
     """What was asked of it, and what it is to answer: content blocks, or output items."""
 
     replies: deque[Any] = field(default_factory=deque)
-    """Lists of blocks or items; an int is the status of an error; "cut" breaks the stream off."""
+    """Lists of blocks or items; an int is the status of an error; "cut" breaks the stream off half-way, "cut 3" after
+    three events.
+    """
     refuses: Callable[[Json], Refusal | None] = lambda _: None
     """The refusal of a request, before any reply."""
     asked: list[Json] = field(default_factory=list)
@@ -70,8 +72,8 @@ class FakeApi:
                 events = [events[0], refusal.body]
             if not body.get("stream"):
                 return JSONResponse(whole, headers={"request-id": "req_upstream"})
-            if reply == "cut":
-                events = events[: len(events) // 2]
+            if isinstance(reply, str) and reply.startswith("cut"):
+                events = events[: int(reply[4:] or len(events) // 2)]
             return StreamingResponse(_sent(events), media_type="text/event-stream")
 
         return handle

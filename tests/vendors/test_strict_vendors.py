@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.proxy.agents import DIALECTS, Agent, Clients
@@ -106,6 +107,7 @@ INVENTED: dict[str, dict[str, Any]] = {
     "without-null": {"null": False},
     "short-ids": {"ids": "[a-z0-9]{9}"},
     "alternating": {"alternate": True, "system": "one"},
+    "turns": {"alternate": True, "error": "jinja", "status": 500},
     "few-parameters": {"params": {"model", "messages", "stream", "tools", "max_tokens"}},
 }  # fmt: skip
 for _name, _rules in INVENTED.items():
@@ -120,3 +122,25 @@ def test_an_api_that_no_row_names_is_carried_what_it_gave(
 ) -> None:
     for kind in TURNS:
         converse(agent(client, f"zz-{name}", "chat", streams=streams), kind)
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+def test_a_conversation_whose_roles_must_alternate(
+    vendors: str, before: dict[str, str], agent: Callable[..., Agent], client: str
+) -> None:
+    """A model that no row names, behind a template that wants user and assistant to take turns."""
+    talking = agent(client, f"zz-turns-{client}", "chat")
+    with httpx.Client(base_url=before["chat"]) as quire:
+        made = {"id": talking.conversation, "user_id": "u", "settings": {"alternate_roles": True}}
+        assert quire.post("/conversations", json=made).status_code == 201
+        for said in ({"role": "user", "content": "first"}, {"role": "user", "content": "second"}):
+            appended = {"messages": [said]}
+            assert quire.post(f"/conversations/{talking.conversation}/messages", json=appended).status_code == 201
+        shown = quire.get(f"/conversations/{talking.conversation}/context", params={"query": "first"}).json()[
+            "messages"
+        ]
+        assert [message["role"] for message in shown if message["role"] != "system"] == ["user"]
+        for kind in TURNS:
+            converse(talking, kind)
+        log = quire.get(f"{vendors}/__log", params={"model": talking.model}).json()
+    assert [entry["status"] for entry in log] == [200] * len(log)

@@ -7,78 +7,38 @@ holds for that address and model from then on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from app.core.call_ids import CallIds
+from app.core.dialects.learning import LIMITS, NOTHING, Learned, without
+from app.core.dialects.marking import marked
 from app.core.dialects.question import Dialect
 from app.core.messages import CARRIED, THINKING_FIELDS, sound_carried
 from app.core.models import ModelRow
 
 Json = dict[str, Any]
-LIMITS = ("max_tokens", "max_completion_tokens")
-ESSENTIAL = frozenset({"model", "messages", "input", "tools", "stream", "system", "instructions"})
 THINKING = ("thinking", "redacted_thinking")
-MISSING = r"(?i)missing|must|passed back|required|expected"
-SHAPE = r"(?i)content|\bid\b|role|system|alternat|sequence|string|duplicate|nil|null|`text`"
-REASONING = r"(?i)signature|thinking|thought|encrypted|reasoning"
-_WORDS = frozenset({"tool_calls", "tool_call", "tool_call_id", "tool_use", "tool_result", "invalid_request_error"})
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What an API refused."""
-
-    dropped: frozenset[str] = frozenset()
-    """Members of a request that are left out; of the answer's limit, its name."""
-    bare: bool = False
-    """Nothing that answers carried is sent."""
-    stand_ins: frozenset[str] = frozenset()
-    """Members that each answer with calls must have."""
-    careful: bool = False
-    """Messages have the form that every API takes."""
-
-
-NOTHING = Learned()
 
 
 def fit(
-    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING, volatile: int = 0
+    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING, repeated: Sequence[int] = ()
 ) -> Json:
-    """Return the request as the model's API wants it. ``volatile``: messages at its end that no later one repeats."""
+    """Return the request as the model's API wants it. ``repeated``: what later requests repeat (``marking.marked``)."""
     row = careful(row) if learned.careful else row
     fitted = _parameters(row, dict(body), learned)
+    if row.cache.mark not in learned.inner:
+        fitted = marked(row.cache, dialect, fitted, repeated)
     match dialect:
         case "chat":
-            fitted["messages"] = chat_messages(row, str(body["model"]), body["messages"], learned)
+            fitted["messages"] = chat_messages(row, str(body["model"]), fitted["messages"], learned)
         case "messages":
-            fitted["messages"] = _blocks(row, body["messages"], learned)
+            fitted["messages"] = _blocks(row, fitted["messages"], learned)
             fitted = _netted(row, fitted)
         case "responses" if learned.bare:
-            fitted["input"] = [item for item in body["input"] if item.get("type") != "reasoning"]
-    return fitted if dialect == "messages" or row.cache.mark in learned.dropped else marked(row, fitted, volatile)
-
-
-def learn(learned: Learned, body: Mapping[str, Any], told: str) -> Learned | None:
-    """Return what is to be done without after a refusal; None if everything was tried.
-
-    A member that the refusal names is left out, or stood in for where it is missing; otherwise nothing that earlier
-    answers carried is sent.
-    """
-    words = set(re.findall(r"[A-Za-z_]\w*", told))
-    named = {name for name in body if name not in ESSENTIAL and name in words} - learned.dropped
-    if named:
-        return replace(learned, dropped=learned.dropped | named)
-    missing = {word for word in words if re.fullmatch(r"reasoning|[a-z]+(_[a-z]+)+", word)} - learned.stand_ins
-    sent = {name for message in body.get("messages") or [] for name in message}
-    if absent := {word for word in missing - sent - _WORDS if re.search(MISSING, told)}:
-        return replace(learned, stand_ins=learned.stand_ins | {min(absent)})
-    is_shape = bool(re.search(SHAPE, told)) and not re.search(REASONING, told)
-    if is_shape and not learned.careful:
-        return replace(learned, careful=True)
-    return None if learned.bare else replace(learned, bare=True)
+            fitted["input"] = [item for item in fitted["input"] if item.get("type") != "reasoning"]
+    return {name: without(value, learned.inner) for name, value in fitted.items()} if learned.inner else fitted
 
 
 def careful(row: ModelRow) -> ModelRow:
@@ -109,12 +69,9 @@ def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
         del body["response_format"]
         if "json_object" in row.formats:
             body["response_format"] = {"type": "json_object"}
-    options = body.get("prompt_cache_options")
-    if isinstance(options, Mapping) and options.get("mode") == "explicit" and not marks_in(body):
-        body["prompt_cache_options"] = {name: value for name, value in options.items() if name != "mode"}
     if row.unstreamed and not body.get("stream"):
         body |= row.unstreamed
-    refused = learned.dropped - set(LIMITS)
+    refused = learned.dropped if learned.dropped >= set(LIMITS) else learned.dropped - set(LIMITS)
     return {
         name: value
         for name, value in body.items()
@@ -140,40 +97,7 @@ def _choice(choice: Any) -> str:
     return {"any": "required", "tool": "named", "function": "named"}.get(str(kind), str(kind))
 
 
-def marks_in(value: Any) -> bool:
-    """Return whether a client marked any block for the prompt cache."""
-    if isinstance(value, list):
-        return any(map(marks_in, value))
-    if isinstance(value, Mapping):
-        return "prompt_cache_breakpoint" in value or any(
-            marks_in(value.get(n)) for n in ("messages", "input", "content")
-        )
-    return False
-
-
 # --- Chat Completions ------------------------------------------------------------------------------------
-
-
-def marked(row: ModelRow, body: Json, volatile: int) -> Json:
-    """Return a request with breakpoints for the prompt cache, where its API has no other way to reuse a prefix.
-
-    They stand on the last message that the next request repeats: the last one, and where messages at the end are
-    volatile (``volatile``), the one before them. Only the latter is marked then.
-    """
-    mark, place = row.cache.mark, "messages" if "messages" in body else "input"
-    if row.cache.kind not in ("breakpoints", "marks") or not mark or marks_in(body):
-        return body
-    value = {"mode": "explicit"} if row.cache.kind == "breakpoints" else {"type": "ephemeral"}
-    said = list(body[place])
-    for at in range(len(said) - 1 - volatile, -1, -1):
-        content = said[at].get("content")
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
-        if said[at].get("role") in ("user", "system", "tool") and isinstance(parts, list) and parts:
-            if place == "input" and parts[-1]["type"] == "text":
-                parts = [*parts[:-1], {**parts[-1], "type": "input_text"}]
-            said[at] = {**said[at], "content": [*parts[:-1], {**parts[-1], mark: value}]}
-            return {**body, place: said}
-    return body
 
 
 def chat_messages(
@@ -189,7 +113,7 @@ def chat_messages(
         m for m in found if m["role"] != "assistant" or m.get("content") or m.get("tool_calls") or m.get("refusal")
     ]
     if row.alternate:
-        found = _alternating(found)
+        found = alternating(found)
     if row.user_needed and not any(message["role"] == "user" for message in found):
         found.append({"role": "user", "content": "…"})
     return _named_calls(row, found)
@@ -282,7 +206,7 @@ def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
             yield message
 
 
-def _alternating(messages: Sequence[Json]) -> list[Json]:
+def alternating(messages: Sequence[Json]) -> list[Json]:
     """Return the messages with neighbours of one role as one message."""
     found: list[Json] = []
     for message in messages:
@@ -336,7 +260,7 @@ def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learn
             content = [row.stand_in, *content]
         if content:
             found.append({**message, "content": content})
-    return found
+    return alternating(found) if row.alternate else found
 
 
 def _with_block_id(block: Json, ids: CallIds) -> Json:

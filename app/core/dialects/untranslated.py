@@ -8,10 +8,12 @@ names what was dropped.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from app.core.dialects.question import Dialect, Question
+from app.core.model import Format, Placed
 from app.core.parts import is_quoted
 from app.errors import FieldError, Invalid
 
@@ -114,6 +116,14 @@ def quoted(question: Question, upstream: Dialect) -> list[str]:
         return []
     contents = [message.get("content") for message in question.messages if isinstance(message, Mapping)]
     return sorted({kind for content in contents for kind in _quoted_in(content, upstream)})[:DROPPED_MAX]
+
+
+def quoted_in_window(body: Iterable[Placed], form: Format) -> list[str]:
+    """Return the types of content parts that a window in this form has only by their names."""
+    upstream: Dialect = "messages" if form == "anthropic" else "chat"
+    texts = (placed.text if form == "openai" or placed.anthropic is None else placed.anthropic for placed in body)
+    messages = [message for text in texts if '"content":[' in text for message in json.loads(f"[{text}]")]
+    return sorted({kind for one in messages for kind in _quoted_in(one.get("content"), upstream)})[:DROPPED_MAX]
 
 
 def _quoted_in(content: object, upstream: Dialect) -> Iterator[str]:

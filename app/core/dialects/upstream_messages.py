@@ -1,8 +1,7 @@
 """Messages, the model's side: send a window as a request, read the answer's events as chunks.
 
-A client of the same dialect has every option passed on, and its own tools as it declared them. Quire decides where the
-prompt is cached, and the client whether and for how long: its marks are removed, and Quire's are set only if it had
-any.
+A client of the same dialect has every option passed on, and its own tools as it declared them. Its marks for the prompt
+cache are kept where what they stand on is shown (``marking``).
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ def _tool(function: Mapping[str, Any]) -> Json:
 def request(question: Question, shown: ShownToClient) -> Json:
     if question.dialect == "messages":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
-        mark = _mark(question.body)
+        mark, kept = _mark(question.body), _own(question.body)
     else:
-        body, mark = _options(question), {"type": "ephemeral"}
+        body, mark, kept = _options(question), {"type": "ephemeral"}, frozenset()
     body |= {"model": question.options["model"], "stream": True, "messages": shown.messages}
     if shown.tools:
         body["tools"] = shown.tools
@@ -57,7 +56,7 @@ def request(question: Question, shown: ShownToClient) -> Json:
         body.pop("tool_choice", None)
     if shown.system:
         body["system"] = [{"type": "text", "text": shown.system}]
-    return _cached(body, mark)
+    return _cached(body, mark, kept)
 
 
 def _options(question: Question) -> Json:
@@ -115,13 +114,35 @@ def _blocks(value: Any) -> Iterator[Mapping[str, Any]]:
         yield from _blocks(value.get("content"))
 
 
-def _cached(body: Json, mark: Json | None) -> Json:
+def _cached(body: Json, mark: Json | None, kept: frozenset[str]) -> Json:
     """Return the body with the client's kind of marks; the system prompt's comes last, if another one is allowed."""
     parts: Json = {name: _marked(body[name], mark) for name in ("tools", "messages") if name in body}
     used = sum("cache_control" in block for block in _blocks(list(parts.values())))
     if mark is not None and "system" in body and used < MARKS_MAX:
         parts["system"] = [*body["system"][:-1], {**body["system"][-1], "cache_control": mark}]
+        used += 1
+    if kept and "messages" in parts:
+        parts["messages"] = _kept(parts["messages"], kept, MARKS_MAX - used, mark)
     return {**body, **parts}
+
+
+def _kept(messages: list[Json], kept: frozenset[str], most: int, mark: Json | None) -> list[Json]:
+    """Return the messages with the client's marks, the newest first, where the blocks that they stand on are shown."""
+    found = [*messages]
+    for at in range(len(found) - 1, -1, -1):
+        content: Any = found[at].get("content")
+        for n, block in enumerate(content) if isinstance(content, list) else ():
+            if most > 0 and "cache_control" not in block and dumps(block) in kept:
+                content = [*content[:n], {**block, "cache_control": mark}, *content[n + 1 :]]
+                most -= 1
+        found[at] = {**found[at], "content": content}
+    return found
+
+
+def _own(client: Mapping[str, Any]) -> frozenset[str]:
+    """Return the blocks of messages that a client marked, without their marks."""
+    marked = (block for block in _blocks(client.get("messages")) if block.get("cache_control"))
+    return frozenset(dumps({n: value for n, value in block.items() if n != "cache_control"}) for block in marked)
 
 
 def _marked(value: Any, mark: Json | None) -> Any:

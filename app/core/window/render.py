@@ -89,7 +89,7 @@ class Origin:
 
     part: Literal["system", "head", "opening", "date", "body", "tail"]
     placed: tuple[Placed, ...] = ()
-    """For the body: the stored messages in it. One that is rendered as several messages is in each."""
+    """For the body: what is in it. A message that is rendered as several is in each."""
 
 
 def origins(window: Window, system: str, form: Format) -> list[Origin]:
@@ -108,7 +108,7 @@ def origins(window: Window, system: str, form: Format) -> list[Origin]:
 
 
 def _origin(placed: tuple[Placed, ...]) -> Origin:
-    return Origin("body", placed) if placed[0].seq else Origin("date")
+    return Origin("body" if placed[0].seq else "date", placed)
 
 
 def _chat_runs(body: Sequence[Placed]) -> Iterator[tuple[tuple[Placed, ...], list[str]]]:

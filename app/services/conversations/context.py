@@ -274,7 +274,8 @@ async def _render(call: WindowCall, shown: KeptWindow) -> Context:
     if request.carries:
         return rendered
     models, model = call.runtime.defaults.models, request.model or conversation.model or ""
-    return fitted_window(rendered, models, model, request.format)
+    alternate = shown.target.policy.alternate_roles
+    return fitted_window(rendered, models, model, request.format, alternate=alternate)
 
 
 # --- Keep -----------------------------------------------------------------------------------------------

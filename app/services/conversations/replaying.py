@@ -23,6 +23,7 @@ from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Windo
 from app.core.times import time_text
 from app.core.window import fresh, served_change
 from app.core.window.answer import answer_of, system_of
+from app.core.window.profile import policy_of
 from app.core.window.served import Served, ServedFrame, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
@@ -199,7 +200,11 @@ def _rendered(
     )  # fmt: skip
     epoch = Epoch(replace(frame.layout, condensed_from=1), Head())  # the answer tells the conversation's own lag
     found = answer_of(then, epoch, shown, system, texts.get(frame.tools, "[]"), frame.format, language)
-    return found if frame.carries else fitted_window(found, runtime.defaults.models, frame.model, frame.format)
+    if frame.carries:
+        return found
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    alternate = policy.alternate_roles
+    return fitted_window(found, runtime.defaults.models, frame.model, frame.format, alternate=alternate)
 
 
 def _is_erased(item: Item) -> bool:

@@ -15,7 +15,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,16 +27,18 @@ from app.core.conversation import Conversation
 from app.core.dialects.background import unstored
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import finished, recall_message
+from app.core.dialects.learning import Learned
+from app.core.dialects.marking import ROLES, places
 from app.core.dialects.proxy import offered
 from app.core.dialects.question import Json, ShownToClient
 from app.core.messages import read
 from app.core.model import Context
-from app.core.window.profile import budget_of
+from app.core.window.profile import budget_of, policy_of
 from app.core.window.render import origins
 from app.ids import uuid7
 from app.inflight import Answering
 from app.providers import ProviderError, TemporaryError, UnusableReply
-from app.providers.upstream import OverdueError, RefusalError, Upstream, is_final
+from app.providers.upstream import ModelRequest, OverdueError, RefusalError, Upstream, is_final
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
@@ -47,6 +49,9 @@ from app.services.proxy.state import AnswerTask, Watch, record
 from app.services.proxy.writing import Telling, given_again, scalars, writer_of
 from app.services.tools import tool_calls
 from app.store import conversations, messages
+
+RETRIES_MAX = 3
+"""Of one call of the model, each without another thing that its API refuses."""
 
 _logger = logging.getLogger(__name__)
 
@@ -107,7 +112,7 @@ async def _run(task: AnswerTask) -> None:
         failure = None
     except (ProviderError, errors.QuireError) as error:
         failure = error
-        if task.is_stored and is_final(error) and not watch.blames_field:
+        if task.is_stored and is_final(error) and not watch.blames_form:
             await mark_refused(task.runtime, task.asked)
         _logger.warning("no answer through the proxy: %s: %s", type(error).__name__, error)
         raise
@@ -191,36 +196,45 @@ async def _list_as_window(task: AnswerTask) -> Context:
 # --- Decide: the request to the model -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """One request to the model."""
-
-    body: Json
-    volatile: int
-    """Messages at its end that the next request will not have in the same form."""
-
-
 def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest:
     found = json.loads(window.body)
     offers = offered(task.tools, found["tools"][len(task.tools) :], recalls=recalls)
-    shown = ShownToClient(_unanswered(task, window, found["messages"]), found["system"], offers.tools, offers.calls)
-    volatile = len(found["messages"]) - found["stable_messages"] if window.window.tail else 0
+    messages, fleeting = _unanswered(task, window, found["messages"])
+    shown = ShownToClient(messages, found["system"], offers.tools, offers.calls)
     body = task.upstream.asked.request(task.question, shown)
-    key = task.upstream.row(task.model).cache.key if task.upstream.asked.dialect != "messages" else ""
-    return ModelRequest({key: str(window.conversation_uid), **body} if key else body, volatile)
+    cache = task.upstream.row(task.model).cache
+    key = cache.key if task.upstream.asked.dialect != "messages" else ""
+    repeated = _repeated(task, shown, fleeting) if cache.kind in ROLES or not key else ()
+    policy = policy_of(task.runtime.defaults, conversations.policy_overrides(task.asked.conversation))
+    body = {key: str(window.conversation_uid), **body} if key else body
+    return ModelRequest(body, repeated, policy.alternate_roles)
 
 
-def _unanswered(task: AnswerTask, window: Context, shown: list[Any]) -> list[Any]:
-    """Return the window's messages without the answers that there are already, where another one is wanted."""
-    if not task.asked.answers:
-        return shown
-    answers = range(task.asked.through + 1, task.asked.conversation.end.last_seq + 1)
-    places = origins(window.window, window.system, task.upstream.asked.window)
-    return [
-        message
-        for message, origin in zip(shown, places, strict=True)
+def _unanswered(task: AnswerTask, window: Context, shown: list[Any]) -> tuple[list[Any], list[bool]]:
+    """Return the window's messages, and which of them the next turn does not repeat; without the answers that there
+    are already, where another one is wanted.
+    """
+    if not task.is_stored:
+        return shown, [False] * len(shown)
+    answers = range(task.asked.through + 1, task.asked.conversation.end.last_seq + 1) if task.asked.answers else ()
+    found = [
+        (message, origin.part == "tail" or any(placed.passing for placed in origin.placed))
+        for message, origin in zip(
+            shown, origins(window.window, window.system, task.upstream.asked.window), strict=True
+        )
         if not any(placed.seq in answers for placed in origin.placed)
     ]
+    return [message for message, _ in found], [is_fleeting for _, is_fleeting in found]
+
+
+def _repeated(task: AnswerTask, shown: ShownToClient, fleeting: Sequence[bool]) -> list[int]:
+    """Return how many messages of the request follow each place to mark (``marking.places``)."""
+    found = places(fleeting, [message["role"] for message in shown.messages])
+    later = [replace(shown, messages=shown.messages[at + 1 :]) for at in found]
+    if task.upstream.asked.dialect == "messages":
+        return [len(one.messages) for one in later]
+    bodies = [task.upstream.asked.request(task.question, one) if one.messages else {"input": []} for one in later]
+    return [len(body["messages" if "messages" in body else "input"]) for body in bodies]
 
 
 # --- Ask ----------------------------------------------------------------------------------------------------
@@ -231,24 +245,35 @@ Said = tuple[AnswerSoFar, Json | None]
 
 
 async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watch: Watch) -> Said:
-    """Ask, and once more without what the API refuses of the request's form."""
+    """Ask, and again without what the API refuses of the request's form: once for each thing that it names.
+
+    What worked is remembered. A refusal that no retry heals is raised; where a retry without any name to go by is
+    refused too, it is the one before.
+    """
+    upstream, learned, guesses = task.upstream, task.upstream.learned(task.model), False
+    refusals: list[RefusalError] = []
     with task.runtime.tracing.span("chat", kind="CLIENT", model=task.model), watch.call():
-        try:
-            return await _sent(task, said, asking, watch)
-        except RefusalError as refused:
-            lesson = task.upstream.lesson(asking.body, refused)
-            if lesson is None:
-                raise
-            watch.blames_field = lesson.names_field
+        while True:
             try:
-                with task.upstream.learning(task.model, lesson):
-                    return await _sent(task, said, asking, watch)
-            except RefusalError:
-                raise refused from None
+                found = await _sent(task, said, asking, learned, watch)
+            except RefusalError as refused:
+                if not guesses:
+                    refusals.append(refused)
+                    watch.blames_form = upstream.blames_form(asking, learned, refused)
+                lesson = upstream.lesson(asking, learned, refused)
+                if lesson is None or watch.answered or len(refusals) > RETRIES_MAX:
+                    if lesson is not None and watch.blames_form:
+                        upstream.remember(task.model, lesson)
+                    raise refusals[-1] from None
+                learned, guesses = lesson, lesson.guesses != learned.guesses
+            else:
+                if refusals:
+                    upstream.remember(task.model, learned)
+                return found
 
 
-async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watch: Watch) -> Said:
-    request = task.upstream.fitted(asking.body, asking.volatile)
+async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: Learned, watch: Watch) -> Said:
+    request = task.upstream.fitted(asking, learned)
     if request.get("stream"):
         said, whole = await _streamed(task, said, request, watch), None
     else:

@@ -90,8 +90,10 @@ class Watch:
     seconds: float = 0.0
     """That the model's API took, over all calls."""
     first_seconds: float | None = None
-    blames_field: bool = False
-    """A refusal named a member of the request, so the question is not at fault."""
+    blames_form: bool = False
+    """The last refusal is about the request's form, so the question is not at fault."""
+    answered: bool = False
+    """The call under way has begun to answer."""
     _called: float = 0.0
 
     @contextmanager
@@ -105,10 +107,12 @@ class Watch:
 
     def begin(self) -> None:
         self.calls += 1
+        self.answered = False
         self._called = time.perf_counter()
 
     def begun(self) -> None:
         """Note that the API began to answer."""
+        self.answered = True
         if self.first_seconds is None:
             self.first_seconds = time.perf_counter() - self._called
 

@@ -17,6 +17,7 @@ from app.postgres import damage
 from app.postgres.database import Database
 from app.postgres.tenants import tenants
 from app.postgres.transactions import ReadTx
+from app.providers.successes import CALLS_WATCHED
 from app.queue import depths
 from app.queue.depths import Depth
 from app.runtime import Runtime
@@ -92,6 +93,9 @@ async def work_warnings(runtime: Runtime) -> list[dict[str, str]]:
         lane: {"code": "lane_stopped", "detail": f"the provider of the lane {lane} does not take us: {words}"}
         for lane, words in runtime.lanes_stopped.items()
     }
+    for kind, words in runtime.successes.missing().items():
+        said = f"none of the last {CALLS_WATCHED} model calls for {kind} jobs gave anything usable; the newest: {words}"
+        warnings[kind] = {"code": "calls_fail", "detail": said}
     for code, words in runtime.database.faults.items():
         warnings[code] = {"code": code, "detail": await _storage_fault(runtime.database, code, words)}
     for tenant in await tenants(runtime.database):

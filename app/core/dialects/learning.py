@@ -1,0 +1,155 @@
+"""What an API's refusal teaches about the form of its requests, whatever its table's row says.
+
+A refusal is read for the names in it: a member that it does not know is left out, one that it misses is stood in for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+LIMITS = ("max_tokens", "max_completion_tokens")
+ESSENTIAL = frozenset({"model", "messages", "input", "tools", "stream", "system", "instructions"})
+MISSING = r"(?i)missing|must|passed back|required|expected"
+_NOUNS = r"(?:parameter|argument|field|propert(?:y|ies)|inputs?|key|option|member)s?"
+_UNKNOWN = rf"\b(?:unknown|unsupported|unrecogni[sz]ed|unexpected|extra|additional)\b[\w\s]{{0,20}}\b{_NOUNS}\b"
+FIELD = rf"(?i)参数|字段|{_UNKNOWN}|\b{_NOUNS}\s+['\"`]?[\w.]+['\"`]?\s+(?:is|are) (?:not|un)"
+"""What is said of a member that an API does not know."""
+UNKNOWN = rf"{FIELD}|not (?:be )?(?:permitted|allowed|supported|given)|cannot be|unsupported|unexpected|不支持"
+SEALED = r"(?i)signature|encrypted"
+NESTED = ESSENTIAL | {
+    "role", "content", "type", "text", "id", "function", "arguments", "tool_calls", "tool_call_id", "call_id",
+    "output", "tool_use_id", "parameters", "input_schema", "max_tokens", "thinking", "signature", "data", "summary",
+    "source", "image_url", "url", "media_type", "file",
+}  # fmt: skip
+"""Members within messages and tools that nothing can do without; of reasoning, all goes or none."""
+SCHEMAS = ("parameters", "input_schema", "schema", "metadata")
+"""Members with objects of the client's own."""
+SHAPE = r"(?i)content|\bid\b|role|system|alternat|sequence|string|duplicate|nil|null|`text`"
+REASONING = r"(?i)signature|thinking|thought|encrypted|reasoning"
+_WORDS = frozenset({"tool_calls", "tool_call", "tool_call_id", "tool_use", "tool_result", "invalid_request_error"})
+_LIST = re.compile(r"\[(?:(?:'\w+'|\d+)(?:, )?)+\]")
+_PATH = re.compile(r"\w+(?:(?:\.|\[)\w+\]?)+")
+_QUOTED = re.compile(r"['\"`‘“](\w+)['\"`’”]")
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What an API refused."""
+
+    dropped: frozenset[str] = frozenset()
+    """Members of a request that are left out; of the answer's limit, its name."""
+    inner: frozenset[str] = frozenset()
+    """Members that are left out wherever a message, a tool or an option has them."""
+    bare: bool = False
+    """Nothing that answers carried is sent."""
+    stand_ins: frozenset[str] = frozenset()
+    """Members that each answer with calls must have."""
+    careful: bool = False
+    """Messages have the form that every API takes."""
+
+    @property
+    def guesses(self) -> tuple[bool, bool]:
+        """What no refusal named."""
+        return self.bare, self.careful
+
+
+NOTHING = Learned()
+
+
+def learn(learned: Learned, body: Mapping[str, Any], told: str) -> Learned | None:
+    """Return what is to be done without after a refusal; None if everything was tried.
+
+    A member that the refusal names is left out, or stood in for where it is missing; otherwise nothing that earlier
+    answers carried is sent.
+    """
+    words, sure = _named(told)
+    is_missing, is_unknown = (bool(re.search(pattern, told)) for pattern in (MISSING, UNKNOWN))
+    if learned.bare and is_missing and re.search(REASONING, told):
+        return replace(learned, bare=False)
+    absent = _absent(learned, body, words) if is_missing else set()
+    if absent and not is_unknown:
+        return replace(learned, stand_ins=learned.stand_ins | {min(absent)})
+    if not learned.bare and not is_unknown and re.search(SEALED, told):
+        return replace(learned, bare=True)
+    fewer = _without_named(learned, body, words, sure, is_unknown=is_unknown)
+    if fewer is None and absent:
+        return replace(learned, stand_ins=learned.stand_ins | {min(absent)})
+    return fewer or _guess(learned, told)
+
+
+def _guess(learned: Learned, told: str) -> Learned | None:
+    """Return what may help where a refusal names nothing that was sent."""
+    is_of_reasoning = bool(re.search(REASONING, told))
+    if re.search(SHAPE, told) and not is_of_reasoning and not learned.careful:
+        return replace(learned, careful=True)
+    is_of_other = bool(re.search(FIELD, told)) and not is_of_reasoning
+    return None if learned.bare or is_of_other else replace(learned, bare=True)
+
+
+def blames_form(body: Mapping[str, Any], told: str) -> bool:
+    """Return whether a refusal is about a member of the request, not about what is asked."""
+    words, sure = _named(told)
+    named = any(name in words for name in body if name not in ESSENTIAL) or "tools" in words
+    return named or bool(re.search(FIELD, told)) or bool(_inner_names(body) & sure)
+
+
+def _named(told: str) -> tuple[set[str], set[str]]:
+    """Return the names in a refusal, of a path the last one, and those of them that stand in a path or in quotes."""
+    told = _LIST.sub(lambda found: ".".join(re.findall(r"\w+", found[0])), told)
+    paths = [re.findall(r"[A-Za-z_]\w*", path) for path in _PATH.findall(told)]
+    last = {path[-1] for path in paths if path}
+    rest = _PATH.sub(" ", told)
+    return last | set(re.findall(r"[A-Za-z_]\w*", rest)), last | set(_QUOTED.findall(rest))
+
+
+def _absent(learned: Learned, body: Mapping[str, Any], words: set[str]) -> set[str]:
+    """Return the words that name a member which some answer with calls does not have."""
+    named = {word for word in words if re.fullmatch(r"reasoning|[a-z]+(_[a-z]+)+", word)} - learned.stand_ins - _WORDS
+    messages = [message for message in body.get("messages") or [] if message.get("role") != "user"]
+    sent = [set(message) for message in messages if message.get("tool_calls")]
+    other = {name for message in messages for name in message}
+    return {word for word in named if any(word not in one for one in sent) and (sent or word not in other)}
+
+
+def _without_named(
+    learned: Learned, body: Mapping[str, Any], words: set[str], sure: set[str], *, is_unknown: bool
+) -> Learned | None:
+    """Return what is learned of a refusal that names a member; of several, the ``sure`` ones count."""
+    outer = {name for name in body if name not in ESSENTIAL and name in words} - learned.dropped
+    inner = (_inner_names(body) & words) - learned.inner
+    if outer & sure or (outer and not inner & sure):
+        return replace(learned, dropped=learned.dropped | (outer & sure or outer))
+    if inner & sure or (inner and is_unknown):
+        return replace(learned, inner=learned.inner | (inner & sure or inner))
+    return None
+
+
+def _inner_names(value: Any, depth: int = 0) -> set[str]:
+    """Return the names of the members within a request that can be left out."""
+    if isinstance(value, list):
+        return {name for item in value for name in _inner_names(item, depth)}
+    if not isinstance(value, Mapping):
+        return set()
+    own = {name for name in value if depth and _can_go(name, value)}
+    return own.union(*(_inner_names(item, depth + 1) for name, item in value.items() if name not in SCHEMAS))
+
+
+def _can_go(name: str, owner: Mapping[str, Any]) -> bool:
+    return "role" in owner if name == "name" else name not in NESTED
+
+
+def without(value: Any, names: frozenset[str]) -> Any:
+    """Return a value without the members of these names, and without the objects that they leave empty."""
+    if isinstance(value, list):
+        return [without(item, names) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    kept = {
+        name: item if name in SCHEMAS else without(item, names)
+        for name, item in value.items()
+        if name not in names or not _can_go(name, value)
+    }
+    return {name: item for name, item in kept.items() if item != {} or value[name] == {}}

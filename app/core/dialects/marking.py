@@ -1,0 +1,154 @@
+"""Marks for a prompt cache that is only read where one was set, and never matches a shorter prefix by itself.
+
+They stand behind what later requests repeat, most important first, and never behind what is volatile: recalled text, or
+a result that shrinks to a line. A client decides where it wants none; where its own marks stand on text that is shown,
+they are kept as far as the API takes that many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from app.core.dialects.question import Dialect
+from app.core.models import PromptCache
+
+Json = dict[str, Any]
+MARKS_MAX = 4
+CONTROL = "cache_control"
+ROLES = {
+    "breakpoints": ("system", "developer", "user", "tool"),
+    "marks": ("system", "developer", "user", "assistant", "tool"),
+}
+"""Messages that can be marked."""
+UNMARKED = ("thinking", "redacted_thinking")
+
+
+def places(fleeting: Sequence[bool], roles: Sequence[str]) -> list[int]:
+    """Return after which messages to mark, most important first. ``fleeting``: the next turn does not repeat it.
+
+    The next call of a turn repeats everything: the end. The next turn repeats what is before the first that is
+    fleeting. The one before ends them where an API only looks a few blocks back: before the last answer in a turn,
+    and before the last user message between turns.
+    """
+    end = len(roles) - 1
+    lasting = next((at for at, is_fleeting in enumerate(fleeting) if is_fleeting), len(roles)) - 1
+    answers = [at for at, role in enumerate(roles) if role == "assistant"]
+    users = [at for at, role in enumerate(roles[: lasting + 1]) if role == "user"]
+    is_loop = bool(answers) and answers[-1] > max(users, default=-1) and answers[-1] > lasting
+    before = answers[-1] - 1 if is_loop else users[-1] - 1 if users else -1
+    return [at for at in dict.fromkeys((end, lasting, before)) if at >= 0]
+
+
+def marked(cache: PromptCache, dialect: Dialect, body: Json, repeated: Sequence[int]) -> Json:
+    """Return a request with marks, where its API has no other way to reuse a prefix.
+
+    ``repeated``: how many messages follow each place to mark (``places``).
+    """
+    body = _without_mode(body)
+    is_wanted = cache.kind in ROLES and bool(cache.mark)
+    if dialect != "messages":
+        return _chat_marked(cache, body, repeated) if is_wanted else body
+    if not is_wanted:
+        return body
+    given = list(_marks([body.get(name) for name in ("tools", "system", "messages", CONTROL)]))
+    hours = [mark for mark in given if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
+    return _messages_marked(body, [*hours, *given, {"type": "ephemeral"}][0], repeated)
+
+
+def _without_mode(body: Json) -> Json:
+    """Return a request that does not turn the cache off: a client's explicit marks are not those of the window."""
+    options = body.get("prompt_cache_options")
+    if not isinstance(options, Mapping) or options.get("mode") != "explicit":
+        return body
+    return {**body, "prompt_cache_options": {name: value for name, value in options.items() if name != "mode"}}
+
+
+def _chat_marked(cache: PromptCache, body: Json, repeated: Sequence[int]) -> Json:
+    name = "messages" if "messages" in body else "input"
+    value = {"mode": "explicit"} if cache.kind == "breakpoints" else {"type": "ephemeral"}
+    said: list[Json] = list(body[name])
+    chosen: list[int] = []
+    for after in repeated:
+        at = next((at for at in range(len(said) - 1 - after, -1, -1) if _can_be(said[at], cache.kind)), None)
+        chosen += [at] if at is not None and at not in chosen else []
+    for at in chosen[: cache.marks_max or MARKS_MAX]:
+        content = said[at]["content"]
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if name == "input" and parts[-1]["type"] == "text":
+            parts = [*parts[:-1], {**parts[-1], "type": "input_text"}]
+        said[at] = {**said[at], "content": [*parts[:-1], {**parts[-1], cache.mark: value}]}
+    return {**body, name: said}
+
+
+def _can_be(message: Json, kind: str) -> bool:
+    content = message.get("content")
+    return message.get("role") in ROLES[kind] and isinstance(content, str | list) and bool(content)
+
+
+# --- Messages --------------------------------------------------------------------------------------------
+
+
+def _messages_marked(body: Json, mark: Any, repeated: Sequence[int]) -> Json:
+    messages: list[Json] = body["messages"]
+    wanted = [_last_block(messages, len(messages) - 1 - after) for after in repeated]
+    first = "system" if isinstance(body.get("system"), list) else "tools"
+    wanted[2:2] = [(first, 0, len(body[first]) - 1)] if body.get(first) else []
+    wanted += list(_places(body))[::-1]
+    chosen = list(dict.fromkeys(place for place in wanted if place is not None))[:MARKS_MAX]
+    found = {name: value for name, value in body.items() if name != CONTROL}
+    for name in ("tools", "system"):
+        if isinstance(found.get(name), list):
+            found[name] = _set(found[name], name, 0, chosen, mark)
+    found["messages"] = [
+        {**message, "content": _set(message["content"], "messages", at, chosen, mark)}
+        if isinstance(message["content"], list) else message
+        for at, message in enumerate(messages)
+    ]  # fmt: skip
+    return found
+
+
+Place = tuple[str, int, int]
+"""A list of the request, a message in it, and a block of the message."""
+
+
+def _last_block(messages: Sequence[Json], at: int) -> Place | None:
+    """Return the last block up to a message that can be marked."""
+    for place in range(at, -1, -1):
+        content = messages[place]["content"]
+        blocks = content if isinstance(content, list) else []
+        if found := [n for n, block in enumerate(blocks) if block["type"] not in UNMARKED]:
+            return "messages", place, found[-1]
+    return None
+
+
+def _places(body: Json) -> Iterator[Place]:
+    """Yield where marks stand."""
+    for name in ("tools", "system"):
+        if isinstance(body.get(name), list):
+            yield from ((name, 0, at) for at, block in enumerate(body[name]) if CONTROL in block)
+    for at, message in enumerate(body["messages"]):
+        if isinstance(message["content"], list):
+            yield from (("messages", at, n) for n, block in enumerate(message["content"]) if CONTROL in block)
+
+
+def _set(blocks: Sequence[Json], name: str, at: int, chosen: Sequence[Place], mark: Any) -> list[Json]:
+    return [
+        {
+            **{n: value for n, value in block.items() if n != CONTROL},
+            **({CONTROL: mark} if (name, at, n) in chosen else {}),
+        }
+        for n, block in enumerate(blocks)
+    ]
+
+
+def _marks(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _marks(item)
+    elif isinstance(value, Mapping):
+        if value.get(CONTROL) is not None:
+            yield value[CONTROL]
+        elif value.get("type") == "ephemeral":
+            yield value
+        yield from _marks(value.get("content"))
