@@ -22,6 +22,7 @@
     ├── Overdue                503  the response took too long; carries Retry-After
     ├── Busy                   503  too much is in progress; carries Retry-After
     ├── IssuerUnavailable      503  the keys of the tokens' issuer cannot be read; carries Retry-After
+    ├── Unlogged               503  a read or an erasure could not be written to the audit log
     ├── StorageUnavailable     503  the database is unavailable, slow or busy; carries Retry-After
     │   ├── OutcomeUnknown     503  the response to a commit was lost: the write can have succeeded
     │   └── StorageFull        503  the database's disk is full: nothing was stored
@@ -288,6 +289,17 @@ class IssuerUnavailable(QuireError):
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(detail, headers={"Retry-After": "10"})
+
+
+class Unlogged(QuireError):
+    """The audit log could not be written, so the response is withheld. Clients should retry."""
+
+    status = 503
+    code = "unlogged"
+    title = "Not logged"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail, headers={"Retry-After": "1"})
 
 
 class StorageUnavailable(QuireError):

@@ -20,8 +20,10 @@ from starlette.middleware.cors import CORSMiddleware
 from app import __version__, worker
 from app.api import (
     archive,
+    audit,
     branches,
     conversations,
+    events,
     hooks,
     jobs,
     keys,
@@ -32,10 +34,12 @@ from app.api import (
     operations,
     spaces,
     tools,
+    usage,
     users,
     windows,
 )
 from app.api.http import metrics, openapi, problem
+from app.api.http.audited import Audited
 from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
 from app.api.http.path_ids import SlashesInIds
@@ -45,8 +49,10 @@ from app.api.v1 import conversations as v1_conversations
 from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
 from app.asgi import FromEnvironment
+from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.edge.identity import IdentityProvider
+from app.core.edge.limits import Quota
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
@@ -59,6 +65,7 @@ from app.providers.model_api import BASE_URL, ModelApi
 from app.providers.upstream import Upstream
 from app.queue.loop import Pace
 from app.runtime import Runtime
+from app.services import limits
 from app.services.conversations import serving
 from app.settings import Settings, origins, taken
 from app.telemetry.metrics import Metrics
@@ -99,6 +106,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     users.router,
     keys.router,
     jobs.router,
+    usage.router,
+    events.router,
+    audit.router,
     mcp.router,
     operations.router,
     metrics.router,
@@ -147,6 +157,8 @@ def build_app(
         redirect_slashes=False,
         lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
     )
+    if taken(settings, Auditing).is_on:
+        app.add_middleware(Audited)
     app.add_middleware(
         Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
     )
@@ -264,12 +276,14 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
             async with _replica(settings, database, metrics) as replica:
                 runtime = Runtime(
                     *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream,
-                    identity=identity_provider(settings), issuer=issuer,
+                    identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
+                    auditing=taken(settings, Auditing),
                 )  # fmt: skip
                 yield runtime
                 await runtime.turns.close()
                 await serving.write_last(runtime)
-                for away in (upstream, issuer):
+                await limits.write_last(runtime)
+                for away in (upstream, issuer, runtime.meters.sender):
                     if away is not None:
                         await away.close()
                 await asyncio.gather(*runtime.door.tasks)

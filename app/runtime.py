@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,10 +15,12 @@ from asyncpg import Record
 from cachetools import LRUCache, TTLCache
 
 from app.caches import Caches
+from app.core.edge.audit import Auditing
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access, Proxying, Retention, Working
 from app.core.edge.identity import IdentityProvider
-from app.core.edge.rate import Bucket
+from app.core.edge.limits import Quota
+from app.core.edge.rate import Bucket, Share
 from app.core.window.profile import Defaults
 from app.inflight import Turns
 from app.postgres.database import Database
@@ -31,10 +34,12 @@ from app.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from app.providers.issuer import Issuer  # imports httpx and jwt
+    from app.providers.webhooks import WebhookSender  # imports httpcore
 
 KEYS_CACHED = 20_000
 ADDRESSES_CACHED = 20_000
 ADMITTED_SECONDS = 600.0
+QUOTA_SECONDS = 1.0
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
 COUNTED_CHARACTERS_MAX = 20_000
@@ -59,7 +64,6 @@ class Door:
     """When it was last seen, on the monotonic clock, that they need none."""
     uses: LRUCache[UUID, float] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """When the last use of a key was written, by its id."""
-    buckets: LRUCache[UUID | None, Bucket] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     known: LRUCache[UUID, None] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """Keys that this process let in once: they are looked up even where others are refused too often."""
     refusals: LRUCache[str, Bucket] = field(default_factory=lambda: LRUCache(ADDRESSES_CACHED))
@@ -72,6 +76,42 @@ class Door:
     lookups: dict[tuple[UUID, UUID], Lookup] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     """Writing what is not part of a request; waited for at the end."""
+
+
+@dataclass
+class StorageLedger:
+    """What a process stored of late for a tenant whose storage is limited."""
+
+    total: int = 0
+    """Bytes of the tenant, as last read."""
+    users: dict[str, int] = field(default_factory=dict)
+    added: Counter[str] = field(default_factory=Counter)
+    """Bytes stored since then, by user."""
+    at: float = -math.inf
+
+
+@dataclass
+class Meters:
+    """What a process counts of limits that it shares with others: see app.services.limits."""
+
+    quotas: TTLCache[UUID, Quota] = field(default_factory=lambda: TTLCache(KEYS_CACHED, QUOTA_SECONDS))
+    shares: LRUCache[tuple[UUID, UUID], Share] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
+    """By tenant and key, or the tenant again."""
+    ledgers: dict[UUID, StorageLedger] = field(default_factory=dict)
+    telling: set[UUID] = field(default_factory=set)
+    """Tenants that have events on, as far as this process knows."""
+    streams: int = 0
+    """Event streams that are open."""
+    sender: WebhookSender | None = None
+    """None: no webhook was sent yet."""
+    locks: WeakValueDictionary[tuple[UUID, UUID], asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    def lock(self, name: tuple[UUID, UUID]) -> asyncio.Lock:
+        """Return the lock behind which a share is taken once."""
+        lock = self.locks.get(name)
+        if lock is None:
+            lock = self.locks[name] = asyncio.Lock()
+        return lock
 
 
 @dataclass(frozen=True)
@@ -95,6 +135,10 @@ class Runtime:
     replica: Replica | None = None
     """What `database` reads from, if anything: to be watched."""
     identity: IdentityProvider = field(default_factory=IdentityProvider)
+    quota: Quota = field(default_factory=Quota)
+    """Limits of tenants without limits of their own."""
+    auditing: Auditing = field(default_factory=Auditing)
+    meters: Meters = field(default_factory=Meters)
     door: Door = field(default_factory=Door)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing = field(default_factory=Tracing)

@@ -12,8 +12,10 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError, Validati
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.core.dialects.question import Dialect
+from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working
 from app.core.edge.identity import IdentityProvider
+from app.core.edge.limits import Quota
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
@@ -33,7 +35,7 @@ def origins(text: str) -> list[str]:
     return [origin.strip() for origin in text.split(",") if origin.strip()]
 
 
-RULES = (Policy, Defaults, Retention, Limits, Access, IdentityProvider, Proxying, Working)
+RULES = (Policy, Defaults, Retention, Limits, Access, Quota, Auditing, IdentityProvider, Proxying, Working)
 """Core values whose fields declare settings, in the order of docs/settings.md."""
 
 

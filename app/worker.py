@@ -16,12 +16,14 @@ from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
 from app.jobs.summary import refresh_summary
+from app.jobs.webhook import deliver
 from app.postgres.tenants import tenants
 from app.providers import ProviderError
-from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SUMMARY, Lane
+from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SUMMARY, WEBHOOK, Lane
 from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
+from app.services import audit, events, limits
 from app.services.lifecycle import erasing, retention
 from app.store import idempotency, locks
 from app.store.memory import remembered
@@ -30,6 +32,8 @@ from app.store.proxy import proxied_requests
 Task = Callable[[Runtime], Awaitable[None]]
 
 HOUSEKEEPING_SECONDS = 60.0
+DELIVERIES = 4
+"""Webhooks that a worker sends at once."""
 
 
 async def forget_old_answers(runtime: Runtime) -> None:
@@ -82,6 +86,9 @@ HOUSEKEEPING: Sequence[Task] = (
     erase_expired_archives,
     erase_expired_memories,
     retain,
+    limits.count_storage,
+    events.forget_old_events,
+    audit.forget_old_entries,
 )
 
 _logger = logging.getLogger(__name__)
@@ -93,13 +100,19 @@ HANDLERS: Mapping[str, Handler] = {
     SUMMARY.name: refresh_summary,
     PASSAGES.name: index_passages,
     EMBED.name: embed,
+    WEBHOOK.name: deliver,
 }
 """Handlers by kind of job. A kind without a handler is left for a worker that has one."""
 
 
 def lanes(runtime: Runtime) -> dict[Lane, int]:
     """Return how many jobs of each lane run at once. A job that needs no provider needs our own CPU."""
-    return {"llm": runtime.working.llm_jobs, "embedding": runtime.working.embedding_jobs, "local": 1}
+    return {
+        "llm": runtime.working.llm_jobs,
+        "embedding": runtime.working.embedding_jobs,
+        "local": 1,
+        "delivery": DELIVERIES,
+    }
 
 
 async def run(
@@ -127,6 +140,7 @@ async def run(
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run(stop))
+        group.create_task(events.keep_numbering(runtime, stop))
         group.create_task(until_done(reembed, runtime, stop))
         group.create_task(repeat(HOUSEKEEPING, runtime, stop, interval_seconds=HOUSEKEEPING_SECONDS))
 

@@ -25,6 +25,7 @@ from app.core.edge.caller import Caller
 from app.core.line import named
 from app.core.messages import Limits
 from app.postgres.transactions import Tx
+from app.services import limits as storage
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
@@ -57,8 +58,12 @@ async def archive_result(
     body = parse_model(schemas.ArchiveBody, value)
     request_ = _checked(caller, body, runtime.defaults.limits)
 
+    await storage.require_room(runtime, caller.tenant, request_.user_id)
+
     async def work(tx: Tx) -> StoredResponse:
         answer, conversation = await archiving.archive(runtime, tx, request_)
+        if answer["archived"]:
+            storage.note_stored(runtime, caller.tenant, request_.user_id, [request_.result])
         text = await run_in_thread_if_large(len(request_.result), dumps, answer)
         return StoredResponse.about(text, conversation, request_.user_id)
 

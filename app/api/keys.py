@@ -84,7 +84,7 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
         raise errors.Invalid(errors=problems)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
-    return KeyRequest(body.name, tuple(body.scopes), body.user_id, body.expires_at)
+    return KeyRequest(body.name, tuple(body.scopes), body.user_id, body.expires_at, body.requests_per_minute)
 
 
 @router.get("/keys", response_model=schemas.KeyList)
@@ -100,6 +100,25 @@ async def list_keys(
         rows = await keys.browse(tx, caller.user_id, after, limit + 1)
     items: list[dict[str, Any]] = [flow.view(row) for row in rows[:limit]]
     return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["id"]) if len(rows) > limit else None})
+
+
+@router.patch(
+    "/keys/{key_id}",
+    response_model=schemas.Key,
+    openapi_extra=json_body(schemas.KeyLimitBody, {"requests_per_minute": 600}),
+)
+async def limit_key(
+    request: Request, runtime: Wired, caller: Admin, key_id: UUID, key: IdempotencyKeyHeader = None
+) -> Response:
+    """Set a key's requests per minute. The limit holds from its next request on, in every process."""
+    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = parse_model(schemas.KeyLimitBody, value)
+
+    async def work(tx: Tx) -> StoredResponse:
+        return StoredResponse(dumps(await flow.limit(tx, caller, key_id, body.requests_per_minute)))
+
+    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.url.path, value)
+    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
 
 
 @router.delete("/keys/{key_id}", response_model=schemas.Key)

@@ -32,6 +32,7 @@ from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
+from app.services import limits
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
@@ -64,8 +65,11 @@ async def remember(request: Request, runtime: Wired, caller: Writer, key: Idempo
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     memory_request = _checked(caller, parse_model(schemas.MemoryBody, value))
 
+    await limits.require_room(runtime, caller.tenant, memory_request.user_id)
+
     async def work(tx: Tx) -> StoredResponse:
         found, conversation = await remembering.remember(runtime, tx, memory_request)
+        limits.note_stored(runtime, caller.tenant, memory_request.user_id, [memory_request.content])
         text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(found)))
         return StoredResponse.about(text, conversation, memory_request.user_id)
 

@@ -26,10 +26,12 @@ class Listed(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Listed]] = {
+    "audit": Listed("app.cli.audit", "audit", "Export the log of reads and erasures."),
     "backup": Listed("app.cli.backup", "backup", "Copy the embedded database, also while it is in use."),
     "connect": Listed("app.cli.connect", "connect", "Print or write a coding agent's configuration for Quire."),
     "demo": Listed("app.demo.command", "demo", "Replay a long conversation and watch the window."),
     "doctor": Listed("app.cli.doctor", "doctor", "Check that everything is healthy."),
+    "eval": Listed("app.cli.eval", "evaluation", "Evaluate Quire on conversations of your own."),
     "export": Listed("app.cli.transfer", "export", "Write a user's or a conversation's data as lines."),
     "fork": Listed("app.cli.fork", "fork", "Make a branch of a conversation."),
     "import": Listed("app.cli.transfer", "import_file", "Send exported data to a running Quire."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import click
@@ -13,6 +14,7 @@ from app.api.keys import checked
 from app.api.schemas.keys import KeyBody
 from app.cli.shared import OfTenant, on_database, tenant_of
 from app.core.edge.caller import SCOPES, Caller
+from app.core.edge.limits import LIMIT_MAX
 from app.postgres.database import Database
 from app.postgres.tenants import is_keyed
 from app.services.keys import OPEN_SECONDS, make, revoke, view
@@ -34,8 +36,9 @@ def keys() -> None:
 )
 @click.option("--user", default=None, help="The only user it can see; all users if left out.")
 @click.option("--days", type=click.IntRange(1, 36_500), default=None, help="Days until it expires; never if left out.")
+@click.option("--requests-per-minute", "per_minute", type=click.IntRange(0, LIMIT_MAX), help="0: unlimited.")
 @OfTenant
-def create_key(name: str, scopes: tuple[str, ...], user: str | None, days: int | None, tenant: str | None) -> None:
+def create_key(tenant: str | None, days: int | None, **given: Any) -> None:
     """Make a key and print it. It cannot be shown again.
 
     From the first key on, the service asks every caller for one.
@@ -43,7 +46,16 @@ def create_key(name: str, scopes: tuple[str, ...], user: str | None, days: int |
     until = datetime.now(UTC) + timedelta(days=days) if days else None
 
     async def work(database: Database) -> None:
-        body = parse_model(KeyBody, {"name": name, "scopes": list(scopes), "user_id": user, "expires_at": until})
+        body = parse_model(
+            KeyBody,
+            {
+                "name": given["name"],
+                "scopes": list(given["scopes"]),
+                "user_id": given["user"],
+                "expires_at": until,
+                "requests_per_minute": given["per_minute"],
+            },
+        )
         caller = Caller(await tenant_of(database, tenant))
         first = not await is_keyed(database)
         async with database.begin(caller.tenant) as tx:

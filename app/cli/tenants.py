@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import click
 
-from app.cli.shared import on_database
+from app.cli.shared import OfTenant, on_database, tenant_of
+from app.core.edge.limits import KINDS, LIMIT_MAX
 from app.ids import uuid7
 from app.postgres.database import Database
+from app.queue import outbox
+from app.services.limits import count_tenant
 from app.store import keys as stored_keys
+from app.store.operators import limits
+from app.store.operators.limits import own_limits
+
+DEFAULT = -1
+"""The limit of the settings."""
 
 
 @click.group()
@@ -35,11 +43,60 @@ def create_tenant(name: str) -> None:
 
 @tenants.command(name="list")
 def list_tenants() -> None:
-    """List every tenant: its id, its name and the time of its first key."""
+    """List every tenant: its id, its name, the time of its first key, and its own limits."""
 
     async def work(database: Database) -> None:
         for row in await stored_keys.all_tenants(database):
             since = f"  keys since {row['keyed_at']:%Y-%m-%d}" if row["keyed_at"] else ""
-            click.echo(f"{row['tenant_id']}  {row['name']}{since}")
+            own = "".join(f"  {kind}={limit}" for kind, limit in own_limits(row).items() if limit is not None)
+            click.echo(f"{row['tenant_id']}  {row['name']}{since}{own}")
+
+    on_database(work)
+
+
+def _limit(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Read a number, or `default`."""
+    if value is None or value == "default":
+        return None if value is None else DEFAULT
+    if not (value.isascii() and value.isdecimal() and int(value) <= LIMIT_MAX):
+        raise click.BadParameter(f"{value!r} is neither a number up to {LIMIT_MAX} nor `default`.", ctx, param)
+    return int(value)
+
+
+@tenants.command(name="limit")
+@OfTenant
+@click.option("--requests-per-minute", callback=_limit, metavar="N", help="Requests over all processes.")
+@click.option("--background-tokens-per-day", callback=_limit, metavar="N", help="Tokens of Quire's own LLM calls.")
+@click.option("--storage-bytes", callback=_limit, metavar="N", help="Bytes of messages, archived results and memories.")
+@click.option("--user-storage-bytes", callback=_limit, metavar="N", help="The same, of each user.")
+def limit_tenant(tenant: str | None, **given: int | None) -> None:
+    """Set limits of a tenant; N is 0 for no limit, or `default` for that of the settings. They hold at once.
+
+    Prints the limits that the tenant then has of its own.
+    """
+
+    async def work(database: Database) -> None:
+        tenant_id = await tenant_of(database, tenant)
+        own = dict((await limits.quota(database, tenant_id))[0])
+        own |= {kind: None if limit == DEFAULT else limit for kind, limit in given.items() if limit is not None}
+        async with database.begin(tenant_id) as tx:
+            await limits.set_quota(tx, own)
+        if own.get("storage_bytes") or own.get("user_storage_bytes"):
+            await count_tenant(database, tenant_id)
+        for kind in KINDS:
+            click.echo(f"{kind}: {'default' if own.get(kind) is None else own[kind] or 'no limit'}")
+
+    on_database(work)
+
+
+@tenants.command(name="events")
+@click.argument("state", type=click.Choice(("on", "off")))
+@OfTenant
+def switch_events(state: str, tenant: str | None) -> None:
+    """Turn a tenant's events on or off."""
+
+    async def work(database: Database) -> None:
+        async with database.begin(await tenant_of(database, tenant)) as tx:
+            await outbox.switch(tx, on=state == "on")
 
     on_database(work)

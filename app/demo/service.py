@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,11 +26,18 @@ def some_service(url: str) -> Iterator[str]:
     if _is_ready(url):
         yield url
         return
+    with own_service({}) as own:
+        yield own
+
+
+@contextmanager
+def own_service(changes: Mapping[str, str]) -> Iterator[str]:
+    """Yield the URL of a Quire on an empty database, which is thrown away; ``changes`` to the environment."""
     with _folder() as folder, (folder / "log").open("wb") as log:
         port = _free_port()
         settings = {"QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": str(port), "QUIRE_LOG_LEVEL": "warning"}
         process = subprocess.Popen(
-            [sys.executable, "-m", "app", "serve"], env={**os.environ, **settings}, stdout=log, stderr=log
+            [sys.executable, "-m", "app", "serve"], env={**os.environ, **settings, **changes}, stdout=log, stderr=log
         )
         try:
             own = f"http://127.0.0.1:{port}"

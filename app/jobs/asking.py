@@ -17,8 +17,10 @@ from app.jobs.policy import fault_of_all, refuses_most
 from app.providers import Chat, ProviderError, RefusedInput, Reply, UnusableReply
 from app.queue.table import Claimed
 from app.runtime import Runtime
+from app.services import limits
 from app.services.memory.recalling import said_text
 from app.store import spending
+from app.store.spending import Spent
 from app.text.language import script_counts
 
 PROMPT_TOKENS_MAX = 6_000
@@ -116,6 +118,7 @@ async def _ask(
     json_object: bool,
 ) -> Reply:
     assert runtime.chat is not None
+    await limits.require_tokens(runtime, claimed.tenant)
     try:
         with runtime.tracing.span("chat", kind="CLIENT", model=runtime.chat.model, job_kind=claimed.kind):
             reply = await runtime.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
@@ -129,4 +132,8 @@ async def _ask(
 async def _count(runtime: Runtime, claimed: Claimed, outcome: str, spent: tuple[int, int] | None) -> None:
     runtime.metrics.provider_call(claimed.kind, outcome, *(spent or ()))
     if spent is not None:
-        await spending.record(runtime.database, claimed.tenant, claimed.conversation_id, claimed.kind, *spent)
+        assert runtime.chat is not None
+        used = Spent(1, *spent)
+        await spending.record(
+            runtime.database, claimed.tenant, claimed.conversation_id, claimed.kind, runtime.chat.model, used
+        )

@@ -35,7 +35,7 @@ from app.jobs.page_reply import TOPIC_CHARACTERS, MemoryFound, PageReply, WishFo
 from app.postgres.transactions import ReadTx
 from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
-from app.queue import table
+from app.queue import outbox, table
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.memory import insertion
@@ -262,6 +262,7 @@ async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Inde
         elif is_stored and indexed.reply is not None and page.shown is not None:
             await appending.keep_wishes(tx, page.shown.conversation, indexed.wishes)
             await insertion.insert_remembered(runtime, tx, indexed.memories)
+            await outbox.tell(tx, *outbox.proposals(indexed.wishes, name))
         if revision is not None and indexed.refused is None:
             await table.finish(tx, claimed)
     if revision is not None and indexed.refused is not None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import traceback
 
+from app.core.edge.webhooks import retry_seconds
 from app.errors import StorageUnavailable
-from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError
+from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError, UndeliveredError
 from app.queue import table
 from app.queue.table import Claimed
 from app.queue.verdict import DeadLetter, StopLane, TryAgain, Verdict
@@ -34,13 +35,15 @@ def fault_of_all(refusal: RefusedInput) -> RefusedCaller:
     return RefusedCaller(f"{refusal}, as to nearly everything it is asked: check the model and its settings")
 
 
-def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:
+def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:  # noqa: PLR0911 - a case for each kind
     """Judge an error. ``random`` is from 0 to 1."""
     words = describe(error)
     match error:
         case RefusedCaller():
             return StopLane(words)
-        case RefusedInput():
+        case UndeliveredError() if (seconds := retry_seconds(claimed.counted)) is not None:
+            return TryAgain(words, seconds * (1 + random / 10))
+        case RefusedInput() | UndeliveredError():
             return DeadLetter(words)
         case TemporaryError() if claimed.transient_attempts < table.TRANSIENT_ATTEMPTS_MAX:
             return TryAgain(words, table.backoff(claimed.attempts, random, error.retry_after), is_transient=True)

@@ -23,7 +23,7 @@ from app.jobs import prompts
 from app.jobs.asking import MESSAGE_FRAME, ask, covered_by, excerpts_of, prompt_room, weighed
 from app.postgres.transactions import ReadTx
 from app.providers import Chat, RefusedInput, UnusableReply
-from app.queue import table
+from app.queue import outbox, table
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.store import conversations, messages, page_index, summaries
@@ -215,8 +215,10 @@ async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: StoredSumma
     threshold = runtime.defaults.summary_threshold
     async with runtime.database.begin(tenant) as tx:
         revision = await page_index.begin_revision(tx, conversation.id, conversation.uid, generation)
-        if revision is not None:
-            await summaries.insert(tx, conversation.id, new, revision)
+        if revision is not None and await summaries.insert(tx, conversation.id, new, revision):
+            through = new.through_seq
+            written = outbox.event("summary.written", conversation_id=conversation.id, through_seq=through)
+            await outbox.tell(tx, written)
         if revision is None or summarising.due_through(conversation.totals.last_seq, new.through_seq, threshold):
             await table.requeue(tx, claimed)
         else:

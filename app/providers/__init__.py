@@ -40,6 +40,10 @@ class UnusableReply(ProviderError):
     """The reply was paid for but cannot be used: empty, cut off, too large, or not what was requested."""
 
 
+class UndeliveredError(ProviderError):
+    """A webhook's receiver did not take an event; later attempts are minutes and hours apart."""
+
+
 class RefusedInput(ProviderError):
     """The provider will never take this input (400, 413, 422, content policy); others may be fine."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.providers.issuer import Issuer
     from app.providers.openai_chat import OpenAIChat
     from app.providers.reranker import ApiReranker
+    from app.providers.webhooks import WebhookSender
 
 WINDOW_DEFAULT = 32_768
 """The context window of a model that is not known, in tokens: small enough for most."""
@@ -52,6 +53,12 @@ def issuer_of(source: str) -> Issuer:
     from app.providers.issuer import Issuer
 
     return Issuer(source)
+
+
+def webhook_sender(*, allows_private: bool) -> WebhookSender:
+    from app.providers.webhooks import WebhookSender
+
+    return WebhookSender(allows_private=allows_private)
 
 
 def embedder_of(

@@ -18,8 +18,8 @@ from app.ids import uuid7
 from app.postgres.database import wake_at_commit
 from app.postgres.transactions import Tx
 
-Kind = Literal["page", "chapter", "summary", "embed", "passages"]
-Lane = Literal["llm", "embedding", "local"]
+Kind = Literal["page", "chapter", "summary", "embed", "passages", "webhook"]
+Lane = Literal["llm", "embedding", "local", "delivery"]
 """The provider that work needs, if any: while one is down, work for the others continues."""
 
 
@@ -54,6 +54,7 @@ CHAPTER = JobKind("chapter", "llm")
 SUMMARY = JobKind("summary", "llm")
 PASSAGES = JobKind("passages", "local", indexes=True)
 EMBED = JobKind("embed", "embedding")
+WEBHOOK = JobKind("webhook", "delivery")
 INDEXING = ", ".join(f"'{kind.name}'" for kind in (PAGE, SUMMARY, PASSAGES, EMBED) if kind.indexes)
 """The names of the kinds that index, for an SQL list."""
 
@@ -124,3 +125,8 @@ def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
 def embed(owner: UUID) -> NewWork:
     """Embed an owner's new memories."""
     return EMBED.work(str(owner), None)
+
+
+def webhook(hook: UUID, seq: int) -> NewWork:
+    """Deliver an event to a webhook."""
+    return WEBHOOK.work(f"{hook}:{seq}", None, webhook=str(hook), seq=seq)

@@ -50,7 +50,8 @@ from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Database, wake_at_commit
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
-from app.queue.enqueue import Lane
+from app.queue import outbox
+from app.queue.enqueue import WEBHOOK, Lane
 
 LEASE_SECONDS = 45.0
 """A killed worker's jobs run again after a lease and a look at the expired ones: within a minute."""
@@ -253,6 +254,7 @@ UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now(),
                 attempts = CASE WHEN version = claimed THEN attempts ELSE 0 END,
                 excused = CASE WHEN version = claimed THEN excused ELSE 0 END
  WHERE {_HELD}
+RETURNING failed_at IS NOT NULL AS dead
 """
 
 
@@ -265,9 +267,19 @@ async def fail(
     """
     async with database.begin(claimed.tenant) as tx:
         if retry_in is None:
-            return _changed(await tx.connection.execute(BURY, *_key(claimed), _storable(error)))
+            row = await tx.connection.fetchrow(BURY, *_key(claimed), _storable(error))
+            if row is not None and row["dead"]:
+                await _tell_of_death(tx, claimed.kind, claimed.id, claimed.conversation_id)
+            return row is not None
         later = timedelta(seconds=retry_in)
         return _changed(await tx.connection.execute(FAIL, *_key(claimed), _storable(error), later, int(is_transient)))
+
+
+async def _tell_of_death(tx: Tx, kind: str, id_: UUID, conversation_id: str | None) -> None:
+    """Tell that a job is dead; of one that tells, nothing, or no end would be."""
+    if kind != WEBHOOK.name:
+        dead = outbox.event("job.dead", job_id=str(id_), kind=kind, conversation_id=conversation_id)
+        await outbox.tell(tx, dead)
 
 
 # As if it had not been claimed; the error, if there is one, says why.
@@ -294,7 +306,7 @@ def _storable(error: str) -> str:
 # Work whose worker was not heard of until the lease ended. That all lanes are named leads to the index of running
 # work even before the table was ever analyzed.
 EXPIRED = f"""
-SELECT kind, subject, token, attempts, excused FROM work
+SELECT kind, subject, token, attempts, excused, id, conversation_id, version = claimed AS is_whole FROM work
  WHERE tenant_id = $1 AND lane IN ({LANES}) AND token IS NOT NULL AND due <= now() AND {_PLANNED_ANEW}
  ORDER BY due LIMIT {REAPED_AT_ONCE} FOR UPDATE SKIP LOCKED
 """
@@ -312,7 +324,11 @@ async def reap(database: Database, tenant: UUID, random: Callable[[], float]) ->
     """Take back what dead workers left, a hundred jobs at once; how many. Their attempts count."""
     async with database.begin(tenant) as tx:
         if rows := await tx.fetch(EXPIRED):
-            await tx.connection.executemany(REAP, [_reaped(tenant, row, random()) for row in rows])
+            reaped = [_reaped(tenant, row, random()) for row in rows]
+            await tx.connection.executemany(REAP, reaped)
+            for row, done in zip(rows, reaped, strict=True):
+                if done[-1] is None and row["is_whole"]:
+                    await _tell_of_death(tx, row["kind"], row["id"], row["conversation_id"])
     return len(rows)
 
 

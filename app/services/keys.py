@@ -14,7 +14,7 @@ import hmac
 import logging
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -26,6 +26,7 @@ from app.core.edge.caller import Caller
 from app.core.edge.credentials import SECRET_BYTES, Credentials, prefix
 from app.core.edge.hosts import is_loopback, is_ours, named_in, neighbourhood
 from app.core.edge.identity import is_token
+from app.core.edge.limits import Quota
 from app.core.edge.rate import Taken, take
 from app.core.times import time_text
 from app.ids import uuid7
@@ -33,9 +34,10 @@ from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT, is_keyed
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Lookup, Runtime
-from app.services import identity
+from app.services import identity, limits
 from app.store import keys
 from app.store.keys import NewKey
+from app.store.operators.limits import own_limits
 
 OPEN_SECONDS = 1.0
 """How long a process can serve callers without a key after it last saw that there are no keys."""
@@ -60,6 +62,7 @@ class KeyRequest:
     scopes: tuple[str, ...]
     user_id: str | None = None
     expires_at: datetime | None = None
+    requests_per_minute: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,8 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
             if row["use_unknown"]:
                 _note_use(runtime, given.tenant, given.id)
             runtime.door.known[given.id] = None
-            return Caller(given.tenant, row["user_id"], frozenset(row["scopes"]), given.id)
+            limits.know(runtime, given.tenant, own_limits(row), tells=row["events"])
+            return Caller(given.tenant, row["user_id"], frozenset(row["scopes"]), given.id, row["per_minute"])
     if await are_required(runtime):
         _count_refusal(runtime, knock)
         raise errors.Unauthorized(REFUSED)
@@ -132,7 +136,8 @@ async def identify_lately(runtime: Runtime, knock: Knock) -> Caller:
         lately = runtime.door.admitted.get(digest)
         if lately is None:
             raise errors.StorageUnavailable from error
-        return lately
+        runtime.meters.quotas[lately.tenant] = Quota()  # limits are in the database too
+        return replace(lately, per_minute=0)
     runtime.door.admitted[digest] = caller
     return caller
 
@@ -220,16 +225,6 @@ async def are_required(runtime: Runtime) -> bool:
     return False
 
 
-def spend(runtime: Runtime, caller: Caller) -> Taken | None:
-    """Take one request from the caller's rate; None if no rate is set. Callers without a key share one rate."""
-    per_minute = runtime.access.requests_per_minute
-    if not per_minute:
-        return None
-    taken = take(runtime.door.buckets.get(caller.key), time.monotonic(), per_minute)
-    runtime.door.buckets[caller.key] = taken.bucket
-    return taken
-
-
 def _note_use(runtime: Runtime, tenant: UUID, key: UUID) -> None:
     """Record a key's use once a minute, in a transaction of its own beside the request."""
     door, now = runtime.door, time.monotonic()
@@ -263,8 +258,28 @@ async def make(tx: Tx, caller: Caller, request: KeyRequest) -> tuple[dict[str, A
     user_id = caller.user(request.user_id)
     made = Credentials(caller.tenant, uuid7(), secrets.token_hex(SECRET_BYTES))
     scopes = tuple(dict.fromkeys(request.scopes))
-    new = NewKey(made.id, made.digest, request.name, scopes, user_id, request.expires_at)
+    per_minute = _granted(caller, request.requests_per_minute)
+    new = NewKey(made.id, made.digest, request.name, scopes, user_id, request.expires_at, per_minute)
     return view(await keys.insert(tx, new)), made
+
+
+def _granted(caller: Caller, per_minute: int | None) -> int | None:
+    """Return the rate that a caller gives a key. Raises Forbidden for more than that of its own key."""
+    own = caller.per_minute
+    if own and (per_minute is None or per_minute == 0 or per_minute > own):
+        raise errors.Forbidden(
+            f"The caller's key is limited to {own} requests a minute.",
+            errors=[{"loc": ["body", "requests_per_minute"], "msg": f"must be from 1 to {own}, as the caller's own"}],
+        )
+    return per_minute
+
+
+async def limit(tx: Tx, caller: Caller, key: UUID, per_minute: int | None) -> dict[str, Any]:
+    """Set a key's own rate, from its next request on; None: the deployment's. Raises NotFound and Forbidden."""
+    row = await keys.limit(tx, key, caller.user_id, _granted(caller, per_minute))
+    if row is None:
+        raise errors.NotFound("There is no such key.")
+    return view(row)
 
 
 async def made_known(runtime: Runtime) -> None:
@@ -290,6 +305,7 @@ def view(row: Record) -> dict[str, Any]:
         "name": row["name"],
         "scopes": list(row["scopes"]),
         "user_id": row["user_id"],
+        "requests_per_minute": row["requests_per_minute"],
         **{
             name: time_text(row[name]) if row[name] else None
             for name in ("created_at", "expires_at", "revoked_at", "last_used_at")

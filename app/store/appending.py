@@ -16,6 +16,7 @@ from app.postgres.database import Database
 from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.queue.enqueue import NewWork
+from app.queue.outbox import NewEvent
 from app.store.conversations import calls_text
 from app.store.memory import kept
 
@@ -40,6 +41,7 @@ _TYPES: dict[str, str] = {
     "Kind": "text",
     "Role": "text",
     "Lane": "text",
+    "EventType": "text",
     "Language": "text",
     "int": "int",
     "str": "text",
@@ -127,9 +129,12 @@ class StatementShape:
     work: int
     embeds: bool
     once: bool
+    events: int = 0
 
     @staticmethod
-    def of(append: Append, work: Sequence[NewWork], once: IdempotentResponse | None) -> StatementShape:
+    def of(
+        append: Append, work: Sequence[NewWork], once: IdempotentResponse | None, events: Sequence[NewEvent] = ()
+    ) -> StatementShape:
         return StatementShape(
             new=append.is_new,
             messages=min(len(append.messages), FEW + 1),
@@ -141,6 +146,7 @@ class StatementShape:
             work=min(len(work), FEW + 1),
             embeds=append.follow_up.embeds is not None,
             once=once is not None,
+            events=min(len(events), FEW + 1),
         )
 
 
@@ -160,6 +166,7 @@ def append_sql(shape: StatementShape) -> str:
         (NewMemory, shape.memories, _write_memories),
         (NewWish, shape.wishes, _write_wishes),
         (NewArchive, shape.archives, _write_archives),
+        (NewEvent, shape.events, _write_events),
         (NewWork, shape.work, _write_work),
     ):
         if count:
@@ -197,7 +204,9 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
     return sql, at
 
 
-_ALIASES: dict[type, str] = {NewMessage: "m", NewPage: "p", NewMemory: "s", NewWish: "n", NewArchive: "a", NewWork: "w"}
+_ALIASES: dict[type, str] = {
+    NewMessage: "m", NewPage: "p", NewMemory: "s", NewWish: "n", NewArchive: "a", NewEvent: "v", NewWork: "w",
+}  # fmt: skip
 _TAKEN_BACK = "SELECT DISTINCT $1::uuid, n.holder, 1, $5 FROM n WHERE n.valid_to IS NOT NULL"
 _WITHDRAWN = f"d AS ({kept.withdrawing(_TAKEN_BACK)})"
 _UNEMBEDDED = """u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
@@ -249,6 +258,13 @@ def _write_archives(source: str, names: Sequence[str]) -> list[str]:
     ]
 
 
+def _write_events(source: str, names: Sequence[str]) -> list[str]:
+    return [
+        f"""v AS (INSERT INTO events (tenant_id, {", ".join(names)})
+          SELECT $1::uuid, {_select("v", names)} FROM c, {source})"""
+    ]
+
+
 def _write_work(source: str, names: Sequence[str]) -> list[str]:
     return [
         f"""w AS (INSERT INTO work (tenant_id, {", ".join(names)})
@@ -257,7 +273,9 @@ def _write_work(source: str, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None) -> list[object]:
+def _arguments(
+    tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None, events: Sequence[NewEvent]
+) -> list[object]:
     after, created_at = append.conversation, append.conversation.updated_at
     end, totals = after.end, after.totals
     version = -1 if append.is_new else after.version - 1
@@ -274,6 +292,7 @@ def _arguments(tenant: UUID, append: Append, work: Sequence[NewWork], once: Idem
         (NewMemory, append.memories),
         (NewWish, append.wishes),
         (NewArchive, append.archives),
+        (NewEvent, events),
         (NewWork, work),
     ):
         arguments += _listed(row, rows) if len(rows) <= FEW else columns_of(row, rows)
@@ -307,24 +326,35 @@ def _arrays(row: type) -> list[int]:
 
 
 async def append_alone(
-    database: Database, tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None
+    database: Database,
+    tenant: UUID,
+    append: Append,
+    work: Sequence[NewWork],
+    once: IdempotentResponse | None,
+    events: Sequence[NewEvent] = (),
 ) -> bool:
     """Store an append by itself, in one round trip. False if it was decided on a version that is past."""
-    sql = append_sql(StatementShape.of(append, work, once))
-    return await database.write_row(sql, *_arguments(tenant, append, work, once)) is not None
+    sql = append_sql(StatementShape.of(append, work, once, events))
+    return await database.write_row(sql, *_arguments(tenant, append, work, once, events)) is not None
 
 
 MEMORIES_AT_ONCE = 1_000
 """Passages that one statement stores: some seconds' worth of a statement's time on a slow machine."""
 
 
-async def append_within(tx: Tx, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None) -> bool:
+async def append_within(
+    tx: Tx,
+    append: Append,
+    work: Sequence[NewWork],
+    once: IdempotentResponse | None,
+    events: Sequence[NewEvent] = (),
+) -> bool:
     """Store an append inside a transaction that holds the conversation's lock, with any number of memories."""
     at_once = len(append.memories) <= MEMORIES_AT_ONCE
     rest = () if at_once else append.memories
     first = append if at_once else replace(append, memories=())
-    sql = append_sql(StatementShape.of(first, work, once))
-    if await tx.connection.fetchrow(sql, *_arguments(tx.tenant, first, work, once)) is None:
+    sql = append_sql(StatementShape.of(first, work, once, events))
+    if await tx.connection.fetchrow(sql, *_arguments(tx.tenant, first, work, once, events)) is None:
         return False
     embeds = append.follow_up.embeds is not None
     await remember(tx, rest, embeds=embeds)

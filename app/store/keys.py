@@ -9,15 +9,18 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.edge.limits import KINDS
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 
 # A key by its public parts. Alone and outside any transaction block: it sets the tenant as the hot statements do.
-LOOK_UP = """
-SELECT digest, scopes, user_id,
-       revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS alive,
-       last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS use_unknown
-  FROM keys WHERE tenant_id = $1::uuid AND id = $2
+LOOK_UP = f"""
+SELECT k.digest, k.scopes, k.user_id, k.requests_per_minute AS per_minute,
+       k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS alive,
+       k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute' AS use_unknown,
+       {", ".join(f"t.{kind}" for kind in KINDS)}, t.events
+  FROM keys k JOIN tenants t ON t.tenant_id = k.tenant_id
+ WHERE k.tenant_id = $1::uuid AND k.id = $2
  LIMIT length(set_config('app.tenant', $1::text, true)) / 36
 """
 
@@ -47,24 +50,27 @@ class NewKey:
     scopes: Sequence[str]
     user_id: str | None
     expires_at: datetime | None
+    requests_per_minute: int | None = None
 
 
-FIELDS = "tenant_id, id, name, scopes, user_id, created_at, expires_at, revoked_at, last_used_at"
+FIELDS = "tenant_id, id, name, scopes, user_id, created_at, expires_at, revoked_at, last_used_at, requests_per_minute"
 # From its first key on a tenant's row says that keys are required.
 DEMAND = """
 INSERT INTO tenants (tenant_id, name, keyed_at) VALUES ($1, $2, clock_timestamp())
 ON CONFLICT (tenant_id) DO UPDATE SET keyed_at = coalesce(tenants.keyed_at, excluded.keyed_at)
 """
 INSERT = f"""
-INSERT INTO keys (tenant_id, id, digest, name, scopes, user_id, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING {FIELDS}
+INSERT INTO keys (tenant_id, id, digest, name, scopes, user_id, expires_at, requests_per_minute)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING {FIELDS}
 """
 
 
 async def insert(tx: Tx, new: NewKey) -> Record:
     """Insert the key's row. From the commit on, the deployment requires keys."""
     await tx.execute(DEMAND, "default")
-    row = await tx.fetchrow(INSERT, new.id, new.digest, new.name, list(new.scopes), new.user_id, new.expires_at)
+    row = await tx.fetchrow(
+        INSERT, new.id, new.digest, new.name, list(new.scopes), new.user_id, new.expires_at, new.requests_per_minute
+    )
     assert row is not None
     return row
 
@@ -94,6 +100,17 @@ async def revoke(tx: ReadTx, key: UUID, bound_to: str | None) -> Record | None:
     return await tx.fetchrow(REVOKE, key, bound_to)
 
 
+LIMIT = f"""
+UPDATE keys SET requests_per_minute = $4
+ WHERE tenant_id = $1 AND id = $2 AND ($3::text IS NULL OR user_id = $3) RETURNING {FIELDS}
+"""
+
+
+async def limit(tx: Tx, key: UUID, bound_to: str | None, per_minute: int | None) -> Record | None:
+    """Set a key's own limit, or that of the settings; None if there is no such key."""
+    return await tx.fetchrow(LIMIT, key, bound_to, per_minute)
+
+
 DELETE_OF_USER = "DELETE FROM keys WHERE tenant_id = $1 AND user_id = $2"
 
 
@@ -105,7 +122,9 @@ async def delete_of_user(tx: Tx, user_id: str) -> int:
 
 CREATE_TENANT = "INSERT INTO tenants (tenant_id, name) VALUES ($1, $2)"
 # Every tenant's row, which row-level security shows to everybody: nothing to filter by.
-ALL_TENANTS = "SELECT tenant_id, name, keyed_at, created_at FROM tenants ORDER BY created_at, tenant_id"
+ALL_TENANTS = f"""
+SELECT tenant_id, name, keyed_at, created_at, {", ".join(KINDS)} FROM tenants ORDER BY created_at, tenant_id
+"""
 
 
 async def create_tenant(tx: Tx, name: str) -> None:

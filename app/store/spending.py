@@ -1,15 +1,19 @@
-"""Model usage: calls and tokens by tenant and day, by conversation, and by kind of work."""
+"""Model usage: calls and tokens of each day by kind of work and model, of a tenant and of its conversations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from datetime import date
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.dialects.usage import ModelUsage
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
+
+MODEL_CHARACTERS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,48 +23,55 @@ class Spent:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
+    """Those of the prompts that the provider found in its cache."""
+    written_tokens: int = 0
+    """Those that it wrote to its cache."""
+
+    @staticmethod
+    def of(calls: int, usage: ModelUsage | None) -> Spent:
+        if usage is None:
+            return Spent(calls)
+        return Spent(calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.written_tokens)
 
 
-_MORE = "(calls, prompt_tokens, completion_tokens) = (s.calls + $4, s.prompt_tokens + $5, s.completion_tokens + $6)"
+COUNTERS = ("calls", "prompt_tokens", "completion_tokens", "cached_tokens", "written_tokens")
+_COUNTERS = ", ".join(COUNTERS)
+_MORE = ", ".join(f"{name} = s.{name} + ${at}" for at, name in enumerate(COUNTERS, 5))
+_TODAY = "(now() AT TIME ZONE 'UTC')::date"
 
 # Add to today's total of a kind of work and, if its conversation still exists, to the conversation's.
 RECORD = f"""
 WITH c AS (SELECT id FROM conversations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE),
-     o AS (INSERT INTO conversation_spending AS s
-             (tenant_id, conversation_id, kind, calls, prompt_tokens, completion_tokens)
-           SELECT $1, c.id, $3, $4, $5, $6 FROM c
-           ON CONFLICT (tenant_id, conversation_id, kind) DO UPDATE SET {_MORE})
-INSERT INTO spending AS s (tenant_id, day, kind, calls, prompt_tokens, completion_tokens)
-VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6)
-ON CONFLICT (tenant_id, day, kind) DO UPDATE SET {_MORE}
+     o AS (INSERT INTO conversation_spending AS s (tenant_id, conversation_id, day, kind, model, {_COUNTERS})
+           SELECT $1, c.id, {_TODAY}, $3, $4, $5, $6, $7, $8, $9 FROM c
+           ON CONFLICT (tenant_id, conversation_id, day, kind, model) DO UPDATE SET {_MORE})
+INSERT INTO spending AS s (tenant_id, day, kind, model, {_COUNTERS})
+VALUES ($1, {_TODAY}, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (tenant_id, day, kind, model) DO UPDATE SET {_MORE}
 """
 
 
 async def record(
-    database: Database,
-    tenant: UUID,
-    conversation_id: str | None,
-    kind: str,
-    prompt_tokens: int,
-    completion_tokens: int,
-    calls: int = 1,
+    database: Database, tenant: UUID, conversation_id: str | None, kind: str, model: str, spent: Spent
 ) -> None:
     """Record calls in a transaction of their own as soon as the provider has answered, whatever becomes of the job."""
     async with database.begin(tenant) as tx:
-        await add(tx, conversation_id, kind, Spent(calls, prompt_tokens, completion_tokens))
+        await add(tx, conversation_id, kind, model, spent)
 
 
-async def add(tx: Tx, conversation_id: str | None, kind: str, spent: Spent) -> None:
+async def add(tx: Tx, conversation_id: str | None, kind: str, model: str, spent: Spent) -> None:
     """Add to the totals."""
-    tokens = max(spent.prompt_tokens, 0), max(spent.completion_tokens, 0)
-    await tx.execute(RECORD, conversation_id, kind, spent.calls, *tokens)
+    counts = (max(count, 0) for count in astuple(spent))
+    await tx.execute(RECORD, conversation_id, kind, model.replace("\x00", "")[:MODEL_CHARACTERS_MAX], *counts)
 
 
-_SUMS = """kind, sum(calls)::bigint AS calls, sum(prompt_tokens)::bigint AS prompt_tokens,
- sum(completion_tokens)::bigint AS completion_tokens"""
+_SUMS = ", ".join(f"sum({{0}}{name})::bigint AS {name}" for name in COUNTERS)
 
-TOTALS = f"SELECT {_SUMS} FROM spending WHERE tenant_id = $1 GROUP BY kind"
-TOTALS_OF = f"SELECT {_SUMS} FROM conversation_spending WHERE tenant_id = $1 AND conversation_id = $2 GROUP BY kind"
+TOTALS = f"SELECT kind, {_SUMS.format('')} FROM spending WHERE tenant_id = $1 GROUP BY kind"
+TOTALS_OF = f"""
+SELECT kind, {_SUMS.format("")} FROM conversation_spending WHERE tenant_id = $1 AND conversation_id = $2 GROUP BY kind
+"""
 
 
 async def totals(tx: ReadTx) -> dict[str, Spent]:
@@ -74,4 +85,52 @@ async def totals_of(tx: ReadTx, conversation_id: str) -> dict[str, Spent]:
 
 
 def _read(rows: Sequence[Record]) -> dict[str, Spent]:
-    return {row["kind"]: Spent(row["calls"], row["prompt_tokens"], row["completion_tokens"]) for row in rows}
+    return {row["kind"]: spent_of(row) for row in rows}
+
+
+def spent_of(row: Record) -> Spent:
+    return Spent(*(row[name] for name in COUNTERS))
+
+
+# Tokens of today's work that no client pays for itself.
+BACKGROUND_TODAY = f"""
+SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint FROM spending
+ WHERE tenant_id = $1 AND day = {_TODAY} AND kind <> 'proxy'
+"""
+
+
+async def background_today(tx: ReadTx) -> int:
+    """Return the tokens of Quire's own calls since midnight UTC."""
+    return int(await tx.fetchval(BACKGROUND_TODAY))
+
+
+# What models were used for since a day, in the order of names; `name` is empty for no user.
+SINCE = f"""
+SELECT '' AS name, model, {_SUMS.format("")} FROM spending WHERE tenant_id = $1 AND day >= $2 GROUP BY model
+ ORDER BY model
+"""
+_OF_CONVERSATIONS = f"""
+WITH used AS (
+  SELECT {{name}} AS name, s.model, {_SUMS.format("s.")}
+    FROM conversation_spending s JOIN conversations c ON c.tenant_id = s.tenant_id AND c.id = s.conversation_id
+   WHERE s.tenant_id = $1 AND s.day >= $2 AND {{name}} >= $3
+   GROUP BY 1, 2)
+SELECT * FROM used WHERE name IN (SELECT DISTINCT name FROM used ORDER BY name LIMIT $4) ORDER BY name, model
+"""
+SINCE_BY_CONVERSATION = _OF_CONVERSATIONS.format(name="s.conversation_id")
+SINCE_BY_USER = _OF_CONVERSATIONS.format(name="coalesce(c.user_id, '') COLLATE \"C\"")
+
+
+async def since(tx: ReadTx, day: date) -> Sequence[Record]:
+    """Return what a tenant used of each model since a day."""
+    return await tx.fetch(SINCE, day)
+
+
+async def since_by_user(tx: ReadTx, day: date, first: str, limit: int) -> Sequence[Record]:
+    """Return what users used of each model since a day, from an id on, so many users; "" is nobody."""
+    return await tx.fetch(SINCE_BY_USER, day, first, limit)
+
+
+async def since_by_conversation(tx: ReadTx, day: date, first: str, limit: int) -> Sequence[Record]:
+    """Do the same for conversations."""
+    return await tx.fetch(SINCE_BY_CONVERSATION, day, first, limit)

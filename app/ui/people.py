@@ -1,4 +1,4 @@
-"""The page of a person: what is kept in mind for them, since when, where it was said, and what waits for a decision."""
+"""The page of a person or a space: what is kept in mind, since when, where it was said, and what awaits a decision."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ from app.api.http import cursors
 from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
 from app.core.kept import Status
+from app.core.scope import SPACE
 from app.core.search.narrowing import EVERYTHING
 from app.postgres.transactions import ReadTx
+from app.runtime import Runtime
+from app.services import spaces
 from app.services.memory import listing, revising
 from app.services.memory.revising import Change
+from app.store import spaces as stored_spaces
 from app.store.memory import kept
 from app.store.memory.remembered import Held
 from app.ui.forms import read_form
@@ -28,6 +32,7 @@ from app.ui.session import Viewer, Viewing, check_own_user, require_write
 router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
 
 MEMORIES_SHOWN: Final = 50
+MEMBERS_SHOWN: Final = 100
 VERSIONS_SHOWN: Final = 10
 """Earlier values shown of a key."""
 DECISIONS: Final[Mapping[str, Status]] = {"held": "held", "refused": "refused"}
@@ -40,7 +45,14 @@ async def _person(viewer: Viewing, user_id: str) -> str:
     return person
 
 
+async def _space(space_id: str) -> str:
+    """Return the space in the path. Raises Invalid."""
+    return check_id(space_id.replace(SLASH, "/"), ["path", "space_id"])
+
+
 Person = Annotated[str, Depends(_person)]
+Space = Annotated[str, Depends(_space)]
+Cursor = Annotated[str | None, Query(max_length=500)]
 
 
 @router.get("/people/{user_id}")
@@ -49,25 +61,53 @@ async def person_page(
     runtime: Wired,
     viewer: Viewing,
     user_id: Person,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    cursor: Cursor = None,
 ) -> Response:
-    after = cursors.decode_id(cursor)
     async with runtime.database.snapshot(viewer.tenant) as tx:
-        held, last = await _memories(tx, viewer, user_id, Held(pinned=True), after)
-        proposed, last_proposed = await _memories(tx, viewer, user_id, Held("proposed"), None)
+        found = await _both(tx, viewer, user_id, None, cursor)
     return await page(
-        request, "person.html", section="conversations", viewer=viewer, person=user_id, held=held, proposed=proposed,
-        older=cursors.encode(last) if last else None, is_first=cursor is None, more_proposed=last_proposed is not None,
+        request, "person.html", section="conversations", viewer=viewer, kind="people", person=user_id, **found
+    )
+
+
+@router.get("/spaces/{space_id}")
+async def space_page(
+    request: Request, runtime: Wired, viewer: Viewing, space_id: Space, cursor: Cursor = None
+) -> Response:
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        space = spaces.view(await stored_spaces.get(tx, space_id, viewer.user_id))
+        members = await stored_spaces.members(tx, space_id, None, MEMBERS_SHOWN + 1)
+        found = await _both(tx, viewer, viewer.user_id, f"{SPACE}{space_id}", cursor)
+    named: dict[str, list[str]] = {}
+    for name, user_id in space["participants"].items():
+        named.setdefault(user_id, []).append(name)
+    return await page(
+        request, "person.html", section="conversations", viewer=viewer, kind="spaces", person=space_id, space=space,
+        members=members[:MEMBERS_SHOWN], more_members=len(members) > MEMBERS_SHOWN, named=named, **found,
     )  # fmt: skip
 
 
+async def _both(
+    tx: ReadTx, viewer: Viewer, user_id: str | None, scope: str | None, cursor: str | None
+) -> dict[str, Any]:
+    """Return what is kept in mind of a person, or of a scope that a viewer may see, and what is proposed."""
+    held, last = await _memories(tx, viewer, user_id, scope, Held(pinned=True), cursors.decode_id(cursor))
+    proposed, last_proposed = await _memories(tx, viewer, user_id, scope, Held("proposed"), None)
+    older = cursors.encode(last) if last else None
+    more_proposed = last_proposed is not None
+    return {
+        "held": held, "proposed": proposed, "older": older, "is_first": cursor is None, "more_proposed": more_proposed,
+    }  # fmt: skip
+
+
 async def _memories(
-    tx: ReadTx, viewer: Viewer, person: str, held: Held, after: UUID | None
+    tx: ReadTx, viewer: Viewer, user_id: str | None, scope: str | None, held: Held, after: UUID | None
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Return memories in the view of a person, newest first, and the id of the last one if there are more."""
+    """Return memories in the view of a person or a scope, newest first, and the id of the last if there are more."""
     rows = await listing.browse(
-        tx, person, None, EVERYTHING, sensitive=viewer.sensitive, after=after, limit=MEMORIES_SHOWN + 1, held=held
-    )
+        tx, user_id, None, EVERYTHING,
+        sensitive=viewer.sensitive, after=after, limit=MEMORIES_SHOWN + 1, held=held, scope=scope,
+    )  # fmt: skip
     items = [await _shown(tx, viewer, row) for row in rows[:MEMORIES_SHOWN]]
     return items, items[-1]["memory_key"] if len(rows) > MEMORIES_SHOWN else None
 
@@ -86,6 +126,16 @@ async def _shown(tx: ReadTx, viewer: Viewer, row: Record) -> dict[str, Any]:
 @router.post("/people/{user_id}/proposals")
 async def decide(request: Request, runtime: Wired, viewer: Viewing, user_id: Person) -> Response:
     """Accept or refuse a proposal. Idempotent."""
+    return await _decided(request, runtime, viewer, addresses(request)("people", user_id))
+
+
+@router.post("/spaces/{space_id}/proposals")
+async def decide_in_space(request: Request, runtime: Wired, viewer: Viewing, space_id: Space) -> Response:
+    """Accept or refuse a proposal. Idempotent."""
+    return await _decided(request, runtime, viewer, addresses(request)("spaces", space_id))
+
+
+async def _decided(request: Request, runtime: Runtime, viewer: Viewer, address: str) -> Response:
     form = await read_form(request)
     require_write(viewer)
     status = DECISIONS.get(form.get("status", ""))
@@ -101,4 +151,4 @@ async def decide(request: Request, runtime: Wired, viewer: Viewing, user_id: Per
         )
     if before["conversation_id"] is not None:
         runtime.caches.forget_conversation(viewer.tenant, before["conversation_id"])
-    return RedirectResponse(addresses(request)("people", user_id), 303)
+    return RedirectResponse(address, 303)

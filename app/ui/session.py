@@ -19,10 +19,11 @@ from starlette.responses import Response
 from app import errors
 from app.api.http.callers import knock
 from app.api.http.runtime import Wired
+from app.core.edge.caller import Caller
 from app.core.scope import owner_of, scope_of
 from app.postgres.database import narrow
 from app.runtime import Runtime
-from app.services import keys
+from app.services import keys, limits
 from app.services.keys import Knock
 
 COOKIE: Final = "quire_ui_key"
@@ -44,6 +45,7 @@ class Viewer:
     """Change and erase, as the API lets a key with the scope write."""
     sensitive: bool = False
     """Whether sensitive memories are there."""
+    key: UUID | None = None
 
 
 Door: TypeAlias = Callable[[Runtime, Knock], Awaitable[Viewer]]
@@ -55,12 +57,7 @@ async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
     Forbidden.
     """
     caller = await keys.identify(runtime, knock)
-    taken = keys.spend(runtime, caller)
-    if taken is not None and not taken.allowed:
-        raise errors.TooManyRequests(
-            f"The key has reached its limit of {taken.limit} requests a minute.",
-            headers={"Retry-After": str(taken.retry_seconds)},
-        )
+    await limits.spend(runtime, caller)
     caller.require("read")
     return Viewer(
         caller.tenant,
@@ -69,6 +66,7 @@ async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
         may_retry="admin" in caller.scopes and caller.user_id is None,
         may_write="write" in caller.scopes,
         sensitive=caller.sensitive,
+        key=caller.key,
     )
 
 
@@ -80,6 +78,8 @@ def door_of(request: Request) -> Door:
 
 async def _viewer(request: Request, runtime: Wired) -> Viewer:
     viewer = await door_of(request)(runtime, knock(request, request.cookies.get(COOKIE)))
+    request.state.caller = Caller(viewer.tenant, viewer.user_id, key=viewer.key)  # for the audit log
+    request.state.needed = "read" if request.method == "GET" else "write"
     narrow(None if viewer.user_id is None else owner_of(scope_of(viewer.user_id, None)))
     return viewer
 

@@ -7,17 +7,15 @@ address, a path; never a plain word. An assistant message that uses several lite
 the longest of them.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.demo.probes import literals, said
 from app.demo.transcript import Message, load
 
 RESULT_CHARACTERS = 2_000
 LATER = 3
-_RUN = re.compile(r"[A-Za-z0-9][\w./:@%+-]{4,118}[A-Za-z0-9]")
-_SPECIAL = re.compile(r"\d|[/_@]|\w\.\w")
 QUERY_CHARACTERS = 2_000
 
 
@@ -54,16 +52,6 @@ def probes(name: str, messages: Sequence[Message]) -> list[Probe]:
             literal = max(some, key=len)
             found.append(Probe(name, source, use, literal, _before(messages, texts, use), _without(texts[use], used)))
     return found
-
-
-def said(message: Message) -> str:
-    """A message's text, and its calls with their arguments."""
-    calls = [c["function"] for c in message.get("tool_calls") or ()]
-    return "\n".join([message.get("content") or "", *(f"{c['name']} {c['arguments']}" for c in calls)]).strip()
-
-
-def literals(text: str) -> Iterator[str]:
-    return (m[0] for m in _RUN.finditer(text) if len(m[0]) >= 6 and _SPECIAL.search(m[0]))
 
 
 def _before(messages: Sequence[Message], texts: Sequence[str], use: int) -> str:

@@ -136,6 +136,7 @@ def test_a_space_is_shared_and_left(quire: Any) -> None:
     quire.create_space(id="a team", members={"ann": "write"})
     assert quire.put_member("a team", "bob", "read")["right"] == "read"
     assert [one["user_id"] for one in quire.members("a team")] == ["ann", "bob"]
+    assert quire.change_space("a team", participants={"Annie": "ann"})["participants"] == {"Annie": "ann"}
     quire.remember("The ferry leaves at 7:40.", scope="space:a team")
     [found] = quire.search("ferry", user_id="bob")["results"]
     assert found["scope"] == "space:a team"

@@ -19,6 +19,7 @@ from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.statements import Statement
 from app.postgres.transactions import Tx
+from app.queue import outbox
 from app.runtime import Runtime
 from app.services.conversations import forking
 from app.services.conversations.append import append
@@ -30,6 +31,7 @@ from app.store import appending, chapters, conversations, page_index, served, sp
 from app.store.memory import kept, remembered, stores
 from app.store.memory.remembered import Remembered
 from app.store.memory.stores import NewStore, NewVersion, scope_of_store
+from app.store.operators import limits
 from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
 from app.store.spaces import NewSpace
@@ -84,6 +86,14 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
     async with made.database.begin(tenant) as tx:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))
         await proxied_requests.record(tx, "c", sent)
+        await limits.add_bytes(tx, {"u": 7})
+        await tx.execute(
+            "INSERT INTO audit (tenant_id, id, action, route, ids, address, status, request_id)"
+            " VALUES ($1, $2, 'read', $3, '{}', '', 200, '')", uuid7(), f"of {tenant}",
+        )  # fmt: skip
+        await outbox.add_webhook(tx, MEMORY_STORE, f"https://{tenant}.example/", "whsec_", ())
+        await outbox.tell(tx, outbox.event("cut.made", conversation_id=f"of {tenant}"))
+        await limits.take_shared(tx, tenant, 10, 1)
         await remembered.insert(tx, _note(tenant), embeds=False)
         row = served.Row(1, "frame", f"of {tenant}")
         await served.begin(tx, [("c", (await conversations.get(tx, "c")).uid, row)])

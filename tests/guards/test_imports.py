@@ -21,6 +21,7 @@ HIDDEN = {
         "app.providers.openai_chat",
         "app.providers.openai_embeddings",
         "app.providers.reranker",  # openai; numpy
+        "app.providers.webhooks",  # httpcore
     },
     "providers/local_embeddings.py": {"app.providers.e5"},  # onnxruntime
     "providers/upstream.py": {"app.providers.wire"},  # openai

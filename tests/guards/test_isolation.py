@@ -46,6 +46,7 @@ from app.store import (
     windows,
 )
 from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered, stores
+from app.store.operators import audit
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
 from app.text.tokens import TokenCounter
@@ -65,8 +66,8 @@ from tests.guards.tenants import (
 pytestmark = pytest.mark.anyio
 
 STORE = (
-    appending, archives, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency, kept,
-    kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
+    appending, archives, audit, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency,
+    kept, kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
     remembered, served, spaces, stores, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
@@ -204,6 +205,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "passages to keep": (pruning.PASSAGES, ("c", 1)),
     "old conversations": (pruning.OLD, (datetime(2100, 1, 1, tzinfo=UTC), 10)),
     "pages without an index": (portable.UNINDEXED_PAGES, ("c",)),
+    "audit": (audit.LIST, (UUID(int=0), datetime(2000, 1, 1, tzinfo=UTC), None, None, 10)),
     "keys": (keys.LIST, (UUID(int=2**128 - 1), 10)),
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
     "memories that pass": (
@@ -427,6 +429,8 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "set the chain": (messages.SET_CHAIN, ("c", b"c")),
     "use of a key": (keys.USED, (KEY,)),
     "revoke a key": (keys.REVOKE, (KEY, None)),
+    "prune the audit log": (audit.PRUNE, (UUID(int=2**128 - 1), 10)),
+    "limit a key": (keys.LIMIT, (KEY, None, 7)),
     "keys of an erased user": (keys.DELETE_OF_USER, ("u",)),
     "begin a revision": (page_index.BEGIN, ("c", UUID(int=1), 0)),
     "index a page": (
@@ -850,6 +854,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "CREATE_TENANT",
         "PUT",
         "ADD_VERSION",
+        "ADD",
         "TAKE_VERSION",
     }
     put_in |= {"REPEATED"}  # a part of INSERT_WISHES

@@ -52,8 +52,8 @@ def test_every_operation_says_what_it_answers(document: Json) -> None:
     for name, operation in operations(document):
         answers = operation["responses"]
         [good] = [answer for status, answer in answers.items() if status.startswith("2")]
-        if LINES in good["content"]:
-            assert good["content"].keys() == {LINES}, name
+        if stream := good["content"].keys() & {LINES, "text/event-stream"}:
+            assert good["content"].keys() == stream, name
         else:
             assert "$ref" in good["content"]["application/json"]["schema"], name
         for status in ("4XX", "5XX"):
@@ -79,7 +79,7 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
             continue
         if " /v1/" in name:
             continue  # a model is behind it: tests/proxy
-        if name == "post /keys":
+        if name in ("post /keys", "patch /keys/{key_id}", "post /webhooks"):
             continue  # every other test's server would ask for keys from then on; tests/keys makes some
         content = operation["requestBody"]["content"]["application/json"]
         assert content["schema"]["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"], name

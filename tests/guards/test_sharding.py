@@ -23,6 +23,7 @@ OF_ONE_TENANT = re.compile(rf"tenant_id = \$1|{PUTS_IN}")
 ACROSS = {
     "app.postgres.tenants.LIST", "app.postgres.tenants.IS_KEYED", "app.store.keys.ALL_TENANTS",
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.postgres.backup.HELD",
+    "app.queue.outbox.UNNUMBERED",
 }  # fmt: skip
 """The list of tenants, for what goes through them one by one; whether anybody has a key; and what workers look for once
 a second, which goes through the tenants within the statement.

@@ -1,7 +1,7 @@
 """Background work of two tenants whose conversations have the same names: no statement touches the other's."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -12,13 +12,15 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.tables import metadata
-from app.queue import depths, enqueue, table
+from app.queue import depths, enqueue, outbox, table
 from app.store import spending, unindexed
+from app.store.operators import limits
 from tests.guards.tenants import ANN, BOB, Sql
 
 pytestmark = pytest.mark.anyio
 
-MODULES = (table, depths, spending, unindexed)
+MODULES = (table, depths, outbox, spending, limits, unindexed)
+LONG_AGO = date(2000, 1, 1)
 A_MINUTE = timedelta(minutes=1)
 KINDS = ["page", "summary", "embed"]
 
@@ -39,7 +41,13 @@ async def work(database: Database) -> dict[UUID, dict[str, dict[str, Any]]]:
                     A_MINUTE if state == "running" else -5 * A_MINUTE,
                     await tx.connection.fetchval("SELECT now()") if state == "dead" else None, f"error of {tenant}",
                 )  # fmt: skip
-            await tx.execute(spending.RECORD, "waiting", "page", 1, 2, 3)
+            await tx.execute(spending.RECORD, "waiting", "page", f"model of {tenant}", 1, 2, 3, 4, 5)
+            await outbox.add_webhook(tx, ids["running"], f"https://{tenant}/", "whsec_", ())
+            await outbox.tell(tx, outbox.event("cut.made", conversation_id=f"of {tenant}"))
+            await tx.execute("UPDATE events SET seq = 1 WHERE tenant_id = $1")
+            await outbox.tell(tx, outbox.event("memory.proposed", memory_key=str(ids["running"])))
+            await tx.execute(limits.ADD_BYTES, ["u"], [7])
+            await limits.take_shared(tx, ids["running"], 10, 1)
             rows = await tx.fetch("SELECT * FROM work WHERE tenant_id = $1")
         found[tenant] = {row["subject"]: dict(row) for row in rows}
     return found
@@ -69,6 +77,28 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         depths.DEPTH_OF: ("running",),
         spending.TOTALS: (),
         spending.TOTALS_OF: ("waiting",),
+        spending.BACKGROUND_TODAY: (),
+        spending.SINCE: (LONG_AGO,),
+        spending.SINCE_BY_USER: (LONG_AGO, "", 10),
+        spending.SINCE_BY_CONVERSATION: (LONG_AGO, "", 10),
+        outbox.HOLD: (),
+        outbox.DROP_UNFOUNDED: (),
+        outbox.NUMBER: (7,),
+        outbox.COUNT_UP: (7,),
+        outbox.WEBHOOKS: (),
+        outbox.COUNT: (),
+        outbox.ONE: (1,),
+        outbox.REMOVE: (ids["running"],),
+        outbox.RECEIVER: (ids["running"],),
+        outbox.PRUNE: (UUID(int=2**128 - 1), 10),
+        limits.PUT_BUCKET: (ids["running"], 1.0, datetime.now(UTC)),
+        limits.FORGET_RATES: (),
+        limits.TENANT_BYTES: (),
+        limits.USER_BYTES: (["u"],),
+        limits.UNCOUNTED: (10,),
+        limits.RECOUNT: ("u",),
+        limits.FORGET_USER: ("u",),
+        limits.STORED: ("", 10),
         unindexed.UNINDEXED: (),
         unindexed.WITHOUT_VECTOR: (UUID(int=5), "waiting"),
     }
@@ -80,16 +110,25 @@ NAMES = [
     for name, value in vars(module).items()
     if name.isupper() and name[0].isupper() and isinstance(value, Sql) and "$1" in str(value)
 ]
-PUT_IN = {"app.store.spending.RECORD"}
+PUT_IN = {
+    "app.store.spending.RECORD", "app.store.operators.limits.BUCKET",
+    "app.store.operators.limits.ADD_BYTES", "app.store.operators.limits.COUNT",
+    "app.store.operators.limits.SET_QUOTA", "app.queue.outbox.TELL", "app.queue.outbox.SWITCH", "app.queue.outbox.ADD",
+}  # fmt: skip
 SETS_THE_TENANT = {
+    "app.queue.outbox.AFTER",
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED",
 }  # fmt: skip
-APART = PUT_IN | SETS_THE_TENANT
+SEEN_BY_ALL = {"app.store.operators.limits.QUOTA", "app.queue.outbox.IS_ON", "app.queue.outbox.LAST"}
+APART = PUT_IN | SETS_THE_TENANT | SEEN_BY_ALL
 COUNTING = {
     "app.queue.depths.DEPTH_OF",
     "app.queue.depths.ABANDONED",
     "app.store.unindexed.UNINDEXED",
     "app.store.unindexed.WITHOUT_VECTOR",
+    "app.store.spending.BACKGROUND_TODAY",
+    "app.store.operators.limits.TENANT_BYTES",
+    "app.queue.outbox.COUNT",
 }
 """They answer with a row of noughts where there is nothing."""
 
@@ -124,12 +163,33 @@ async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> list[objec
     return [await superuser.fetchval(question.format(name, tenant)) for name in metadata.tables]
 
 
-@pytest.mark.parametrize("sql", [enqueue.ENQUEUE, spending.RECORD], ids=["enqueue", "record"])
+PUT_IN_SQL = {
+    "enqueue": enqueue.ENQUEUE, "record": spending.RECORD, "bucket": limits.BUCKET, "bytes": limits.ADD_BYTES,
+    "count": limits.COUNT, "quota": limits.SET_QUOTA, "tell": outbox.TELL, "switch": outbox.SWITCH,
+    "webhook": outbox.ADD,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", PUT_IN_SQL.values(), ids=PUT_IN_SQL.keys())
 async def test_no_work_is_inserted_for_another_tenant(
     database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], sql: str
 ) -> None:
     new = enqueue.NewWork("page", "waiting", uuid7(), "llm", "waiting", "{}")
-    given: tuple[object, ...] = ("waiting", "page", 1, 1, 1)
+    given: tuple[object, ...] = ("waiting", "page", "m", 1, 1, 1, 1, 1)
+    if sql == limits.BUCKET:
+        given = (new.id, 1.0)
+    if sql == limits.ADD_BYTES:
+        given = (["v"], [7])
+    if sql == limits.COUNT:
+        given = ("v", "u:v", new.id)
+    if sql == outbox.TELL:
+        given = ([new.id], ["cut.made"], ["{}"])
+    if sql == outbox.SWITCH:
+        given = (True,)
+    if sql == outbox.ADD:
+        given = (new.id, "https://forged/", "whsec_", [])
+    if sql == limits.SET_QUOTA:
+        given = (1, 2, 3, 4)
     if sql == enqueue.ENQUEUE:
         given = tuple([getattr(new, column)] for column in enqueue.COLUMNS)
     before = await fingerprint(superuser, BOB)
@@ -173,3 +233,16 @@ def every_statement() -> Iterator[str]:
 
 async def test_every_statement_is_tried_here() -> None:
     assert {statement(name) for name in NAMES if name not in APART} == set(every_statement())
+
+
+async def test_events_of_the_tenant_alone_are_read_and_numbered(database: Database, work: dict[UUID, Any]) -> None:
+    """These statements set the tenant in their LIMIT, or are seen by all."""
+    for _ in range(8):
+        for tenant, other in ((ANN, BOB), (BOB, ANN)):
+            assert str(other) not in str(await outbox.after(database, tenant, 0))
+            assert str(tenant) in str(await outbox.after(database, tenant, 0))
+    assert await outbox.unnumbered(database) == [ANN, BOB]
+    async with database.begin(ANN) as tx:
+        assert await outbox.number(tx) == 0, "a proposal that was not kept"
+    assert await outbox.unnumbered(database) == [BOB]
+    assert await outbox.after(database, UUID(int=7), 0) == []

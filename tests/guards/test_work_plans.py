@@ -46,6 +46,7 @@ STATEMENTS: dict[str, tuple[Sql, tuple[object, ...]]] = {
     "of a conversation": (depths.DEPTH_OF, (ANN, "c17")),
     "memories of a conversation without a vector": (unindexed.WITHOUT_VECTOR, (ANN, UUID(int=5), "c17")),
     "spent": (spending.TOTALS, (ANN,)),
+    "spent today": (spending.BACKGROUND_TODAY, (ANN,)),
     "spent on a conversation": (spending.TOTALS_OF, (ANN, "c17")),
 }
 

@@ -78,6 +78,7 @@ class Things:
     store: str = ""
     stored: str = ""
     version: str = ""
+    webhook: str = ""
     child: str = "nothing"
 
     def elsewhere(self) -> "Things":
@@ -91,6 +92,7 @@ class Things:
             store=f"memstore_{uuid7().hex}",
             stored=f"mem_{uuid7().hex}",
             version=f"memver_{uuid7().hex}",
+            webhook=str(uuid7()),
         )
 
 

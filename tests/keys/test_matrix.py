@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
+from uuid import UUID
 
 import httpx
 import pytest
@@ -49,6 +50,7 @@ class Route:
     """Not in the OpenAPI document."""
 
 
+HOOK = UUID("ffffffff-0000-7000-8000-00000000000f")
 MCP_CALL: Json = {
     "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall_page", "arguments": {"page": 1}},
 }  # fmt: skip
@@ -168,6 +170,13 @@ ROUTES: dict[str, Route] = {
     "get /keys": Route("admin", "filtered", "/keys"),
     "post /keys": Route("admin", "names", "/keys", {"name": "k", "scopes": ["read"], "user_id": "ann"}),
     "delete /keys/{key_id}": Route("admin", "unknown", "/keys/{key}"),
+    "patch /keys/{key_id}": Route("admin", "unknown", "/keys/{key}", {"requests_per_minute": 9}),
+    "get /events": Route("read", "tenant", "/events?wait=false&after=0"),
+    "get /audit": Route("admin", "tenant", "/audit"),
+    "get /webhooks": Route("admin", "tenant", "/webhooks"),
+    "post /webhooks": Route("admin", "tenant", "/webhooks", {"url": "https://anns.example/"}),
+    "delete /webhooks/{webhook_id}": Route("admin", "tenant", "/webhooks/{webhook}"),
+    "get /usage": Route("admin", "tenant", "/usage?by=conversation"),
 }
 ROUTES |= {
     "post /v1/chat/completions": Route(
@@ -237,6 +246,15 @@ ROUTES |= {
         "write", "unknown", f"{_STORE}{_VERSION}/redact"
     ),
 }
+LISTS = {
+    "get /jobs": 200,
+    "get /usage": 200,
+    "get /events": 200,
+    "get /webhooks": 200,
+    "get /audit": 200,
+    "post /webhooks": 201,
+}
+"""What is about a whole tenant and found by another too, with things of its own."""
 OPEN_PAGES = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
 FOUND_BY = {
     "post /mcp",
@@ -337,10 +355,26 @@ def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
     )
     asked = {"model": "fake", "input": f"where is the {MARK}?"}
     response = locked.post("/v1/responses", json=asked, headers=bearing(ann)).json()["id"]
+    run_as_superuser(
+        "INSERT INTO webhooks (tenant_id, id, url, secret, types)"
+        f" VALUES ('{HERE}', '{HOOK}', 'https://anns.example/', 'whsec_', '{{}}')"
+    )
+    run_as_superuser(
+        "INSERT INTO audit (tenant_id, id, action, route, ids, address, status, request_id) VALUES"
+        f" ('{HERE}', '{HOOK}', 'read', 'GET /x', '{{\"conversation_id\":\"anns\"}}', '', 200, '')"
+    )
+    run_as_superuser(
+        "INSERT INTO events (tenant_id, id, seq, type, data) VALUES"
+        f" ('{HERE}', '{HOOK}', 1, 'message.stored', '{{\"conversation_id\":\"anns\"}}')"
+    )
+    run_as_superuser(
+        "INSERT INTO conversation_spending (tenant_id, conversation_id, day, kind, model)"
+        f" VALUES ('{HERE}', 'anns', current_date, 'page', 'fake') ON CONFLICT DO NOTHING"
+    )
     item = locked.get("/v1/conversations/anns/items", headers=bearing(ann)).json()["last_id"]
     locked.get("/conversations/anns/context", headers=bearing(ann))  # a window that was served
     locked.post("/conversations", json={"id": "anns-child", "parent": "anns"}, headers=bearing(ann))
-    made = replace(things, child="anns-child", job=str(job[0]), response=response, item=item)
+    made = replace(things, child="anns-child", job=str(job[0]), response=response, item=item, webhook=str(HOOK))
     return Scene(locked, made, here, ann, bob, elsewhere)
 
 
@@ -440,9 +474,9 @@ def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR09
             for bound in (scene.bob, scene.ann):
                 problem(scene.ask(name, bound), 403, "bound to one user")
             answer = scene.ask(name, scene.elsewhere)
-            assert answer.status_code == (200 if name == "get /jobs" else 404)
-            assert "anns" not in answer.text
-            assert answer.status_code == 200 or answer.content == scene.ask(name, scene.elsewhere, nothing).content
+            assert answer.status_code == LISTS.get(name, 404)
+            assert "anns" not in answer.text or name == "post /webhooks"  # which is of its own
+            assert answer.is_success or answer.content == scene.ask(name, scene.elsewhere, nothing).content
         case "own" | "numbers":
             answers = [scene.ask(name, key) for key in (scene.bob, scene.elsewhere)]
             for answer in answers:

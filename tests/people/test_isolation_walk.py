@@ -10,8 +10,8 @@ import pytest
 from tests.keys.kit import ELSEWHERE, HERE, bearing, minting
 from tests.people.walk import Walk
 
-STEPS, SEED = int(os.environ.get("QUIRE_WALK_STEPS", "20000")), int(os.environ.get("QUIRE_WALK_SEED", "40"))
-"""Of the long walk: `QUIRE_WALK_STEPS=100000` takes a quarter of an hour of two cores."""
+STEPS, SEED = int(os.environ.get("QUIRE_WALK_STEPS", "5000")), int(os.environ.get("QUIRE_WALK_SEED", "40"))
+"""Of the long walk: `QUIRE_WALK_STEPS=100000` takes more than an hour."""
 
 
 def walked(client: httpx.Client, run_as_superuser: Callable[[str], list[Any]], steps: int, seed: int) -> Walk:

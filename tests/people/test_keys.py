@@ -7,9 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.api.kit import Json, append, ok, problem, user, window
+from tests.api.kit import Json, append, ok, path, problem, user, window
 
 DAY = "2026-{:02}-{:02}T00:00:00Z"
+COLUMNS = "SELECT column_name FROM information_schema.columns WHERE table_name = 'memories' ORDER BY 1"
+LATER = {"id": "gen_random_uuid()", "content": "'v' || n", "valid_from": "valid_from + n * interval '1 hour'"}
+"""What is different in the n-th version of a memory."""
 
 
 def store(client: httpx.Client, content: str, **more: Any) -> Json:
@@ -171,3 +174,46 @@ def test_an_export_and_its_import_keep_what_is_in_mind(client: httpx.Client) -> 
         assert (sorted(listed(client)), listed(client, status="proposed")) == before[1:]
     append(client, "d", [user("hello")])
     assert head(client, "d") == before[0]
+
+
+@pytest.mark.parametrize(
+    "key", ["..", "a/./b", "/a", "a/", "a//b", "a\x07b", "\u2066a", "a\u200fb", " a", "x" * 257, ""]
+)
+def test_keys_that_are_no_paths_are_named_wherever_they_are_sent(client: httpx.Client, key: str) -> None:
+    problem(client.post("/memories", json={"user_id": "u", "content": "x", "key": key}), 422, "key")
+    problem(client.get("/memories", params={"user_id": "u", "key": key}), 422, "key")
+    append(client, "c", [user("hello")])
+    arguments = {"content": "hello", "key": key}
+    if key:
+        assert ok(client.post(path("c", "tools", "remember"), json={"arguments": arguments}))["is_error"]
+    assert listed(client) == []
+
+
+def test_a_key_with_many_versions_is_paged_and_its_latest_holds(client: httpx.Client, run_as_superuser: Any) -> None:
+    first = store(client, "v0", key="k", pinned=True, valid_from="2000-01-01T00:00:00Z")
+    columns = [row["column_name"] for row in run_as_superuser(COLUMNS)]
+    copied = ", ".join(LATER.get(column, column) for column in columns)
+    versions = f"SELECT {copied} FROM memories, generate_series(1, 9999) n"
+    run_as_superuser(f"INSERT INTO memories ({', '.join(columns)}) {versions}")
+    run_as_superuser("ANALYZE memories")  # as autovacuum does within a minute
+    assert listed(client, key="k") == ["v9999"]
+    at, cursor, seen = f"/memories/{first['memory_key']}/versions", None, []
+    while True:
+        page = ok(client.get(at, params={"limit": 200, **({"cursor": cursor} if cursor else {})}))
+        seen += [one["content"] for one in page["items"]]
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert seen == [f"v{number}" for number in range(9999, -1, -1)]
+    append(client, "c", [user("hello")])
+    assert "v9999" in head(client, "c")
+    assert listed(client, key="k", as_of="2000-01-01T01:30:00Z") == ["v1"]
+
+
+def test_a_search_names_no_foreign_scope(client: httpx.Client) -> None:
+    ok(client.post("/spaces", json={"id": "theirs", "members": {"bob": "write"}}), 201)
+    ok(client.post("/memories", json={"content": "The ferry is at nine.", "scope": "space:theirs"}), 201)
+    for scope in ("space:theirs", "space:nothing"):
+        body = {"user_id": "ann", "query": "ferry", "scopes": [scope]}
+        answer = client.post("/memories/search", json=body)
+        problem(answer, 404)
+        assert "nine" not in answer.text

@@ -165,3 +165,37 @@ def test_a_kept_memory_that_is_edited_has_the_limit_of_one(client: httpx.Client)
     key = ok(client.post("/memories", json=body), 201)["memory_key"]
     assert client.post(f"/ui/memories/{key}", data={"content": "x" * 2_001}).status_code == 422
     assert ok(client.get(f"/memories/{key}"))["content"] == "Be brief."
+
+
+BOLD = "<b>Annie</b>"
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", ("may read and write", "Members")), ("zh", ("可读写", "成员"))])
+def test_a_space_shows_its_members_what_is_kept_and_what_waits(
+    client: httpx.Client, language: str, words: tuple[str, ...]
+) -> None:
+    made = {"id": "team/1", "name": BOLD, "members": {"ann": "write", "bob": "read"}, "participants": {BOLD: "ann"}}
+    ok(client.post("/spaces", json=made), 201)
+    kept = {"content": "We deploy on Tuesdays.", "scope": "space:team/1", "pinned": True}
+    ok(client.post("/memories", json=kept), 201)
+    append(client, "talk", [user("We never deploy on Fridays.")], user_id=None, space_id="team/1")
+    at = "/ui/spaces/team%2F1"
+    found = page(client, at, language)
+    assert all(word in found.words for word in (*words, BOLD))
+    assert ["Tuesdays" in one for one in items(found, "kept")] == [True]
+    assert ["Fridays" in one for one in items(found, "proposed")] == [True]
+    assert [one.partition(" ")[0] for one in items(found, "members")] == ["ann", "bob"]
+    assert page(client).all("a", href=at)
+    [asked] = ok(client.get("/memories", params={"scope": "space:team/1", "status": "proposed"}))["items"]
+    sent = client.post(f"{at}/proposals", data={"memory": asked["memory_key"], "status": "held"})
+    assert (sent.status_code, sent.headers["location"]) == (303, at)
+    assert len(items(page(client, at), "kept")) == 2
+
+
+def test_who_is_no_member_sees_no_page_of_a_space(client: httpx.Client, ann: httpx.Client) -> None:
+    for space_id, members in (("hers", {"ann": "write"}), ("others", {"bob": "write"})):
+        ok(client.post("/spaces", json={"id": space_id, "members": members}), 201)
+    assert ann.get("/ui/spaces/hers").status_code == 200
+    assert ann.get("/ui/spaces/others").status_code == 404
+    assert client.get("/ui/spaces/none").status_code == 404
+    assert client.get("/ui/spaces/a%00b").status_code == 422

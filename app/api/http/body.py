@@ -39,6 +39,10 @@ class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+NAMES = ("user_id", "conversation_id", "space_id")
+"""Members of a body that say whose data a request is about."""
+
+
 async def read_json(request: Request, *, max_bytes: int) -> Any:
     """Read the body as JSON. Large bodies are parsed in a thread; ``is_large`` tells afterwards.
 
@@ -48,9 +52,9 @@ async def read_json(request: Request, *, max_bytes: int) -> Any:
     _require_json(request.headers)
     body = await read_bytes(request, max_bytes)
     request.state.body_is_large = len(body) > INLINE_BYTES
-    if not request.state.body_is_large:
-        return parse(body)
-    return await anyio.to_thread.run_sync(parse, body)
+    value = await anyio.to_thread.run_sync(parse, body) if request.state.body_is_large else parse(body)
+    request.state.named = {name: value[name] for name in NAMES if name in value} if isinstance(value, dict) else {}
+    return value
 
 
 async def work_on(request: Request, work: Callable[[Unpack[Arguments]], Result], *arguments: *Arguments) -> Result:

@@ -22,7 +22,7 @@ from app.api.http.runtime import runtime_of
 from app.core.edge.caller import Caller, Scope
 from app.core.scope import owner_of, scope_of
 from app.postgres.database import narrow
-from app.services import keys
+from app.services import keys, limits
 from app.services.keys import Knock
 
 MODE, PASS_THROUGH = "X-Quire-Mode", "pass-through"
@@ -41,19 +41,18 @@ async def _caller(request: Request) -> Caller:
     if named := request.headers.get(USER):
         caller = caller.as_user(check_id(unquote(named), ["header", USER]))
     narrow(None if caller.user_id is None else owner_of(scope_of(caller.user_id, None)))
-    taken = keys.spend(runtime, caller)
-    if taken is not None:
-        request.state.headers = {
-            "RateLimit-Limit": str(taken.limit),
-            "RateLimit-Remaining": str(taken.remaining),
-            "RateLimit-Reset": str(taken.reset_seconds),
-        }
-        if not taken.allowed:
-            raise errors.TooManyRequests(
-                f"The key has reached its limit of {taken.limit} requests a minute.",
-                headers={"Retry-After": str(taken.retry_seconds)},
-            )
+    if (taken := await limits.spend(runtime, caller)) is not None:
+        request.state.headers = limits.rate_headers(taken)
     return caller
+
+
+async def still_admitted(request: Request) -> bool:
+    """Return whether the caller of a stream, which was admitted, would be admitted now."""
+    try:
+        await keys.identify(runtime_of(request), knock(request, _key(request)))
+    except errors.QuireError:
+        return False
+    return True
 
 
 def is_passed_through(request: Request) -> bool:
@@ -101,6 +100,7 @@ class Needs:
     async def __call__(self, request: Request) -> Caller:
         caller = await _caller(request)
         caller.require(self.scope)
+        request.state.caller, request.state.needed = caller, self.scope  # for the audit log
         query_members.check(request)
         return caller
 

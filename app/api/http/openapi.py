@@ -27,6 +27,9 @@ TAGS = [
     {"name": "hooks", "description": "Events that coding agents send by themselves."},
     {"name": "tools", "description": "The tools that a model recalls with."},
     {"name": "keys", "description": "API keys."},
+    {"name": "events", "description": "What happened, as a stream and by webhook."},
+    {"name": "audit", "description": "Who read or erased what."},
+    {"name": "usage", "description": "What models were used for."},
     {"name": "jobs", "description": "Background jobs and their failures."},
     {"name": "operations", "description": "Health, readiness, metrics."},
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -10,6 +11,11 @@ from pydantic import BaseModel, Field
 from app.api.http.body import RequestModel
 from app.api.http.times import Time
 from app.core.edge.caller import Scope
+from app.core.edge.limits import LIMIT_MAX
+
+PER_MINUTE: Any = Field(
+    None, ge=0, le=LIMIT_MAX, description="its own limit, over all processes; null: the deployment's, 0: unlimited"
+)
 
 
 class KeyBody(RequestModel):
@@ -19,9 +25,16 @@ class KeyBody(RequestModel):
     scopes: list[Scope] = Field(default=["read", "write"], min_length=1, max_length=10)
     user_id: str | None = Field(None, description="the only user that it can see; default: all users")
     expires_at: Time | None = Field(None, description="time from which it is invalid")
+    requests_per_minute: int | None = PER_MINUTE
     confirm_require_keys: bool = Field(
         False, description="true for the deployment's first key: from then on every request needs a key"
     )
+
+
+class KeyLimitBody(RequestModel):
+    """A key's own limit."""
+
+    requests_per_minute: int | None = PER_MINUTE
 
 
 class Key(BaseModel):
@@ -32,6 +45,7 @@ class Key(BaseModel):
     name: str
     scopes: list[Scope]
     user_id: str | None
+    requests_per_minute: int | None
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None

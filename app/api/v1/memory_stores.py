@@ -28,6 +28,7 @@ from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
+from app.services import limits
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.lifecycle import erasing_whole
 from app.services.memory import stores as service
@@ -268,10 +269,12 @@ async def create_stored_memory(
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body, store = parse_model(schemas.StoredMemoryBody, value), _store_id(memory_store_id)
     new = StoredFile(store, _key(body.path), body.content or "", caller.key)
+    await limits.require_room(runtime, caller.tenant, caller.user_id)
 
     async def work(tx: Tx) -> Json:
         await service.held(tx, store, caller.user_id)
         memory = await service.create(runtime, tx, new)
+        limits.note_stored(runtime, caller.tenant, caller.user_id, [new.content])
         return _memory(store, await _found(tx, store, memory), view)
 
     return await _write(request, runtime, caller, key, value, work)
@@ -335,6 +338,7 @@ async def update_stored_memory(
     body = parse_model(schemas.StoredMemoryChangeBody, value)
     store, memory = _store_id(memory_store_id), _memory_id(memory_id)
     expected = body.precondition.content_sha256 if body.precondition else None
+    await limits.require_room(runtime, caller.tenant, caller.user_id)
 
     async def work(tx: Tx) -> Json:
         await service.held(tx, store, caller.user_id)

@@ -29,6 +29,8 @@ class Caller:
     scopes: frozenset[str] = ALL_SCOPES
     key: UUID | None = None
     """The public part of its key."""
+    per_minute: int | None = None
+    """Requests per minute of its key; None: the deployment's rate, 0: unlimited."""
 
     @property
     def sensitive(self) -> bool:

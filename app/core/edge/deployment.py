@@ -34,7 +34,7 @@ class Access:
     )
     requests_per_minute: int = setting(
         Variable("quire_rate_limit_per_minute", 0, ge=0, le=1_000_000),
-        "Requests per minute of one key, per process. 0: unlimited.",
+        "Requests per minute of one key, over all processes, unless it has a limit of its own. 0: unlimited.",
     )
     refusals_per_minute: int = setting(
         Variable("quire_refusals_per_minute", 600, ge=0, le=1_000_000),
@@ -45,6 +45,11 @@ class Access:
         "User of proxy requests and hooks that name none. Unset: `default` while no API keys exist and only this "
         "machine has access, so that memory across conversations needs only a base URL; with keys, none. An "
         "application that serves several people must name them.",
+    )
+
+    private_webhooks: bool = setting(
+        Variable("quire_webhook_private_addresses", False),
+        "Allow webhooks to loopback, link-local and private addresses.",
     )
 
     def default_user(self, caller: Caller) -> str | None:

@@ -2,10 +2,13 @@
 
 from sqlalchemy import (
     ARRAY,
+    BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Date,
     DateTime,
+    Double,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -83,16 +86,17 @@ Index(
     postgresql_where=work.c.token.isnot(None),
 )
 
+SPENT = ("calls", "prompt_tokens", "completion_tokens", "cached_tokens", "written_tokens")
+
 spending = Table(
     "spending",
     metadata,
     tenant(),
     Column("day", Date, nullable=False),
     Column("kind", Text, nullable=False, comment="of the work that it was spent on"),
-    counter("calls", big=True),
-    counter("prompt_tokens", big=True),
-    counter("completion_tokens", big=True),
-    PrimaryKeyConstraint("tenant_id", "day", "kind"),
+    Column("model", Text(collation="C"), nullable=False),
+    *(counter(name, big=True) for name in SPENT),
+    PrimaryKeyConstraint("tenant_id", "day", "kind", "model"),
 )
 
 conversation_spending = Table(
@@ -100,13 +104,14 @@ conversation_spending = Table(
     metadata,
     tenant(),
     conversation(),
+    Column("day", Date, nullable=False),
     Column("kind", Text, nullable=False),
-    counter("calls", big=True),
-    counter("prompt_tokens", big=True),
-    counter("completion_tokens", big=True),
-    PrimaryKeyConstraint("tenant_id", "conversation_id", "kind"),
+    Column("model", Text(collation="C"), nullable=False),
+    *(counter(name, big=True) for name in SPENT),
+    PrimaryKeyConstraint("tenant_id", "conversation_id", "day", "kind", "model"),
     of_conversation("conversation_spending"),
 )
+Index("conversation_spending_day_idx", conversation_spending.c.tenant_id, conversation_spending.c.day)
 
 proxied_requests = Table(
     "proxied_requests",
@@ -139,6 +144,49 @@ Index(
     proxied_requests.c.id,
 )
 
+events = Table(
+    "events",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False, comment="about in the order in which they happened"),
+    Column("seq", BigInteger, comment="in the order in which they are told; null: not numbered yet"),
+    Column("type", Text, nullable=False),
+    Column("data", Text, nullable=False, comment="JSON of ids and numbers, never of content"),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+Index("events_seq_key", events.c.tenant_id, events.c.seq, unique=True, postgresql_where=events.c.seq.isnot(None))
+Index("events_new_idx", events.c.tenant_id, events.c.id, postgresql_where=events.c.seq.is_(None))
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False, comment="to sign with, so it is kept as it is"),
+    Column("types", ARRAY(Text), nullable=False, comment="of events; empty: all"),
+    created(),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    tenant(),
+    Column("id", Uuid, nullable=False, comment="in the order of the entries"),
+    created(),
+    Column("action", Text, nullable=False, comment="read or erase"),
+    Column("route", Text, nullable=False, comment="method and path template"),
+    Column("ids", Text, nullable=False, comment="JSON: what the request named; never content"),
+    Column("key", Uuid, comment="of the caller"),
+    Column("user_id", Text(collation="C"), comment="whom the caller is bound to, or names"),
+    Column("address", Text, nullable=False, comment="of the client"),
+    Column("status", Integer, nullable=False),
+    Column("request_id", Text, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "id"),
+)
+
 # --- Access -----------------------------------------------------------------------------------------
 tenants = Table(
     "tenants",
@@ -147,6 +195,12 @@ tenants = Table(
     Column("name", Text, nullable=False),
     Column("keyed_at", DateTime(timezone=True), comment="since when callers need a key; never unset"),
     created(),
+    Column("requests_per_minute", BigInteger, comment="its own limit; null: the deployment's, 0: none"),
+    Column("background_tokens_per_day", BigInteger, comment="the same"),
+    Column("storage_bytes", BigInteger, comment="the same"),
+    Column("user_storage_bytes", BigInteger, comment="the same, of each user"),
+    Column("events", Boolean, nullable=False, server_default=text("false"), comment="what happens is told"),
+    counter("last_event", big=True),
     PrimaryKeyConstraint("tenant_id"),
     CheckConstraint("char_length(name) BETWEEN 1 AND 200", name="name_length"),
 )
@@ -166,6 +220,7 @@ keys = Table(
     Column("expires_at", DateTime(timezone=True)),
     Column("revoked_at", DateTime(timezone=True)),
     Column("last_used_at", DateTime(timezone=True), comment="to a minute"),
+    Column("requests_per_minute", BigInteger, comment="its own limit; null: the deployment's, 0: none"),
     PrimaryKeyConstraint("tenant_id", "id"),
     ForeignKeyConstraint(["tenant_id"], ["tenants.tenant_id"]),
     CheckConstraint("octet_length(digest) = 32", name="digest_length"),
@@ -173,4 +228,24 @@ keys = Table(
         "cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'admin', 'memories:sensitive']", name="scopes"
     ),
 )
+rates = Table(
+    "rates",
+    metadata,
+    tenant(),
+    Column("subject", Uuid, nullable=False, comment="a key, or the tenant itself"),
+    Column("tokens", Double, nullable=False, comment="requests that it can still send"),
+    Column("at", DateTime(timezone=True), nullable=False, comment="when it had them"),
+    PrimaryKeyConstraint("tenant_id", "subject"),
+)
+
+storage = Table(
+    "storage",
+    metadata,
+    tenant(),
+    Column("user_id", Text(collation="C"), nullable=False, comment="empty: what is nobody's"),
+    counter("bytes", big=True),
+    Column("counted_at", DateTime(timezone=True), comment="null: to be counted anew"),
+    PrimaryKeyConstraint("tenant_id", "user_id"),
+)
+
 Index("keys_user_idx", keys.c.tenant_id, keys.c.user_id, keys.c.id)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from app import errors
 from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.edge.webhooks import of_append
 from app.core.groups import chat_messages
 from app.core.history.append import Append, decide
 from app.core.history.fork import NewBranch
@@ -44,10 +46,12 @@ from app.core.times import problems_of_said
 from app.core.window.profile import policy_of
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
-from app.queue import enqueue
+from app.queue import enqueue, outbox
 from app.queue.enqueue import NewWork
+from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
+from app.services import limits
 from app.services.conversations import chains, changes, chapters, epochs, forking
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
@@ -227,6 +231,8 @@ async def _append(task: _Task) -> AppendOutcome:
         await _check_client_ids(task, known, selection)
     decided = await _decide(task, known, selection, question, None)
     after = decided.append.conversation
+    if not isinstance(task.request, ProxyAnswer):  # an answer that a client has seen is stored
+        await limits.require_room(task.runtime, task.tenant, after.user_id)
     is_due = chapters.is_due(after) or epochs.is_due(task.runtime, after)
     is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
     alone = is_settled and not decided.is_large and not is_due and not is_in_new_space
@@ -372,13 +378,18 @@ async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:
 # --- Apply ----------------------------------------------------------------------------------------------
 
 
-def _statement(task: _Task, decided: _Decided) -> tuple[Append, Sequence[NewWork], IdempotentResponse | None]:
+def _statement(
+    task: _Task, decided: _Decided
+) -> tuple[Append, Sequence[NewWork], IdempotentResponse | None, Sequence[NewEvent]]:
     """Return what the statement of an append takes."""
     work = enqueue.traced(enqueue.in_lock_order(_work(decided.append)), task.runtime.tracing.traceparent())
+    told = of_append(decided.append) if task.tenant in task.runtime.meters.telling else ()
+    events = [outbox.event(type_, **data) for type_, data in told]
     if task.key is None:
-        return decided.append, work, None
+        return decided.append, work, None, events
     stored = StoredResponse.about(decided.response, decided.append.conversation)
-    return decided.append, work, IdempotentResponse(task.key.key, task.key.digest, stored.text, stored.owner)
+    once = IdempotentResponse(task.key.key, task.key.digest, stored.text, stored.owner)
+    return decided.append, work, once, events
 
 
 def _work(decided: Append) -> list[NewWork]:
@@ -396,6 +407,7 @@ def _work(decided: Append) -> list[NewWork]:
 async def _open_epoch(task: _Task, tx: Tx, decided: _Decided) -> _Decided:
     """Open the epoch that is due. The answer names it, also when it is given again."""
     conversation = await epochs.open_epoch(task.runtime, tx, decided.append.conversation)
+    await outbox.tell(tx, outbox.event("cut.made", conversation_id=conversation.id, epoch=conversation.epoch))
     appended = replace(decided.append, conversation=conversation)
     response = _AppendAnswer(
         decided.selection, appended.views, appended.warnings, conversation, task.conversation_id
@@ -426,6 +438,9 @@ def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
     if decided.append.follow_up.is_needed:
         task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
+    contents = (archive.content for archive in decided.append.archives)
+    bodies = (message.body for message in decided.append.messages)
+    limits.note_stored(task.runtime, task.tenant, conversation.user_id, chain(bodies, contents))
     first = conversation.end.last_seq - len(decided.append.messages) + 1
     return AppendOutcome(decided.response, conversation=conversation, first_seq=first)
 

@@ -24,19 +24,31 @@ from app.core.history.erasure import Redaction, redacted
 from app.core.history.erasure_plan import Erased, ErasurePlan, ErasureRules, Marked, Place, StoredMessage
 from app.core.placeholder import ERASED_TOKENS_MAX
 from app.core.placeholder import erased as erased_placeholder
-from app.core.scope import owner_of
+from app.core.scope import owner_of, user_of
 from app.extractive.lines import result_line
 from app.postgres.transactions import Tx
-from app.queue import enqueue
+from app.queue import enqueue, outbox
+from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.conversations import chapters
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving, views
-from app.store import appending, archives, branches, conversations, erasing, kept_answers, locks, messages, served
+from app.store import (
+    appending,
+    archives,
+    branches,
+    conversations,
+    erasing,
+    kept_answers,
+    locks,
+    messages,
+    served,
+)
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
+from app.store.operators import limits
 
 ANSWERS_AT_ONCE = 200
 
@@ -71,6 +83,11 @@ class ErasingTx(Tx):
     @property
     def embeds(self) -> bool:
         return self.runtime.embedder is not None
+
+
+def erased_event(what: str, id_: str, **more: int) -> NewEvent:
+    """Return the event of an erasure: what was erased, and its id (of messages, their conversation's)."""
+    return outbox.event("erasure.done", of=what, id=id_, **more)
 
 
 # --- Gather -------------------------------------------------------------------------------------------
@@ -214,6 +231,8 @@ async def _erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequenc
         one = await _erase(tx, keeper, [seq for seq in seqs if line.keeper(seq) == name])
         done.counts.update(one.counts)
         done.touched |= one.touched
+    await limits.recount(tx, conversation.user_id)
+    await outbox.tell(tx, erased_event("messages", conversation.id, first_seq=min(seqs), last_seq=max(seqs)))
     return done
 
 
@@ -341,6 +360,8 @@ async def erase_archive(tx: ErasingTx, uuid: UUID, scope: str | None = None) -> 
         await enqueue.enqueue(tx, [enqueue.embed(owner)])
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, owner, redaction, repeated.answers, done)
+    await limits.recount(tx, user_of(row["scope"]))
+    await outbox.tell(tx, erased_event("archive", str(uuid)))
     return owner, done
 
 
@@ -452,4 +473,5 @@ async def erase_memory(
         await begin_generations(tx, {message.conversation_id for message in loaded}, done)
     redaction = Redaction(erased=names([key, *(message.id for message in loaded)]))
     await redact(tx, owner, redaction, repeated.answers, done)
+    await outbox.tell(tx, erased_event("memory", str(key)))
     return owner, done

@@ -13,13 +13,15 @@ from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction
 from app.core.scope import owner_of, scope_of, space_scope
 from app.postgres.database import widen
+from app.queue import outbox
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats
-from app.services.lifecycle.erasing import ErasingTx, Erasure
+from app.services.lifecycle.erasing import ErasingTx, Erasure, erased_event
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.store import archives, branches, conversations, kept_answers, keys, locks, served, spaces
 from app.store import erasing as stored
 from app.store.memory import kept, stores
+from app.store.operators import limits
 
 ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
@@ -74,6 +76,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     carried = await kept.carried_by(tx, conversation.id)
     done.add_texts(await served.forget_quoted(tx, conversation.id) + await served.forget_memories(tx, carried))
     done.counts.update(await conversations.erase(tx, conversation))
+    await limits.recount(tx, conversation.user_id)
     if conversation.user_id is None and conversation.space_id is None:
         await stores.delete_whole(tx, stores.store_of(scope))
     if conversation.line.stretches:
@@ -81,6 +84,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     await kept.settle(tx, carried)
     redaction = Redaction(erased=erasing.names(message.id for message in loaded))
     await erasing.redact(tx, owner, redaction, named | set(repeated.answers), done)
+    await outbox.tell(tx, erased_event("conversation", conversation.id))
     return done
 
 
@@ -96,6 +100,8 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
             done.counts["keys"] += gone
         if gone := await spaces.forget_member(tx, user_id):
             done.counts["space_members"] += gone
+        await limits.forget_user(tx, user_id)
+        await outbox.tell(tx, erased_event("user", user_id))
     return done
 
 
@@ -113,6 +119,7 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
             done.touched.add(name)
             runtime.caches.forget_conversation(tenant, name)
         await spaces.delete(tx, space_id)
+        await outbox.tell(tx, erased_event("space", space_id))
         done.counts.update(spaces=1, space_members=members)
     return done
 

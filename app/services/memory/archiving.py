@@ -33,7 +33,7 @@ from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
-from app.queue import enqueue
+from app.queue import enqueue, outbox
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.memory import insertion
@@ -151,6 +151,8 @@ async def archive(runtime: Runtime, tx: Tx, request: ArchiveRequest) -> tuple[di
     if prepared.indexed_through < prepared.archive.length:
         left = enqueue.archive_passages(prepared.archive.id, request.conversation_id)
         await enqueue.enqueue(tx, [left])
+    made = outbox.event("archive.made", archive_id=str(prepared.archive.id), conversation_id=request.conversation_id)
+    await outbox.tell(tx, made)
     row = await archives.read(tx, None, prepared.archive.id, 0, 0)
     assert row is not None
     return view(row), conversation

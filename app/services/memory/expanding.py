@@ -9,7 +9,9 @@ from app.prompts import prompt
 from app.providers import ProviderError
 from app.providers.json_reply import object_of
 from app.runtime import Runtime
+from app.services import limits
 from app.store import spending
+from app.store.spending import Spent
 from app.text.language import language as language_of
 
 REPLY_TOKENS = 200
@@ -37,9 +39,11 @@ async def expand(runtime: Runtime, tenant: UUID, scope: str, query: str) -> tupl
         {"role": "user", "content": f"<quire-query>\n{neutral(query[:QUERY_SHOWN])}\n</quire-query>"},
     ]
     try:
+        await limits.require_tokens(runtime, tenant)
         reply = await runtime.chat.complete(messages, max_tokens=REPLY_TOKENS, json_object=True)
         runtime.metrics.provider_call("expand", "ok", reply.prompt_tokens, reply.completion_tokens)
-        await spending.record(runtime.database, tenant, None, "expand", reply.prompt_tokens, reply.completion_tokens)
+        used = Spent(1, reply.prompt_tokens, reply.completion_tokens)
+        await spending.record(runtime.database, tenant, None, "expand", reply.model, used)
         more = object_of(reply.text).get("query")
     except ProviderError:
         return None, [FAILED]

@@ -16,6 +16,7 @@ from app.core.neutral import flat, without_nul
 from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
 from app.ids import uuid7
 from app.postgres.transactions import Tx
+from app.queue import outbox
 from app.runtime import Runtime
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
@@ -74,6 +75,8 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     uid, found_in = (conversation.uid, conversation.scope) if conversation else (None, None)
     new = await anyio.to_thread.run_sync(prepared, request, scope, uid, found_in)
     await keep(runtime, tx, new, pinned=request.pinned)
+    if new.status == "proposed":
+        await outbox.tell(tx, outbox.event("memory.proposed", memory_key=str(new.id)))
     if request.alone and conversation is not None:
         await conversations.begin_generation(tx, conversation.id)
     hit = await memories.find(tx, new.id)

@@ -123,7 +123,7 @@ class Watch:
 async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exception | str | None) -> None:
     """Record a request that has ended, and what it used; an answer that nobody received has cost something too."""
     usage = ModelUsage.read(watch.usage)
-    spent = Spent(watch.calls, usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
+    spent = Spent.of(watch.calls, usage)
     outcome = type(failure).__name__ if isinstance(failure, Exception) else "left" if failure else "ok"
     runtime.metrics.provider_call("proxy", outcome, spent.prompt_tokens, spent.completion_tokens)
     model = str(asked.request.question.options["model"]).replace("\x00", "")
@@ -140,7 +140,7 @@ async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exce
             done = replace(done, window_number=watch.window.number)
         async with runtime.database.begin(asked.tenant) as tx:
             if watch.calls:
-                await spending.add(tx, asked.conversation.id, "proxy", spent)
+                await spending.add(tx, asked.conversation.id, "proxy", model, spent)
             await proxied_requests.record(tx, asked.conversation.id, done)
     except errors.QuireError as error:
         _logger.warning("what became of a proxied request is not recorded: %s", type(error).__name__)

@@ -28,10 +28,12 @@ from app.recall.agent import Handoff, Task
 from app.recall.arguments import Mistake, read
 from app.recall.tools import AGENT_TOOLS, Tool
 from app.runtime import Runtime
+from app.services import limits
 from app.services.memory.recalling import said_text
 from app.services.tools import tool_calls
 from app.services.tools.tool_calls import Asker, ToolCall
 from app.store import conversations, messages, spending
+from app.store.spending import Spent
 from app.text.language import language as language_of
 
 _logger = logging.getLogger(__name__)
@@ -197,6 +199,7 @@ async def _iterate(
 ) -> Handoff | Literal["expanded"] | None:
     """Run one iteration; None when its steps are used up, or the model was refused too often."""
     for _ in range(agent.STEPS_MAX):
+        await limits.require_tokens(run.runtime, run.tenant)
         reply = await chat.complete(talk, max_tokens=REPLY_TOKENS, tools=schemas)
         await _count(run, reply)
         talk.append(_assistant(reply))
@@ -263,8 +266,8 @@ async def _count(run: _AgentRun, reply: Reply) -> None:
     conversation = run.asking.conversation
     run.runtime.metrics.provider_call("recall", "ok", reply.prompt_tokens, reply.completion_tokens)
     await spending.record(
-        run.runtime.database, run.tenant, conversation.id if conversation else None, "recall",
-        reply.prompt_tokens, reply.completion_tokens,
+        run.runtime.database, run.tenant, conversation.id if conversation else None, "recall", reply.model,
+        Spent(1, reply.prompt_tokens, reply.completion_tokens),
     )  # fmt: skip
 
 

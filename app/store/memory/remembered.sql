@@ -51,11 +51,11 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginnin
    AND (:pinned::boolean IS NULL OR m.pinned = :pinned)
    AND m.valid_from <= coalesce(:as_of, now()) AND m.learnt_at <= coalesce(:known_at, now())
    AND (m.valid_to IS NULL OR m.valid_to > coalesce(:as_of, now()))
-   AND (m.key IS NULL OR m.status <> 'held' OR NOT EXISTS (
-     SELECT FROM memories n
+   AND (m.key IS NULL OR m.status <> 'held' OR m.id = (
+     SELECT n.id FROM memories n
       WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
-        AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id)
-        AND n.valid_from <= coalesce(:as_of, now()) AND n.learnt_at <= coalesce(:known_at, now())))
+        AND n.valid_from <= coalesce(:as_of, now()) AND n.learnt_at <= coalesce(:known_at, now())
+      ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1))
    AND (cardinality(:topics::text[]) = 0
         OR EXISTS (SELECT FROM unnest(m.keywords) AS t (topic) WHERE lower(t.topic) = ANY (:topics))
         OR EXISTS (SELECT FROM page_index i, unnest(i.topics) AS t (topic)

@@ -119,18 +119,20 @@ class Quire:
     def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
         recall_max_tokens: int | None = None, recall_scope: RecallScope | None = None, recall: Recall | None = None,
-        load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
+        speaker: str | None = None, load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai",  # noqa: A002
+        system: str | None = None,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
         """Get the window for the next model call. `query` brings in memories that answer it; `recall_max_tokens` caps
         them. Without one the newest user message brings in what answers it, unless `recall` is "off". `system`
-        replaces the conversation's own; `tools` are yours.
+        replaces the conversation's own; `tools` are yours. In a space, `speaker` names the participant it is for.
         """
         return Window.of(
             self.send(
                 calls.ask(
                     calls.conversation(conversation, "context"), budget=budget, model=model, query=query,
-                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, recall=recall, load=list(load),
+                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, recall=recall, speaker=speaker,
+                    load=list(load),
                     pages=list(pages), format=format, system=system, tools=list(tools),
                 )
             )
@@ -261,6 +263,10 @@ class Quire:
         """Remove a member: from the next request on they see nothing of the space."""
         return cast(Json, self.send(calls.write("DELETE", calls.path("spaces", space, "members", user), key)))
 
+    def change_space(self, space: str, *, key: str | None = None, **changes: Any) -> Json:
+        """Change a space: name, participants (`{"Lin": "ann"}`: names of messages), metadata."""
+        return cast(Json, self.send(calls.write("PATCH", calls.path("spaces", space), key, changes)))
+
     def delete_space(self, space: str, *, key: str | None = None) -> Json:
         """Erase a space with its conversations and memories."""
         return cast(Json, self.send(calls.write("DELETE", calls.path("spaces", space), key)))
@@ -378,18 +384,20 @@ class AsyncQuire:
     async def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
         recall_max_tokens: int | None = None, recall_scope: RecallScope | None = None, recall: Recall | None = None,
-        load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai", system: str | None = None,  # noqa: A002
+        speaker: str | None = None, load: Sequence[str] = (), pages: Sequence[int] = (), format: Format = "openai",  # noqa: A002
+        system: str | None = None,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Window:  # fmt: skip
         """Get the window for the next model call. `query` brings in memories that answer it; `recall_max_tokens` caps
         them. Without one the newest user message brings in what answers it, unless `recall` is "off". `system`
-        replaces the conversation's own; `tools` are yours.
+        replaces the conversation's own; `tools` are yours. In a space, `speaker` names the participant it is for.
         """
         return Window.of(
             await self.send(
                 calls.ask(
                     calls.conversation(conversation, "context"), budget=budget, model=model, query=query,
-                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, recall=recall, load=list(load),
+                    recall_max_tokens=recall_max_tokens, recall_scope=recall_scope, recall=recall, speaker=speaker,
+                    load=list(load),
                     pages=list(pages), format=format, system=system, tools=list(tools),
                 )
             )
@@ -525,6 +533,10 @@ class AsyncQuire:
     async def remove_member(self, space: str, user: str, *, key: str | None = None) -> Json:
         """Remove a member: from the next request on they see nothing of the space."""
         return cast(Json, await self.send(calls.write("DELETE", calls.path("spaces", space, "members", user), key)))
+
+    async def change_space(self, space: str, *, key: str | None = None, **changes: Any) -> Json:
+        """Change a space: name, participants (`{"Lin": "ann"}`: names of messages), metadata."""
+        return cast(Json, await self.send(calls.write("PATCH", calls.path("spaces", space), key, changes)))
 
     async def delete_space(self, space: str, *, key: str | None = None) -> Json:
         """Erase a space with its conversations and memories."""

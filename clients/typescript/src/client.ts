@@ -157,7 +157,59 @@ export class Quire {
     return this.send({ method: "POST", path: "/memories/recall", body: { query, ...options } });
   }
 
+  /** Store a memory of a user, a space or a conversation. */
+  remember({
+    key,
+    memoryKey,
+    ...body
+  }: Write<Omit<Schemas["MemoryBody"], "key"> & { memoryKey?: string }>): Promise<Schemas["MemoryDetail"]> {
+    return this.send(written("POST", "/memories", memoryKey === undefined ? body : { ...body, key: memoryKey }, key));
+  }
+
+  /** List memories that are held, or proposals, newest first. */
+  memories(query: Record<string, string | number | undefined> = {}): Promise<Schemas["MemoryList"]> {
+    return this.send({ method: "GET", path: "/memories", query });
+  }
+
+  /** Change or end a memory, accept or refuse a proposal. */
+  changeMemory(
+    memory: string,
+    { key, ...changes }: Write<Schemas["MemoryChange"]>,
+  ): Promise<Schemas["MemoryDetail"]> {
+    return this.send(written("PATCH", pathOf("memories", memory), changes, key));
+  }
+
+  /** List what a memory's key said over time, the latest first. */
+  versions(memory: string, query: { cursor?: string; limit?: number } = {}): Promise<Schemas["MemoryVersions"]> {
+    return this.send({ method: "GET", path: pathOf("memories", memory, "versions"), query });
+  }
+
+  /** Erase a memory. */
+  forget(memory: string, { key }: Write<object> = {}): Promise<Schemas["MemoryErased"]> {
+    return this.send(written("DELETE", pathOf("memories", memory), undefined, key));
+  }
+
   // --- Spaces ---
+
+  /** List spaces: all, or a user's. */
+  spaces(query: { user_id?: string; cursor?: string; limit?: number } = {}): Promise<Schemas["SpaceList"]> {
+    return this.send({ method: "GET", path: "/spaces", query });
+  }
+
+  /** Change a space's name, participants or metadata. */
+  changeSpace(space: string, { key, ...changes }: Write<Schemas["SpaceChange"]>): Promise<Schemas["Space"]> {
+    return this.send(written("PATCH", pathOf("spaces", space), changes, key));
+  }
+
+  /** Erase a space with its conversations and memories. */
+  deleteSpace(space: string, { key }: Write<object> = {}): Promise<Erased> {
+    return this.send(written("DELETE", pathOf("spaces", space), undefined, key));
+  }
+
+  /** List the members of a space. */
+  members(space: string, query: { cursor?: string; limit?: number } = {}): Promise<Schemas["MemberList"]> {
+    return this.send({ method: "GET", path: pathOf("spaces", space, "members"), query });
+  }
 
   /** Create a space that its members share. */
   createSpace({ key, ...body }: Write<Schemas["SpaceCreate"]> = {}): Promise<Schemas["Space"]> {

@@ -100,6 +100,24 @@ test("after the last retry the failure is thrown, and nothing else is retried", 
   assert.equal((await keysSentTo([404], rejects(NotFound))).length, 1);
 });
 
+test("a space has members and names, and a memory of it has versions", async () => {
+  const space = fresh("team");
+  await quire.createSpace({ id: space, members: { ann: "write" } });
+  await quire.putMember(space, "bob", "read");
+  assert.deepEqual((await quire.members(space)).items.map((one) => one.user_id), ["ann", "bob"]);
+  assert.deepEqual((await quire.changeSpace(space, { participants: { Annie: "ann" } })).participants, { Annie: "ann" });
+  const scope = `space:${space}`;
+  const first = await quire.remember({ content: "We deploy on Mondays.", scope, memoryKey: "deploys", pinned: true });
+  const second = await quire.remember({ content: "We deploy on Tuesdays.", scope, memoryKey: "deploys", pinned: true });
+  assert.deepEqual((await quire.memories({ scope })).items.map((one) => one.memory_key), [second.memory_key]);
+  assert.equal((await quire.versions(first.memory_key)).items.length, 2);
+  assert.equal((await quire.changeMemory(second.memory_key, { pinned: false })).pinned, false);
+  await quire.forget(second.memory_key);
+  assert.ok((await quire.spaces({ user_id: "bob" })).items.some((one) => one.id === space));
+  await quire.removeMember(space, "bob");
+  assert.equal((await quire.deleteSpace(space)).erased["spaces"], 1);
+});
+
 test("a branch shares what was said, goes on by itself, and reports its result once", async () => {
   const [trunk, branch] = [fresh("trunk"), fresh("branch")];
   const said = (text: string) => [{ role: "user" as const, content: text }];

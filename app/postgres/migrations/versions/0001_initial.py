@@ -22,9 +22,14 @@ TABLES = (
     "archive_contents",
     "conversations",
     "embedding_models",
+    "audit",
+    "events",
+    "webhooks",
     "idempotency",
     "own_texts",
+    "rates",
     "spending",
+    "storage",
     "tenants",
     "archives",
     "chapters",
@@ -152,6 +157,40 @@ def upgrade() -> None:
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('embedding_models_pkey'))
     )
+    op.create_table('events',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False, comment='about in the order in which they happened'),
+    sa.Column('seq', sa.BigInteger(), nullable=True, comment='in the order in which they are told; null: not numbered yet'),
+    sa.Column('type', sa.Text(), nullable=False),
+    sa.Column('data', sa.Text(), nullable=False, comment='JSON of ids and numbers, never of content'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('events_pkey'))
+    )
+    op.create_index('events_seq_key', 'events', ['tenant_id', 'seq'], unique=True, postgresql_where=sa.text('seq IS NOT NULL'))
+    op.create_index('events_new_idx', 'events', ['tenant_id', 'id'], unique=False, postgresql_where=sa.text('seq IS NULL'))
+    op.create_table('audit',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False, comment='in the order of the entries'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('action', sa.Text(), nullable=False, comment='read or erase'),
+    sa.Column('route', sa.Text(), nullable=False, comment='method and path template'),
+    sa.Column('ids', sa.Text(), nullable=False, comment='JSON: what the request named; never content'),
+    sa.Column('key', sa.Uuid(), nullable=True, comment='of the caller'),
+    sa.Column('user_id', sa.Text(collation='C'), nullable=True, comment='whom the caller is bound to, or names'),
+    sa.Column('address', sa.Text(), nullable=False, comment='of the client'),
+    sa.Column('status', sa.Integer(), nullable=False),
+    sa.Column('request_id', sa.Text(), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('audit_pkey'))
+    )
+    op.create_table('webhooks',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('url', sa.Text(), nullable=False),
+    sa.Column('secret', sa.Text(), nullable=False, comment='to sign with, so it is kept as it is'),
+    sa.Column('types', sa.ARRAY(sa.Text()), nullable=False, comment='of events; empty: all'),
+    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('webhooks_pkey'))
+    )
     op.create_table('idempotency',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('key', sa.Text(collation='C'), nullable=False),
@@ -170,20 +209,43 @@ def upgrade() -> None:
     sa.Column('body', sa.LargeBinary(), nullable=False, comment="Quire's own words in windows, compressed"),
     sa.PrimaryKeyConstraint('tenant_id', 'digest', name=op.f('own_texts_pkey'))
     )
+    op.create_table('rates',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('subject', sa.Uuid(), nullable=False, comment='a key, or the tenant itself'),
+    sa.Column('tokens', sa.Double(), nullable=False, comment='requests that it can still send'),
+    sa.Column('at', sa.DateTime(timezone=True), nullable=False, comment='when it had them'),
+    sa.PrimaryKeyConstraint('tenant_id', 'subject', name=op.f('rates_pkey'))
+    )
     op.create_table('spending',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('day', sa.Date(), nullable=False),
     sa.Column('kind', sa.Text(), nullable=False, comment='of the work that it was spent on'),
+    sa.Column('model', sa.Text(collation='C'), nullable=False),
     sa.Column('calls', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('prompt_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('completion_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-    sa.PrimaryKeyConstraint('tenant_id', 'day', 'kind', name=op.f('spending_pkey'))
+    sa.Column('cached_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('written_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.PrimaryKeyConstraint('tenant_id', 'day', 'kind', 'model', name=op.f('spending_pkey'))
+    )
+    op.create_table('storage',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('user_id', sa.Text(collation='C'), nullable=False, comment="empty: what is nobody's"),
+    sa.Column('bytes', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('counted_at', sa.DateTime(timezone=True), nullable=True, comment='null: to be counted anew'),
+    sa.PrimaryKeyConstraint('tenant_id', 'user_id', name=op.f('storage_pkey'))
     )
     op.create_table('tenants',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('name', sa.Text(), nullable=False),
     sa.Column('keyed_at', sa.DateTime(timezone=True), nullable=True, comment='since when callers need a key; never unset'),
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
+    sa.Column('requests_per_minute', sa.BigInteger(), nullable=True, comment="its own limit; null: the deployment's, 0: none"),
+    sa.Column('background_tokens_per_day', sa.BigInteger(), nullable=True, comment='the same'),
+    sa.Column('storage_bytes', sa.BigInteger(), nullable=True, comment='the same'),
+    sa.Column('user_storage_bytes', sa.BigInteger(), nullable=True, comment='the same, of each user'),
+    sa.Column('events', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='what happens is told'),
+    sa.Column('last_event', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.CheckConstraint('char_length(name) BETWEEN 1 AND 200', name=op.f('tenants_name_length_check')),
     sa.PrimaryKeyConstraint('tenant_id', name=op.f('tenants_pkey'))
     )
@@ -251,13 +313,18 @@ def upgrade() -> None:
     op.create_table('conversation_spending',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('day', sa.Date(), nullable=False),
     sa.Column('kind', sa.Text(), nullable=False),
+    sa.Column('model', sa.Text(collation='C'), nullable=False),
     sa.Column('calls', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('prompt_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('completion_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('cached_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('written_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='conversation_spending_conversation_fkey', ondelete='CASCADE'),
-    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'kind', name=op.f('conversation_spending_pkey'))
+    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'day', 'kind', 'model', name=op.f('conversation_spending_pkey'))
     )
+    op.create_index('conversation_spending_day_idx', 'conversation_spending', ['tenant_id', 'day'], unique=False)
     op.create_table('epochs',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
@@ -290,6 +357,7 @@ def upgrade() -> None:
     sa.Column('expires_at', sa.DateTime(timezone=True), nullable=True),
     sa.Column('revoked_at', sa.DateTime(timezone=True), nullable=True),
     sa.Column('last_used_at', sa.DateTime(timezone=True), nullable=True, comment='to a minute'),
+    sa.Column('requests_per_minute', sa.BigInteger(), nullable=True, comment="its own limit; null: the deployment's, 0: none"),
     sa.CheckConstraint("cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'admin', 'memories:sensitive']", name=op.f('keys_scopes_check')),
     sa.CheckConstraint('octet_length(digest) = 32', name=op.f('keys_digest_length_check')),
     sa.ForeignKeyConstraint(['tenant_id'], ['tenants.tenant_id'], name=op.f('keys_tenant_id_fkey')),

@@ -1,0 +1,72 @@
+"""What the audit log holds: reads of people's data, and erasures; ids only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from app.core.setting import Variable, setting
+
+Action = Literal["read", "erase"]
+IDS = frozenset({"user_id", "conversation_id", "space_id", "scope", "load", "pages", "key", "id"})
+"""Members of queries and bodies that name whose data is read, or which."""
+ID_CHARACTERS_MAX = 500
+NOBODYS = frozenset(
+    {"/metrics", "/tools", "/memories/keywords", "/v1/models", "/v1/models/{model}", "/v1/embeddings"}
+    | {"/v1/messages/count_tokens"}
+)
+"""Routes that show nobody's data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Auditing:
+    """Rules of the audit log."""
+
+    is_on: bool = setting(
+        Variable("quire_audit", False),
+        "Log who read or erased what, when and from where, in the database: ids, no content. See `GET /audit`. A read"
+        " that cannot be logged is refused.",
+    )
+    days: int = setting(
+        Variable("quire_audit_days", 365, ge=0, le=36_500), "Days that the audit log is kept. 0: for ever."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A row of the log."""
+
+    action: Action
+    route: str
+    """The method and the path's template."""
+    ids: Mapping[str, Any]
+    key: UUID | None
+    user_id: str | None
+    """The user whom the caller is bound to, or names."""
+    address: str
+    status: int
+    request_id: str
+
+
+def action_of(method: str, route: str, needed: str, status: int) -> Action | None:
+    """Return what a request was, by its method, its path's template and the scope that it needed; None: not logged.
+
+    A request that was refused showed and erased nothing.
+    """
+    if not 200 <= status < 400 or route in NOBODYS:
+        return None
+    if method == "DELETE" or route.endswith("/delete"):  # a form of the inspector's
+        return "erase"
+    return "read" if needed == "read" else None
+
+
+def ids_of(*named: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ids that a request names, in its path, query and body: the first that names one counts."""
+    found: dict[str, str] = {}
+    for members in named:
+        for name, value in members.items():
+            if isinstance(value, (str, int)) and not isinstance(value, bool):
+                found.setdefault(name, str(value).replace("\x00", "")[:ID_CHARACTERS_MAX])
+    return found

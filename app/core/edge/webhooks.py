@@ -1,0 +1,88 @@
+"""Standard Webhooks: what is sent, how it is signed, and when it is sent again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, get_args
+from uuid import UUID
+
+from app.core.canonical import dumps
+from app.core.history.append import Append
+from app.core.rows import NewWish
+from app.core.times import time_text
+
+EventType = Literal[
+    "message.stored",
+    "cut.made",
+    "archive.made",
+    "summary.written",
+    "memory.proposed",
+    "job.dead",
+    "erasure.done",
+]
+EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
+SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
+SECRET_BYTES = 32
+RETRY_SECONDS = (5, 30, 120, 600, 1800, 3600, 3600)
+"""Waits after each failed attempt; after the last attempt an event is a dead letter."""
+GONE = 410
+
+
+def of_append(append: Append) -> list[tuple[EventType, dict[str, str | int]]]:
+    """Return what an append makes happen, each with its ids."""
+    end, place = append.conversation.end.last_seq, {"conversation_id": append.conversation.id}
+    told: list[tuple[EventType, dict[str, str | int]]] = []
+    if append.messages:
+        told.append(("message.stored", {**place, "first_seq": end - len(append.messages) + 1, "last_seq": end}))
+    told += [("archive.made", {**place, "archive_id": str(archive.id)}) for archive in append.archives]
+    return [*told, *proposed(append.wishes, append.conversation.id)]
+
+
+def proposed(wishes: Iterable[NewWish], conversation_id: str) -> list[tuple[EventType, dict[str, str | int]]]:
+    """Return the events of wishes that wait for a person."""
+    return [
+        ("memory.proposed", {"conversation_id": conversation_id, "memory_key": str(wish.id)})
+        for wish in wishes
+        if wish.status == "proposed"
+    ]
+
+
+def body(id_: UUID, seq: int, type_: str, at: datetime, data: Mapping[str, Any]) -> str:
+    """Return an event as it is sent, by webhook and by stream."""
+    return dumps({"id": str(id_), "seq": seq, "type": type_, "timestamp": time_text(at), "data": data})
+
+
+def secret_text(random: bytes) -> str:
+    """Return a secret as its owner is given it."""
+    return SECRET_PREFIX + base64.b64encode(random).decode()
+
+
+def signature(secret: str, id_: str, timestamp: int, text: str) -> str:
+    """Return the value of ``webhook-signature``."""
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    signed = f"{id_}.{timestamp}.{text}".encode()
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def headers(secret: str, id_: str, timestamp: int, text: str) -> dict[str, str]:
+    """Return the headers of one attempt."""
+    return {
+        "content-type": "application/json",
+        "webhook-id": id_,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(secret, id_, timestamp, text),
+    }
+
+
+def wants(types: Sequence[str], type_: str) -> bool:
+    """Return whether a webhook takes an event; one that names no types takes all."""
+    return not types or type_ in types
+
+
+def retry_seconds(attempts: int) -> int | None:
+    """Return the wait after so many failed attempts; None if there is no other."""
+    return RETRY_SECONDS[attempts - 1] if 1 <= attempts <= len(RETRY_SECONDS) else None

@@ -1,0 +1,59 @@
+"""Number events once they are committed, and forget old ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from contextlib import suppress
+from datetime import UTC, datetime
+from uuid import UUID
+
+from app.errors import StorageUnavailable
+from app.postgres.tenants import tenants
+from app.queue import outbox
+from app.runtime import Runtime
+
+POLL_SECONDS = 1.0
+
+_logger = logging.getLogger(__name__)
+
+
+async def keep_numbering(runtime: Runtime, stop: asyncio.Event) -> None:
+    """Number new events once a second until `stop` is set: in every worker, of which one at a time does."""
+    while not stop.is_set():
+        try:
+            for tenant in await outbox.unnumbered(runtime.database):
+                while await number(runtime, tenant):
+                    pass
+        except StorageUnavailable:
+            pass  # which has been logged
+        except Exception:
+            _logger.exception("cannot number events")
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), POLL_SECONDS)
+
+
+async def number(runtime: Runtime, tenant: UUID) -> int:
+    async with runtime.database.begin(tenant) as tx:
+        return await outbox.number(tx)
+
+
+async def forget_old_events(runtime: Runtime) -> None:
+    """Delete events after a week."""
+    milliseconds = int((datetime.now(UTC) - outbox.KEPT).timestamp() * 1000)
+    for tenant in await tenants(runtime.database):
+        is_more = True
+        while is_more:
+            async with runtime.database.begin(tenant) as tx:
+                is_more = await outbox.prune(tx, UUID(int=milliseconds << 80))
+
+
+async def literal_address(host: str) -> str | None:
+    """Return the address that a host spells out in any form, such as `127.1`; None for a name."""
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host.strip("[]"), None, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return None
+    return str(found[0][4][0])

@@ -1,0 +1,195 @@
+"""Hold callers to their limits, which all processes share.
+
+A process takes a second's worth of a rate at once, adds up what it stores for two seconds, and reads a tenant's own
+limits with the key of each request (for callers without one, once a second). So no request waits for a row that others
+write, and a limit that was changed holds from the next request on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from app import errors
+from app.core.edge.caller import Caller
+from app.core.edge.limits import Quota, Reached, seconds_of_day_left, storage_reached
+from app.core.edge.rate import Share, Taken, wanted
+from app.core.times import time_text
+from app.postgres.database import Database
+from app.postgres.tenants import tenants
+from app.providers import TemporaryError
+from app.runtime import Runtime, StorageLedger
+from app.store import spending
+from app.store.operators import limits
+
+LEDGER_SECONDS = 2.0
+"""How long a process adds up what it stores before it tells the others."""
+COUNTED_SECONDS = 60
+"""Until what was erased is counted: storage has no other time at which there is room again."""
+USERS_AT_ONCE = 200
+
+
+async def quota_of(runtime: Runtime, tenant: UUID) -> Quota:
+    """Return the limits that hold for a tenant, at most a second old."""
+    found = runtime.meters.quotas.get(tenant)
+    if found is None:
+        own, tells = await limits.quota(runtime.database, tenant)
+        found = know(runtime, tenant, own, tells=tells)
+    return found
+
+
+def know(runtime: Runtime, tenant: UUID, own: Mapping[str, int | None], *, tells: bool) -> Quota:
+    """Remember a tenant's own limits for a second, and whether it has events on; return what holds for it."""
+    (runtime.meters.telling.add if tells else runtime.meters.telling.discard)(tenant)
+    found = runtime.meters.quotas[tenant] = runtime.quota.own(own)
+    return found
+
+
+# --- Requests ---------------------------------------------------------------------------------------
+
+
+async def spend(runtime: Runtime, caller: Caller) -> Taken | None:
+    """Take a request from the rates of the caller's key and tenant; return the key's, or None if it has none.
+
+    Callers without a key share one rate. Raises TooManyRequests. While the database is away, rates are not enforced.
+    """
+    try:
+        quota = await quota_of(runtime, caller.tenant)
+        of_key = runtime.access.requests_per_minute if caller.per_minute is None else caller.per_minute
+        of_tenant = quota.requests_per_minute
+        taken = await _take(runtime, caller.tenant, caller.key or UUID(int=0), of_key) if of_key else None
+        if taken is not None and not taken.allowed:
+            raise _refused(Reached("requests_per_minute", "key", of_key), taken.retry_seconds, rate_headers(taken))
+        if of_tenant:
+            shared = await _take(runtime, caller.tenant, caller.tenant, of_tenant)
+            if not shared.allowed:
+                raise _refused(Reached("requests_per_minute", "tenant", of_tenant), shared.retry_seconds)
+    except errors.StorageUnavailable:
+        return None
+    return taken
+
+
+async def _take(runtime: Runtime, tenant: UUID, subject: UUID, per_minute: int) -> Taken:
+    shares, name = runtime.meters.shares, (tenant, subject)
+    async with runtime.meters.lock(name):
+        share: Share | None = shares.get(name)
+        spent = share.spend(time.monotonic(), per_minute) if share is not None else None
+        if spent is None:
+            async with runtime.database.begin(tenant) as tx:
+                taken = await limits.take_shared(tx, subject, per_minute, wanted(per_minute))
+            now = time.monotonic()
+            share = Share(taken, taken.granted, now)
+            spent = share.spend(now, per_minute) or (share, taken)
+        shares[name], taken = spent
+        return taken
+
+
+def rate_headers(taken: Taken) -> dict[str, str]:
+    """Return what a response says of a rate."""
+    return {
+        "RateLimit-Limit": str(taken.limit),
+        "RateLimit-Remaining": str(taken.remaining),
+        "RateLimit-Reset": str(taken.reset_seconds),
+    }
+
+
+_WORDS = {
+    "requests_per_minute": "The {of} has reached its limit of {maximum} requests a minute.",
+    "storage_bytes": "The {of} has reached its limit of {maximum} bytes of storage. Erase something, or raise it.",
+    "user_storage_bytes": "The {of} has reached the limit of {maximum} bytes of storage. Erase something, or raise it.",
+}
+
+
+def _refused(reached: Reached, seconds: int, headers: dict[str, str] | None = None) -> errors.TooManyRequests:
+    until = datetime.now(UTC) + timedelta(seconds=seconds)
+    detail = _WORDS[reached.limit].format(of=reached.of, maximum=reached.maximum)
+    extra = {"limit": reached.limit, "of": reached.of, "maximum": reached.maximum, "until": time_text(until)}
+    return errors.TooManyRequests(detail, extra=extra, headers={"Retry-After": str(seconds), **(headers or {})})
+
+
+# --- Tokens of background work ----------------------------------------------------------------------
+
+
+async def require_tokens(runtime: Runtime, tenant: UUID) -> None:
+    """Raise TemporaryError if today's tokens of Quire's own calls are used up."""
+    maximum = (await quota_of(runtime, tenant)).background_tokens_per_day
+    if not maximum:
+        return
+    async with runtime.database.snapshot(tenant) as tx:
+        used = await spending.background_today(tx)
+    if used >= maximum:
+        now = datetime.now(UTC)
+        left = seconds_of_day_left(now)
+        until = time_text(now + timedelta(seconds=left))
+        raise TemporaryError(
+            f"the tenant's limit of {maximum} tokens of background work a day is reached until {until}", left
+        )
+
+
+# --- Storage ----------------------------------------------------------------------------------------
+
+
+async def require_room(runtime: Runtime, tenant: UUID, user: str | None) -> None:
+    """Raise TooManyRequests if a user or the tenant stores as many bytes as they can."""
+    quota = await quota_of(runtime, tenant)
+    if not quota.storage_bytes and not quota.user_storage_bytes:
+        runtime.meters.ledgers.pop(tenant, None)
+        return
+    ledger = runtime.meters.ledgers.setdefault(tenant, StorageLedger())
+    whose = user or ""
+    if time.monotonic() - ledger.at >= LEDGER_SECONDS or whose not in ledger.users:
+        await _settle(runtime, tenant, ledger, whose)
+    total = ledger.total + sum(ledger.added.values())
+    if reached := storage_reached(quota, total, ledger.users[whose] + ledger.added[whose]):
+        raise _refused(reached, COUNTED_SECONDS)
+
+
+def note_stored(runtime: Runtime, tenant: UUID, user: str | None, texts: Iterable[str]) -> None:
+    """Count texts that were stored, if the tenant's storage is limited."""
+    if (ledger := runtime.meters.ledgers.get(tenant)) is not None:
+        ledger.added[user or ""] += sum(len(text.encode(errors="surrogatepass")) for text in texts)
+
+
+async def _settle(runtime: Runtime, tenant: UUID, ledger: StorageLedger, whose: str) -> None:
+    """Write what this process stored, and read what all have."""
+    added, ledger.added = ledger.added, type(ledger.added)()
+    try:
+        async with runtime.database.begin(tenant) as tx:
+            await limits.add_bytes(tx, {user: count for user, count in added.items() if count})
+            total, users = await limits.bytes_of(tx, [whose])
+    except errors.StorageUnavailable:
+        ledger.added.update(added)
+        raise
+    ledger.total, ledger.at = total, time.monotonic()
+    ledger.users = {whose: users.get(whose, 0)}
+
+
+async def write_last(runtime: Runtime) -> None:
+    """Write what this process stored, before it ends."""
+    with suppress(errors.StorageUnavailable):
+        for tenant, ledger in runtime.meters.ledgers.items():
+            await _settle(runtime, tenant, ledger, "")
+
+
+async def count_storage(runtime: Runtime) -> None:
+    """Count what users store where it is limited: once, daily, and after an erasure; and forget full buckets."""
+    for tenant in await tenants(runtime.database):
+        async with runtime.database.begin(tenant) as tx:
+            await limits.forget_rates(tx)
+        quota = await quota_of(runtime, tenant)
+        if quota.storage_bytes or quota.user_storage_bytes:
+            await count_tenant(runtime.database, tenant)
+
+
+async def count_tenant(database: Database, tenant: UUID) -> None:
+    """Count what each user of a tenant stores, if that was not done today."""
+    users = [""]
+    while users:
+        async with database.snapshot(tenant) as snapshot:
+            users = await limits.uncounted(snapshot, USERS_AT_ONCE)
+        for user in users:
+            async with database.begin(tenant) as tx:
+                await limits.count_bytes(tx, user)

@@ -1,0 +1,54 @@
+"""The audit log. Rows are added, and deleted when they are old; nothing changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.canonical import dumps
+from app.core.edge.audit import Action, AuditEntry
+from app.ids import uuid7
+from app.postgres.database import Database
+from app.postgres.statements import SqlFile
+from app.postgres.transactions import ReadTx, Tx
+
+PRUNED_AT_ONCE = 5_000
+
+_SQL = SqlFile(__file__)
+ADD = _SQL.statement("add")
+
+
+async def add(database: Database, tenant: UUID, entry: AuditEntry) -> None:
+    await database.write_row(
+        ADD, str(tenant), id=uuid7(), action=entry.action, route=entry.route, ids=dumps(entry.ids), key=entry.key,
+        user_id=entry.user_id, address=entry.address, status=entry.status, request_id=entry.request_id,
+    )  # fmt: skip
+
+
+LIST = """
+SELECT id, created_at, action, route, ids, key, user_id, address, status, request_id FROM audit
+ WHERE tenant_id = $1 AND id > $2 AND created_at >= $3 AND ($4::text IS NULL OR action = $4)
+   AND ($5::text IS NULL OR user_id = $5) ORDER BY id LIMIT $6
+"""
+
+
+async def browse(
+    tx: ReadTx, after: UUID, since: datetime, action: Action | None, user_id: str | None, limit: int
+) -> Sequence[Record]:
+    """List entries after one, the oldest first."""
+    return await tx.fetch(LIST, after, since, action, user_id, limit)
+
+
+# Those older than a UUIDv7 of that time.
+PRUNE = """
+DELETE FROM audit WHERE tenant_id = $1 AND id = ANY (ARRAY(
+  SELECT id FROM audit WHERE tenant_id = $1 AND id < $2 ORDER BY id LIMIT $3))
+"""
+
+
+async def prune(tx: Tx, before: UUID) -> bool:
+    """Delete old entries, some at a time; return whether there may be more."""
+    return await tx.execute(PRUNE, before, PRUNED_AT_ONCE) == f"DELETE {PRUNED_AT_ONCE}"

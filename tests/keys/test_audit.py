@@ -1,0 +1,88 @@
+"""The log of reads and erasures: who, what, which ids, when and from where; and no answer that is not logged."""
+
+import json
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.edge.audit import action_of, ids_of
+from tests.api.kit import Json, ok, path, problem, user
+from tests.keys.conftest import Serve
+from tests.keys.kit import Mint, Sql, bearing, key_id
+
+WORDS = st.text(max_size=5)
+
+
+@given(st.sampled_from(["GET", "POST", "DELETE"]), WORDS, st.sampled_from(["read", "write", "admin"]))
+def test_what_was_refused_is_no_read(method: str, route: str, needed: str) -> None:
+    assert action_of(method, route, needed, 404) is None
+    assert action_of(method, route, needed, 503) is None
+    logged = action_of(method, route, needed, 200)
+    assert logged == ("erase" if method == "DELETE" else "read" if needed == "read" else None)
+
+
+@given(st.dictionaries(WORDS, WORDS | st.integers() | st.none() | st.lists(WORDS)))
+def test_ids_are_short_texts(named: dict[str, object]) -> None:
+    found = ids_of({"id": "first"}, named, {"id": "last"})
+    assert found["id"] == "first"
+    assert all("\x00" not in value and len(value) <= 500 for value in found.values())
+
+
+@pytest.fixture
+def audited(serve: Serve) -> httpx.Client:
+    return serve(quire_audit=True)
+
+
+def entries(client: httpx.Client, key: str, **query: str) -> list[Json]:
+    found: list[Json] = ok(client.get("/audit", params=query, headers=bearing(key)))["items"]
+    return [entry for entry in found if entry["route"] != "GET /audit"]
+
+
+def test_reads_and_erasures_are_logged(audited: httpx.Client, mint: Mint) -> None:
+    admin, ann = mint(), mint(user="ann")
+    say = {"messages": [user("the zebrafish")], "user_id": "ann"}
+    ok(audited.post(path("c", "messages"), json=say, headers=bearing(admin)), 201)
+    ok(audited.get(path("c", "messages"), headers=bearing(ann)))
+    ok(audited.get(path("c", "context"), headers=bearing(ann, **{"X-Request-Id": "mine"})))
+    search = {"user_id": "ann", "query": "zebrafish"}
+    ok(audited.post("/memories/search", json=search, headers=bearing(admin)))
+    problem(audited.get(path("other"), headers=bearing(ann)), 404)
+    ok(audited.delete(path("c"), headers=bearing(admin)))
+    found = entries(audited, admin)
+    assert [(entry["action"], entry["route"]) for entry in found] == [
+        ("read", "GET /conversations/{conversation_id}/messages"),
+        ("read", "GET /conversations/{conversation_id}/context"),
+        ("read", "POST /memories/search"),
+        ("erase", "DELETE /conversations/{conversation_id}"),
+    ]
+    assert found[0]["ids"] == found[3]["ids"] == {"conversation_id": "c"}
+    assert found[2]["ids"] == {"user_id": "ann"}
+    assert found[1]["request_id"] == "mine"
+    assert [entry["key_id"] for entry in found[1:3]] == [str(key_id(ann)), str(key_id(admin))]
+    assert found[0]["user_id"] == "ann"
+    assert found[0]["address"] == "127.0.0.1"
+    assert "zebrafish" not in json.dumps(found)
+    assert entries(audited, admin, action="erase") == found[3:]
+    assert entries(audited, admin, since="2100-01-01") == []
+
+
+def test_what_cannot_be_logged_is_not_answered(audited: httpx.Client, mint: Mint, run_as_superuser: Sql) -> None:
+    key = bearing(mint())
+    ok(audited.post(path("c", "messages"), json={"messages": [user("secret")], "user_id": "u"}, headers=key), 201)
+    run_as_superuser("ALTER TABLE audit ADD CONSTRAINT full_disk CHECK (false) NOT VALID")
+    try:
+        for answer in (audited.get(path("c", "messages"), headers=key), audited.get("/users/u/export", headers=key)):
+            problem(answer, 503, "The read was refused")
+            assert "secret" not in answer.text
+        problem(audited.delete(path("c"), headers=key), 503, "The erasure was done")
+    finally:
+        run_as_superuser("ALTER TABLE audit DROP CONSTRAINT full_disk")
+    problem(audited.get(path("c"), headers=key), 404)
+
+
+def test_nothing_is_logged_unless_it_is_set(locked: httpx.Client, mint: Mint) -> None:
+    key = mint()
+    ok(locked.get("/conversations", headers=bearing(key)))
+    assert entries(locked, key) == []
