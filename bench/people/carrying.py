@@ -126,7 +126,7 @@ def _follows(api: Api, said: tuple[str, Line]) -> bool:
 
 
 def precision(port: int, half: Half, count: int) -> Iterator[Row]:
-    what = "untouched" if half == "b" else "that rules were mended on"
+    what = "mended on last" if half == "b" else "mended on first"
     for language in LANGUAGES:
         rng = Random(7)
         some = [*lines.some(rng, language, count // 2, *sorted(FOLLOWING), half=half)]

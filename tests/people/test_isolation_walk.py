@@ -10,7 +10,7 @@ import pytest
 from tests.keys.kit import ELSEWHERE, HERE, bearing, minting
 from tests.people.walk import Walk
 
-STEPS, SEED = int(os.environ.get("QUIRE_WALK_STEPS", "5000")), int(os.environ.get("QUIRE_WALK_SEED", "40"))
+STEPS, SEED = int(os.environ.get("QUIRE_WALK_STEPS", "1500")), int(os.environ.get("QUIRE_WALK_SEED", "40"))
 """Of the long walk: `QUIRE_WALK_STEPS=100000` takes more than an hour."""
 
 

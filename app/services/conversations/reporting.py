@@ -35,7 +35,7 @@ class ReportRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportedResult:
     """The message in the parent."""
 
     parent: str
@@ -46,7 +46,7 @@ class Report:
 
 async def report(
     runtime: Runtime, caller: Caller, conversation_id: str, request: ReportRequest, key: IdempotencyKey | None
-) -> Report:
+) -> ReportedResult:
     """Write a result back; the same result again is the message that is there.
 
     Raises NotFound, Conflict if there is no parent, Invalid for a place that is no result.
@@ -70,9 +70,9 @@ async def report(
             rows = await messages.by_place(tx, [(parent.line.keeper(seq), seq) for seq in taken.values()])
         if not rows:
             raise
-        return Report(parent.id, rows[0]["id"], rows[0]["seq"], rows[0]["page"])
+        return ReportedResult(parent.id, rows[0]["id"], rows[0]["seq"], rows[0]["page"])
     [stored] = json.loads(done.response)["messages"]
-    return Report(parent.id, UUID(stored["id"]), stored["seq"], stored["page"])
+    return ReportedResult(parent.id, UUID(stored["id"]), stored["seq"], stored["page"])
 
 
 async def _result(tx: ReadTx, child: Conversation, at: int | str | None) -> str:
