@@ -1,4 +1,4 @@
-"""The tools of a window: the caller's own, and the recall tools beside them."""
+"""The tools of a window: the caller's own, and the recall tools beside them, with their guide."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from app.core.model import Format
+from app.core import wording
+from app.core.conversation import Conversation
+from app.core.model import Format, Language, Policy
 from app.core.window.render import tools_text
-from app.recall.tools import window_schemas
+from app.recall.tools import GUIDE, window_schemas
 
 
 def window_tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
@@ -16,6 +18,13 @@ def window_tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) 
     if not own:
         return _recall_tools(form) if offered else "[]"
     return tools_text([*own, *(beside(own, form) if offered else ())], form)
+
+
+def guide_of(conversation: Conversation, policy: Policy) -> str:
+    """Return the guide to the recall tools in a conversation's windows: the same in all of them."""
+    language: Language = conversation.language or "en"
+    tells_of_others = conversation.has_earlier and policy.recall_scope == "user"
+    return GUIDE[language] + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
 
 
 def beside(own: Sequence[dict[str, Any]], form: Format) -> list[dict[str, Any]]:

@@ -72,6 +72,21 @@ def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
     return weight if notes and plan.room < weight else 0
 
 
+def of_whole(
+    totals: Totals, language: Language, target: Profile, kept_lines: Sequence[KeptLine], reader: HeadReader
+) -> Epoch | None:
+    """Return the epoch while the whole history is shown: its head is what is kept in mind.
+
+    None if the history does not fit beside that.
+    """
+    material = Material(pages=(), kept=kept_lines)
+    whole = plan((), totals, language, target)
+    least = least_head(whole, material, reader)
+    if totals.full + least > target.shares.whole:
+        return None
+    return freeze(plan((), totals, language, target, least_head=least) if least else whole, material, reader)
+
+
 def _last_page_gone(entries: Sequence[Entry], layout: Layout) -> int:
     if layout.condensed_from <= 1:
         return 0

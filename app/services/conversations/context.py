@@ -32,7 +32,7 @@ from app.core.window.budget import reserves
 from app.core.window.fresh import FreshResult
 from app.core.window.profile import Profile
 from app.postgres.transactions import ReadTx
-from app.recall.window_tools import taken_names, window_tools
+from app.recall.window_tools import guide_of, taken_names, window_tools
 from app.runtime import Runtime
 from app.services.conversations import anchoring, epochs, serving, tail
 from app.services.conversations.call import ContextRequest, WindowCall
@@ -48,10 +48,9 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     """
     call = WindowCall(runtime, tenant, conversation_id, request)
     shown = await _window(call)
-    call = replace(call, conversation_id=shown.conversation.id)  # the branch that the name shows
     if anchoring.is_due(shown, request):
         await anchoring.choose(call, shown)
-        shown = await _window(call)
+        shown = await _window(replace(call, conversation_id=shown.conversation.id))
     gathered: tail.Gathered | None = None
     if request.asks_for_tail:
         shown, gathered = await _with_tail(call, shown)
@@ -84,7 +83,8 @@ async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, t
     needed = tail.weight(gathered.items, room)
     if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
         step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
-        shown = await _window(replace(call, step=step, reserve=steps[step]))
+        line = shown.conversation.id
+        shown = await _window(replace(call, conversation_id=line, step=step, reserve=steps[step]))
         gathered = await tail.laid_out(call, gathered, shown.window, free_for_tail(shown.window))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
@@ -110,8 +110,9 @@ async def _gather(call: WindowCall) -> _Gathered:
     caches = call.runtime.caches
     kept = caches.windows.get(call.key)
     if kept is not None and (parts := await _continued(call, kept)) is not None:
-        known = FoundEpoch(parts.conversation.uid, kept.target.key, kept.epoch)
-        return _Gathered(parts, known, kept if parts.conversation == kept.conversation else None)
+        if parts.conversation == kept.conversation:
+            return _Gathered(parts, None, kept)
+        return _Gathered(parts, FoundEpoch(parts.conversation.uid, kept.target.key, kept.epoch))
     found = caches.epochs.get(call.key)
     return _Gathered(await _read(call, found), found)
 
@@ -264,7 +265,7 @@ async def _render(call: WindowCall, shown: KeptWindow) -> Context:
     conversation, window, request = shown.conversation, shown.window, call.request
     language: Language = conversation.language or "en"
     system = request.system if request.system is not None else system_of(conversation.system, shown.parts.prompt)
-    guide = epochs.guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
+    guide = guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
     size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
     tools = window_tools(request.tools, request.format, offered=shown.offers_tools)

@@ -7,16 +7,13 @@ offsets that never change, and a head only on what was known at the layout's rev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from app.core import wording
 from app.core.calibration import charged
 from app.core.canonical import spaced
 from app.core.conversation import Conversation
-from app.core.kept import KeptLine
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Epoch, Fixed, Head, Language, Policy
+from app.core.model import Epoch, Fixed, Head
 from app.core.window import epoch, head, paging
 from app.core.window.budget import RecallRoom, recall_room
 from app.core.window.head_summary import HeadReader
@@ -24,20 +21,13 @@ from app.core.window.profile import Profile, budget_of, offers_tools, policy_of,
 from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
 from app.postgres.transactions import ReadTx, Tx
-from app.recall.tools import GUIDE, schemas_text
-from app.recall.window_tools import beside, taken_names
+from app.recall.tools import schemas_text
+from app.recall.window_tools import beside, guide_of, taken_names
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.store import conversations, heads, windows
 from app.store.windows import WindowParts
 from app.text.language import sentences
-
-
-def guide_of(conversation: Conversation, policy: Policy) -> str:
-    """Return the guide to the recall tools in a conversation's windows: the same in all of them."""
-    language: Language = conversation.language or "en"
-    tells_of_others = conversation.has_earlier and policy.recall_scope == "user"
-    return GUIDE[language] + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
 
 
 def own_profile(runtime: Runtime, conversation: Conversation, requested: int | None = None) -> Profile:
@@ -127,27 +117,12 @@ async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, targe
 
 def known(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch | None:
     """Return the epoch in force if it was read with the parts of a window, or if nothing has to be read for it."""
-    conversation = parts.conversation
+    conversation, totals = parts.conversation, parts.conversation.totals
     if parts.own_epoch is not None:
         return parts.own_epoch if is_current(conversation, target) else None
-    if parts.kept is not None and paging.is_whole(conversation.totals, target.shares, target.policy):
-        return of_whole(runtime, conversation, target, parts.kept)
+    if parts.kept is not None and paging.is_whole(totals, target.shares, target.policy):
+        return epoch.of_whole(totals, conversation.language or "en", target, parts.kept, reader_of(runtime))
     return None
-
-
-def of_whole(runtime: Runtime, conversation: Conversation, target: Profile, kept: Sequence[KeptLine]) -> Epoch | None:
-    """Return the epoch that ``derive`` returns while the whole history is shown: its head is what is kept in mind.
-
-    None if the history does not fit beside that.
-    """
-    totals, language, reader = conversation.totals, conversation.language or "en", reader_of(runtime)
-    plan, material = epoch.plan((), totals, language, target), epoch.Material(pages=(), kept=kept)
-    least = epoch.least_head(plan, material, reader)
-    if totals.full + least > target.shares.whole:
-        return None
-    if least:
-        plan = epoch.plan((), totals, language, target, least_head=least)
-    return epoch.freeze(plan, material, reader)
 
 
 def reader_of(runtime: Runtime) -> HeadReader:

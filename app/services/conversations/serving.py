@@ -20,8 +20,7 @@ from uuid import UUID
 
 from app import errors
 from app.caches import WRITTEN_AT_ONCE, KeptWindow, Recorded, ServedRun, Writing
-from app.core.conversation import Conversation
-from app.core.model import Anchored, Context, Day
+from app.core.model import Context
 from app.core.window.profile import budget_of
 from app.core.window.served import (
     PREFIX_CHARACTERS,
@@ -36,8 +35,8 @@ from app.core.window.served import (
 )
 from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import Tx
+from app.recall.window_tools import guide_of
 from app.runtime import Runtime
-from app.services.conversations import epochs
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.tail import Gathered
 from app.store import conversations, locks
@@ -49,6 +48,8 @@ WRITE_SECONDS = 0.2
 UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
+MILLISECOND = 1_000_000
+"""In nanoseconds."""
 _NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
 NOTHING: Mapping[QuotedPlace, str] = {}
 _PREFIX_HASH = b'"prefix_hash":"'
@@ -78,22 +79,18 @@ def note(
     asked = (found.etag, request.call, request.query, request.load, request.pages, request.budget, request.model)
     last = run.last
     if last is not None and last.asked == asked:
-        last.served = replace(last.served, count=last.served.count + 1, last_at=_now())
+        last.served = replace(last.served, count=last.served.count + 1, last_at=time.time_ns() // MILLISECOND)
         run.is_again = last.number is not None
         buffer.touch(run)
         return last
     if buffer.unwritten >= UNWRITTEN_MAX:
         return None
     is_known = run.epoch is shown.epoch and found.window.squeezed is None
-    head = last.frame.head if last is not None and is_known else _digest(head_text(found.window, _days(shown)))
+    head = last.frame.head if last is not None and is_known else _digest(head_text(found.window, shown.epoch.head.days))
     recorded = Recorded(_frame(runtime, request, shown, found, head), _served(request, shown, found), asked)
     run.epoch = shown.epoch if found.window.squeezed is None else None
     buffer.add(run, recorded, _texts(run, recorded, request, shown, found, gathered))
     return recorded
-
-
-def _days(shown: KeptWindow) -> Sequence[Day]:
-    return shown.epoch.head.days
 
 
 def _digest(text: str | None) -> str:
@@ -104,13 +101,14 @@ def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: 
     conversation, window, layout, target = shown.conversation, found.window, shown.epoch.layout, shown.target
     ledger = window.ledger
     system = request.system if request.system is not None else conversation.system
-    guide = epochs.guide_of(conversation, target.policy) if shown.offers_tools else ""
+    guide = guide_of(conversation, target.policy) if shown.offers_tools else ""
+    own_budget = budget_of(runtime.defaults, None, conversation.budget, conversation.model)
     return ServedFrame(
         call=request.call or "context",
         format=request.format,
         language=conversation.language or "en",
         budget=ledger.budget,
-        is_own=ledger.budget == _own_budget(runtime, conversation) and request.model in (None, conversation.model),
+        is_own=ledger.budget == own_budget and request.model in (None, conversation.model),
         model=request.model or conversation.model or "",
         carries=request.carries,
         percent=ledger.token_percent,
@@ -130,20 +128,14 @@ def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: 
     )
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _own_budget(runtime: Runtime, conversation: Conversation) -> int:
-    return budget_of(runtime.defaults, None, conversation.budget, conversation.model)
-
-
 def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Served:
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
     at = found.body.rindex(_PREFIX_HASH) + len(_PREFIX_HASH)
-    head, anchored = shown.epoch.head, _anchored(shown, found)
+    head = shown.epoch.head
+    shows_recalled = any(p.passing and not p.seq for p in window.body)
+    anchored = conversation.anchored if shows_recalled else None
     return Served(
-        at=_now(),
+        at=time.time_ns() // MILLISECOND,
         hash=short(found.etag.strip('"')),
         prefix=short(found.body[at : at + PREFIX_CHARACTERS].decode()),
         frame=0,
@@ -193,7 +185,7 @@ def _texts(
     if run.lacks(frame.tools):
         texts[frame.tools] = KeptText("tools" if request.tools else "own", found.tools, 0)
     if run.lacks(frame.guide):
-        texts[frame.guide] = KeptText("own", epochs.guide_of(conversation, shown.target.policy), 0)
+        texts[frame.guide] = KeptText("own", guide_of(conversation, shown.target.policy), 0)
     if run.lacks(served.tail) and gathered is not None:
         through = last_seq if request.pages else 0
         texts[served.tail] = KeptText(
@@ -206,12 +198,6 @@ def _texts(
     if run.lacks(served.query):
         texts[served.query] = KeptText("query", request.query or "", last_seq)
     return texts
-
-
-def _anchored(shown: KeptWindow, found: Context) -> Anchored | None:
-    """Return what was recalled for the newest user message, if the window shows it."""
-    has_any = any(p.passing and not p.seq for p in found.window.body)
-    return shown.conversation.anchored if has_any else None
 
 
 @cache
