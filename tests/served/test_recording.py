@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from datetime import datetime
 
 import httpx
 import pytest
@@ -37,7 +38,7 @@ def test_the_same_window_served_again_is_counted(client: httpx.Client) -> None:
     served(client, "c")
     (record,) = records(client, "c")
     assert record["count"] == 3
-    assert record["last_served_at"] > record["served_at"]
+    assert datetime.fromisoformat(record["last_served_at"]) > datetime.fromisoformat(record["served_at"])
     assert is_given_back(client, "c", record, sent)
     served(client, "c", budget=9_000)
     served(client, "c")
