@@ -91,13 +91,7 @@ class WebhookSender:
                 status = response.status
         except ForbiddenAddressError:
             raise RefusedInput(f"the webhook was not sent: {PRIVATE}") from None
-        except (
-            httpcore.NetworkError,
-            httpcore.TimeoutException,
-            httpcore.ProtocolError,
-            TimeoutError,
-            OSError,
-        ) as error:
+        except (*FAILURES, TimeoutError, OSError) as error:
             raise UndeliveredError(f"the webhook was not delivered: {type(error).__name__}") from None
         except httpcore.UnsupportedProtocol:
             raise RefusedInput("the webhook's URL is not one of HTTP") from None
