@@ -136,7 +136,7 @@ async def add_webhook(request: Request, runtime: Wired, caller: Admin, key: Idem
             raise errors.Conflict(f"A tenant has at most {WEBHOOKS_MAX} webhooks. Delete one first.")
         row = await outbox.add_webhook(tx, uuid7(), body.url, secret, body.types)
         is_new.append(True)
-        return StoredResponse(dumps({**_view(row), "secret": None}))
+        return StoredResponse(dumps({**_view(row), "secret": None}))  # nosec B105 - shown once
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
     answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)

@@ -120,7 +120,7 @@ async def _ask(
     assert runtime.chat is not None
     await limits.require_tokens(runtime, claimed.tenant)
     try:
-        with runtime.tracing.span("chat", kind="CLIENT", model=runtime.chat.model, job_kind=claimed.kind):
+        with runtime.tracing.model_call("chat", runtime.chat.model, job_kind=claimed.kind):
             reply = await runtime.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
     except ProviderError as error:
         await _count(runtime, claimed, type(error).__name__, error.spent)

@@ -122,7 +122,7 @@ async def _vectors(
     if not texts:
         return _Vectors()
     try:
-        with runtime.tracing.span("embeddings", kind="CLIENT", model=embedder.model, texts=len(texts)):
+        with runtime.tracing.model_call("embeddings", embedder.model, texts=len(texts)):
             vectors = await embedder.embed_passages([text for _, text in texts])
         runtime.metrics.provider_call("embed", "ok")
         runtime.successes.note("embed")

@@ -1,7 +1,7 @@
 """Traces from a request through the jobs it enqueues to the calls that they make.
 
 Only if an exporter is configured (OTEL_EXPORTER_OTLP_ENDPOINT) and the extra `otel` is installed; otherwise spans cost
-nothing. Attributes are Quire's own names, numbers and ids: no content, and no ids of callers.
+nothing. Attributes are OpenTelemetry's and Quire's own names, numbers and ids: no content, and no ids of callers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from app import __version__
 
 Value = str | int | float | bool
+OPERATION = "gen_ai.operation.name"
 
 _logger = logging.getLogger(__name__)
 
@@ -35,6 +36,11 @@ class Tracing:
     ) -> AbstractContextManager[TraceSpan | None]:
         """Open a span for the block. ``parent`` is a traceparent; by default the surrounding span is the parent."""
         return nullcontext()
+
+    def model_call(self, operation: str, model: str, **attributes: Value) -> AbstractContextManager[TraceSpan | None]:
+        """Open a span for a call to a model, named as OpenTelemetry's conventions for generative AI name it."""
+        found = {OPERATION: operation, "gen_ai.request.model": model, **attributes}
+        return self.span(f"{operation} {model}", parent=None, kind="CLIENT", **found)
 
     def traceparent(self) -> str | None:
         """Return the traceparent of the surrounding span, in W3C form."""

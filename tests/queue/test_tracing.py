@@ -12,7 +12,7 @@ from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.telemetry.tracing import Tracing
-from tests.api.kit import append, path, turn, user
+from tests.api.kit import append, ok, path, turn, user
 from tests.conftest import serving, wait_for
 
 trace_service = pytest.importorskip(
@@ -72,8 +72,11 @@ def test_a_job_belongs_to_the_trace_of_its_request_and_no_span_tells_content(
             append(client, "private", [*turn(1), user("the secret question")])
             wait_for(lambda: client.get("/jobs").json()["pending"] + client.get("/jobs").json()["running"] == 0)
             assert client.get(path("private", "status")).json()["unindexed"] == 0
+            ok(client.post("/memories", json={"content": "The secret tea is green.", "user_id": "private"}), 201)
+            ok(client.post("/memories/search", json={"query": "secret tea", "user_id": "private"}))
     names = {span.name for span in found.spans if span.trace_id.hex() == TRACE}
     assert {"POST /conversations/{conversation_id}/messages", "job page"} <= names
+    assert {"create_memory", "search_memory"} <= names
     assert "private" not in str(found.spans)
     assert "secret" not in str(found.spans)
 

@@ -12,11 +12,30 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.api.http.callers import READS
 from app.api.http.runtime import Wired
 from app.services.views import progress
-from app.telemetry.tracing import traceparent_of
+from app.telemetry.tracing import OPERATION, traceparent_of
 
 router = APIRouter()
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+
+MEMORY, STORE = "/memories/{memory_key:uuid}", "/v1/memory_stores/{memory_store_id}"
+STORED = f"{STORE}/memories/{{memory_id}}"
+MEMORY_OPERATIONS = {
+    ("POST", "/memories"): "create_memory",
+    ("PATCH", MEMORY): "update_memory",
+    ("DELETE", MEMORY): "delete_memory",
+    ("GET", "/memories/search"): "search_memory",
+    ("POST", "/memories/search"): "search_memory",
+    ("POST", "/memories/recall"): "search_memory",
+    ("POST", "/memories/grep"): "search_memory",
+    ("POST", "/v1/memory_stores"): "create_memory_store",
+    ("DELETE", STORE): "delete_memory_store",
+    ("POST", f"{STORE}/memories"): "create_memory",
+    ("POST", STORED): "update_memory",
+    ("DELETE", STORED): "delete_memory",
+}
+"""Routes whose spans have a name in OpenTelemetry's conventions for generative AI."""
 
 
 class Measured:
@@ -67,8 +86,12 @@ class Traced:
 
             await self._app(scope, receive, send_and_see)
             route = getattr(scope.get("route"), "path", "other")
-            span.update_name(f"{scope['method']} {route}")
+            operation = MEMORY_OPERATIONS.get((scope["method"], route))
+            span.update_name(operation or f"{scope['method']} {route}")
+            span.set_attribute("http.request.method", scope["method"])
             span.set_attribute("http.route", route)
+            if operation is not None:
+                span.set_attribute(OPERATION, operation)
 
 
 @router.get("/metrics", include_in_schema=False, dependencies=[READS])

@@ -25,7 +25,7 @@ EventType = Literal[
     "erasure.done",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
-SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
+SECRET_PREFIX = "whsec_"  # noqa: S105  # nosec B105 - what secrets begin with
 SECRET_BYTES = 32
 RETRY_SECONDS = (5, 30, 120, 600, 1800, 3600, 3600)
 """Waits after each failed attempt; after the last attempt an event is a dead letter."""

@@ -252,7 +252,7 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
     """
     upstream, learned, guesses = task.upstream, task.upstream.learned(task.model), False
     refusals: list[RefusalError] = []
-    with task.runtime.tracing.span("chat", kind="CLIENT", model=task.model), watch.call():
+    with task.runtime.tracing.model_call("chat", task.model), watch.call():
         while True:
             try:
                 found = await _sent(task, said, asking, learned, watch)
