@@ -77,6 +77,13 @@ RULES_BEYOND_JSON_SCHEMA = (
     "must name something to change",  # not nothing at all, or nulls alone
     "must be 'window' or 'pass-through'",
     "must be a JSON object",  # a parameter that is a text for JSON Schema
+    "must be an event's number",
+    "must begin with https:// or http:// and name a host",  # a webhook's URL, and its parts
+    "must be a URL",
+    "must have a port from 1 to 65535",
+    "must not contain a user or password",
+    "must not have a fragment",
+    "must not be a loopback, link-local or private address",
 )
 TOO_LONG = b"Invalid HTTP request received."
 """What the HTTP server answers by itself, to a request line of more than 64 KiB."""

@@ -252,6 +252,7 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
     """
     upstream, learned, guesses = task.upstream, task.upstream.learned(task.model), False
     refusals: list[RefusalError] = []
+    tried = {learned}  # two refusals can each ask for what the other forbids
     with task.runtime.tracing.model_call("chat", task.model), watch.call():
         while True:
             try:
@@ -261,11 +262,12 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
                     refusals.append(refused)
                     watch.blames_form = upstream.blames_form(asking, learned, refused)
                 lesson = upstream.lesson(asking, learned, refused)
-                if lesson is None or watch.answered or len(refusals) > RETRIES_MAX:
-                    if lesson is not None and watch.blames_form:
+                if lesson is None or lesson in tried or watch.answered or len(refusals) > RETRIES_MAX:
+                    if lesson is not None and lesson not in tried and watch.blames_form:
                         upstream.remember(task.model, lesson)
                     raise refusals[-1] from None
                 learned, guesses = lesson, lesson.guesses != learned.guesses
+                tried.add(lesson)
             else:
                 if refusals:
                     upstream.remember(task.model, learned)
