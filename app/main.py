@@ -71,6 +71,7 @@ from app.settings import Settings, origins, taken
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import tracing_of
 from app.text import tokens
+from app.text.masks import Masks, masked_kinds
 from app.text.tokens import TokenCounter
 from app.ui import router as ui
 
@@ -277,7 +278,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                 runtime = Runtime(
                     *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream,
                     identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
-                    auditing=taken(settings, Auditing),
+                    auditing=taken(settings, Auditing), masks=Masks(masked_kinds(settings.quire_masks)),
                 )  # fmt: skip
                 yield runtime
                 await runtime.turns.close()

@@ -30,6 +30,7 @@ from app.providers.successes import Successes
 from app.providers.upstream import Upstream
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
+from app.text.masks import Masks
 from app.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ class Runtime:
     quota: Quota = field(default_factory=Quota)
     """Limits of tenants without limits of their own."""
     auditing: Auditing = field(default_factory=Auditing)
+    masks: Masks = field(default_factory=Masks)
+    """What no text that is stored may hold."""
     meters: Meters = field(default_factory=Meters)
     door: Door = field(default_factory=Door)
     metrics: Metrics = field(default_factory=Metrics)

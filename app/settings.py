@@ -150,6 +150,12 @@ class Settings(BaseSettings):
         description="What the API behind the proxy speaks: Chat Completions (`chat`), Anthropic's Messages (`messages`)"
         " or OpenAI's Responses (`responses`). The proxy serves all three in any case.",
     )
+    quire_masks: Literal["off", "secrets", "personal", "all"] = Field(
+        "off",
+        description="What is masked in every text before anything is stored: keys, tokens, passwords and cards"
+        " (`secrets`); e-mail addresses, phone, identity and account numbers (`personal`); or both (`all`). Models are"
+        " shown what is stored.",
+    )
     quire_models: str = Field(
         "",
         description="Rows for the table of model APIs (`app/core/models.json`), as JSON of the same shape, such as"

@@ -64,7 +64,8 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool; there are {', '.join(BY_NAME)}.")
         request = _request(context)
         try:
-            return await _call(runtime, request.state.caller, request, ToolCall(tool, params.arguments or {}))
+            arguments = runtime.masks.value(params.arguments or {})
+            return await _call(runtime, request.state.caller, request, ToolCall(tool, arguments))
         except errors.QuireError as error:
             return _result(error.detail, is_error=True)
 

@@ -278,7 +278,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
     window_request = ContextRequest(
         budget=query_.budget,
         model=query_.model,
-        query=query_.query,
+        query=runtime.masks.value(query_.query),
         recall_max_tokens=query_.recall_max_tokens,
         recall_scope=query_.recall_scope,
         recall=query_.recall,

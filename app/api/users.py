@@ -144,11 +144,15 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
     else:
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON} or application/json.")
 
+    async def masked() -> AsyncIterator[tuple[int, Any]]:
+        async for number, line in lines:
+            yield number, runtime.masks.value(line)
+
     def settings(value: dict[str, Any]) -> str:
         overrides = parse_model(schemas.PolicyOverrides, value, ["settings"])
         return policy_text(runtime.defaults, overrides, ["settings"])
 
-    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(settings, caller.user_id)))
+    return json_value(await import_lines(runtime, caller.tenant, masked(), Limit(settings, caller.user_id)))
 
 
 async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:

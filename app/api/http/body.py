@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from app import errors
+from app.api.http.runtime import runtime_of
 
 DEPTH_MAX = 64
 CONTAINERS_MAX = 500_000
@@ -44,7 +45,8 @@ NAMES = ("user_id", "conversation_id", "space_id")
 
 
 async def read_json(request: Request, *, max_bytes: int) -> Any:
-    """Read the body as JSON. Large bodies are parsed in a thread; ``is_large`` tells afterwards.
+    """Read the body as JSON, with what is not to be stored masked. Large bodies are parsed in a thread; ``is_large``
+    tells afterwards.
 
     Raises UnsupportedMediaType (not plain UTF-8 JSON), PayloadTooLarge (as soon as the limit is
     passed), BadRequest (not JSON) or Invalid (JSON that cannot be returned unchanged).
@@ -52,7 +54,8 @@ async def read_json(request: Request, *, max_bytes: int) -> Any:
     _require_json(request.headers)
     body = await read_bytes(request, max_bytes)
     request.state.body_is_large = len(body) > INLINE_BYTES
-    value = await anyio.to_thread.run_sync(parse, body) if request.state.body_is_large else parse(body)
+    masks = runtime_of(request).masks
+    value = await work_on(request, lambda: masks.value(parse(body)))
     request.state.named = {name: value[name] for name in NAMES if name in value} if isinstance(value, dict) else {}
     return value
 

@@ -79,7 +79,7 @@ def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, r
     """
     proxying = runtime_of(request).proxying
     try:
-        question = read(checked_object(parse(body)))
+        question = read(checked_object(runtime_of(request).masks.value(parse(body))))
         asked = proxy_request(request, caller, wishes, with_model(proxying, question))
     except (errors.BadRequest, errors.Invalid):
         if proxying.models:

@@ -36,7 +36,7 @@ async def keep(
     The first ``inner`` messages are in no client's list; ``answers``: with these the answer is whole. ``text`` is
     stored if the messages are malformed.
     """
-    stored = scalars(list(said))
+    stored = runtime.masks.value(scalars(list(said)))
     try:
         drafts = read(stored, UNLIMITED)
     except errors.Invalid:  # a provider's ids or names may be invalid: the text is stored nevertheless
