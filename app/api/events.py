@@ -51,12 +51,7 @@ async def stream_events(
     runtime: Wired,
     caller: Reader,
     after: Annotated[int | None, Query(ge=0, le=SEQ_MAX, description="sequence number; default: from now on")] = None,
-    wait: Annotated[
-        bool,
-        Query(
-            description="false: end once everything stored has been sent", openapi_examples={"end": {"value": False}}
-        ),
-    ] = True,
+    wait: Annotated[bool, Query(description="false: end once all that is stored was sent")] = True,
     last_event_id: Annotated[str | None, Header(description="goes before `after`")] = None,
 ) -> Response:
     """Stream the tenant's events: ids, a type and a sequence number without gaps.

@@ -26,6 +26,8 @@ REFUSED = {
     **dict.fromkeys(("archive_memory_store", "create_stored_memory", "list_stored_memories"), (404, UNKNOWN)),
     **dict.fromkeys(("get_stored_memory", "update_stored_memory", "delete_stored_memory"), (404, UNKNOWN)),
     **dict.fromkeys(("list_memory_versions", "get_memory_version", "redact_memory_version"), (404, UNKNOWN)),
+    **dict.fromkeys(("delete_webhook", "limit_key"), (404, UNKNOWN)),
+    "report_result": (409, "the conversation of the examples has no parent"),
     "delete_conversation": (404, "the example of /v1/conversations erased it before"),
     "create_key": (422, "the first key has to be confirmed: from then on every request needs one"),
 }

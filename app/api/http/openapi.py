@@ -51,10 +51,10 @@ EXAMPLES: dict[str, Any] = {
     "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
     "item_id": "msg_0192d5f0a2a87c0e8f0a1b2c3d4e5f6000000001_0",
     "memory_store_id": "memstore_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
-    "window": 1,
+    "window": 1, "wait": False,
     "memory_id": "mem_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
     "memory_version_id": "memver_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
-    **dict.fromkeys(("uuid", "note", "memory_key", "job_id", "key_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"),
+    **dict.fromkeys(("uuid", "note", "memory_key", "job_id", "key_id", "webhook_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"),
 }  # fmt: skip
 """What "Try it out" fills in: the conversation and the user of the bodies' examples. An id that Quire makes cannot be
 known before; its example only has the right form.
@@ -127,11 +127,11 @@ def _scope(route: APIRoute) -> Scope | None:
 
 
 def _add_examples(operation: dict[str, Any]) -> None:
-    """Fill in required parameters, and the user, without whom searches and lists are refused or long."""
+    """Fill in required parameters, and the user, without whom searches and lists are refused or long; a stream ends."""
     for parameter in operation.get("parameters", ()):
         name = parameter["name"]
         wanted = parameter["in"] == "path" or (
-            parameter["in"] == "query" and (parameter["required"] or name == "user_id")
+            parameter["in"] == "query" and (parameter["required"] or name in ("user_id", "wait"))
         )
         if wanted and name in EXAMPLES:
             parameter["example"] = EXAMPLES[name]
