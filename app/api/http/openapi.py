@@ -54,7 +54,9 @@ EXAMPLES: dict[str, Any] = {
     "window": 1, "wait": False,
     "memory_id": "mem_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
     "memory_version_id": "memver_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
-    **dict.fromkeys(("uuid", "note", "memory_key", "job_id", "key_id", "webhook_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"),
+    **dict.fromkeys(
+        ("uuid", "note", "memory_key", "job_id", "key_id", "webhook_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"
+    ),
 }  # fmt: skip
 """What "Try it out" fills in: the conversation and the user of the bodies' examples. An id that Quire makes cannot be
 known before; its example only has the right form.
