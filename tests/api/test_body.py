@@ -3,6 +3,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import httpx
@@ -15,6 +16,7 @@ from pydantic import Field
 from app import errors
 from app.api.http import body, openapi, problem
 from app.core.canonical import dumps
+from app.text.masks import Masks
 from tests import unhurried
 from tests.conftest import serving
 
@@ -145,6 +147,7 @@ def test_types_are_not_coerced() -> None:
 def url() -> Iterator[str]:
     """A small app around the reader, served for real."""
     app = FastAPI()
+    app.state.runtime = SimpleNamespace(masks=Masks())
     problem.install(app, ())
 
     @app.post("/notes", openapi_extra=body.json_body(Remark, {"text": "hi"}))
