@@ -97,6 +97,8 @@ async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> 
     """Lock a conversation's owner and then the conversation, to erase something of it. Raises NotFound."""
     before = await conversations.get(tx, conversation_id, bound_to=bound_to)
     await locks.lock_owner(tx, _owner(before))
+    if before.line.stretches:  # the trunk first, as everybody: its id may show the branch
+        await conversations.lock(tx, before.line.root)
     conversation = await conversations.lock(tx, conversation_id, bound_to=bound_to)
     if conversation is None or conversation.uid != before.uid:
         raise conversations.unknown()
