@@ -1,6 +1,6 @@
 """Services before the strict fake of model APIs: one for each dialect that an API speaks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,8 +21,11 @@ def vendors() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def before(postgres: EmbeddedPostgres, settings: Settings, vendors: str) -> Iterator[dict[str, str]]:
-    """The address of a service by the dialect of its model's API."""
+def before(
+    postgres: EmbeddedPostgres, settings: Settings, vendors: str, delete_every_row: Callable[[], None]
+) -> Iterator[dict[str, str]]:
+    """The address of a service by the dialect of its model's API. None knows a key that earlier tests left."""
+    delete_every_row()
     opened = []
     found = {}
     for dialect in DIALECTS:

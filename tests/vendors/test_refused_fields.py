@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anthropic
@@ -55,8 +55,11 @@ def refusing() -> Iterator[tuple[Refusing, str]]:
 
 
 @pytest.fixture(scope="module")
-def behind(postgres: EmbeddedPostgres, settings: Settings, refusing: tuple[Refusing, str]) -> Iterator[dict[str, str]]:
-    """The address of a service by the dialect of its model's API."""
+def behind(
+    postgres: EmbeddedPostgres, settings: Settings, refusing: tuple[Refusing, str], delete_every_row: Callable[[], None]
+) -> Iterator[dict[str, str]]:
+    """The address of a service by the dialect of its model's API. None knows a key that earlier tests left."""
+    delete_every_row()
     opened = []
     found = {}
     for dialect in DIALECTS:
