@@ -25,6 +25,7 @@ from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempot
 from app.services.lifecycle import erasing_whole, exporting
 from app.services.lifecycle.importing import Limit, import_lines
 from app.store import conversations
+from app.text.masks import Masks
 
 router = APIRouter(tags=["users"])
 
@@ -140,19 +141,15 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
         lines = _items(await read_json(request, max_bytes=limit))
     elif is_media_type(request, NDJSON, "application/jsonl"):
         require_plain(request.headers)
-        lines = _lines(request, limit)
+        lines = _lines(request, runtime.masks, limit)
     else:
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON} or application/json.")
-
-    async def masked() -> AsyncIterator[tuple[int, Any]]:
-        async for number, line in lines:
-            yield number, runtime.masks.value(line)
 
     def settings(value: dict[str, Any]) -> str:
         overrides = parse_model(schemas.PolicyOverrides, value, ["settings"])
         return policy_text(runtime.defaults, overrides, ["settings"])
 
-    return json_value(await import_lines(runtime, caller.tenant, masked(), Limit(settings, caller.user_id)))
+    return json_value(await import_lines(runtime, caller.tenant, lines, Limit(settings, caller.user_id)))
 
 
 async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
@@ -165,7 +162,7 @@ async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
             await asyncio.sleep(0)
 
 
-async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:
+async def _lines(request: Request, masks: Masks, max_bytes: int) -> AsyncIterator[tuple[int, Any]]:
     """Yield the body's lines with their numbers, each no longer than a body may be."""
     number, rest = 0, bytearray()
     try:
@@ -175,7 +172,7 @@ async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, A
                 number += 1
                 rest += piece
                 if line := _line(number, rest, max_bytes):
-                    yield number, await run_in_thread_if_large(len(line), _parsed, number, line)
+                    yield number, await run_in_thread_if_large(len(line), _parsed, number, line, masks)
                 rest.clear()
                 if number % LINES_IN_A_STEP == 0:
                     await asyncio.sleep(0)
@@ -186,7 +183,7 @@ async def _lines(request: Request, max_bytes: int) -> AsyncIterator[tuple[int, A
     except ClientDisconnect:
         raise errors.BadRequest("The body ended early.") from None
     if line := _line(number + 1, rest, max_bytes):
-        yield number + 1, await run_in_thread_if_large(len(line), _parsed, number + 1, line)
+        yield number + 1, await run_in_thread_if_large(len(line), _parsed, number + 1, line, masks)
 
 
 def _line(number: int, rest: bytearray, max_bytes: int) -> bytes:
@@ -199,9 +196,9 @@ def _line(number: int, rest: bytearray, max_bytes: int) -> bytes:
     return bytes(rest).strip()
 
 
-def _parsed(number: int, line: bytes) -> Any:
+def _parsed(number: int, line: bytes, masks: Masks) -> Any:
     try:
-        return parse(line)
+        return masks.value(parse(line))
     except (errors.BadRequest, errors.Invalid) as error:
         raise errors.Invalid(
             f"Line {number}: {error.detail}", errors=[{"loc": ["line", number], "msg": error.detail}]

@@ -95,7 +95,7 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
 class _Mask:
     placeholder: str
     hints: tuple[str, ...]
-    """None: it is searched where there are many digits."""
+    """Texts without any of them are not searched. None at all: those with few digits are not."""
     pattern: re.Pattern[str]
     check: Callable[[str], bool] | None
 
@@ -103,16 +103,16 @@ class _Mask:
         return self.pattern.sub(self._one, text)
 
     def _one(self, match: re.Match[str]) -> str:
-        whole, found = match[0], match["it"] if "it" in self.pattern.groupindex else match[0]
-        if found is None or (self.check is not None and not self.check(found)):
-            return whole
-        at = match.start("it") - match.start() if found is not whole and found != whole else 0
-        return f"{whole[:at]}{self.placeholder}{whole[at + len(found) :]}"
+        group = "it" if "it" in self.pattern.groupindex else 0
+        if self.check is not None and not self.check(match[group]):
+            return match[0]
+        first, end = (place - match.start() for place in match.span(group))
+        return f"{match[0][:first]}{self.placeholder}{match[0][end:]}"
 
 
 @cache
-def _masks() -> Mapping[Kind, tuple[_Mask, ...]]:
-    found: dict[Kind, list[_Mask]] = {kind: [] for kind in KINDS}
+def _masks() -> Mapping[str, list[_Mask]]:
+    found: dict[str, list[_Mask]] = {kind: [] for kind in KINDS}
     for section, text in sections_of(Path(__file__).with_name("masks.txt")).items():
         kind, name = section.split(": ")
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
@@ -120,9 +120,8 @@ def _masks() -> Mapping[Kind, tuple[_Mask, ...]]:
         check = _CHECKS[lines.pop(0).removeprefix("check ")] if lines[0].startswith("check ") else None
         for line in lines:
             pattern = re.compile(_AFTER_ESCAPE + line[2:] if line.startswith(r"\b") else line, re.DOTALL)
-            mask = _Mask(f"[masked {name.replace('_', ' ')}]", hints, pattern, check)
-            found[next(one for one in KINDS if one == kind)].append(mask)
-    return {kind: tuple(some) for kind, some in found.items()}
+            found[kind].append(_Mask(f"[masked {name.replace('_', ' ')}]", hints, pattern, check))
+    return found
 
 
 def masked_kinds(setting: str) -> Collection[Kind]:

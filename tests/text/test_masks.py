@@ -2,11 +2,13 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.edge.credentials import prefix
 from app.text.masks import Masks, masked_kinds
 from tests.text.secrets import alike, planted
 
@@ -46,6 +48,12 @@ def test_a_private_key_is_masked_as_a_whole_even_if_it_is_cut() -> None:
     begin = "-----BEGIN " + "EC PRIVATE KEY-----"
     assert SECRETS.text(f"use {begin}\nMHcC\n-----END EC PRIVATE KEY----- now") == "use [masked private key] now"
     assert SECRETS.text(f"use {begin}\nMHcC") == "use [masked private key]"
+
+
+def test_a_key_of_our_own_is_masked() -> None:
+    assert (
+        SECRETS.text(f"use {prefix(UUID(int=1), UUID(int=2))}_{'aB3' * 10} here") == "use [masked service token] here"
+    )
 
 
 def test_members_that_are_called_a_secret() -> None:

@@ -1,4 +1,4 @@
-"""What models were used for."""
+"""Usage of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an API's refusal teaches about the form of its requests, whatever its table's row says.
+"""Learn from an API's refusal about the form of its requests, whatever its table's row says.
 
 A refusal is read for the names in it: a member that it does not know is left out, one that it misses is stood in for.
 """
@@ -38,7 +38,7 @@ _QUOTED = re.compile(r"['\"`‘“](\w+)['\"`’”]")
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What an API refused."""
+    """Members and forms that an API refused."""
 
     dropped: frozenset[str] = frozenset()
     """Members of a request that are left out; of the answer's limit, its name."""
@@ -53,7 +53,7 @@ class Learned:
 
     @property
     def guesses(self) -> tuple[bool, bool]:
-        """What no refusal named."""
+        """Return the changes that no refusal named."""
         return self.bare, self.careful
 
 

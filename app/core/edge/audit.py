@@ -1,4 +1,4 @@
-"""What the audit log holds: reads of people's data, and erasures; ids only."""
+"""Entries of the audit log: reads of people's data, and erasures; ids only."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ LIMIT_MAX = 10**15
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What a tenant can use; 0: no limit. The settings say what holds for tenants without limits of their own."""
+    """Limits of a tenant; 0: none. The settings say what holds for tenants without limits of their own."""
 
     requests_per_minute: int = setting(
         Variable("quire_tenant_requests_per_minute", 0, ge=0, le=LIMIT_MAX),
