@@ -24,6 +24,7 @@ from typing import Any
 
 from app.core.dialects.question import function_name
 from app.core.history.sync import DIGEST_BYTES, match
+from app.core.line import Line
 
 ANYTHING = b"an answer".ljust(DIGEST_BYTES)
 """Replaces the digest of any assistant message."""
@@ -155,7 +156,7 @@ def answered_prefixes(roles: Sequence[str], chains: Sequence[bytes]) -> list[byt
 class Candidate:
     """A conversation that was held through the proxy."""
 
-    id: str
+    id: Line
     chain: bytes
     asked: bytes
     answered: bytes | None
@@ -164,7 +165,7 @@ class Candidate:
 
 def continued(
     candidates: Sequence[Candidate], chains: Sequence[bytes], *, system: str | None, retried: bool
-) -> str | None:
+) -> Line | None:
     """Return the conversation that a list continues; candidates are ordered latest first.
 
     It is one whose first answer is in the list or, for a request marked as a retry, one that began with this very
