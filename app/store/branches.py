@@ -89,7 +89,7 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
         language=after.language, revision=after.revision, indexed_through=after.indexed_through,
         chaptered_through=after.chaptered_through, summary_through=after.summary_through, chain=after.chain,
         answered=after.answered, said_at=after.said_at, said_offset=fork.said_offset, asked=after.asked,
-        asked_from=after.asked_from,
+        asked_from=after.asked_from, parent=after.parent, is_apart=after.is_apart,
     )  # fmt: skip
     if made is not None:
         await tx.execute(MARK, [one.id for one in fork.stretches])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.proxy import Candidate, Met, ToolOwners, added, answered_prefixes, continued, meet, sound_calls
 from app.core.history.sync import DIGEST_BYTES, chains
-from app.core.line import Line
 from tests.providers.fake_openai import events_of
 
 Said = list[tuple[str, bytes]]
@@ -88,7 +87,7 @@ def test_a_whole_list_adds_what_is_new_and_nothing_else(stored: str, new: str) -
 
 def candidate(name: str, text: str, asked: int, *, answered: int | None, system: str | None = None) -> Candidate:
     found = chains([digest for _, digest in said(text)])
-    return Candidate(Line(name), found[-1], found[asked], found[answered] if answered else None, system)
+    return Candidate(name, found[-1], found[asked], found[answered] if answered else None, system)
 
 
 def found(listed: str, candidates: Sequence[Candidate], *, retried: bool = False) -> str | None:

@@ -24,7 +24,6 @@ from typing import Any
 
 from app.core.dialects.question import function_name
 from app.core.history.sync import DIGEST_BYTES, match
-from app.core.line import Line
 
 ANYTHING = b"an answer".ljust(DIGEST_BYTES)
 """Replaces the digest of any assistant message."""
@@ -156,7 +155,7 @@ def answered_prefixes(roles: Sequence[str], chains: Sequence[bytes]) -> list[byt
 class Candidate:
     """A conversation that was held through the proxy."""
 
-    id: Line
+    id: str
     chain: bytes
     asked: bytes
     answered: bytes | None
@@ -165,7 +164,7 @@ class Candidate:
 
 def continued(
     candidates: Sequence[Candidate], chains: Sequence[bytes], *, system: str | None, retried: bool
-) -> Line | None:
+) -> str | None:
     """Return the conversation that a list continues; candidates are ordered latest first.
 
     It is one whose first answer is in the list or, for a request marked as a retry, one that began with this very

@@ -23,6 +23,7 @@ from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 from app.runtime import Runtime
+from app.services.conversations.placing import Shares
 from app.services.conversations.selection import BranchingError
 from app.store import branches, conversations
 
@@ -37,12 +38,14 @@ class ForkRequest:
     position: Literal["before", "after"] = "after"
     id: str | None = None
     title: str | None = None
+    shares: Shares | None = None
 
 
 async def fork(tx: Tx, known: Conversation, request: ForkRequest) -> Conversation:
     """Make a branch of a locked conversation. Raises Invalid for a place that is not there, Conflict for a taken id."""
     after = await _seq(tx, known, request)
-    made = await at(tx, known, after, NewBranch(request.id or str(uuid7()), uuid7(), request.title, _now()))
+    new = NewBranch(request.id or str(uuid7()), uuid7(), request.title, _now(), request.shares)
+    made = await at(tx, known, after, new)
     if made is not None:
         return made
     there = await conversations.find(tx, str(request.id))
@@ -79,6 +82,8 @@ def _is_same(there: Conversation, known: Conversation, after: int, request: Fork
     """Return whether a conversation is the branch that is asked for, made before."""
     begun = [(one.id, one.seq) for one in there.line.stretches[-1:]]
     is_same = begun == [(known.line.keeper(after), after)] and there.user_id == known.user_id
+    asked = forks.fork(known, ForkPlace(after), NewBranch("", there.uid, None, there.created_at, request.shares)).branch
+    is_same &= (there.parent, there.is_apart) == (asked.parent, asked.is_apart)
     return is_same and request.title in (None, there.title)
 
 
