@@ -20,21 +20,15 @@ from starlette.middleware.cors import CORSMiddleware
 from app import __version__, worker
 from app.api import (
     archive,
-    audit,
     branches,
     conversations,
     events,
     hooks,
-    jobs,
-    keys,
-    mcp,
     memories,
     messages,
     notes,
-    operations,
     spaces,
     tools,
-    usage,
     users,
     windows,
 )
@@ -44,6 +38,8 @@ from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
 from app.api.http.path_ids import SlashesInIds
 from app.api.http.request_heads import SoundHeads
+from app.api.mcp import router as mcp
+from app.api.operators import audit, jobs, keys, operations, usage
 from app.api.v1 import chat, memory_stores, responses
 from app.api.v1 import conversations as v1_conversations
 from app.api.v1 import messages as v1_messages

@@ -18,8 +18,8 @@ from app.api.http.body import json_body, parse_model, read_json, require_storabl
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import ConversationId, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import metadata_text, policy_text
 from app.api.schemas import conversations as schemas
+from app.api.schemas.conversations import metadata_text, policy_text
 from app.api.schemas.narrowing import listed
 from app.api.schemas.parts import ContentsResponse, PageList, PageResponse, SummaryResponse
 from app.api.schemas.proxy import ProxiedRequestList

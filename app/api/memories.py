@@ -25,11 +25,11 @@ from app.api.schemas.narrowing import OwnType, listed, narrowing_of
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
-from app.core.kept import KEY_MAX, PINNED_MAX, key_problem
 from app.core.messages import METADATA_MAX
 from app.core.scope import SPACE, scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
+from app.core.window.kept import KEY_MAX, PINNED_MAX, key_problem
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services import limits

@@ -13,9 +13,9 @@ from app.api.http.body import json_body, parse_model, read_json, require_storabl
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import metadata_text
 from app.api.schemas import conversations as schemas_of_conversations
 from app.api.schemas import spaces as schemas
+from app.api.schemas.conversations import metadata_text
 from app.api.users import LINES, streamed
 from app.core.canonical import dumps
 from app.core.scope import owner_of, space_scope

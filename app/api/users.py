@@ -16,8 +16,8 @@ from app.api.http.body import is_media_type, parse, parse_model, read_json, requ
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import SLASH, ConversationId, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import policy_text
 from app.api.schemas import conversations as schemas
+from app.api.schemas.conversations import policy_text
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.postgres.transactions import Tx

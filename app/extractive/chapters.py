@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from app.core.days import day_of
 from app.core.neutral import flat
+from app.core.search.days import day_of
 from app.core.window.contents import Chapter
 from app.extractive.patterns import salience
 from app.extractive.stopwords import CHINESE, ENGLISH

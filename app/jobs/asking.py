@@ -8,8 +8,8 @@ from typing import Any
 
 from asyncpg import Record
 
-from app.core.days import day_of
 from app.core.model import UNZONED
+from app.core.search.days import day_of
 from app.core.times import local
 from app.core.window.excerpts import Excerpt, cut, rooms
 from app.core.window.replies import Covered, wording_of

@@ -19,12 +19,12 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.kept import keep
+from app.core.history.rows import NewWish
 from app.core.neutral import neutral, without_nul
-from app.core.rows import NewWish
 from app.core.scope import owner_of
 from app.core.times import dated
 from app.core.window.excerpts import Excerpt
+from app.core.window.kept import keep
 from app.core.window.profile import policy_of
 from app.core.window.topics import merged
 from app.extractive.subjects import subjects_of_page

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from app.core.kept import CLOSED_KEYS, Wish
 from app.core.neutral import neutral
 from app.core.window import replies
 from app.core.window.excerpts import Excerpt
+from app.core.window.kept import CLOSED_KEYS, Wish
 from app.core.window.replies import Covered
 from app.core.window.topics import says_no_more
 from app.extractive.own_words import own_words, says_nothing_else

@@ -13,11 +13,11 @@ from functools import cache
 from typing import Any, Literal
 
 from app.core.canonical import spaced
-from app.core.kept import KEY_MAX
 from app.core.model import Language
 from app.core.search.fusion import QUERIES_MAX
 from app.core.search.grep import PATTERN_MAX
 from app.core.search.narrowing import ROLES, TOPICS_MAX
+from app.core.window.kept import KEY_MAX
 from app.core.wording import Wording
 from app.recall.attp_guide import ATTP
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from app.core.conversation import Conversation
 from app.core.history.append import Append
-from app.core.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
+from app.core.history.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
 from app.core.times import offset_of
 from app.postgres.database import Database
 from app.postgres.transactions import Tx

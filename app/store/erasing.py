@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from app.core.history.erasure import CALL_NAME
 from app.core.history.erasure_plan import Marked, MarkLine, StoredCard, StoredMessage, Unasked
-from app.core.placeholder import ArchiveCard
+from app.core.history.placeholder import ArchiveCard
 from app.core.scope import owner_of, space_of
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES

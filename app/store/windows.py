@@ -14,10 +14,10 @@ from asyncpg import Record
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import shrunk
-from app.core.kept import KeptLine
 from app.core.line import Line
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout, Totals
 from app.core.window.contents import ContentsLine
+from app.core.window.kept import KeptLine
 from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile

@@ -14,9 +14,9 @@ from app import errors
 from app.api.http import cursors
 from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
-from app.core.kept import Status
 from app.core.scope import SPACE
 from app.core.search.narrowing import EVERYTHING
+from app.core.window.kept import Status
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces

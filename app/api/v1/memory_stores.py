@@ -21,8 +21,8 @@ from app.api.http.times import Time
 from app.api.schemas import memory_stores as schemas
 from app.api.schemas.memory_stores import Operation, View
 from app.core.canonical import dumps
+from app.core.dialects.memory_files import grouped
 from app.core.edge.caller import Caller
-from app.core.memory_files import grouped
 from app.core.scope import owner_of
 from app.core.times import time_text
 from app.ids import uuid7

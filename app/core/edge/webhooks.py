@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.core.canonical import dumps
 from app.core.history.append import Append
-from app.core.rows import NewWish
+from app.core.history.rows import NewWish
 from app.core.times import time_text
 
 EventType = Literal[

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from app.core.calibration import OURS
 from app.core.canonical import dumps
-from app.core.days import MESSAGE_TOKENS
 from app.core.groups import units
 from app.core.model import (
     OPENING_TOKENS,
@@ -41,6 +40,7 @@ from app.core.model import (
     WindowWarning,
     epoch_number,
 )
+from app.core.search.days import MESSAGE_TOKENS
 from app.core.window.budget import smallest_budget, usable
 from app.core.window.fresh import shown_tokens
 from app.errors import BudgetTooSmall

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from app.core import wording
-from app.core.days import dated, tokens_of
 from app.core.model import Language, Policy
 from app.core.neutral import flat
+from app.core.search.days import dated, tokens_of
 
 Count = Callable[[str], int]
 """Tokens of a text."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from app.core.days import DAY_TOKENS
+from app.core.search.days import DAY_TOKENS
 from app.core.window.excerpts import Excerpt
 
 LEFT_OUT = 6

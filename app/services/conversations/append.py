@@ -41,9 +41,9 @@ from app.core.history.preparation import (
 from app.core.line import CallersId, exact
 from app.core.messages import Draft
 from app.core.model import WindowWarning
-from app.core.quote import plain_text
 from app.core.times import problems_of_said
 from app.core.window.profile import policy_of
+from app.core.window.quote import plain_text
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue, outbox

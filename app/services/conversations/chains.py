@@ -6,9 +6,9 @@ import json
 from uuid import UUID
 
 from app.core.conversation import Conversation
+from app.core.history.placeholder import as_sent
 from app.core.history.sync import digest, link
 from app.core.messages import Limits, read
-from app.core.placeholder import as_sent
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.store import conversations, messages

@@ -22,7 +22,7 @@ from app import errors
 from app.caches import FoundEpoch, KeptWindow
 from app.concurrency import LONG_COPIED, run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.dialects.windows import fitted_window
+from app.core.dialects.fitting import fitted_window
 from app.core.line import CallersId, Line
 from app.core.model import Context, Epoch, Language, Window
 from app.core.window import fresh, notices

@@ -16,7 +16,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.dialects.windows import fitted_window
+from app.core.dialects.fitting import fitted_window
 from app.core.edge.caller import Caller
 from app.core.history.erasure import CALL_NAME
 from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window

@@ -16,14 +16,14 @@ from asyncpg import Record
 from app.caches import KeptWindow
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.kept import KeptLine, tokens_max
 from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
-from app.core.quote import archive_text
 from app.core.scope import owner_of, scope_of
 from app.core.search import relevance
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.head import for_speaker
+from app.core.window.kept import KeptLine, tokens_max
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
+from app.core.window.quote import archive_text
 from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime

@@ -22,8 +22,8 @@ from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction, redacted
 from app.core.history.erasure_plan import Erased, ErasurePlan, ErasureRules, Marked, Place, StoredMessage
-from app.core.placeholder import ERASED_TOKENS_MAX
-from app.core.placeholder import erased as erased_placeholder
+from app.core.history.placeholder import ERASED_TOKENS_MAX
+from app.core.history.placeholder import erased as erased_placeholder
 from app.core.scope import owner_of, user_of
 from app.extractive.lines import result_line
 from app.postgres.transactions import Tx

@@ -19,9 +19,9 @@ from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
+from app.core.history.placeholder import as_sent
 from app.core.history.sync import INNER
 from app.core.neutral import with_nul
-from app.core.placeholder import as_sent
 from app.core.scope import owner_of, scope_of, space_scope
 from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable

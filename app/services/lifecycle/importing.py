@@ -22,10 +22,10 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.fork import NewBranch
 from app.core.history.preparation import Arrival, KeptArchive
+from app.core.history.rows import ArchivePlace, NewMemory, archive_row
 from app.core.history.sync import digest
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.neutral import without_nul
-from app.core.rows import ArchivePlace, NewMemory, archive_row
 from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7

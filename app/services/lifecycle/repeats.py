@@ -17,8 +17,8 @@ from asyncpg import Record
 from app.core.groups import chat_messages
 from app.core.history.erasure import Repeats
 from app.core.history.erasure_plan import Place
-from app.core.quote import plain_text
 from app.core.scope import owner_of
+from app.core.window.quote import plain_text
 from app.postgres.transactions import ReadTx
 from app.store import erasing, kept_answers
 

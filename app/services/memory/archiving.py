@@ -18,16 +18,16 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
+from app.core.history.placeholder import ArchiveCard
+from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, archive_row
 from app.core.line import named
 from app.core.model import Language, Policy
 from app.core.neutral import with_nul, without_ranges
-from app.core.placeholder import ArchiveCard
-from app.core.quote import searchable_text, speaker_of
-from app.core.rows import ArchivePlace, NewArchive, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
 from app.core.search.relevance import FOUND_MIN, PASSAGES
 from app.core.times import dated, time_text
 from app.core.window.profile import policy_of
+from app.core.window.quote import searchable_text, speaker_of
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms

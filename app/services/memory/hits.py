@@ -11,8 +11,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.days import day_of
 from app.core.line import is_here
+from app.core.search.days import day_of
 from app.core.search.repetitions import RepeatedStatement, Told, each_once
 from app.core.times import local
 from app.store.memory.memories import Hit

@@ -13,9 +13,9 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app import errors
-from app.core.kept import PINNED_MAX, Status
 from app.core.neutral import with_nul
 from app.core.scope import scope_of, space_of
+from app.core.window.kept import PINNED_MAX, Status
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime

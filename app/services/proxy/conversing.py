@@ -19,9 +19,9 @@ from app.core.conversation import Conversation
 from app.core.dialects.conversation_items import MessageName, identified_items, is_mark, named_item
 from app.core.dialects.question import Json
 from app.core.edge.caller import Caller
+from app.core.history.placeholder import as_sent
 from app.core.history.sync import digest
 from app.core.messages import Draft, read
-from app.core.placeholder import as_sent
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.append import append

@@ -9,7 +9,7 @@ from app.core import wording
 from app.core.line import is_here
 from app.core.model import Language
 from app.core.neutral import neutral, titled
-from app.core.quote import day_heading, memories_text, passage_line, passage_text
+from app.core.window.quote import day_heading, memories_text, passage_line, passage_text
 from app.services.memory.grepping import GrepHit, GrepLines
 from app.services.memory.hits import SearchHit, by_day
 from app.services.memory.keywords import Keyword

@@ -10,10 +10,10 @@ from uuid import UUID
 from asyncpg import Record
 
 from app import errors
-from app.core import memory_files as files
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.memory_files import ROOT, FileMistake
+from app.core.dialects import memory_files as files
+from app.core.dialects.memory_files import ROOT, FileMistake
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently

@@ -18,8 +18,8 @@ from app import errors
 from app.core import wording
 from app.core.model import Language
 from app.core.neutral import block
-from app.core.quote import Said, memories_text
 from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.core.window.quote import Said, memories_text
 from app.extractive.terms import key_terms
 from app.prompts import prompt
 from app.providers import Chat, ModelToolCall, ProviderError, Reply

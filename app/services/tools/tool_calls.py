@@ -21,13 +21,13 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.model import Language
-from app.core.quote import archive_text, day_heading, memories_text, passage_text, run_text
 from app.core.scope import scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.budget import RecallRoom
 from app.core.window.contents import PageEntry, run_lines
 from app.core.window.profile import policy_of
+from app.core.window.quote import archive_text, day_heading, memories_text, passage_text, run_text
 from app.postgres.transactions import ReadTx, Tx
 from app.recall import tools
 from app.recall.arguments import Mistake, read

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.kept import KEPT_READ_MAX, KeptLine, Status
+from app.core.window.kept import KEPT_READ_MAX, KeptLine, Status
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.text.bm25 import DIMENSIONS

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.kept import Status
 from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES, Narrowing
+from app.core.window.kept import Status
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import served

@@ -1,4 +1,4 @@
-"""The route of MCP (streamable HTTP). The protocol is `mcp_server`'s, whose SDK is imported at the first request.
+"""The route of MCP (streamable HTTP). The protocol is in `server`, whose SDK is imported at the first request.
 
 The SDK takes a quarter of a second of CPU to import, and most services never speak MCP.
 """
@@ -137,6 +137,6 @@ class OnDemand:
 
 
 def _imported() -> Callable[[Runtime], StreamableHTTPSessionManager]:
-    from app.api.mcp_server import manager
+    from app.api.mcp.server import manager
 
     return manager

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.model import Kind, Language, Role
 from app.core.neutral import replace_nul, without_nul
-from app.core.placeholder import ArchiveCard, placeholder
 from app.core.scope import user_of
 
 
