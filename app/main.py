@@ -294,7 +294,6 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
 
 
 def issuer_of(settings: Settings) -> "Issuer | None":
-    """Return the issuer of tokens that the settings name."""
     rules = identity_provider(settings)
     return None if rules.issuer is None or rules.jwks is None else build.issuer_of(rules.jwks)
 
@@ -335,7 +334,6 @@ async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> A
 
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
-    """Return the models that the settings name."""
     chat_api = _chat_api(settings)
     key, seconds = _secret(settings.memory_embedding_api_key), settings.memory_llm_timeout_seconds
     api = ModelApi(settings.memory_embedding_base_url, key, seconds, settings.memory_embedding_concurrency)

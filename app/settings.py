@@ -31,7 +31,6 @@ ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 
 
 def origins(text: str) -> list[str]:
-    """Return the origins of a comma-separated list."""
     return [origin.strip() for origin in text.split(",") if origin.strip()]
 
 

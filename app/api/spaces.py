@@ -74,7 +74,6 @@ async def create_space(request: Request, runtime: Wired, caller: Writer, key: Id
 
 
 def _changes(body: schemas.SpaceChange) -> dict[str, Any]:
-    """Return what a body changes, as it is stored. Raises Invalid."""
     require_storable("body", name=body.name, participants=[*(body.participants or {})])
     given = body.model_fields_set
     changes: dict[str, Any] = {"name": body.name} if "name" in given else {}

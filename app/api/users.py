@@ -153,7 +153,6 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
 
 
 async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
-    """Yield the lines in a JSON array, numbered as in a file."""
     if not isinstance(value, list):
         raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an array of the lines of an export"}])
     for number, item in enumerate(value, 1):

@@ -105,7 +105,6 @@ def _as_chat(message: Mapping[str, Any], beside: list[Json], kept: Collection[st
 
 
 def _failed(content: Any) -> Any:
-    """Return the content of a failed call's result so that it says so."""
     if isinstance(content, list):
         return [{"type": "text", "text": FAILED.strip()}, *content]
     return content if str(content).lower().startswith("error") else f"{FAILED}{content}"
@@ -191,7 +190,6 @@ def _result_block(part: Mapping[str, Any]) -> list[Json]:
 
 
 def _named(part: Mapping[str, Any]) -> Json:
-    """Return a block with the members that the API names."""
     members = _MEMBERS[part["type"]]
     return {"type": part["type"], **{name: part[name] for name in members if part.get(name) is not None}}
 
@@ -209,7 +207,6 @@ def _image_block(part: Mapping[str, Any]) -> list[Json]:
 
 
 def _source(url: str) -> Json | None:
-    """Return the source of a data URL."""
     found = _DATA_URL.match(url) if ";base64," in url[:200] else None
     return {"type": "base64", "media_type": found[1], "data": url[found.end() :]} if found else None
 
@@ -251,7 +248,6 @@ _BLOCKS: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
 
 
 def is_translated(part: Mapping[str, Any]) -> bool:
-    """Return whether a part has a form in each dialect."""
     return part.get("type") in _CHAT
 
 
@@ -301,7 +297,6 @@ def mapped_name(name: str) -> str:
 
 
 def mapped_id(pattern: str, id_: str) -> str:
-    """Return an id that the pattern takes, the same for the same one."""
     if not pattern or re.fullmatch(pattern, id_):
         return id_
     hexadecimal = hashlib.sha256(id_.encode(errors="surrogatepass")).hexdigest()

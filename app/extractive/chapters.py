@@ -56,7 +56,6 @@ def _is_empty(word: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def _key(word: str) -> str:
-    """Return what the forms of a word have in common."""
     word = word.removesuffix("'s").removesuffix("’s")
     return stem(word) if word.isascii() else simplified(word)
 

@@ -67,7 +67,6 @@ async def weighed(runtime: Runtime, excerpts: Sequence[Excerpt]) -> list[Excerpt
 
 
 async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -> list[Excerpt]:
-    """Return the messages within a room in tokens."""
     room -= len(excerpts) * MESSAGE_FRAME
     whole = await weighed(runtime, excerpts)
     shown = whole

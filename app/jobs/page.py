@@ -112,7 +112,6 @@ async def index_page(runtime: Runtime, claimed: Claimed) -> None:
 
 
 async def _gather(runtime: Runtime, claimed: Claimed) -> _Page | None:
-    """Gather the page; None if it is already indexed, or gone."""
     name, number = claimed.conversation_id, int(claimed.args["page"])
     assert name is not None
     uid = UUID(claimed.subject.split(":")[0])

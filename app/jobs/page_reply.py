@@ -95,7 +95,6 @@ def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], kept: Sequence[str
 
 
 def _lines(value: Any, covered: Covered) -> Iterable[tuple[int, str]]:
-    """Yield (seq, line) from an object keyed by number, or from a list of objects with a ``seq``."""
     pairs: list[tuple[Any, Any]] = []
     if isinstance(value, Mapping):
         pairs = list(value.items())
@@ -150,7 +149,6 @@ def _wish(item: Mapping[str, Any], words: str, seq: int) -> WishFound:
 
 
 def _until(value: Any) -> datetime | None:
-    """Return the end of the day that a model names."""
     try:
         return datetime.combine(date.fromisoformat(value), time.max, UTC) if isinstance(value, str) else None
     except ValueError:

@@ -84,7 +84,6 @@ def _values(row: type, count: int, first: int, alias: str) -> tuple[str, list[st
 
 
 def _unnest(row: type, first: int, alias: str) -> str:
-    """Return a FROM item of arrays, with a parameter for each column."""
     parameters = ", ".join(f"${first + i}::{_TYPES[str(f.type)]}[]" for i, f in enumerate(fields(row)))
     return f"unnest({parameters}) AS {alias} ({', '.join(_names(row))})"
 

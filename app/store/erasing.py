@@ -42,7 +42,6 @@ SEQ_OF = "SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2
 
 
 async def seq_of(tx: ReadTx, conversation_id: str, message: UUID) -> int | None:
-    """Return the place of a message by its id."""
     seq: int | None = await tx.fetchval(SEQ_OF, conversation_id, message)
     return seq
 
@@ -117,7 +116,6 @@ UPDATE messages
 
 
 async def put_mark(tx: Tx, message: Marked) -> None:
-    """Put the mark in a message's place."""
     forms, line = message.forms, message.line
     await tx.execute(
         REPLACE, *message.place, forms.body, forms.view, forms.anthropic, line.text, line.tokens, message.tokens

@@ -71,7 +71,6 @@ class _Handed(Response):
 
 
 async def _beginning(receive: Receive) -> list[Message]:
-    """Read the body, as far as the SDK would."""
     parts, size = [], 0
     while size <= READ_MAX_BYTES:
         parts.append(await receive())
@@ -82,7 +81,6 @@ async def _beginning(receive: Receive) -> list[Message]:
 
 
 def _again(parts: Sequence[Message], receive: Receive) -> Receive:
-    """Give what was read once more, and then the rest."""
     left = iter(parts)
 
     async def receiving() -> Message:

@@ -126,8 +126,6 @@ async def _write(
     request: Request, runtime: Runtime, caller: Caller, key: str | None, value: object,
     work: Callable[[Tx], Awaitable[Json]],
 ) -> Response:  # fmt: skip
-    """Do a write once for its key."""
-
     async def once(tx: Tx) -> StoredResponse:
         said = await work(tx)
         store = said.get("memory_store_id") or said["id"]
@@ -281,7 +279,6 @@ async def create_stored_memory(
 
 
 def _key(path: str) -> str:
-    """Return the key of a path. Raises Invalid unless it begins with a slash."""
     if not path.startswith("/"):
         raise errors.Invalid(errors=[{"loc": ["body", "path"], "msg": "must begin with /"}])
     return path.removeprefix("/")

@@ -104,7 +104,6 @@ def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
 
 
 def _limited(row: ModelRow, body: Json, learned: Learned) -> Json:
-    """Return the body with the answer's limit under the name that the API takes."""
     refused = learned.dropped & set(LIMITS)
     wanted = next((name for name in LIMITS if refused and name not in refused), row.limit)
     if not wanted or "messages" not in body or "max_output_tokens" in body:
@@ -210,7 +209,6 @@ def _with_calls(message: Json, more: Callable[[int, Mapping[str, Any]], Json]) -
 
 
 def _plain(row: ModelRow, message: Json) -> Json:
-    """Return a message whose content has a form that the API takes."""
     content, role = message.get("content"), message["role"]
     if content is None and message.get("tool_calls") and not row.null:
         return {**message, "content": ""}
@@ -231,7 +229,6 @@ def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
 
 
 def alternating(messages: Sequence[Json]) -> list[Json]:
-    """Return the messages with neighbours of one role as one message."""
     found: list[Json] = []
     for message in messages:
         last = found[-1] if found else None

@@ -200,7 +200,6 @@ def _stored_body(one: Prepared) -> dict[str, Any]:
 def _after(
     basis: Basis, found: Sequence[Prepared], totals: Totals, chain: bytes | None, counts: Counts
 ) -> Conversation:
-    """Return the conversation as it is once the append is stored."""
     before = basis.conversation
     goes_on = before.asked_from if basis.origin in ("proxy question", "proxy recall") else None
     prompt_tokens = sum(weight(one.forms.view, counts) for one in found if one.placement.kind == "prompt")

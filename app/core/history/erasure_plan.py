@@ -176,7 +176,6 @@ def marks(messages: Sequence[StoredMessage], rules: ErasureRules) -> list[Marked
 
 
 def mark_line(language: Language, count: Count) -> MarkLine:
-    """Return the mark as a line of the contents page."""
     return MarkLine(mark(language), count(mark(language)))
 
 

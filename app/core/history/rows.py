@@ -151,7 +151,6 @@ def archive_row(
     expires_at: datetime | None,
     parts: str | None = None,
 ) -> NewArchive:
-    """Return the row of an archived result."""
     content, offsets = without_nul(text)
     return NewArchive(
         id=card.uuid,

@@ -74,7 +74,6 @@ class _Unit:
         return sum(_shown(item, form)[1] for item in self.items) + (sum(self.fresh) if form is _Form.WHOLE else 0)
 
     def within(self, most_fresh: int) -> _Unit:
-        """Return the unit with so much room for what is fresh."""
         sizes = [size for item in self.items for size in item.fresh]
         return replace(self, fresh=tuple(shown_tokens(sizes, most_fresh)))
 
@@ -84,7 +83,6 @@ def _opens_page(item: Item) -> bool:
 
 
 def _shown(item: Item, form: _Form) -> tuple[str, int]:
-    """Return an item's text and tokens in a form."""
     if form is _Form.WHOLE and item.loaded_text is not None:
         return item.loaded_text, item.loaded_tokens
     if form is _Form.SHORT and item.short_text is not None:

@@ -123,7 +123,6 @@ def _chat_runs(body: Sequence[Placed]) -> Iterator[tuple[tuple[Placed, ...], lis
 
 
 def _single(placed: Placed) -> list[str]:
-    """Return the chat messages of an item, each as its own text."""
     if placed.parts == 1:
         return [placed.text]
     return [dumps(message) for message in chat_messages(placed.text)]

@@ -60,7 +60,6 @@ READER = ExtractiveReader()
 
 
 def _words(placement: Placement, line: str) -> str:
-    """Return the words of what was said; of a result or a call, those of its line."""
     text = placement.draft.text
     return " ".join(words_told(text if text.strip() and not placement.answers else line))
 

@@ -51,7 +51,6 @@ class Replayed:
 
     @property
     def is_verified(self) -> bool:
-        """Return whether it is the served window, byte for byte."""
         return self.context.etag.strip('"') == digits_of(self.served.hash)
 
     @property
@@ -60,7 +59,6 @@ class Replayed:
 
     @property
     def body(self) -> bytes:
-        """Return the answer that was served, with what is recorded of it."""
         record = record_view(self.number, self.frame, self.served, self.query)
         erased = {"messages": self.erased, "parts": self.gone}
         more = dumps({"id": self.number, "verified": self.is_verified, "erased": erased, "record": record})
@@ -68,7 +66,6 @@ class Replayed:
 
 
 def record_view(number: int, frame: ServedFrame, served: Served, query: str | None) -> dict[str, Any]:
-    """Return a record as the API shows it."""
     return {
         "id": number,
         "served_at": _time(served.at),

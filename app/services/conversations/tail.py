@@ -50,7 +50,6 @@ RESULT_PREFERENCE = 1.25
 
 
 def weight(items: Sequence[TailItem], room: int) -> int:
-    """Return what the items weigh that fit a room, in order."""
     taken = 0
     for item in items:
         if taken + item.tokens <= room:
@@ -107,7 +106,6 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
 
 
 async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int) -> Gathered:
-    """Return what was gathered as another window shows it, with another room for it."""
     search, found = gathered.search, gathered.found
     hits = await call.runtime.database.search(call.tenant, _not_in_view, search, found, window)
     items, of_hits = await _packed(call.runtime, search, found, gathered.named, hits, room)

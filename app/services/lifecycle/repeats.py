@@ -106,7 +106,6 @@ async def _answers(by_key: dict[str, Record], source: Source) -> set[str]:
 
 
 async def _repeating(by_name: dict[Hashable, str], source: Source) -> set[Any]:
-    """Return the names of the texts that repeat something of a source."""
     if not by_name:
         return set()
     repeats = await anyio.to_thread.run_sync(Repeats, by_name)

@@ -88,7 +88,6 @@ async def _lock_if_old(tx: Tx, conversation_id: str, since: datetime) -> Convers
 
 
 async def _is_shared(tx: Tx, known: Conversation) -> bool:
-    """Return whether branches share a locked conversation's messages."""
     return known.line.is_forked and bool(await branches.descendants(tx, [known.id]))
 
 

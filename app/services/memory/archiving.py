@@ -120,7 +120,6 @@ def all_vectors(text: str, speaker: str | None = None) -> list[tuple[int, int, s
 
 
 def ends(passages: Sequence[tuple[int, int, str]]) -> int:
-    """Return the end of the last passage."""
     return passages[-1][0] + passages[-1][1] if passages else 0
 
 
@@ -215,7 +214,6 @@ def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
 
 
 def view(row: Record) -> dict[str, Any]:
-    """Return an archive without its content."""
     return {
         "uuid": str(row["id"]),
         "archived": True,
@@ -341,7 +339,6 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
 
 
 def passages_of(message: Record, owner: UUID, view: str) -> list[NewMemory]:
-    """Return the searchable passages of a message that has changed."""
     shown_messages, said_at = chat_messages(view), message["said_at"]
     return [
         NewMemory(

@@ -47,7 +47,6 @@ class SearchHit:
 
     @property
     def status(self) -> str:
-        """Return whether it is held, proposed or refused."""
         return self.whole["status"] if self.whole is not None else "held"
 
     @property
@@ -78,7 +77,6 @@ class SearchHit:
 
     @property
     def told(self) -> tuple[datetime, int, int]:
-        """Return its place in time."""
         return self.hit.created_at, self.hit.seq or 0, self.hit.start
 
     def with_score(self, score: float) -> SearchHit:
@@ -129,7 +127,6 @@ def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
 
 
 def _standing(found: Sequence[SearchHit], repeated: RepeatedStatement) -> SearchHit:
-    """Return the newest of some results that say the same, with the score of the best."""
     shown = found[repeated.newest]
     if not repeated.others:
         return shown

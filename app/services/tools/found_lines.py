@@ -55,7 +55,6 @@ def found_line(found: SearchHit, text: str, language: Language) -> str:
 
 
 def _not_found(queries: Sequence[str], language: Language) -> str:
-    """Return a line that names the queries that found nothing; "" if all found something."""
     named = wording.LIST_SEPARATOR.say(language).join(titled(query[:QUERY_SHOWN]) for query in queries)
     return "\n" + wording.NOT_FOUND.say(language, queries=named) if named else ""
 

@@ -104,7 +104,6 @@ async def _run(runtime: Runtime, tx: Tx, conversation: Conversation, call: Memor
 
 
 def _checked(arguments: dict[str, Any]) -> str:
-    """Return the command. Raises FileMistake where a member is missing or of another type."""
     command = arguments.get("command")
     if not isinstance(command, str) or command not in ARGUMENTS:
         raise FileMistake(f"Unknown command. The commands are {', '.join(ARGUMENTS)}.")
@@ -149,7 +148,6 @@ async def _insert(found: _Files, given: dict[str, Any]) -> str:
 
 
 def _named(found: _Files, path: str, doing: str) -> list[str]:
-    """Return the keys of a file, or of all in a directory. Raises FileMistake."""
     key = files.key_of(path)
     if not key:
         raise FileMistake(f"Cannot {doing} the {ROOT} directory itself")

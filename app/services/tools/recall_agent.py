@@ -216,7 +216,6 @@ async def _iterate(
 
 
 async def _obey(run: _AgentRun, call: ModelToolCall) -> str | Handoff | None:
-    """Execute a call: return text for the model, or a Handoff that ends the task; None ends the iteration."""
     task = run.task
     try:
         tool, arguments = _read(call, run.language, task.messages)
@@ -309,7 +308,6 @@ def _conclude(run: _AgentRun, confidence: float) -> Handoff:
 
 
 async def _latest(runtime: Runtime, tenant: UUID, asking: Asker, count: int) -> list[Said]:
-    """Return the conversation's latest messages, oldest first; none without a conversation."""
     if asking.conversation is None:
         return []
     async with runtime.database.snapshot(tenant) as tx:

@@ -81,7 +81,6 @@ class Asker:
         return () if self.conversation is None else tuple(self.conversation.searched)
 
     async def owners(self, tx: ReadTx) -> Container[UUID]:
-        """Return the owners that it may view."""
         return self.views or await views.of_user(tx, self.user_id or "")
 
     def is_alone(self, runtime: Runtime) -> bool:
@@ -120,7 +119,6 @@ class ToolRun:
 
     @property
     def room(self) -> RecallRoom:
-        """The tokens that a recall has room for."""
         return epochs.room_for_recall(self.runtime, self.asking.conversation)
 
     @property
@@ -227,7 +225,6 @@ async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> 
 
 
 def _hint(asking: Asker, argument: str, language: Language) -> str:
-    """Return a hint for an argument whose correct values can be named."""
     match argument:
         case "page":
             pages = _pages(asking.conversation, language)
@@ -276,7 +273,6 @@ async def _recall_run(call: ToolRun, run: tuple[int, int]) -> Answer:
 
 
 def _pages(conversation: Conversation | None, language: Language) -> str:
-    """Tell which pages exist."""
     if conversation is None:
         return wording.NO_CONVERSATION.say(language)
     last = conversation.totals.last_page

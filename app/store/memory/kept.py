@@ -140,7 +140,6 @@ ONE = _SQL.statement("one")
 
 
 async def one(tx: ReadTx, memory: UUID) -> Record | None:
-    """Return a memory that has a scope, with the user of its conversation."""
     return await tx.fetchrow(ONE, memory=memory)
 
 

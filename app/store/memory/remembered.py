@@ -58,12 +58,10 @@ class Remembered:
 
     @property
     def owner(self) -> UUID:
-        """Return the owner that finds it."""
         return owner_of(self.scope if self.found_in is None else self.found_in)
 
     @property
     def is_found(self) -> bool:
-        """Return whether search can find it."""
         return self.passages[0][2] > 0
 
 
@@ -173,7 +171,6 @@ PARTS = "SELECT id FROM memories WHERE tenant_id = $1 AND part_of = $2"
 
 
 async def parts(tx: ReadTx, memory: UUID) -> list[UUID]:
-    """Return the passages of a memory."""
     return [row["id"] for row in await tx.fetch(PARTS, memory)]
 
 
