@@ -79,8 +79,8 @@ class Settings(BaseSettings):
     database_replica_url: str | None = Field(
         None,
         pattern=r"^postgres(ql)?://",
-        description="Streaming replica of DATABASE_URL (or several behind one name) for windows and searches, used while it"
-        " has all acknowledged writes.",
+        description="Streaming replica of DATABASE_URL (or several behind one name) for windows and searches, used while"
+        " it has all acknowledged writes.",
     )
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")
@@ -149,8 +149,8 @@ class Settings(BaseSettings):
     )
     quire_masks: Literal["off", "secrets", "personal", "all"] = Field(
         "off",
-        description="What is masked in every text before anything is stored: `secrets` (keys, tokens, passwords, cards), "
-        "`personal` (e-mail addresses, phone, identity and account numbers), or `all`.",
+        description="What is masked in every text before anything is stored: `secrets` (keys, tokens, passwords,"
+        " cards), `personal` (e-mail addresses, phone, identity and account numbers), or `all`.",
     )
     quire_models: str = Field(
         "",
@@ -170,7 +170,8 @@ class Settings(BaseSettings):
     memory_llm_api_key: SecretStr | None = Field(None, description="API key for the chat API.")
     memory_llm_extra_body: str = Field(
         "",
-        description='More members of requests to the chat model, as a JSON object such as `{"reasoning_effort": "low"}`.',
+        description="More members of requests to the chat model, as a JSON object such as"
+        ' `{"reasoning_effort": "low"}`.',
     )
     memory_llm_timeout_seconds: float = Field(
         60.0, ge=1, le=3600, description="Maximum seconds of a model call, retries included."
