@@ -79,8 +79,8 @@ class Settings(BaseSettings):
     database_replica_url: str | None = Field(
         None,
         pattern=r"^postgres(ql)?://",
-        description="Streaming replica of DATABASE_URL (or several behind one name) for windows and searches, used while"
-        " it has all acknowledged writes.",
+        description="Streaming replica of DATABASE_URL (or several behind one name) for windows and searches,"
+        " used while it has all acknowledged writes.",
     )
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")
