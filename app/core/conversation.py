@@ -112,12 +112,10 @@ class Conversation:
 
     @property
     def line(self) -> Line:
-        """Return its id with its ancestors."""
         return self.id if isinstance(self.id, Line) else Line(self.id)
 
     @property
     def own_generation(self) -> int:
-        """Return the generation as its row has it."""
         return self.totals.generation - self.withdrawn
 
     @property

@@ -50,7 +50,6 @@ async def place(tx: ReadTx, line: str, seq: int) -> Record | None:
 
 
 async def seq_of(tx: ReadTx, line: str, message: UUID | None, client_id: str) -> int | None:
-    """Return the place of a message by its id, or its client's."""
     seq: int | None = await tx.fetchval(SEQ_OF, line, message, client_id)
     return seq
 

@@ -59,7 +59,6 @@ class NewBranch:
 
 
 def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
-    """Return the branch of a conversation after a place."""
     at = place.at or new.now
     line = known.line
     keeper = line.keeper(place.seq)

@@ -24,7 +24,6 @@ from app.store import conversations, locks
 
 
 def wish(request: ContextRequest, policy: Policy) -> Recall:
-    """Return whether a window shows what is recalled by itself."""
     return policy.recall if request.recall is None else request.recall
 
 

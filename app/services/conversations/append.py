@@ -40,9 +40,9 @@ from app.core.history.preparation import (
 from app.core.line import CallersId, exact
 from app.core.messages import Draft
 from app.core.model import WindowWarning
-from app.core.quote import plain_text
 from app.core.times import problems_of_said
 from app.core.window.profile import policy_of
+from app.core.window.quote import plain_text
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue, outbox
@@ -259,7 +259,6 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, str]:
 
 
 def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
-    """Return whether the append has to be decided on what is stored now."""
     return bool(_problems_of_said(cached, selection)) or _needs_question(task, cached, selection)
 
 
@@ -356,7 +355,6 @@ async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:
 def _statement(
     task: _Task, decided: _Decided
 ) -> tuple[Append, Sequence[NewWork], IdempotentResponse | None, Sequence[NewEvent]]:
-    """Return what the statement of an append takes."""
     work = enqueue.traced(enqueue.in_lock_order(_work(decided.append)), task.runtime.tracing.traceparent())
     told = of_append(decided.append) if task.tenant in task.runtime.meters.telling else ()
     events = [outbox.event(type_, **data) for type_, data in told]

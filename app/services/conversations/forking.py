@@ -88,7 +88,6 @@ def _is_same(there: Conversation, known: Conversation, after: int, request: Fork
 
 
 async def _seq(tx: ReadTx, known: Conversation, request: ForkRequest) -> int:
-    """Return the last message that is shared. Raises Invalid."""
     last = known.totals.last_seq
     seq = await seq_at(tx, known, request.at) if request.at is not None else max(last, request.position == "before")
     return min(last, max(known.end.prompt_through, seq - (request.position == "before")))
@@ -117,7 +116,6 @@ def _uuid(text: str) -> UUID | None:
 
 
 async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
-    """Return a conversation's state when a message was its newest."""
     line = known.line
     row = await branches.place(tx, line, seq) if seq else None
     if row is None:

@@ -153,7 +153,6 @@ async def find(runtime: Runtime, tenant: UUID, request: GrepRequest) -> GrepLine
 
 
 async def _places(tx: ReadTx, request: GrepRequest) -> tuple[list[MessageSpan], list[UUID]]:
-    """Return the messages and the archives to read."""
     if request.pattern.expression is not None:
         await stored.check(tx, request.pattern.expression)
     asking = await _asking(tx, request)
@@ -216,7 +215,6 @@ async def _results(run: _GrepRun, ids: Sequence[UUID]) -> None:
 
 
 async def _match(run: _GrepRun, rows: Sequence[Record], text_of: Callable[[Record], _Text]) -> None:
-    """Add the lines of some rows that match."""
     if not rows:
         return
     pattern = run.request.pattern
@@ -255,7 +253,6 @@ def _message(row: Record) -> _Text:
 
 
 def _text(row: Record) -> str:
-    """Return a message's text without calls of recall tools and placeholders: archives are read themselves."""
     text = recalling.searchable_text(row)
     for placeholder in _placeholders(row) if row["archive_ids"] else ():
         text = text.replace(placeholder, "")
@@ -280,7 +277,6 @@ def _result(row: Record) -> _Text:
 
 
 def answer(found: GrepLines) -> dict[str, Any]:
-    """Return the response over HTTP."""
     return {
         "results": [result(hit) for hit in found.hits],
         "total_found": found.total,

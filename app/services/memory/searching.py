@@ -153,7 +153,6 @@ async def ready(
 
 
 def named_in(text: str, today: date, zone: tzinfo = UTC) -> Named:
-    """Return the speakers and the days that a query names."""
     return Named(bm25.speakers(text), relevances.favoured(days_named(text, today), zone))
 
 
@@ -464,7 +463,6 @@ DETAIL_BYTES = 100_000
 
 
 def fields(found: SearchHit, query: str) -> dict[str, Any]:
-    """Return what a search and a memory in full have in common."""
     hit = found.hit
     return {
         "memory_key": str(found.key),
@@ -493,7 +491,6 @@ def _sent_metadata(body: str) -> dict[str, Any]:
 
 
 def result(found: SearchHit, query: str) -> dict[str, Any]:
-    """Return a hit as a search answers it."""
     whole = found.whole["scope"] if found.whole else None
     scope = whole or found.scope
     return {**fields(found, query), "scope": shown(scope) if scope else None, "similar": found.similar}
@@ -505,7 +502,6 @@ def size(hits: Sequence[SearchHit], query: str) -> int:
 
 
 def detail(found: SearchHit) -> dict[str, Any]:
-    """Return a memory in full, to 100 KB."""
     text = with_nul(found.whole["content"], found.whole["nul_offsets"]) if found.whole else found.text
     content = text.encode()
     is_cut = len(content) > DETAIL_BYTES

@@ -65,7 +65,6 @@ UPDATE messages SET client_id = NULL, body = $4 WHERE tenant_id = $1 AND convers
 
 
 async def response_place(tx: ReadTx, response_id: str) -> tuple[str, int] | None:
-    """Return the conversation and the seq of an answer."""
     row = await tx.fetchrow(FIND_RESPONSE, response_id)
     return (row["conversation_id"], row["seq"]) if row else None
 
