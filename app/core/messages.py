@@ -45,6 +45,8 @@ NO_ID = ""
 """The id of a result that came without one: it answers the first open call."""
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 CARRIED = "carried"
+LATE = "late"
+"""The member of a shown result that stands by itself, far behind its call: the name of the tool."""
 """What an answer had beside its text and its calls (``core.dialects.carried``)."""
 SENT_FIELDS = ("role", "content", "name", "refusal", *THINKING_FIELDS, "tool_calls")
 """The fields of a message in OpenAI form that are sent to a model, in this order."""

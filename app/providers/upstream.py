@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,13 +146,15 @@ class Upstream:
             self._learned.clear()
         self._learned[model] = learned
 
-    def lesson(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> Learned | None:
-        """Return what is known after a refusal; None if nothing can be sent otherwise."""
+    def lesson(
+        self, request: ModelRequest, known: Learned, refusal: RefusalError, tried: Collection[Learned]
+    ) -> Learned | None:
+        """Return what is known after a refusal; None if nothing that was not tried can be sent otherwise."""
         if not _about_form(refusal):
             return None
         fitted = self.fitted(request, known)
-        learned = learning.learn(known, fitted, refusal.told)
-        return learned if learned is not None and self.fitted(request, learned) != fitted else None
+        found = learning.lessons(known, fitted, refusal.told)
+        return next((one for one in found if one not in tried and self.fitted(request, one) != fitted), None)
 
     def blames_form(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> bool:
         """Return whether a refusal is about the request's form, so that the question is not at fault."""

@@ -150,7 +150,7 @@ def _row(
         anthropic=dumps(forms.anthropic) if forms.anthropic is not None else None,
         parts=len(forms.view),
         calls=len(draft.calls),
-        results=len(placement.answers),
+        results=len(placement.answers) - len(placement.far),
         full_tokens=tokens.full,
         short_tokens=tokens.short,
         loaded_tokens=tokens.loaded,
