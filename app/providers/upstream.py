@@ -104,6 +104,11 @@ def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
     return refusal_in_200({"error": named}, key=key) or UnusableReply("the answer failed")
 
 
+def blames_form(body: Mapping[str, Any], refusal: RefusalError) -> bool:
+    """Return whether the refusal of a request's body is about its form, not about what is asked."""
+    return _about_form(refusal) and learning.blames_form(body, refusal.told)
+
+
 class Upstream:
     """Made and closed in the event loop that uses it."""
 
@@ -158,7 +163,7 @@ class Upstream:
 
     def blames_form(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> bool:
         """Return whether a refusal is about the request's form, so that the question is not at fault."""
-        return _about_form(refusal) and learning.blames_form(self.fitted(request, known), refusal.told)
+        return blames_form(self.fitted(request, known), refusal)
 
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""
