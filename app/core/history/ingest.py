@@ -21,7 +21,18 @@ from typing import Any
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
-from app.core.messages import CARRIED, LATE, NO_ID, THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
+from app.core.messages import (
+    CARRIED,
+    LATE,
+    NO_FILES,
+    NO_ID,
+    THINKING_FIELDS,
+    THINKING_PARTS,
+    Draft,
+    Result,
+    has_thinking,
+    weigh,
+)
 from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 
@@ -206,24 +217,29 @@ class FormTokens:
     """0 where no recall tool brought anything in."""
 
 
-def form_tokens(forms: ShownForms, kind: Kind, counts: Mapping[str, int]) -> FormTokens:
-    """Return what a message weighs in each form; nothing while it is in no zone. ``counts``: tokens by text.
+def form_tokens(
+    forms: ShownForms, kind: Kind, counts: Mapping[str, int], files: Mapping[str, int] = NO_FILES
+) -> FormTokens:
+    """Return what a message weighs in each form; nothing while it is in no zone. ``counts``: tokens by text; ``files``
+    as for ``weigh``.
 
     As sent in Anthropic form it keeps its thinking, which the OpenAI form has not: the larger one is charged,
     so that the window fits in either.
     """
     if kind in UNZONED:
         return FormTokens(0, 0, 0)
-    full = weight(forms.view, counts) + sum(counts[text] + 3 for text in thinking(forms))
-    short = weight(forms.short if forms.short is not None else forms.view, counts)
-    return FormTokens(full, min(full, short), weight(forms.loaded, counts) if forms.loaded is not None else 0)
+    full = weight(forms.view, counts, files) + sum(counts[text] + 3 for text in thinking(forms))
+    short = weight(forms.short if forms.short is not None else forms.view, counts, files)
+    return FormTokens(full, min(full, short), weight(forms.loaded, counts, files) if forms.loaded is not None else 0)
 
 
-def weight(chat_messages: Sequence[dict[str, Any]], counts: Mapping[str, int]) -> int:
+def weight(
+    chat_messages: Sequence[dict[str, Any]], counts: Mapping[str, int], files: Mapping[str, int] = NO_FILES
+) -> int:
     """Return the tokens of chat messages, by those of their texts."""
     total = 0
     for message in chat_messages:
-        texts, overhead = weigh(message)
+        texts, overhead = weigh(message, files)
         total += overhead + sum(counts[text] for text in texts)
         total += LATE_TOKENS + len(message[LATE]) if LATE in message else 0
     return total
