@@ -49,7 +49,7 @@ async def fork_conversation(write: Write, conversation_id: ConversationId) -> Re
         known = await conversations.lock(tx, conversation_id, bound_to=write.caller.user_id)
         if known is None:
             raise conversations.unknown()
-        made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title))
+        made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title, body.shares))
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
     text = await write.once(work)
