@@ -42,7 +42,7 @@ from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.views import inspect, progress
-from app.services.views.requests import request_view
+from app.services.views.usage import request_view
 from app.store import archives, conversation_list, conversations, messages, spaces
 from app.store.conversations import NewConversation
 from app.store.memory import kept
