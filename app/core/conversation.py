@@ -120,13 +120,13 @@ class Conversation:
 
     @property
     def scopes(self) -> list[UUID]:
-        """Return the owners of what it keeps in mind, the widest scope first."""
+        """Return the owners of the memories that it keeps in mind, the widest scope first."""
         lines = (one.id for one in self.line.stretches)
         return scopes_in_view(self.scope, self.id, *lines, wider=self.reads)
 
     @property
     def searched(self) -> list[UUID]:
-        """Return the owners of what it finds: nothing is found in a conversation alone that has a wider scope."""
+        """Return the owners that its searches read. Its own scope is one of them only if it has no wider one."""
         names = (*(one.id for one in self.line.stretches), self.id)
         alone = {owner_of(conversation_scope(name)) for name in names} - {owner_of(self.scope)}
         return [owner for owner in self.scopes if owner not in alone]

@@ -220,7 +220,7 @@ def _told_and_asked(
 
 
 def _tells(seen: patterns.Seen) -> bool:
-    """Return whether a statement says something of the case: no politeness, no announcement of what comes."""
+    """Return whether a statement says something about the case: no politeness, no announcement."""
     is_empty = patterns.is_filler(seen.text) or patterns.PLEASANTRY.found(seen) or patterns.is_boilerplate(seen)
     if is_empty or patterns.EMPTY_REQUEST.match(seen.text) or patterns.REACTION.match(seen.text):
         return False

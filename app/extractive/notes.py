@@ -29,7 +29,7 @@ _ENGLISH = [
     for name, pattern in _IS.items()
     if name.startswith("english: ")
 ]
-"""Wordings, with the words of which one must occur for a wording to match."""
+"""Wordings, each with words; it can match only a text that has one of them."""
 _LETTERS = re.compile("[a-z]+")
 
 

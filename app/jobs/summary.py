@@ -97,7 +97,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
 
 
 async def _sound(tx: ReadTx, conversation_id: str, old: StoredSummary, cap: int) -> StoredSummary:
-    """Return the old summary; in place of one that only refuses, the telling lines of what it covers."""
+    """Return the old summary; if it only refuses, the telling lines of the messages that it covers."""
     if not replies.is_refusal(old.text):
         return old
     rows = await messages.lines_through(tx, conversation_id, old.through_seq, REDONE_LINES)

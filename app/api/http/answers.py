@@ -20,8 +20,8 @@ def json_value(body: object, *, status: int = 200) -> Response:
 
 
 def page_of(items: Sequence[Mapping[str, Any]], limit: int, place: str) -> Response:
-    """Return a page of a list. There is one item more than ``limit`` where it goes on; ``place``: the name of what of
-    an item tells where.
+    """Return a page of a list. `items` holds one more than ``limit`` if the list goes on; ``place`` names the member
+    that the cursor encodes.
     """
     more = cursors.encode(items[limit - 1][place]) if len(items) > limit else None
     return json_value({"items": items[:limit], "next_cursor": more})

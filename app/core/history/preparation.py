@@ -127,7 +127,7 @@ class TextReader(Protocol):
         """Return a text's first passages: of a very long text not all."""
 
     def parts(self, text: str, question: str) -> list[tuple[int, int]]:
-        """Return start and length of what matters in a text to a question, the best first."""
+        """Return start and length of the stretches of a text that matter to a question, the best first."""
 
 
 def spoken_language(arrivals: Sequence[Arrival], reader: TextReader) -> Language | None:
@@ -286,9 +286,7 @@ def _searchable(
     reader: TextReader,
     recall_tools: frozenset[str],
 ) -> Iterator[Searchable]:
-    """Yield what search will find of a message; nothing of the prompt, of what was refused, of what a recall tool
-    brought back, or of its call.
-    """
+    """Yield the searchable parts of a message: not of the prompt, a refused question, a recalled text or its call."""
     if placement.kind in ("prompt", "refused") or forms.loaded is not None:
         return
     shown = forms.view if placement.kind != "orphan" else [placement.draft.original]
