@@ -92,7 +92,7 @@ class Conversation:
     asked_from: int | None = None
     """The seq where the question to the proxy begins that has no answer yet; None if there is none."""
     refused: bool = False
-    """The model's API refused that question for good: see ``core.refused``."""
+    """The model's API refused that question for good: see ``core.history.refused``."""
     said_at: datetime | None = None
     """The newest `said_at` of its messages; None if none has any."""
     withdrawn: int = 0

@@ -28,7 +28,7 @@ RESERVED = frozenset(
 )
 ID_MAX = 128
 NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\uffff]")
-"""Control characters, and the one noncharacter that stands for a slash inside a path (see api.paths)."""
+"""Control characters, and the one noncharacter that stands for a slash inside a path (see api.http.path_ids)."""
 NAME_MAX = 256
 CALL_ID_MAX = 8192
 """Characters of a call's id: some gateways put a signature into it."""

@@ -1,7 +1,8 @@
 """Update a conversation's rolling summary; app.core.window.summarising decides when and how.
 
-An unusable reply (empty, a loop, far too short: ``core.replies``) leaves the summary as it was, and the queue retries
-later. A long backlog (an imported conversation) is covered some thousand tokens at a time, each by a job of its own.
+An unusable reply (empty, a loop, far too short: ``core.window.replies``) leaves the summary as it was, and the queue
+retries later. A long backlog (an imported conversation) is covered some thousand tokens at a time, each by a job of its
+own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hear what a coding agent reports of its session: gather, decide (``core.hooks``), apply, and answer in time.
+"""Hear what a coding agent reports of its session: gather, decide (``core.edge.hooks``), apply, and answer in time.
 
 An agent waits for its hooks and must never suffer from them, so the answer comes within STORE_SECONDS and
 ANSWER_SECONDS. While the database is away, it is empty and says that the event was not stored.

@@ -1,6 +1,6 @@
 """Decide what an append writes: every row, the conversation afterwards, and the jobs that follow.
 
-Pure: prepared messages (``core.preparation``) and the tokens of their texts go in, one ``Append`` comes out.
+Pure: prepared messages (``core.history.preparation``) and the tokens of their texts go in, one ``Append`` comes out.
 """
 
 from __future__ import annotations

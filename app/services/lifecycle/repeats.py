@@ -1,6 +1,6 @@
 """Find repetitions of erased texts: messages loaded by recall tools, and stored responses of recall tools.
 
-Texts are compared (see ``core.erasure.Repeats``), because nothing records where they came from.
+Texts are compared (see ``core.history.erasure.Repeats``), because nothing records where they came from.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class SearchRequest:
     views: tuple[UUID, ...] = ()
     """The owners that the conversation of a tool may view, which need no look-up."""
     expansion: str | None = None
-    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
+    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.search.fusion``."""
 
     @property
     def wants_answers(self) -> bool:

@@ -160,7 +160,7 @@ class _Passed:
         await record(self.runtime, asked, self.watch, failure)
 
     async def _mark(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception:
-        """Mark a question that the model's API refused for good (``core.refused``); return the refusal."""
+        """Mark a question that the model's API refused for good (``core.history.refused``); return the refusal."""
         refusal = refused(answer.status, _json(body), retry_after=None, key=None)
         if is_final(refusal):
             await mark_refused(self.runtime, asked)
