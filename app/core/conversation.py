@@ -132,6 +132,18 @@ class Conversation:
         return [owner for owner in self.scopes if owner not in alone]
 
     @property
+    def held_in(self) -> tuple[str, ...]:
+        """Return the scopes that hold what its line said: what a sub-agent's branch shares is in a wider one."""
+        if self.is_apart and self.line.stretches:
+            return self.scope, scope_of(self.user_id, self.line.root, self.space_id)
+        return (self.scope,)
+
+    @property
+    def finds_its_line_alone(self) -> bool:
+        """Return whether it finds nothing but its line, as a branch does that shares no more with its parent."""
+        return not {owner_of(scope) for scope in self.held_in} <= {*self.scopes}
+
+    @property
     def scope(self) -> str:
         """Return the scope that its messages, archives and memories are found in."""
         if self.is_apart:

@@ -53,8 +53,9 @@ async def choose(call: WindowCall, shown: KeptWindow) -> None:
     room = min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD
     query = newest_user_text(_newest_user_message(shown))
     wanted = replace(
-        call.request, query=query, recall_max_tokens=max(1, room), sensitive=False, speaker=None, load=(), pages=()
-    )
+        call.request, query=query, is_said=True, recall_max_tokens=max(1, room), sensitive=False, speaker=None,
+        load=(), pages=(),
+    )  # fmt: skip
     gathered = await tail.gather(replace(call, request=wanted), shown, max(0, room))
     tokens = sum(item.tokens for item in gathered.items) + TAIL_OVERHEAD
     text = tail_text(gathered.items, conversation.language or "en") if gathered.items else None

@@ -37,7 +37,7 @@ from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memory import kept
 from app.store.memory.memories import Hit
-from app.text.queries import asks_for_value, has_subject
+from app.text.queries import asks_for_value, has_subject, telling_more
 
 LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
@@ -234,6 +234,8 @@ async def _not_in_view(tx: ReadTx, search: _Asked, found: _Found, window: Window
     told = spoken([hit for hit in texts if hit.status == "held"], by_words=True)
     size = sum(len(hit.text) for hit in told)
     hits = await run_in_thread_if_large(size, worth_showing, told, search.query.text)
+    if search.request.is_said:
+        hits = [hits[place] for place in telling_more([hit.text for hit in hits], search.query.text)]
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(search.query.text) else hits
 
 

@@ -236,7 +236,7 @@ async def _branch(tx: Tx, line: ConversationLine, new: NewConversation) -> bool:
     if made is not None:
         await conversations.change(tx, made, new)
         if line.shown:
-            await branches.show(tx, made.line.root, made.id)
+            await branches.show(tx, made.line.root, made.line.root, made.id)
     return made is not None
 
 

@@ -280,7 +280,10 @@ async def load(
     if part.max_tokens is not None:
         length = min(length, part.max_tokens * TOKEN_CHARACTERS_MAX)
     row = await archives.read(tx, None, uuid, part.offset, length)
-    if row is None or (owners is not None and owner_of(row["scope"]) not in owners):
+    if row is None:
+        return None
+    is_own = asked_in is not None and asked_in.line.holds(row["conversation_id"], row["seq"], row["created_at"])
+    if owners is not None and owner_of(row["scope"]) not in owners and not is_own:
         return None
     if await is_hidden(tx, asked_in, row["conversation_id"], row["seq"], row["created_at"]):
         return None

@@ -20,7 +20,7 @@ from app.core.conversation import Conversation
 from app.core.line import named
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
-from app.core.scope import owner_of, shown
+from app.core.scope import shown
 from app.core.search import relevance as relevances
 from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
@@ -277,7 +277,9 @@ async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine
         user_id = request.user_id if conversation is None else conversation.user_id
         return await views.named(tx, request.scopes, user_id, conversation), line
     if conversation is not None:
-        return [View({owner_of(conversation.scope): conversation.scope}, conversation.uid)], line
+        return [views.alone(conversation)], line
+    if asking is not None and asking.finds_its_line_alone:
+        return [views.alone(asking)], line
     if request.views:
         return [View(dict.fromkeys(request.views, ""))], line
     assert request.user_id is not None
@@ -369,6 +371,8 @@ async def find(
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
+    if asked_in.finds_its_line_alone:
+        owners, is_alone = views.alone(asked_in).owners, True
     among = await narrowing.among(tx, owners, within)
     line = await tree.on_line(tx, asked_in)
     uid = asked_in.uid if is_alone else None

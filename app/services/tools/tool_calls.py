@@ -80,6 +80,11 @@ class Asker:
         """Return the owners that its conversation may view; none: what its user may."""
         return () if self.conversation is None else tuple(self.conversation.searched)
 
+    def sees(self, hit: Hit) -> bool:
+        """Return whether a memory is in view of its conversation, or on its line."""
+        here = self.conversation
+        return here is None or hit.owner in self.views or here.line.holds(*_place(hit))
+
     async def owners(self, tx: ReadTx) -> Container[UUID]:
         return self.views or await views.of_user(tx, self.user_id or "")
 
@@ -409,7 +414,10 @@ async def _get_memory_detail(call: ToolRun) -> Answer:
     found = None
     if key is not None:
         async with call.runtime.database.snapshot(call.tenant) as tx:
-            found = await searching.memory(tx, key, await call.asking.owners(tx), sensitive=call.asking.sensitive)
+            owners = await call.asking.owners(tx) if call.asking.conversation is None else None
+            found = await searching.memory(tx, key, owners, sensitive=call.asking.sensitive)
+            if found is not None and not call.asking.sees(found.hit):
+                found = None
             if found is not None and await tree.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
                 found = None
     if found is None:
