@@ -25,6 +25,7 @@ CURSOR_EVENTS = ("beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "aft
 GEMINI_EVENTS = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent")
 COPILOT_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure")
 HOOK_SECONDS = 10
+"""How long an agent waits for the service at an event."""
 BEGIN, END = "# quire: begin", "# quire: end"
 
 
