@@ -126,7 +126,7 @@ def _follows(api: Api, said: tuple[str, Line]) -> bool:
 
 
 def precision(port: int, half: Half, count: int) -> Iterator[Row]:
-    what = "mended on last" if half == "b" else "mended on first"
+    what = "untouched" if half == "b" else "mended on"
     for language in LANGUAGES:
         rng = Random(7)
         some = [*lines.some(rng, language, count // 2, *sorted(FOLLOWING), half=half)]
