@@ -72,7 +72,6 @@ async def archive_result(
 
 
 def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
-    """Return the request for the service. Raises Invalid, PayloadTooLarge or Forbidden."""
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
         message = "or `conversation_id` is required"

@@ -51,7 +51,7 @@ async def fork_conversation(
         known = await conversations.lock(tx, conversation_id, bound_to=caller.user_id)
         if known is None:
             raise conversations.unknown()
-        made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title))
+        made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title, body.shares))
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
     idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)

@@ -18,8 +18,8 @@ from app.api.http.body import json_body, parse_model, read_json, require_storabl
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import ConversationId, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import metadata_text, policy_text
 from app.api.schemas import conversations as schemas
+from app.api.schemas.conversations import metadata_text, policy_text
 from app.api.schemas.narrowing import listed
 from app.api.schemas.parts import ContentsResponse, PageList, PageResponse, SummaryResponse
 from app.api.schemas.proxy import ProxiedRequestList
@@ -51,7 +51,6 @@ router = APIRouter(tags=["conversations"])
 
 Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
-PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
 
 
 @router.post(
@@ -89,7 +88,6 @@ async def create_conversation(
 
 
 def _user(caller: Caller, body: schemas.ConversationCreate) -> str | None:
-    """Return the user of a new conversation; None for a space's. Raises Invalid or Forbidden."""
     if body.space_id is None:
         return caller.user(body.user_id)
     if body.user_id is not None:

@@ -74,7 +74,6 @@ async def stream_events(
 
 
 def _seq(text: str) -> int:
-    """Read the number of an event. Raises Invalid."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 16 and int(text) <= SEQ_MAX):
         raise errors.Invalid(errors=[{"loc": ["header", "Last-Event-ID"], "msg": "must be an event's number"}])
     return int(text)

@@ -25,11 +25,11 @@ from app.api.schemas.narrowing import OwnType, listed, narrowing_of
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
-from app.core.kept import KEY_MAX, PINNED_MAX, key_problem
 from app.core.messages import METADATA_MAX
 from app.core.scope import SPACE, scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
+from app.core.window.kept import KEY_MAX, PINNED_MAX, key_problem
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services import limits
@@ -79,7 +79,6 @@ async def remember(request: Request, runtime: Wired, caller: Writer, key: Idempo
 
 
 def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
-    """Return the request for the service. Raises Invalid or Forbidden."""
     user_id = _user(caller, body.user_id, body.conversation_id, scopes=[body.scope] if body.scope else [])
     problems: list[errors.FieldError] = []
     if not body.content.strip():
@@ -140,7 +139,6 @@ def _user(
     *,
     scopes: Sequence[str] = (),
 ) -> str | None:
-    """Return the user of a request; None for a conversation's or a space's. Raises Invalid or Forbidden."""
     user_id = caller.user(named, (part, "user_id"))
     if user_id is None and conversation_id is None and not any(space_named(one) for one in scopes):
         raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "or `conversation_id` is required"}])
@@ -233,7 +231,6 @@ async def change_memory(
 
 
 def _change(body: schemas.MemoryChange) -> Change:
-    """Return the change for the service. Raises Invalid."""
     if not body.model_fields_set:
         raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must name something to change"}])
     if body.content is not None and not body.content.strip():
@@ -372,7 +369,6 @@ async def grep_memories(request: Request, runtime: Wired, caller: Reader) -> Res
 
 
 def _times(body: schemas.SearchBody | schemas.GrepBody, part: Part) -> tuple[datetime | None, datetime | None]:
-    """Return the bounds in time. Raises Invalid for an empty range."""
     since, until = body.since, body.until
     if body.time_range_days:
         days = datetime.now(UTC) - timedelta(days=body.time_range_days)

@@ -90,7 +90,6 @@ async def delete_note(
 
 
 async def _write(request: Request, runtime: Runtime, caller: Caller, wanted: Noting, key: str | None) -> str:
-    """Read the note that was sent and write it."""
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.NoteBody, value)
     require_storable("body", text=body.text)

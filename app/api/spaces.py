@@ -13,9 +13,9 @@ from app.api.http.body import json_body, parse_model, read_json, require_storabl
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import metadata_text
 from app.api.schemas import conversations as schemas_of_conversations
 from app.api.schemas import spaces as schemas
+from app.api.schemas.conversations import metadata_text
 from app.api.users import LINES, streamed
 from app.core.canonical import dumps
 from app.core.scope import owner_of, space_scope
@@ -74,7 +74,6 @@ async def create_space(request: Request, runtime: Wired, caller: Writer, key: Id
 
 
 def _changes(body: schemas.SpaceChange) -> dict[str, Any]:
-    """Return what a body changes, as it is stored. Raises Invalid."""
     require_storable("body", name=body.name, participants=[*(body.participants or {})])
     given = body.model_fields_set
     changes: dict[str, Any] = {"name": body.name} if "name" in given else {}

@@ -16,8 +16,8 @@ from app.api.http.body import is_media_type, parse, parse_model, read_json, requ
 from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
 from app.api.http.path_ids import SLASH, ConversationId, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import policy_text
 from app.api.schemas import conversations as schemas
+from app.api.schemas.conversations import policy_text
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.postgres.transactions import Tx
@@ -153,7 +153,6 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
 
 
 async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
-    """Yield the lines in a JSON array, numbered as in a file."""
     if not isinstance(value, list):
         raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an array of the lines of an export"}])
     for number, item in enumerate(value, 1):

@@ -112,12 +112,10 @@ class Conversation:
 
     @property
     def line(self) -> Line:
-        """Return its id with its ancestors."""
         return self.id if isinstance(self.id, Line) else Line(self.id)
 
     @property
     def own_generation(self) -> int:
-        """Return the generation as its row has it."""
         return self.totals.generation - self.withdrawn
 
     @property
@@ -132,6 +130,18 @@ class Conversation:
         names = (*(one.id for one in self.line.stretches), self.id)
         alone = {owner_of(conversation_scope(name)) for name in names} - {owner_of(self.scope)}
         return [owner for owner in self.scopes if owner not in alone]
+
+    @property
+    def held_in(self) -> tuple[str, ...]:
+        """Return the scopes that hold what its line said: what a sub-agent's branch shares is in a wider one."""
+        if self.is_apart and self.line.stretches:
+            return self.scope, scope_of(self.user_id, self.line.root, self.space_id)
+        return (self.scope,)
+
+    @property
+    def finds_its_line_alone(self) -> bool:
+        """Return whether it finds nothing but its line, as a branch does that shares no more with its parent."""
+        return not {owner_of(scope) for scope in self.held_in} <= {*self.scopes}
 
     @property
     def scope(self) -> str:

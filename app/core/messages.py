@@ -213,7 +213,6 @@ def _is_id(value: Any, longest: int) -> bool:
 
 
 def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
-    """Return the content as parts; text content is one text part."""
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -228,7 +227,6 @@ def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], probl
 
 
 def _typed(content: list[Any], loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
-    """Return the parts that later steps can rely on: objects with a type, and with a text if they are text."""
     parts = []
     for i, part in enumerate(content):
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
@@ -334,7 +332,6 @@ def _plain(parts: Sequence[dict[str, Any]]) -> str:
 def _view(
     message: dict[str, Any], parts: list[dict[str, Any]], calls: tuple[Call, ...], is_anthropic: bool
 ) -> dict[str, Any]:
-    """Return the message as one chat message in OpenAI form, without tool results; {} if nothing is left."""
     if not is_anthropic:
         view = {name: message[name] for name in SENT_FIELDS if message.get(name) is not None}
         if carried := sound_carried(message.get(CARRIED)):

@@ -92,12 +92,10 @@ class Report:
 
     @property
     def kept(self) -> bool:
-        """Return whether every promise was kept."""
         return not self.over_budget and not self.prefix_breaks
 
 
 def summarise(conversation: str, messages: int, frames: Sequence[Frame], recalled: str = "") -> Report:
-    """Summarise at least one frame."""
     last = frames[-1]
     return Report(
         conversation=conversation,

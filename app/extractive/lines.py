@@ -371,7 +371,6 @@ def _without_prose(blocks: Blocks) -> str:
 
 
 def _plain(sentence: str) -> str:
-    """Return the sentence without markup, without its lead-in and without a quotation mark that lacks its partner."""
     plain = patterns.strip_lead(squeeze(without_markup(sentence)))
     return plain.strip('"') if plain.count('"') == 1 and '"' in (plain[:1], plain[-1:]) else plain
 

@@ -133,7 +133,6 @@ def _distinct(ranked: Iterable[_FoundSubject], n: int) -> list[str]:
 
 
 def _phrases(text: str) -> Iterator[tuple[str, int, float]]:
-    """Yield the candidates of a text: as written, the number of words, and how rare the rarest is."""
     return _chinese(text) if _HAS_HAN.search(text) else _english(text)
 
 

@@ -82,7 +82,6 @@ def scored_terms(text: str, n: int) -> list[tuple[str, float]]:
 
 
 def kind_of(term: str) -> Literal["number", "identifier", "name", "phrase", "word"]:
-    """Return what a term is by its form."""
     if term[:1].isdigit() and not term.isalpha():
         return "number" if not any(one.isascii() and one.isalpha() for one in term) else "identifier"
     if _CAMEL.search(term) or (term.isascii() and re.search(r"\d|[_@/.:]", term)):

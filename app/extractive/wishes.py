@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from app.core.kept import Wish
+from app.core.window.kept import Wish
 from app.extractive.blocks import take_apart
 from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, ORDERS, notes_in
 from app.extractive.pattern_lists import patterns_of

@@ -68,7 +68,6 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Unnamed | None:
 
 
 async def _decide(runtime: Runtime, chat: Chat, claimed: Claimed, unnamed: _Unnamed) -> tuple[ChapterName, str]:
-    """Return the model's title and sentence, and the model's name."""
     shown = await cut_to_fit(runtime, unnamed.lines, prompt_room(chat))
     request = prompts.chapter_request(shown, unnamed.conversation.language or "en")
     with runtime.successes.judging(claimed.kind):

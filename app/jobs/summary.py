@@ -180,7 +180,6 @@ async def _lines(
     runtime: Runtime, claimed: Claimed, request: Sequence[Mapping[str, Any]], cap: int,
     about: Sequence[Excerpt], content_expected: int,
 ) -> tuple[list[str], str]:  # fmt: skip
-    """Return the lines of a usable reply, and the model's name. Raises a ProviderError."""
     with runtime.successes.judging(claimed.kind):
         reply = await ask(runtime, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
         lines = summarising.lines_of(reply.text)

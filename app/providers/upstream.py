@@ -117,7 +117,6 @@ class Upstream:
         dialect: Dialect = "chat",
         models: ModelTable = TABLE,
     ) -> None:
-        """Configure the client. ``timeout_seconds`` is the longest silence; the caller bounds the total time."""
         from app.providers.wire import Wire  # brings the openai package, which most deployments do without
 
         self.asked = ASKED[dialect]

@@ -98,17 +98,14 @@ def traced(rows: Sequence[NewWork], traceparent: str | None) -> list[NewWork]:
 
 
 def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
-    """Index a closed page."""
     return PAGE.work(f"{uid}:{number}", conversation_id, page=number)
 
 
 def chapter(conversation_id: str, uid: UUID, first_page: int) -> NewWork:
-    """Name a closed chapter."""
     return CHAPTER.work(f"{uid}:{first_page}", conversation_id, first_page=first_page)
 
 
 def summary(conversation_id: str, uid: UUID) -> NewWork:
-    """Update the rolling summary."""
     return SUMMARY.work(str(uid), conversation_id)
 
 
@@ -123,7 +120,6 @@ def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
 
 
 def embed(owner: UUID) -> NewWork:
-    """Embed an owner's new memories."""
     return EMBED.work(str(owner), None)
 
 

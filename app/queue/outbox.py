@@ -15,7 +15,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.edge.webhooks import EventType, proposed, wants
-from app.core.rows import NewWish
+from app.core.history.rows import NewWish
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx

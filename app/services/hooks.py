@@ -134,7 +134,6 @@ async def _answer(session: _Session, decided: HookPlan) -> dict[str, Any]:
 
 
 async def _recalled(session: _Session, query: str) -> str | None:
-    """Memories that answer a prompt, if any do."""
     caller, name = session.caller, session.event.conversation_id
     wanted = ContextRequest(
         budget=RECALL_BUDGET, query=query, bound_to=session.user_id, sensitive=caller.sensitive,
@@ -150,7 +149,6 @@ async def _recalled(session: _Session, query: str) -> str | None:
 
 
 async def _head(session: _Session) -> str | None:
-    """Return the head of the largest window that has one."""
     for budget in hooks.HEAD_BUDGETS:
         wanted = ContextRequest(budget=budget, bound_to=session.user_id, chooses=False)
         try:

@@ -298,7 +298,6 @@ async def revoke(tx: ReadTx, caller: Caller, key: UUID) -> dict[str, Any]:
 
 
 def view(row: Record) -> dict[str, Any]:
-    """Return a key without its secret."""
     return {
         "id": str(row["id"]),
         "prefix": prefix(row["tenant_id"], row["id"]),

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from app.core.conversation import Conversation
 from app.core.history.append import Append
-from app.core.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
+from app.core.history.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
 from app.core.times import offset_of
 from app.postgres.database import Database
 from app.postgres.transactions import Tx
@@ -84,7 +84,6 @@ def _values(row: type, count: int, first: int, alias: str) -> tuple[str, list[st
 
 
 def _unnest(row: type, first: int, alias: str) -> str:
-    """Return a FROM item of arrays, with a parameter for each column."""
     parameters = ", ".join(f"${first + i}::{_TYPES[str(f.type)]}[]" for i, f in enumerate(fields(row)))
     return f"unnest({parameters}) AS {alias} ({', '.join(_names(row))})"
 

@@ -59,7 +59,6 @@ SHOWN = "SELECT coalesce(view, body) FROM messages WHERE tenant_id = $1 AND conv
 
 
 async def shown(tx: ReadTx, conversation_id: str, seq: int) -> str | None:
-    """Return a message as windows show it verbatim."""
     found: str | None = await tx.fetchval(SHOWN, conversation_id, seq)
     return found
 

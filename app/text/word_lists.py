@@ -20,5 +20,4 @@ def sections_of(file: Path) -> dict[str, str]:
 
 
 def word_sets(file: Path) -> dict[str, frozenset[str]]:
-    """Return the words of each section of a file."""
     return {name: frozenset(text.split()) for name, text in sections_of(file).items()}

@@ -14,7 +14,7 @@ IMPURE = {"asyncio", "io", "logging", "os", "pathlib", "random", "secrets", "soc
 
 
 HIDDEN = {
-    "api/mcp.py": {"app.api.mcp_server"},  # the MCP SDK
+    "api/mcp/router.py": {"app.api.mcp.server"},  # the MCP SDK
     "postgres/migrate.py": {"alembic", "alembic.config", "alembic.script"},
     "providers/build.py": {
         "app.providers.issuer",  # httpx; jwt

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.kept import Wish, key_problem
+from app.core.window.kept import Wish, key_problem
 from app.extractive.blocks import take_apart
 from app.extractive.wishes import wishes_of
 from app.text.language import window

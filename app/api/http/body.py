@@ -70,7 +70,6 @@ def is_large(request: Request) -> bool:
 
 
 def is_media_type(request: Request, *media_types: str) -> bool:
-    """Return whether the body has one of these media types."""
     return request.headers.get("content-type", "").split(";")[0].strip().lower() in media_types
 
 

@@ -56,7 +56,6 @@ async def still_admitted(request: Request) -> bool:
 
 
 def is_passed_through(request: Request) -> bool:
-    """Return whether the request goes on to the model as it is, stored or not."""
     return request.method == "POST" and request.headers.get(MODE) == PASS_THROUGH
 
 
@@ -66,7 +65,6 @@ def _fails_open(request: Request) -> bool:
 
 
 def knock(request: Request, key: str | None) -> Knock:
-    """Return the request's credentials and origin."""
     server = request.scope.get("server")
     return Knock(
         key,

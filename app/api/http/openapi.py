@@ -123,7 +123,6 @@ def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
 
 
 def _scope(route: APIRoute) -> Scope | None:
-    """Return the scope that a route needs, as its parameters say; None for those that are open."""
     needs = [dependency.call for dependency in route.dependant.dependencies if isinstance(dependency.call, Needs)]
     return needs[0].scope if needs else None
 

@@ -184,8 +184,6 @@ async def delete_conversation_item(
 
 
 async def _drafts(items: Sequence[Any], limits: Limits) -> list[Draft]:
-    """Read items. Raises Invalid, which names what is wrong with which item."""
-
     def work() -> list[Draft]:
         return read(messages_of(items, "items", apart=True), limits, ("body", "items"))
 

@@ -21,8 +21,8 @@ from app.api.http.times import Time
 from app.api.schemas import memory_stores as schemas
 from app.api.schemas.memory_stores import Operation, View
 from app.core.canonical import dumps
+from app.core.dialects.memory_files import grouped
 from app.core.edge.caller import Caller
-from app.core.memory_files import grouped
 from app.core.scope import owner_of
 from app.core.times import time_text
 from app.ids import uuid7
@@ -126,8 +126,6 @@ async def _write(
     request: Request, runtime: Runtime, caller: Caller, key: str | None, value: object,
     work: Callable[[Tx], Awaitable[Json]],
 ) -> Response:  # fmt: skip
-    """Do a write once for its key."""
-
     async def once(tx: Tx) -> StoredResponse:
         said = await work(tx)
         store = said.get("memory_store_id") or said["id"]
@@ -281,7 +279,6 @@ async def create_stored_memory(
 
 
 def _key(path: str) -> str:
-    """Return the key of a path. Raises Invalid unless it begins with a slash."""
     if not path.startswith("/"):
         raise errors.Invalid(errors=[{"loc": ["body", "path"], "msg": "must begin with /"}])
     return path.removeprefix("/")

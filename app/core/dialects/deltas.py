@@ -103,7 +103,6 @@ class AnswerSoFar(NamedTuple):
 
     @property
     def calls(self) -> list[Json]:
-        """The calls of this round, in OpenAI form."""
         return self.round.calls.sound
 
     @property
@@ -214,7 +213,6 @@ def _with_content(answer: AnswerSoFar, taken: RoundSoFar, delta: Json, calls: li
 
 
 def _with_role(answer: AnswerSoFar, delta: Json) -> Json:
-    """Return a delta with the role if it is the first, else without."""
     delta.pop("role", None)
     return delta if answer.is_begun else {"role": "assistant", **delta}
 

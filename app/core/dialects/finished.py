@@ -46,7 +46,6 @@ def finished(
 
 
 def recall_message(model: str, said: RoundSoFar, calls: Sequence[Json]) -> Json:
-    """Return the message to store of a round that ended with recalls."""
     return stored_message(said.parts, calls, None, carried=said.carried(model, calls))
 
 

@@ -53,7 +53,6 @@ class Learned:
 
     @property
     def guesses(self) -> tuple[bool, bool]:
-        """Return the changes that no refusal named."""
         return self.bare, self.careful
 
 

@@ -113,7 +113,6 @@ Place = tuple[str, int, int]
 
 
 def _last_block(messages: Sequence[Json], at: int) -> Place | None:
-    """Return the last block up to a message that can be marked."""
     for place in range(at, -1, -1):
         content = messages[place]["content"]
         blocks = content if isinstance(content, list) else []
@@ -123,7 +122,6 @@ def _last_block(messages: Sequence[Json], at: int) -> Place | None:
 
 
 def _places(body: Json) -> Iterator[Place]:
-    """Yield where marks stand."""
     for name in ("tools", "system"):
         if isinstance(body.get(name), list):
             yield from ((name, 0, at) for at, block in enumerate(body[name]) if CONTROL in block)

@@ -24,7 +24,6 @@ def with_message(body: bytes, dialect: Dialect, text: str) -> bytes:
 
 
 def _end_of_list(said: str, name: str) -> int | None:
-    """Return the position of the bracket that closes a list of the outermost object."""
     at = _after_blanks(said, _after_blanks(said, 0) + 1)
     while said[at] != "}":
         key, at = _decode(said, at)

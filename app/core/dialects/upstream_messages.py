@@ -127,7 +127,6 @@ def _cached(body: Json, mark: Json | None, kept: frozenset[str]) -> Json:
 
 
 def _kept(messages: list[Json], kept: frozenset[str], most: int, mark: Json | None) -> list[Json]:
-    """Return the messages with the client's marks, the newest first, where the blocks that they stand on are shown."""
     found = [*messages]
     for at in range(len(found) - 1, -1, -1):
         content: Any = found[at].get("content")

@@ -162,14 +162,12 @@ def _merged(known: Any, added: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _extended(known: Any, added: list[Any], where: str) -> list[Any]:
-    """Return hooks with Quire's instead of those that an earlier merge left."""
     if not isinstance(known, list):
         raise UnmergeableError(f"`{where}` is not a list")
     return [*(one for one in known if not _is_ours(one)), *added]
 
 
 def _is_ours(group: Any) -> bool:
-    """Return whether a group of hooks holds one of Quire's and nothing else."""
     hooks = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(hooks, list) or len(hooks) != 1 or not isinstance(hooks[0], dict):
         return False

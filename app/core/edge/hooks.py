@@ -128,7 +128,6 @@ def _of_tool(event: Event) -> HookPlan:
 
 
 def _by(event: Event) -> str | None:
-    """Return a mark for a call of a sub-agent."""
     names = (event.data.get(name) for name in ("agent_type", "subagent_type", "agent_id"))
     name = next((name for name in names if isinstance(name, str) and name.strip()), None)
     return f"[sub-agent: {name[:NAME_MAX]}]" if name is not None else None
@@ -192,7 +191,6 @@ def _name(event: Event, field: str) -> str:
 
 
 def _result(response: object) -> str:
-    """Return a result as text: MCP's blocks joined, any other value as JSON. Files are named, not shown."""
     if isinstance(response, str):
         return response
     named = _without_files(response)
@@ -202,7 +200,6 @@ def _result(response: object) -> str:
 
 
 def _without_files(value: object) -> Any:
-    """Return a value in which a mark with type and size stands for each file in base64."""
     if isinstance(value, list):
         return [_without_files(one) for one in value]
     if not isinstance(value, Mapping):

@@ -39,7 +39,6 @@ class Forms:
 
 
 def mark(language: Language) -> str:
-    """Return the text of an erased message."""
     return wording.ERASED.say(language)
 
 
@@ -167,7 +166,6 @@ class Repeats:
             self._places[run] = {earlier, number}
 
     def of(self, text: str) -> set[Hashable]:
-        """Return the names of the texts that repeat a part of this one."""
         plain = _plain(text)
         if len(plain) < REPEAT_CHARACTERS:
             return set(self._said.get(plain, ())) if plain else set()

@@ -132,7 +132,6 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
 
 
 def _left(end: ConversationEnd, seq: int) -> tuple[OpenCall, ...]:
-    """Return the open calls after a message that answers none of them."""
     return tuple(replace(call, is_left=True) for call in end.open_calls if seq - call.group <= LATE_MAX)
 
 
@@ -282,7 +281,6 @@ def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: f
 
 
 def _said(placement: Placement) -> dict[str, Any]:
-    """Return the message without its results."""
     view = placement.draft.view
     if placement.kind == "prompt" or "content" not in view:
         return view

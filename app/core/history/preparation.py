@@ -20,14 +20,14 @@ from uuid import UUID
 from app.core.conversation import Conversation, ConversationEnd
 from app.core.history.erasure import refused_mark
 from app.core.history.ingest import AnsweredCall, Placement, ShownForms, archived_answers, place, shown_forms, thinking
+from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.history.sync import digest
-from app.core.kept import Wish
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
-from app.core.placeholder import ArchiveCard, placeholder
-from app.core.quote import searchable_text, speaker_of
 from app.core.window.fresh import part_text
+from app.core.window.kept import Wish
+from app.core.window.quote import searchable_text, speaker_of
 
 SCAN_MAX = 20_000
 """Characters of user messages that tell a conversation's language."""

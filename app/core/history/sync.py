@@ -71,7 +71,6 @@ def _hashed(said: list[Any]) -> bytes:
 
 
 def pieces(digests: Sequence[bytes]) -> tuple[list[bytes], list[int]]:
-    """Return the digests of messages piece by piece, and which message each piece is of."""
     found = [
         (digest[at : at + DIGEST_BYTES], place)
         for place, digest in enumerate(digests)
@@ -176,7 +175,6 @@ def endings(rest: Sequence[bytes], tail: Sequence[bytes]) -> list[int]:
 
 
 def _last_place(rest: Sequence[bytes], tail: Sequence[bytes]) -> int | None:
-    """Return the last position of the whole list in the tail."""
     text, pattern = b"".join(tail), b"".join(rest)
     at = text.rfind(pattern)
     while at > 0 and at % DIGEST_BYTES:

@@ -60,7 +60,6 @@ class RefusedPattern(ValueError):  # noqa: N818 - the pattern is refused
         return RULE.en.format(what=self.what.en)
 
     def wording(self) -> Wording:
-        """Return the sentence for a model."""
         rules = (text.format(what=what) for text, what in zip(RULE, self.what, strict=True))
         return Wording(*(text.format(rule=rule) for text, rule in zip(REFUSED, rules, strict=True)))
 

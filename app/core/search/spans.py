@@ -27,7 +27,6 @@ def days(first: date, count: int = 1) -> Span:
 
 
 def day(year: int, month: int, of_month: int) -> Span | None:
-    """Return a day, if there is one."""
     return guarded(lambda: days(date(year, month, of_month)))
 
 

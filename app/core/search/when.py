@@ -42,7 +42,6 @@ class _Expression(NamedTuple):
 
 
 def _matches(text: str, rules: Rules, today: date) -> list[_Expression]:
-    """Return the expressions of a text; what a rule matched is no other's."""
     found = []
     for pattern, make in rules:
         for match in pattern.finditer(text):

@@ -51,7 +51,6 @@ def _rule(pattern: str, make: Callable[[re.Match[str], date], Span | None]) -> R
 
 
 def _number(said: str) -> int:
-    """Read an Arabic or a Chinese number below a hundred."""
     if said.isdigit() and said.isascii():
         return int(said)
     if said in VAGUE:

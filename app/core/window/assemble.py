@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from app.core.calibration import OURS
 from app.core.canonical import dumps
-from app.core.days import MESSAGE_TOKENS
 from app.core.groups import units
 from app.core.model import (
     OPENING_TOKENS,
@@ -41,6 +40,7 @@ from app.core.model import (
     WindowWarning,
     epoch_number,
 )
+from app.core.search.days import MESSAGE_TOKENS
 from app.core.window.budget import smallest_budget, usable
 from app.core.window.fresh import shown_tokens
 from app.errors import BudgetTooSmall
@@ -74,7 +74,6 @@ class _Unit:
         return sum(_shown(item, form)[1] for item in self.items) + (sum(self.fresh) if form is _Form.WHOLE else 0)
 
     def within(self, most_fresh: int) -> _Unit:
-        """Return the unit with so much room for what is fresh."""
         sizes = [size for item in self.items for size in item.fresh]
         return replace(self, fresh=tuple(shown_tokens(sizes, most_fresh)))
 
@@ -84,7 +83,6 @@ def _opens_page(item: Item) -> bool:
 
 
 def _shown(item: Item, form: _Form) -> tuple[str, int]:
-    """Return an item's text and tokens in a form."""
     if form is _Form.WHOLE and item.loaded_text is not None:
         return item.loaded_text, item.loaded_tokens
     if form is _Form.SHORT and item.short_text is not None:

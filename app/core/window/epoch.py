@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from app.core import days, kept
-from app.core.kept import KeptLine
 from app.core.model import Entry, Epoch, Language, Layout, Policy, Totals
-from app.core.window import contents, head, head_summary, paging
+from app.core.search import days
+from app.core.window import contents, head, head_summary, kept, paging
 from app.core.window.contents import Chapter, PageEntry, PageNames
 from app.core.window.head import SummaryLine
 from app.core.window.head_summary import HeadReader, HeadSummary, Written
+from app.core.window.kept import KeptLine
 from app.core.window.profile import Profile
 from app.core.window.topics import Topic
 

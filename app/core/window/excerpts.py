@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.days import dated, settled
 from app.core.model import Language
 from app.core.neutral import block
+from app.core.search.days import dated, settled
 
 HEAD_SHARE = 0.7
 MARK_TOKENS = 12

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from app.core import wording
-from app.core.days import dated, tokens_of
-from app.core.kept import KeptLine
 from app.core.model import Day, Head, Language, Policy, TailItem
 from app.core.neutral import flat, neutral, titled
+from app.core.search.days import dated, tokens_of
 from app.core.window.contents import ContentsPage, Count
+from app.core.window.kept import KeptLine
 from app.core.window.topics import Topic, most_telling, named
 
 BULLET = 3

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from app.core.days import DAY_TOKENS
+from app.core.search.days import DAY_TOKENS
 from app.core.window.excerpts import Excerpt
 
 LEFT_OUT = 6
@@ -103,7 +103,6 @@ def lines_of(reply: str) -> list[str]:
 
 
 def _parts(line: str) -> list[str]:
-    """Return a long line by its sentences."""
     if len(line) <= LINE_CHARACTERS_MAX:
         return [line]
     parts = [part.strip() for part in _SENTENCE.split(line) if part and part.strip()]

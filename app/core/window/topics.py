@@ -111,7 +111,6 @@ def _within(one: _Features, other: _Features) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Strip a plural's ending."""
     if word in _NO_PLURALS:
         return word
     if len(word) > 4 and word.endswith("ies"):
@@ -128,7 +127,6 @@ def _alike(one: _Features, other: _Features) -> bool:
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return Dice's coefficient; 1 if both are empty."""
     return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0
 
 

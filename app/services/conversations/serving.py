@@ -171,7 +171,6 @@ def _texts(
     found: Context,
     gathered: Gathered | None,
 ) -> dict[str, KeptText]:
-    """Return the texts of a window that no message row has and that are not kept yet, by digest."""
     frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.epoch.head
     last_seq = conversation.totals.last_seq
     texts: dict[str, KeptText] = {}

@@ -17,8 +17,8 @@ from asyncpg import Record
 from app.core.groups import chat_messages
 from app.core.history.erasure import Repeats
 from app.core.history.erasure_plan import Place
-from app.core.quote import plain_text
 from app.core.scope import owner_of
+from app.core.window.quote import plain_text
 from app.postgres.transactions import ReadTx
 from app.store import erasing, kept_answers
 
@@ -106,7 +106,6 @@ async def _answers(by_key: dict[str, Record], source: Source) -> set[str]:
 
 
 async def _repeating(by_name: dict[Hashable, str], source: Source) -> set[Any]:
-    """Return the names of the texts that repeat something of a source."""
     if not by_name:
         return set()
     repeats = await anyio.to_thread.run_sync(Repeats, by_name)

@@ -68,7 +68,6 @@ async def browse(
 
 
 def view(row: Record) -> dict[str, Any]:
-    """Return a memory as a list shows it."""
     return {
         "memory_key": str(row["id"]),
         "memory_type": row["type"],

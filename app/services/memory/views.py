@@ -30,6 +30,11 @@ def _by_owner(*scopes: str) -> dict[UUID, str]:
     return {owner_of(scope): scope for scope in scopes}
 
 
+def alone(conversation: Conversation) -> View:
+    """Return the view of what a conversation's line said and nothing else."""
+    return View(_by_owner(*conversation.held_in), conversation.uid)
+
+
 async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, str]:
     """Return what a user may view: their own, and that of their spaces."""
     return _by_owner(scope_of(user_id, None), *map(space_scope, await spaces.of_user(tx, user_id)))
@@ -69,7 +74,7 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
     views: list[View] = []
     for name in names:
         if name == "conversation" and conversation is not None:
-            views.append(View(_by_owner(conversation.scope), conversation.uid))
+            views.append(alone(conversation))
         elif name == "user" and user_id is not None:
             wide.append(scope_of(user_id, None))
         elif name.startswith(SPACE):

@@ -129,7 +129,6 @@ class _Passed:
     watch: Watch = field(default_factory=partial(Watch, "pass-through"))
 
     async def read_along(self, answer: RawAnswer) -> AsyncIterator[bytes]:
-        """Yield the answer as it comes."""
         kept = bytearray()
         failure: Exception | str | None = LEFT
         try:

@@ -232,7 +232,6 @@ def search_statement(
 
 
 def _named(named: Named) -> dict[str, object]:
-    """Return the statement's arguments: None where nothing is named, so that it looks for nothing."""
     times = named.times
     return {
         "speakers": bm25.any_of(named.speakers) if named.speakers else None,
@@ -274,7 +273,6 @@ async def find(tx: ReadTx, memory: UUID, owners: Container[UUID] | None = None) 
 
 
 async def among(tx: ReadTx, ids: Sequence[UUID]) -> list[Hit]:
-    """Return memories by id, as far as they are there."""
     return [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],

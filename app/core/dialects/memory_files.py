@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 ROOT = "/memories"
 CONTENT_BYTES_MAX, MEMORIES_MAX = 102_400, 2_000
@@ -54,17 +53,8 @@ def key_of(path: str) -> str:
 
 
 def below(directory: str, keys: Iterable[str]) -> list[str]:
-    """Return the keys that are in a directory, at any depth."""
     prefix = f"{directory}/" if directory else ""
     return [key for key in keys if key.startswith(prefix)]
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """An entry of a directory; a directory ends in a slash."""
-
-    path: str
-    size: int
 
 
 def grouped(prefix: str, paths: Iterable[str], depth: int) -> Iterator[str]:
