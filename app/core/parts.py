@@ -30,6 +30,7 @@ NAMES = re.compile(r"[^\s<|\\/>]+")
 SAID = ("content", "tool_calls", "refusal", CARRIED)
 FAILED = "Error: "
 SHORT_MAX = 2_000
+"""Characters of a part that is quoted as JSON."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{200,}")
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,", re.ASCII)
 _MEMBERS: Mapping[str, tuple[str, ...]] = {
@@ -286,7 +287,9 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 NOT_SENT = re.compile(r"[^A-Za-z0-9_-]")
 NAME_LENGTH = 64
+"""Of the names of functions that every API takes."""
 ID_LENGTHS = (9, 12, 16, 24, 32, 40)
+"""Tried in order, for an API's pattern of ids."""
 BLOCK_IDS = "[A-Za-z0-9_-]{1,256}"
 """The ids of calls that Messages takes."""
 

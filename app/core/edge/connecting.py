@@ -20,6 +20,7 @@ KEY_VARIABLE = "QUIRE_API_KEY"
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 CLAUDE_EVENTS = (*EVENTS, "PostToolUseFailure")
 HOOK_SECONDS = 10
+"""How long an agent waits for the service at an event."""
 BEGIN, END = "# quire: begin", "# quire: end"
 
 

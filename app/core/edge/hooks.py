@@ -35,9 +35,11 @@ ANSWER_TOKENS_MAX = 600
 FRAME_TOKENS_MAX = 60
 """Of them for the frame around the memories, in either language."""
 HEAD_TOKENS_MAX = 2000
+"""Of what a session begins with."""
 HEAD_BUDGETS = (16_000, 8_000, 4_000, 2_000)
 """Budgets of the windows whose head can be the answer; the first that has one is taken. A head takes a tenth."""
 QUERY_CHARACTERS_MAX = 10_000
+"""Of a prompt, for the search."""
 FAILED = "Error: "
 
 

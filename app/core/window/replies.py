@@ -19,6 +19,7 @@ Scripts = tuple[int, int]
 Run = tuple[str, ...]
 
 SEEN_CHARACTERS = 60_000
+"""Of a text that is judged, so that the work is bounded."""
 RUN = 8
 """Units (words; characters of other scripts) in a run. Lists of similar sentences share shorter ones."""
 RUNS_MIN = 12
@@ -36,6 +37,7 @@ LETTERS_MIN = 12
 MOST, NEXT_TO_NONE = 0.5, 0.05
 """Shares of ideographs in texts of one language."""
 IDEOGRAPHS_IN_WORD = 1.6
+"""A Chinese word has so many characters, about."""
 ALIKE_MIN, ALIKE_SHARE = 8, 4
 """Of so many different messages, at least one in so many has a line of its own."""
 

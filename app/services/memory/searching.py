@@ -460,6 +460,7 @@ def _is_spoken(row: Record, hit: Hit) -> bool:
 
 
 DETAIL_BYTES = 100_000
+"""Of a memory in full, as the API promises."""
 
 
 def fields(found: SearchHit, query: str) -> dict[str, Any]:
