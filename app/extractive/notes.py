@@ -22,7 +22,7 @@ NOTES_MAX = 20
 
 _PARTS = ("languages", "languages_han", "orders", "orders_han", "people", "household", "people_han")
 _PATTERNS = patterns_of(Path(__file__).with_name("notes.txt"), _PARTS)
-LANGUAGES, LANGUAGES_HAN = _PATTERNS["languages"], _PATTERNS["languages_han"]
+LANGUAGES, LANGUAGES_HAN, ORDERS = _PATTERNS["languages"], _PATTERNS["languages_han"], _PATTERNS["orders"]
 _IS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
 _ENGLISH = [
     (frozenset(name.removeprefix("english: ").split()), pattern)
