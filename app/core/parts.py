@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from app.core.canonical import dumps
-from app.core.messages import CARRIED, THINKING_PARTS
+from app.core.messages import CARRIED, THINKING_PARTS, strings_of
 
 Json = dict[str, Any]
 QUOTED_MAX = 600
@@ -30,6 +30,7 @@ NAMES = re.compile(r"[^\s<|\\/>]+")
 SAID = ("content", "tool_calls", "refusal", CARRIED)
 FAILED = "Error: "
 SHORT_MAX = 2_000
+"""Characters of a part that is quoted as JSON."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{200,}")
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,", re.ASCII)
 _MEMBERS: Mapping[str, tuple[str, ...]] = {
@@ -262,20 +263,12 @@ def quoted(part: Mapping[str, Any]) -> str:
     """Return a part in one line: as JSON if it is short and holds nothing encoded, else its kind and what names it."""
     kind = part.get("type", "part")
     size = 0
-    for text in _strings(part):
+    for text in strings_of(part):
         size += len(text)
-    if size < SHORT_MAX and not any(_ENCODED.search(text) for text in _strings(part)):
+    if size < SHORT_MAX and not any(_ENCODED.search(text) for text in strings_of(part)):
         return dumps({name: value for name, value in part.items() if name != "cache_control"})
-    told = [text for text in _strings({n: v for n, v in part.items() if n != "type"}) if not _ENCODED.search(text)]
+    told = [text for text in strings_of({n: v for n, v in part.items() if n != "type"}) if not _ENCODED.search(text)]
     return f"[{kind}: {', '.join(told)[:QUOTED_MAX]} ({size:,} characters)]"
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(inner)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -286,7 +279,9 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 NOT_SENT = re.compile(r"[^A-Za-z0-9_-]")
 NAME_LENGTH = 64
+"""Of the names of functions that every API takes."""
 ID_LENGTHS = (9, 12, 16, 24, 32, 40)
+"""Tried in order, for an API's pattern of ids."""
 BLOCK_IDS = "[A-Za-z0-9_-]{1,256}"
 """The ids of calls that Messages takes."""
 

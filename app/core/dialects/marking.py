@@ -15,6 +15,7 @@ from app.core.models import PromptCache
 
 Json = dict[str, Any]
 MARKS_MAX = 4
+"""The Messages API refuses a request with more cache marks."""
 CONTROL = "cache_control"
 ROLES = {
     "breakpoints": ("system", "developer", "user", "tool"),

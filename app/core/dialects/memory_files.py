@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 ROOT = "/memories"
 CONTENT_BYTES_MAX, MEMORIES_MAX = 102_400, 2_000
 PATH_BYTES_MAX, SEGMENTS_MAX = 1_024, 20
+"""The bounds of Anthropic's memory stores."""
 NUMBER_WIDTH = 6
+"""Of a line's number, as `cat -n` prints it."""
 LEVELS = 2
+"""Of directories in a listing, as Anthropic's memory tool has it."""
 AROUND = 2
 """Lines shown before and after a change."""
 _NOT_IN_PATHS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})

@@ -11,11 +11,11 @@ from typing import Any
 
 from app.core.canonical import dumps
 from app.core.dialects.inbound_messages import arguments_of, grow
+from app.core.dialects.marking import MARKS_MAX
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest, function_name
 
 ANSWER_TOKENS = 4096
 """What an answer may have where the client does not say: this API wants a limit."""
-MARKS_MAX = 4
 MOVED = ("messages", "system", "tools")
 REASONS = {
     "end_turn": "stop",

@@ -31,6 +31,7 @@ from app.core.parts import chat_parts, is_translated
 LOOK_BACK = 1_000
 """The number of newest stored messages, beyond the common beginning, that are compared one by one."""
 DIGEST_BYTES = 16
+"""Kept of a piece's SHA-256: lists are compared as strings of digests."""
 INNER = b""
 """The digest of a message that is in no caller's list: Quire itself had the model recall something. Such a message has
 the chain of the one before it.

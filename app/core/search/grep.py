@@ -24,6 +24,7 @@ PATTERN_MAX = 500
 REPEATS_MAX = 10_000
 """The product of the upper bounds of all counted repetitions."""
 REPEAT_MAX = 255
+"""PostgreSQL's regular expressions take no more."""
 SHOWN_CHARACTERS = 200
 """Of a line, around its match."""
 

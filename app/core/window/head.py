@@ -25,6 +25,7 @@ from app.core.window.topics import Topic, most_telling, named
 BULLET = 3
 """Tokens that the bullet and the line end add to a line."""
 SUMMARY_SHARE = 0.4
+"""The summary's share of the head's room."""
 TOPICS_SHARE = 0.25
 """The topics' share of the summary's room."""
 TOPICS_TOKENS_MAX = 60

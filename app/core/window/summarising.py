@@ -19,6 +19,7 @@ from app.core.window.excerpts import Excerpt
 LEFT_OUT = 6
 STEP = 5
 LINE_CHARACTERS_MAX = 600
+"""Of a line of a reply; a longer one is split at its sentences."""
 LINES_MAX = 60
 _NOTHING = frozenset({"", "none", "null", "n/a", "undefined", "无", "empty"})
 _BULLET = re.compile(r"^(?:[-*•·–—]+|#{1,6}|\d{1,2}[.)、])\s+")

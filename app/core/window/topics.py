@@ -16,6 +16,7 @@ from dataclasses import dataclass
 HEAD_TOPICS_MAX = 12
 WORDS_ALIKE = 0.8
 PAIRS_ALIKE = 0.65
+"""Dice's coefficients, of words and of pairs of characters, from which on two topics are one."""
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

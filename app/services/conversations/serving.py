@@ -48,6 +48,7 @@ WRITE_SECONDS = 0.2
 UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
+"""Another process may begin a row between reading the last one and writing."""
 MILLISECOND = 1_000_000
 """In nanoseconds."""
 _NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)

@@ -39,7 +39,7 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
-from app.services.memory.tree import is_hidden
+from app.services.memory.views import is_hidden
 from app.store import archives, conversations
 from app.store.memory import memories
 from app.store.memory.memories import Hit
@@ -49,11 +49,13 @@ from app.text.language import language as language_of
 PASSAGES_AT_ONCE = 200
 """Passages indexed at once, about a tenth of a second's work; a job indexes the rest of longer texts."""
 PASSAGES_MAX = 40
+"""Passages of one archive that answer a query, before the limit in tokens."""
 PASSAGE_FRAME = 12
 """Tokens of a passage's offsets, as a tool shows them."""
 PASSAGE_TOKENS = 2_000
 """Tokens of the passages of one load, unless the caller sets another limit."""
 SCAN_MAX = 20_000
+"""Characters of a result that tell its language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,13 @@ _logger = logging.getLogger(__name__)
 
 REPLY_TOKENS = 1_000
 TOOL_SECONDS = 10.0
+"""Of one call; a slower one tells the model so, and the task goes on."""
 GOOD_ENOUGH = 0.45
 """A search whose best result is less relevant is widened by the fixed policy."""
 DETAILS = 3
+"""Memories that the fixed policy reads in full."""
 KEYS_MAX = 10
+"""Memories that are handed over."""
 BY_NAME = {tool.name: tool for tool in AGENT_TOOLS}
 
 
