@@ -64,8 +64,9 @@ class Caller:
         if self.user_id is None:
             return named
         if named not in (None, self.user_id):
+            whose = "another user" if self.space_id is None else "a space, not to a user"
             raise Forbidden(
-                "The key is bound to another user." if self.space_id is None else "The key is bound to a space.",
+                f"The key is bound to {whose}.",
                 errors=[{"loc": list(loc), "msg": "is not the key's user"}],
             )
         return self.user_id

@@ -1,18 +1,21 @@
 -- piece: pinned
+-- What a scope s keeps in view, or kept.
 m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned
 
 -- piece: held
+-- Of that what holds, or held, at the time t, and is not in view already.
 m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
                 AND (m.expires_at IS NULL OR m.expires_at > t.time)
                 AND (m.conversation_id IS DISTINCT FROM :conversation OR m.seq IS NULL OR m.seq < {before})
                 AND (m.learnt_at <= t.time
-                     OR m.conversation_id = :conversation AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
+                     OR m.conversation_id = :conversation
+                    AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
 
 -- piece: in_mind
 -- The arrays of what a conversation c keeps in mind, the widest scope and the newest first. {before}: the first message
 -- in view; what is said in it or after it is there to read. {known}: a time; what was learnt later is left out, but for
--- the conversation's own. {only}: a condition on the value that holds. Keys are walked one by one, because each can have
--- any number of former values.
+-- the conversation's own. {only}: a condition on the value that holds. Keys are walked one by one: each can have any
+-- number of former values.
 SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_agg(k.tokens) AS kept_tokens,
            array_agg(k.valid_from) AS kept_since
       FROM (
