@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -18,12 +19,14 @@ from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access
 from app.core.edge.hooks import FORMATS, Agent, Event, plan
+from app.recall.tools import MCP_TOOLS
 from app.services.hooks import hear
 
 router = APIRouter(prefix="/hooks", tags=["hooks"])
 
 WARNING = "X-Quire-Warning"
 SESSION_MAX = 100
+OWN_TOOLS = frozenset(tool.name for tool in MCP_TOOLS)
 
 
 class HookBody(RequestModel):
@@ -125,7 +128,7 @@ async def _heard(request: Request, caller: Caller, agent: Agent) -> Response:
     event = Event(agent, value[session], value["hook_event_name"], value)
     check_id(event.conversation_id, ["body", session])
     user_id = _user_of(runtime.access, caller)
-    decided = await work_on(request, plan, event)
+    decided = await work_on(request, partial(plan, own_tools=OWN_TOOLS), event)
     heard = await hear(runtime, caller, user_id, event, decided, is_large=is_large(request))
     return json_text(dumps(heard.answer), headers={WARNING: heard.warning} if heard.warning else None)
 

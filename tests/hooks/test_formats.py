@@ -75,7 +75,7 @@ SESSIONS: dict[str, list[Json]] = {
     ],
 }  # fmt: skip
 OWN = {
-    "cursor": cursor("postToolUse", tool_name="mcp__quire__recall_page", **LS, tool_output="x", tool_use_id="t9"),
+    "cursor": cursor("postToolUse", tool_name="MCP:recall_page", **LS, tool_output="x", tool_use_id="t9"),
     "gemini-cli": gemini("AfterTool", tool_name="mcp__quire__recall_page", **LS, tool_response={"llmContent": "x"}),
     "copilot-cli": copilot(
         "PostToolUse", tool_name="quire-recall_page", **LS, tool_result={"text_result_for_llm": "x"}

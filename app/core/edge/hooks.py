@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -31,6 +31,8 @@ Reply = Literal["recall", "head"]
 
 OWN_TOOLS = ("mcp__quire__", "mcp_quire_", "quire-")
 """How agents name the tools of an MCP server called quire, as `quire connect` calls it."""
+NO_SERVER = "MCP:"
+"""How Cursor names the tools of any MCP server."""
 IDS = ("tool_use_id", "prompt_id", "turn_id")
 ANSWER_TOKENS_MAX = 600
 """Of what a prompt is answered with."""
@@ -131,13 +133,16 @@ class HookPlan:
     query: str = ""
 
 
-def plan(event: Event) -> HookPlan:
-    """Decide what to store of an event and what to answer. Raises Invalid, which names the field."""
+def plan(event: Event, own_tools: Collection[str] = ()) -> HookPlan:
+    """Decide what to store of an event and what to answer. Raises Invalid, which names the field.
+
+    ``own_tools``: names of Quire's tools, for agents that do not say whose tool was called.
+    """
     match event.kind:
         case "UserPromptSubmit":
             return _of_prompt(event)
         case "PostToolUse" | "PostToolUseFailure":
-            return _of_tool(event)
+            return _of_tool(event, own_tools)
         case "Stop":
             return _of_stop(event)
         case "SessionStart":
@@ -167,13 +172,13 @@ def _of_stop(event: Event) -> HookPlan:
     return _storing(event, [{"role": "assistant", "content": said}], said) if said.strip() else HookPlan()
 
 
-def _of_tool(event: Event) -> HookPlan:
+def _of_tool(event: Event, own_tools: Collection[str]) -> HookPlan:
     """Plan to store a call with its result, so that neither is ever there alone."""
     name = _name(event, "tool_name")
     member = "error" if event.kind == "PostToolUseFailure" else "tool_response"
     if event.own(member) not in event.data:
         raise Invalid(errors=[{"loc": ["body", event.own(member)], "msg": "is required"}])
-    if name.startswith(OWN_TOOLS):
+    if name.startswith(OWN_TOOLS) or (name.startswith(NO_SERVER) and name.removeprefix(NO_SERVER) in own_tools):
         return HookPlan()
     given, came = event.get("tool_input"), event.get(member)
     if isinstance(came, dict) and came.get("error") is not None and event.format.result is not None:
