@@ -152,7 +152,7 @@ class ServedRun:
     changes: tuple[int, int] = (0, 0)
     """How often something was erased, and taken back, when the texts were served."""
     chosen: tuple[str, Mapping[QuotedPlace, str]] | None = None
-    """The digest of what was recalled last, and the words that it quotes."""
+    """The digest of the newest recalled text, and the words that it quotes."""
     epoch: Epoch | None = None
     """That of the last window, if it shows the head as it is."""
 

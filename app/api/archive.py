@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value, long_json_value
+from app.api.http.answers import json_text, long_json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import check_id
@@ -124,8 +124,7 @@ async def list_archives(
             known = await conversations.find(tx, named(where.conversation_id), bound_to=caller.user_id)
             where = replace(where, conversation_id=known.id if known is not None else where.conversation_id)
         rows = await archives.browse(tx, where, after=cursors.decode_id(cursor), limit=limit + 1)
-    items = [archiving.view(row) for row in rows[:limit]]
-    return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["uuid"]) if len(rows) > limit else None})
+    return page_of([archiving.view(row) for row in rows], limit, "uuid")
 
 
 @router.get("/archive/{uuid}", response_model=schemas.Archive)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value, long_json_value
+from app.api.http.answers import json_text, json_value, long_json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId, check_id
@@ -42,7 +42,7 @@ from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.views import inspect, progress
-from app.services.views.requests import request_view
+from app.services.views.usage import request_view
 from app.store import archives, conversation_list, conversations, messages, spaces
 from app.store.conversations import NewConversation
 from app.store.memory import kept
@@ -362,6 +362,4 @@ async def list_proxied_requests(
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
         rows = await proxied_requests.browse(tx, conversation.id, before, limit + 1)
-    items = [request_view(row, runtime.proxying.prices) for row in rows[:limit]]
-    next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
-    return json_value({"items": items, "next_cursor": next_cursor})
+    return page_of([request_view(row, runtime.proxying.prices) for row in rows], limit, "id")

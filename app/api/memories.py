@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value
+from app.api.http.answers import json_text, json_value, page_of
 from app.api.http.body import Part, json_body, parse_model, read_json, unstorable
 from app.api.http.callers import READS, Reader
 from app.api.http.fast_routes import every_turn, parameters, read_query
@@ -193,9 +193,7 @@ async def list_memories(
             sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1,
             held=held, scope=scope,
         )  # fmt: skip
-    items = [listing.view(row) for row in rows[:limit]]
-    more = cursors.encode(items[-1]["memory_key"]) if len(rows) > limit else None
-    return json_value({"items": items, "next_cursor": more})
+    return page_of([listing.view(row) for row in rows], limit, "memory_key")
 
 
 @router.patch(

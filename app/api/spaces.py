@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response, StreamingResponse
 
 from app.api.http import cursors
-from app.api.http.answers import json_text, json_value
+from app.api.http.answers import json_text, json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import SLASH, check_id
@@ -100,8 +100,7 @@ async def list_spaces(
     user, after = caller.user(user_id, ("query", "user_id")), cursors.decode_text(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await spaces.browse(tx, user, after, limit + 1)
-    more = cursors.encode(rows[limit - 1]["id"]) if len(rows) > limit else None
-    return json_value({"items": [service.view(row) for row in rows[:limit]], "next_cursor": more})
+    return page_of([service.view(row) for row in rows], limit, "id")
 
 
 @router.get("/spaces/{space_id}", response_model=schemas.Space)
@@ -166,8 +165,7 @@ async def list_members(
     async with runtime.database.snapshot(caller.tenant) as tx:
         await spaces.get(tx, space_id, caller.user_id)
         rows = await spaces.members(tx, space_id, after, limit + 1)
-    more = cursors.encode(rows[limit - 1]["user_id"]) if len(rows) > limit else None
-    return json_value({"items": [service.member_view(row) for row in rows[:limit]], "next_cursor": more})
+    return page_of([service.member_view(row) for row in rows], limit, "user_id")
 
 
 @router.get("/spaces/{space_id}/members/{user}", response_model=schemas.Member)

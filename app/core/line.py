@@ -80,7 +80,7 @@ class Line(str):
 
 
 class CallersId(str):
-    """An id as a caller names it: it shows the branch where the caller's list went on, or the one that is asked for."""
+    """An id as a caller names it. It stands for the branch where the caller's list went on, or for ``branch``."""
 
     __slots__ = ("branch",)
 

@@ -28,7 +28,7 @@ RESERVED = frozenset(
 )
 ID_MAX = 128
 NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\uffff]")
-"""Control characters, and the one noncharacter that stands for a slash inside a path (see api.paths)."""
+"""Control characters, and the one noncharacter that stands for a slash inside a path (see api.http.path_ids)."""
 NAME_MAX = 256
 CALL_ID_MAX = 8192
 """Characters of a call's id: some gateways put a signature into it."""
@@ -438,7 +438,7 @@ def _weigh_part(part: dict[str, Any]) -> tuple[list[str], int]:
     if kind in _IMAGES:
         return [], IMAGE_TOKENS
     if kind in _FILES and not _is_text_source(part):
-        size = sum(map(len, _strings(part)))
+        size = sum(map(len, strings_of(part)))
         return [], min(FILE_TOKENS_MAX, max(FILE_TOKENS_MIN, size // CHARACTERS_PER_FILE_TOKEN))
     return [dumps(part)], 3
 
@@ -449,9 +449,10 @@ def _is_text_source(part: dict[str, Any]) -> bool:
     return isinstance(source, dict) and source.get("type") in ("text", "content")
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_of(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _strings(inner)
+            yield from strings_of(inner)

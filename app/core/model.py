@@ -31,7 +31,7 @@ Role = Literal["system", "developer", "user", "assistant", "tool"]
 # call:    an assistant message with tool calls; it opens a call group
 # result:  a tool message that answers a call of the group it is in
 # orphan:  a tool message whose call is unknown, answered already, or closed; kept, never sent to a model
-# refused: part of a question that a model's API refused for good (``core.refused``); kept, not sent again
+# refused: part of a question that a model's API refused for good (``core.history.refused``); kept, not sent again
 Kind = Literal["prompt", "message", "call", "result", "orphan", "refused"]
 UNSENT = frozenset({"orphan", "refused"})
 """Kinds that the history keeps and no window shows."""

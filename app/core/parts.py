@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from app.core.canonical import dumps
-from app.core.messages import CARRIED, THINKING_PARTS
+from app.core.messages import CARRIED, THINKING_PARTS, strings_of
 
 Json = dict[str, Any]
 QUOTED_MAX = 600
@@ -263,20 +263,12 @@ def quoted(part: Mapping[str, Any]) -> str:
     """Return a part in one line: as JSON if it is short and holds nothing encoded, else its kind and what names it."""
     kind = part.get("type", "part")
     size = 0
-    for text in _strings(part):
+    for text in strings_of(part):
         size += len(text)
-    if size < SHORT_MAX and not any(_ENCODED.search(text) for text in _strings(part)):
+    if size < SHORT_MAX and not any(_ENCODED.search(text) for text in strings_of(part)):
         return dumps({name: value for name, value in part.items() if name != "cache_control"})
-    told = [text for text in _strings({n: v for n, v in part.items() if n != "type"}) if not _ENCODED.search(text)]
+    told = [text for text in strings_of({n: v for n, v in part.items() if n != "type"}) if not _ENCODED.search(text)]
     return f"[{kind}: {', '.join(told)[:QUOTED_MAX]} ({size:,} characters)]"
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(inner)
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """Frames: one window of a replay, the promises between two of them, and the totals of many.
 
-A window breaks a promise if it exceeds its budget, or breaks the prefix of the one before (``core.promises``).
+A window breaks a promise if it exceeds its budget, or breaks the prefix of the one before (``core.window.promises``).
 """
 
 import json

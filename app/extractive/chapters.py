@@ -176,7 +176,7 @@ def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dic
 
 
 def _most_telling(messages: Sequence[tuple[str, str, str]], weights: Mapping[str, float]) -> str:
-    """Return the line that has most of what tells its chapter apart, with its speaker; one that was cut comes last."""
+    """Return the line with most of the terms that set its chapter apart, and its speaker. A cut line comes last."""
     worths: list[tuple[bool, float, int]] = []
     for at, (role, line, _) in enumerate(messages):
         keys = set(map(_key, words_told(line))) if role in ("user", "assistant") else ()

@@ -121,7 +121,7 @@ def _score(one: _FoundSubject) -> float:
 
 
 def _distinct(ranked: Iterable[_FoundSubject], n: int) -> list[str]:
-    """Return the first ``n``, none of which is part of another."""
+    """Return the first ``n`` that are not part of another."""
     chosen: dict[str, str] = {}
     for one in ranked:
         if len(chosen) == n:

@@ -167,7 +167,7 @@ def _weighed(token: str) -> tuple[str, float]:
 
 @lru_cache(maxsize=50_000)
 def _weighed_word(word: str) -> tuple[str, float]:
-    """Do so. Cached: texts repeat their words."""
+    """Weigh a word. Cached: texts repeat their words."""
     return _weigh(word)
 
 

@@ -11,13 +11,14 @@ The patterns are in ``wishes.txt``.
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 
 from app.core.window.kept import Wish
 from app.extractive.blocks import take_apart
 from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, ORDERS, notes_in
-from app.extractive.pattern_lists import patterns_of
 from app.extractive.patterns import strip_lead
 from app.text.language import clip, squeeze, window
+from app.text.word_lists import patterns_of
 
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
@@ -37,7 +38,9 @@ _PARTS = ("please", "end", "han", "name", "diets")
 _PATTERNS = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in patterns_of(
-        "wishes.txt", _PARTS, {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN, "orders": ORDERS}
+        Path(__file__).with_name("wishes.txt"),
+        _PARTS,
+        {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN, "orders": ORDERS},
     ).items()
     if name not in _PARTS
 }

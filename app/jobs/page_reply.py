@@ -2,9 +2,9 @@
 
 A reply without a title or without a single line is rejected as a whole (and requested once more). Of everything else,
 only the unusable parts are dropped: a line for a message that was not shown, "None", a text that loops or is in another
-language than the page (``core.replies``). Every memory must quote a user's message (``extractive.own_words``), so that
-no tool result can create one. What is to be kept in mind is its quotation: it holds if its words show that it is meant
-for good, and is proposed otherwise. A model ends nothing.
+language than the page (``core.window.replies``). Every memory must quote a user's message (``extractive.own_words``),
+so that no tool result can create one. What is to be kept in mind is its quotation: it holds if its words show that it
+is meant for good, and is proposed otherwise. A model ends nothing.
 """
 
 from __future__ import annotations

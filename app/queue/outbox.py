@@ -87,7 +87,7 @@ SELECT t.tenant_id AS tenant FROM tenants t, LATERAL (
 
 
 async def unnumbered(database: Database) -> list[UUID]:
-    """Return the tenants of which ``number`` has something to do."""
+    """Return the tenants that have something to do for ``number``."""
     return [row["tenant"] for row in await database.fetch_all(UNNUMBERED)]
 
 

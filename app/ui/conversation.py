@@ -26,7 +26,7 @@ from app.services.conversations.context import context
 from app.services.lifecycle import noting
 from app.services.memory import archiving
 from app.services.views import inspect, progress
-from app.services.views.requests import request_sums, request_view
+from app.services.views.usage import request_sums, request_view
 from app.store import archives, conversations, messages, page_index
 from app.store.memory import kept
 from app.store.proxy import proxied_requests

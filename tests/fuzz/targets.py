@@ -35,8 +35,7 @@ from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.proxy import ToolOwners
-from app.core.dialects.question import Question, UpstreamRequest, Writer
-from app.core.dialects.splicing import LISTS, with_message
+from app.core.dialects.question import LISTS, Question, UpstreamRequest, Writer, with_message
 from app.core.dialects.stored import message
 from app.core.edge.importers import MEMORIES, SOURCES, lines, memory_lines
 from app.core.history.placeholder import ArchiveCard, placeholder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value
+from app.api.http.answers import json_text, page_of
 from app.api.http.body import json_body
 from app.api.http.callers import Admin
 from app.api.http.path_ids import check_id
@@ -103,8 +103,7 @@ async def list_keys(
     after = cursors.decode_id(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await keys.browse(tx, caller.user_id, after, limit + 1)
-    items: list[dict[str, Any]] = [flow.view(row) for row in rows[:limit]]
-    return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["id"]) if len(rows) > limit else None})
+    return page_of([flow.view(row) for row in rows], limit, "id")
 
 
 @router.patch(

@@ -98,7 +98,7 @@ class AnswerSoFar(NamedTuple):
 
     @classmethod
     def start(cls, owners: ToolOwners, tag: str = "") -> AnswerSoFar:
-        """Return an answer of which nothing has come. ``tag``: of thinking at the beginning of its text."""
+        """Return an empty answer. ``tag`` marks thinking at the beginning of its text."""
         return cls(RoundSoFar(CallsSoFar(owners), TagSplitter(tag, is_over=not tag)))
 
     @property

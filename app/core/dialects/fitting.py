@@ -218,7 +218,7 @@ def _plain(row: ModelRow, message: Json) -> Json:
 
 
 def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
-    """Yield the messages with roles that the API knows. A late system message is said by the user."""
+    """Yield the messages with roles that the API knows. A late system message becomes the user's."""
     for at, message in enumerate(messages):
         if message["role"] in ("system", "developer") and row.system == "one" and at:
             yield {**message, "role": "user"}

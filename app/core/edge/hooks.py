@@ -35,11 +35,11 @@ NO_SERVER = "MCP:"
 """How Cursor names the tools of any MCP server."""
 IDS = ("tool_use_id", "prompt_id", "turn_id")
 ANSWER_TOKENS_MAX = 600
-"""Of what a prompt is answered with."""
+"""Tokens of the answer to a prompt."""
 FRAME_TOKENS_MAX = 60
 """Of them for the frame around the memories, in either language."""
 HEAD_TOKENS_MAX = 2000
-"""Of what a session begins with."""
+"""Tokens of the answer to a session's start."""
 HEAD_BUDGETS = (16_000, 8_000, 4_000, 2_000)
 """Budgets of the windows whose head can be the answer; the first that has one is taken. A head takes a tenth."""
 QUERY_CHARACTERS_MAX = 10_000

@@ -136,5 +136,5 @@ def _scopes(value: object) -> frozenset[str] | None:
 
 
 def _subject(claims: Mapping[str, Any], tenant: UUID, user: str | None) -> UUID:
-    """Return an id of whom the token is about, for rates and records: the same for each of their tokens."""
+    """Return an id of the token's subject, for rates and records. All tokens of a subject give the same one."""
     return uuid5(_SUBJECTS, repr((claims["iss"], str(tenant), user, claims.get("sub"))))

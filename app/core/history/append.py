@@ -1,6 +1,6 @@
 """Decide what an append writes: every row, the conversation afterwards, and the jobs that follow.
 
-Pure: prepared messages (``core.preparation``) and the tokens of their texts go in, one ``Append`` comes out.
+Pure: prepared messages (``core.history.preparation``) and the tokens of their texts go in, one ``Append`` comes out.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _unmatched(placements: Iterable[Placement]) -> list[WindowWarning]:
 
 
 def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> tuple[list[NewMessage], Totals]:
-    """Return the messages' rows, each with the sums of what weighs before it, and the sums after them."""
+    """Return the messages' rows, each with the token sums before it, and the sums after the last."""
     rows: list[NewMessage] = []
     totals, chain = basis.conversation.totals, basis.conversation.chain
     full, short, history = totals.full, totals.short, totals.history

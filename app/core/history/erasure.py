@@ -235,9 +235,9 @@ class Redaction:
     """The changes to stored responses, by id."""
 
     erased: frozenset[str] = frozenset()
-    """Ids of what was erased."""
+    """Ids of erased rows."""
     changed: frozenset[str] = frozenset()
-    """Ids of what is stored with less content."""
+    """Ids of rows whose content shrank."""
     archives: Mapping[str, str] = field(default_factory=dict)
     """Erased archives, each with the text that replaces it."""
 

@@ -53,7 +53,7 @@ class NewBranch:
     title: str | None
     now: datetime
     shares: Literal["none", "read", "write"] | None = None
-    """A sub-agent speaks in it, which shares so much with its parent besides the messages; None: no sub-agent."""
+    """What its sub-agent shares with the parent besides the messages; None: no sub-agent."""
     asked_from: int | None = None
     """Where the question to the proxy begins that the branch answers anew."""
 

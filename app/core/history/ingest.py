@@ -335,7 +335,7 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
 def _condensed(
     view: list[dict[str, Any]], page: int, policy: Policy, language: Language, first_lines: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Condense messages: tool results cut, assistants without thinking, and of what is said only long texts cut."""
+    """Condense messages: cut tool results and long texts, and leave out thinking."""
     short = []
     for message in view:
         if message["role"] == "tool":

@@ -109,7 +109,7 @@ class NewArchive:
     length: int
     tokens: int
     parts: str | None = None
-    """See ``core.fresh.stored_parts``; None where no window will show it fresh."""
+    """See ``core.window.fresh.stored_parts``; None where no window will show it fresh."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,9 @@ def _is_open(page: PageEntry, plan: EpochPlan) -> bool:
 
 
 def _kept(memories: Sequence[KeptLine], room: int, reader: HeadReader) -> tuple[list[SummaryLine], int]:
-    """Return the lines of what is kept in mind that fit, with their days, and how many do not: equal texts are one."""
+    """Return the lines of memories in mind that fit, with their days, and the number of those that do not. Equal
+    texts count once.
+    """
     each = {memory.text: memory for memory in reversed(memories)}
     lines = []
     for memory in reversed(each.values()):

@@ -14,7 +14,7 @@ from app.core.neutral import block
 from app.core.search.days import dated, settled
 
 HEAD_SHARE = 0.7
-"""Of what is kept of a cut text: its beginning; the rest is its end."""
+"""The share of a cut text's remainder that is its beginning; the rest is its end."""
 MARK_TOKENS = 12
 """Approximate tokens of a cut's mark."""
 

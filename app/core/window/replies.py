@@ -31,7 +31,7 @@ SHORTEST_SHARE = 40
 """Without an expectation a summary has SHORTEST_UNITS, or one part in so many of what it covers."""
 LONGEST_TIMES = 4
 LONGEST_SLACK = 200
-"""A summary has at most so many times the units of what it covers, and these."""
+"""The longest summary: this many times the units of the text that it covers, and these."""
 LETTERS_MIN = 12
 """Ideographs and Latin words; fewer can be names and terms of any language."""
 MOST, NEXT_TO_NONE = 0.5, 0.05
@@ -42,7 +42,7 @@ ALIKE_MIN, ALIKE_SHARE = 8, 4
 """Of so many different messages, at least one in so many has a line of its own."""
 
 ECHO_SHARE, ECHO_RUNS_MIN = 0.8, 120
-"""A text that has so much of what it covers, word by word, is no summary of it, unless that is short."""
+"""A long text that repeats this share of its source word by word is no summary of it."""
 _REFUSAL = re.compile(
     r"\W*(?:(?:i(?:'|’)?m|i am|we(?:'|’)?re) (?:very |so |really )?(?:sorry|unable|not able)|sorry\b|my apologies"
     r"|(?:unfortunately,? )?i (?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|will not|must decline)|as an ai\b"

@@ -1,4 +1,4 @@
-"""Compute chains for messages stored before chains existed: see core.sync."""
+"""Compute chains for messages stored before chains existed: see core.history.sync."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _said(name: str, message: str) -> FieldError:
 
 
 def _is_same(there: Conversation, known: Conversation, after: int, request: ForkRequest) -> bool:
-    """Return whether a conversation is the branch that is asked for, made before."""
+    """Return whether a conversation is the requested branch, made by an earlier request."""
     begun = [(one.id, one.seq) for one in there.line.stretches[-1:]]
     is_same = begun == [(known.line.keeper(after), after)] and there.user_id == known.user_id
     asked = forks.fork(known, ForkPlace(after), NewBranch("", there.uid, None, there.created_at, request.shares)).branch

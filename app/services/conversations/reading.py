@@ -24,7 +24,7 @@ SCAN_MAX = 20_000
 
 
 class ExtractiveReader:
-    """The ``Reader`` of ``core.preparation``."""
+    """The ``Reader`` of ``core.history.preparation``."""
 
     def language(self, text: str) -> Language:
         return language(text)

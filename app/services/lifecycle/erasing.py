@@ -1,8 +1,8 @@
 """Erase: afterwards the erased data is in no table, index, summary, epoch, stored response or cache.
 
 Gather: lock the owner, then the conversation; find repetitions of the erased data; lock their conversations. Decide:
-``core.erasure_plan`` decides what becomes a mark, what is deleted and what is derived again. Apply: archives, messages,
-derived data, a new generation, jobs, and finally the stored responses.
+``core.history.erasure_plan`` decides what becomes a mark, what is deleted and what is derived again. Apply: archives,
+messages, derived data, a new generation, jobs, and finally the stored responses.
 
 The order is that of ``app.store.locks``. A new generation begins, so that no window that showed erased data is
 continued, and no job applies what it read before.

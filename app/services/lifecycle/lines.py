@@ -142,9 +142,9 @@ class MessageLine(ImportLine):
     message: Any
     """The message as sent."""
     inner: bool = False
-    """It is in no caller's list: see core.sync.INNER."""
+    """It is in no caller's list: see core.history.sync.INNER."""
     refused: bool = False
-    """A model's API refused it, and windows pass over it: see core.refused."""
+    """A model's API refused it, and windows pass over it: see core.history.refused."""
     archives: dict[str, Card] = {}
     """Cards by the id of the answered call. Without it, long results are archived anew."""
 

@@ -39,7 +39,7 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
-from app.services.memory.tree import is_hidden
+from app.services.memory.views import is_hidden
 from app.store import archives, conversations
 from app.store.memory import memories
 from app.store.memory.memories import Hit

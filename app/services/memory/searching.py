@@ -32,7 +32,7 @@ from app.extractive.terms import key_terms
 from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
-from app.services.memory import reranking, tree, views
+from app.services.memory import reranking, views
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
@@ -95,7 +95,7 @@ class SearchRequest:
     views: tuple[UUID, ...] = ()
     """The owners that the conversation of a tool may view, which need no look-up."""
     expansion: str | None = None
-    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
+    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.search.fusion``."""
 
     @property
     def wants_answers(self) -> bool:
@@ -272,7 +272,7 @@ async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine
     asking = conversation
     if asking is None and request.asked_in is not None:
         asking = await conversations.find(tx, request.asked_in)
-    line = await tree.on_line(tx, asking) if asking is not None else None
+    line = await views.on_line(tx, asking) if asking is not None else None
     if request.scopes:
         user_id = request.user_id if conversation is None else conversation.user_id
         return await views.named(tx, request.scopes, user_id, conversation), line
@@ -374,7 +374,7 @@ async def find(
     if asked_in.finds_its_line_alone:
         owners, is_alone = views.alone(asked_in).owners, True
     among = await narrowing.among(tx, owners, within)
-    line = await tree.on_line(tx, asked_in)
+    line = await views.on_line(tx, asked_in)
     uid = asked_in.uid if is_alone else None
     where = memories.PassageFilter(among=among, conversation_uid=uid, line=line, sensitive=sensitive)
     return await memories.search(tx, owners, asked, where, limit=limit, every_passage=True)

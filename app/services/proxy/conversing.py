@@ -25,9 +25,9 @@ from app.core.messages import Draft, read
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.append import append
+from app.services.conversations.chains import UNLIMITED
 from app.services.conversations.requests import PostedMessages
 from app.services.idempotency import IdempotencyKey
-from app.services.proxy.keeping import UNLIMITED
 from app.store import conversations, messages
 from app.store.proxy import proxied
 

@@ -35,7 +35,7 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, tree, views
+from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, views
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
@@ -418,7 +418,7 @@ async def _get_memory_detail(call: ToolRun) -> Answer:
             found = await searching.memory(tx, key, owners, sensitive=call.asking.sensitive)
             if found is not None and not call.asking.sees(found.hit):
                 found = None
-            if found is not None and await tree.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
+            if found is not None and await views.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
                 found = None
     if found is None:
         return Answer(wording.NO_MEMORY.say(call.language), is_error=True)

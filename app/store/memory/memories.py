@@ -26,7 +26,7 @@ def first_id(time: datetime) -> UUID:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that matched; ``score`` is that of core.relevance, with the neighbours' part."""
+    """A passage that matched; ``score`` is that of core.search.relevance, with the neighbours' part."""
 
     id: UUID
     type: str
@@ -60,7 +60,7 @@ class Hits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A query's vector, and how vectors of its model are to be read: see core.relevance."""
+    """A query's vector, and how vectors of its model are to be read: see core.search.relevance."""
 
     model: UUID
     vector: str

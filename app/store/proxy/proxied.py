@@ -85,7 +85,7 @@ async def question_before(tx: ReadTx, conversation_id: str, seq: int) -> list[Re
     return list(takewhile(lambda row: row["role"] != "assistant", rows))
 
 
-# What callers know of a conversation, oldest first and newest first. An empty digest: see core.sync.INNER.
+# What callers know of a conversation, oldest first and newest first. An empty digest: see core.history.sync.INNER.
 _TOLD = f"""
 SELECT {MESSAGE_FIELDS}, m.digest FROM messages m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.digest IS DISTINCT FROM '' AND """
