@@ -64,10 +64,8 @@ def test_usage_by_each(serve: Serve, mint: Mint, used: None) -> None:
 def test_a_row_of_the_table_of_models_can_have_prices(serve: Serve, mint: Mint, used: None) -> None:
     cache = {"kind": "marks", "read": 0.1, "write": 1.25}
     rows = {"big": {"prefixes": ["big"], "input_price": 10, "output_price": 100, "cache": cache}}
-    client, key = (
-        serve(quire_models=json.dumps(rows), quire_proxy_prices='{"small": {"input": 1, "output": 2}}'),
-        mint(),
-    )
+    prices = '{"small": {"input": 1, "output": 2}}'
+    client, key = serve(quire_models=json.dumps(rows), quire_proxy_prices=prices), mint()
     models = {item["model"]: item["cost"] for item in usage(client, key, by="model")}
     one = 300 * 10e-6 + 600 * 1e-6 + 100 * 12.5e-6 + 10 * 100e-6
     assert models["big-1"] == pytest.approx(3 * one)
