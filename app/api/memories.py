@@ -40,6 +40,7 @@ from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import expanding, grepping, listing, remembering, revising, searching, views
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.keywords import keywords_of
+from app.services.memory.past import Then
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.revising import Change
 from app.services.memory.searching import SearchRequest
@@ -327,6 +328,7 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         until=until,
         limit=body.limit,
         relevance_min=body.min_relevance_score,
+        then=Then(body.as_of, body.known_at) if body.as_of or body.known_at else None,
         sensitive=caller.sensitive,
     )
     result = await searching.search(runtime, caller.tenant, request)
