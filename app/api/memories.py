@@ -30,7 +30,7 @@ from app.core.messages import METADATA_MAX
 from app.core.scope import SPACE, scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
-from app.core.window.kept import KEY_MAX, PINNED_MAX, key_problem
+from app.core.window.kept import KEY_MAX, PINNED_MAX, Then, key_problem
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services import limits
@@ -40,7 +40,6 @@ from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import expanding, grepping, listing, remembering, revising, searching, views
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.keywords import keywords_of
-from app.services.memory.past import Then
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.revising import Change
 from app.services.memory.searching import SearchRequest

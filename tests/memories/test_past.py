@@ -52,3 +52,32 @@ def test_what_was_learnt_later_is_not_known(client: httpx.Client) -> None:
     answer = ok(client.get("/memories/search", params={"user_id": "u", "query": "lives in", "known_at": MARCH}))
     assert answer["results"] == []
     problem(client.get("/memories/search", params={"user_id": "u", "query": "x", "as_of": "then"}), 422, "as_of")
+
+
+def test_a_window_keeps_in_mind_what_held_then(client: httpx.Client) -> None:
+    for content, key, since in (("Call me Lin.", "name", JANUARY), ("Call me Mei.", "name", JUNE)):
+        body = {"user_id": "u", "content": content, "key": key, "valid_from": since, "pinned": True}
+        ok(client.post("/memories", json=body), 201)
+    times = {"valid_from": JANUARY, "valid_to": MARCH}
+    ok(client.post("/memories", json={"user_id": "u", "content": "Be brief.", "pinned": True, **times}), 201)
+    append(client, "w", [user("Hello there")], user_id="u")
+
+    def names(**query: str) -> list[str]:
+        head = str(ok(client.get("/conversations/w/context", params=query))["messages"])
+        return [text for text in ("Lin", "Mei", "brief") if text in head]
+
+    assert names() == names(as_of=JULY) == ["Mei"]
+    assert names(as_of="2026-02-01T00:00:00Z") == ["Lin", "brief"]
+    assert names(as_of=MARCH) == ["Lin"]
+    assert names(known_at=MARCH) == []
+    problem(client.get("/conversations/w/context", params={"as_of": "1", "known_at": MARCH}), 422, "known_at")
+    problem(client.get("/conversations/w/context", params={"as_of": "then"}), 422, "as_of")
+
+
+def test_a_value_that_is_told_ahead_of_its_time_waits_for_it(client: httpx.Client) -> None:
+    for content, since in (("Call me Lin.", JANUARY), ("Call me Mei.", "2099-01-01T00:00:00Z")):
+        body = {"user_id": "u", "content": content, "key": "name", "valid_from": since, "pinned": True}
+        ok(client.post("/memories", json=body), 201)
+    append(client, "w", [user("Hello there")], user_id="u")
+    head = str(ok(client.get("/conversations/w/context"))["messages"])
+    assert ("Lin" in head, "Mei" in head) == (True, False)

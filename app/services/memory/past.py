@@ -6,10 +6,10 @@ The words of former values are in no index: search finds the current value of a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 
 from app.core.search import relevance
+from app.core.window.kept import Then
 from app.postgres.transactions import ReadTx
 from app.services.memory.hits import SearchHit
 from app.services.memory.views import View
@@ -21,23 +21,16 @@ WORDS_SHARE = 0.3
 """The part of a query's words that a former value needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Then:
-    """A time at which memories held, as far as they were known at another."""
-
-    as_of: datetime | None = None
-    known_at: datetime | None = None
-
-    def held(self, hit: SearchHit) -> bool:
-        """Return whether a result without a key was there: what was said later was not known."""
-        whole = hit.whole
-        learnt = whole["learnt_at"] if whole is not None else None
-        if self.known_at is not None and (learnt or hit.hit.created_at) > self.known_at:
-            return False
-        if self.as_of is None or whole is None or whole["valid_from"] is None:
-            return True
-        ends = whole["valid_to"]
-        return bool(whole["valid_from"] <= self.as_of and (ends is None or ends > self.as_of))
+def held(then: Then, hit: SearchHit) -> bool:
+    """Return whether a result without a key was there: what was said later was not known."""
+    whole = hit.whole
+    learnt = whole["learnt_at"] if whole is not None else None
+    if then.known_at is not None and (learnt or hit.hit.created_at) > then.known_at:
+        return False
+    if then.as_of is None or whole is None or whole["valid_from"] is None:
+        return True
+    ends = whole["valid_to"]
+    return bool(whole["valid_from"] <= then.as_of and (ends is None or ends > then.as_of))
 
 
 async def values(tx: ReadTx, view: View, then: Then, terms: Sequence[int], *, sensitive: bool) -> list[Hit]:

@@ -27,6 +27,7 @@ from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.vector_text import last_speaker, middle, query_text
 from app.core.search.when import days_named
 from app.core.times import time_text
+from app.core.window.kept import Then
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.postgres.transactions import ReadTx
@@ -35,7 +36,6 @@ from app.runtime import Runtime
 from app.services.memory import past, reranking, views
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.listing import standing
-from app.services.memory.past import Then
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import said_text, speaker, spoken_text
 from app.services.memory.views import View
@@ -243,7 +243,7 @@ async def _then(tx: ReadTx, request: SearchRequest, query: Query, view: View, fo
     """Return the results of a search for what held at another time."""
     assert request.then is not None
     values = await past.values(tx, view, request.then, query.terms, sensitive=request.sensitive)
-    held = [hit for hit in found.hits if not hit.is_keyed and request.then.held(hit)]
+    held = [hit for hit in found.hits if not hit.is_keyed and past.held(request.then, hit)]
     held += await with_texts(tx, values, sensitive=request.sensitive)
     shown = worth_showing(sorted(held, key=lambda hit: -hit.score), query.text)[: request.limit]
     return _SearchAnswer(shown, len(held), is_kept_back=found.is_kept_back and not held)
