@@ -92,6 +92,8 @@ class SearchBody(Narrowed):
     time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last N days")
     since: Time | None = Field(None, description="only from this time on")
     until: Time | None = Field(None, description="only before this time")
+    as_of: Time | None = Field(None, description="what held then; default: now")
+    known_at: Time | None = Field(None, description="as far as it was known then; default: now")
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float | None = Field(
         None,
@@ -165,9 +167,19 @@ class MemoryResult(BaseModel):
     metadata: dict[str, Any] = Field(description="as the memory or the message was sent with")
 
 
+class Replaced(BaseModel):
+    """The value of a key before the one that was found."""
+
+    memory_key: UUID
+    content_preview: str
+    valid_from: datetime
+    valid_to: datetime = Field(description="since when the one that was found holds")
+
+
 class FoundMemory(MemoryResult):
     scope: str | None = Field(description=f"where it holds or was said: {SCOPE}")
     similar: int = Field(description="older results that say the same, which this one stands for")
+    replaced: Replaced | None = Field(description="the value of its key before it")
 
 
 class Quote(BaseModel):
