@@ -143,7 +143,7 @@ def _user(
         raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "or `conversation_id` is required"}])
     if "user" in scopes and user_id is None and conversation_id is None:
         raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "is required with this scope"}])
-    for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
+    for name, given in (("user_id", named), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, [part, name])
     return user_id

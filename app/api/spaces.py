@@ -62,6 +62,8 @@ async def create_space(write: Write) -> Response:
     for user_id in body.members:
         check_id(user_id, ["body", "members", user_id])
     members = dict(body.members)
+    if write.caller.space_id is not None:
+        write.caller.require_all_users()
     if write.caller.user_id is not None:
         members[write.caller.user_id] = "write"
     new = NewSpace(space_id, **_changes(body))

@@ -58,7 +58,7 @@ from app.services.conversations.requests import (
     ImportedMessages,
     ProxyAnswer,
     check,
-    new_conversation_user,
+    new_conversation_place,
     origin_of,
 )
 from app.services.conversations.selection import (
@@ -307,10 +307,10 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
     runtime = task.runtime
     conversation = known
     if conversation is None:
-        user_id = new_conversation_user(task.request)
+        user_id, space_id = new_conversation_place(task.request)
         conversation = Conversation(
             task.conversation_id, uuid7(), task.now, task.now, user_id=user_id, system=selection.system,
-            has_earlier=selection.has_earlier, space_id=getattr(task.request, "space_id", None),
+            has_earlier=selection.has_earlier, space_id=space_id,
         )  # fmt: skip
     rules = PreparationRules(
         recall_tools=TOOL_NAMES,
