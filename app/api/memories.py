@@ -30,7 +30,7 @@ from app.core.messages import METADATA_MAX
 from app.core.scope import SPACE, scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
-from app.core.window.kept import KEY_MAX, PINNED_MAX, key_problem
+from app.core.window.kept import KEY_MAX, PINNED_MAX, Then, key_problem
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services import limits
@@ -327,6 +327,7 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         until=until,
         limit=body.limit,
         relevance_min=body.min_relevance_score,
+        then=Then(body.as_of, body.known_at) if body.as_of or body.known_at else None,
         sensitive=caller.sensitive,
     )
     result = await searching.search(runtime, caller.tenant, request)

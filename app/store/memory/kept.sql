@@ -3,9 +3,9 @@
 m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned
 
 -- piece: held
--- Of that what holds, or held, at the time t, and is not in view already.
+-- Of that what is true from {from} on, was known at the time t, and is not in view already.
 m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
-                AND (m.expires_at IS NULL OR m.expires_at > t.time)
+                AND m.valid_from <= {from} AND (m.expires_at IS NULL OR m.expires_at > t.time)
                 AND (m.conversation_id IS DISTINCT FROM :conversation OR m.seq IS NULL OR m.seq < {before})
                 AND (m.learnt_at <= t.time
                      OR m.conversation_id = :conversation
@@ -14,8 +14,8 @@ m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = '
 -- piece: in_mind
 -- The arrays of what a conversation c keeps in mind, the widest scope and the newest first. {before}: the first message
 -- in view; what is said in it or after it is there to read. {known}: a time; what was learnt later is left out, but for
--- the conversation's own. {only}: a condition on the value that holds. Keys are walked one by one: each can have any
--- number of former values.
+-- the conversation's own. {from} and {to}: when it is true. {only}: a condition on the value that holds. Keys are
+-- walked one by one: each can have any number of former values.
 SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_agg(k.tokens) AS kept_tokens,
            array_agg(k.valid_from) AS kept_since
       FROM (
@@ -37,7 +37,7 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
                  WHERE {held} AND m.key = keys.key
                  ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT 1) m
               LIMIT {pinned_read_max})) v
-         WHERE (v.valid_to IS NULL OR v.valid_to > t.time) AND {only}
+         WHERE (v.valid_to IS NULL OR v.valid_to > {to}) AND {only}
          ORDER BY s.place, v.valid_from DESC, v.id DESC LIMIT {kept_read_max}) k
 
 -- piece: known_at
@@ -45,6 +45,10 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
 -- something was taken back.
 greatest({opened}, (SELECT max(d."at") FROM withdrawals d
                                             WHERE d.tenant_id = :tenant::uuid AND d.owner = ANY (c.scopes)))
+
+-- name: then
+-- What a conversation would keep in mind of what was true at a time, as far as it was known at another.
+SELECT k.* FROM conversations c CROSS JOIN LATERAL ({kept}) k WHERE c.tenant_id = :tenant AND c.id = :conversation;
 
 -- name: of_speaker
 -- What a person, the owner of their scope, keeps in mind, for a group to which they speak: nothing sensitive.
