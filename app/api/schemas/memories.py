@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, Field
+from pydantic_core import PydanticCustomError
 
 from app.api.http.body import RequestModel
 from app.api.http.times import Time
@@ -18,8 +20,17 @@ from app.core.search.grep import PATTERN_MAX
 
 MemoryStatus = Literal["held", "proposed", "refused"]
 SOURCES = "person, rule, llm, tool or import; extractive: a message or an archive"
-ScopeName = Annotated[str, Field(max_length=134, pattern="^(user|conversation|space:[^\\x00-\\x1f\\x7f]{1,128})$")]
 SCOPE = "`user`, `conversation`, or `space:` and the id of a space"
+_SCOPE = "^(user|conversation|space:[^\\x00-\\x1f\\x7f]{1,128})$"
+
+
+def _scope(value: str) -> str:
+    if re.fullmatch(_SCOPE, value) is None:
+        raise PydanticCustomError("scope", f"must be {SCOPE}")
+    return value
+
+
+ScopeName = Annotated[str, AfterValidator(_scope), Field(max_length=134, json_schema_extra={"pattern": _SCOPE})]
 QueryText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
