@@ -66,10 +66,12 @@ def plan(
 
 
 def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
-    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already."""
+    """Return what the head must weigh for what is kept in mind; 0 for nothing.
+
+    It counts where a plan has that room anyway: a later plan of the same epoch, which has not, makes the same cuts.
+    """
     notes, _ = _kept(material.kept, plan.kept_max, reader)
-    weight = head.frame_tokens(plan.language, reader.count) + head.weight(notes)
-    return weight if notes and plan.room < weight else 0
+    return head.frame_tokens(plan.language, reader.count) + head.weight(notes) if notes else 0
 
 
 def of_whole(

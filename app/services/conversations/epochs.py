@@ -110,8 +110,9 @@ async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, targe
     plan = epoch.plan(entries, conversation.totals, language, target)
     material = await heads.material(*at, plan)
     if least := epoch.least_head(plan, material, reader):
-        plan = epoch.plan(entries, conversation.totals, language, target, least_head=least)
-        material = await heads.material(*at, plan)
+        first, plan = plan, epoch.plan(entries, conversation.totals, language, target, least_head=least)
+        if plan.layout != first.layout:
+            material = await heads.material(*at, plan)
     return epoch.freeze(plan, material, reader)
 
 
