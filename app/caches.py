@@ -87,7 +87,6 @@ class KeptWindow:
 
     @property
     def size(self) -> int:
-        """Return the approximate size of all its texts in bytes."""
         return KEPT_FORMS * sum(len(placed.text) for placed in self.window.body)
 
 
@@ -153,12 +152,11 @@ class ServedRun:
     changes: tuple[int, int] = (0, 0)
     """How often something was erased, and taken back, when the texts were served."""
     chosen: tuple[str, Mapping[QuotedPlace, str]] | None = None
-    """The digest of what was recalled last, and the words that it quotes."""
+    """The digest of the newest recalled text, and the words that it quotes."""
     epoch: Epoch | None = None
     """That of the last window, if it shows the head as it is."""
 
     def lacks(self, digest: str) -> bool:
-        """Return whether a text is yet to be kept."""
         return bool(digest) and digest not in self.kept and digest not in self.texts
 
     def row_with(self, row: Row, pending: Sequence[Recorded]) -> Row:
@@ -231,7 +229,6 @@ class ServedWindows:
                 run.kept.clear()
 
     def touch(self, run: ServedRun) -> None:
-        """Let a run be written."""
         self.dirty[run.tenant, run.uid] = run
         self.came.set()
 
@@ -246,7 +243,6 @@ class ServedWindows:
         self.drop(writing)
 
     def drop(self, writing: Writing) -> None:
-        """Forget what was to be written."""
         run = writing.run
         del run.pending[: len(writing.pending)]
         self.unwritten -= len(writing.pending)
@@ -288,7 +284,6 @@ class Caches:
     )
 
     def conversation(self, tenant: UUID, conversation_id: str) -> Conversation | None:
-        """Return the conversation as of its last write."""
         return self._conversations.get((tenant, conversation_id))
 
     def keep_conversation(self, tenant: UUID, conversation: Conversation) -> None:

@@ -140,7 +140,6 @@ class Turns:
         return turn
 
     def hold(self, task: asyncio.Task[Any]) -> None:
-        """Keep a task that is waited for at the end."""
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 

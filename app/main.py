@@ -20,21 +20,15 @@ from starlette.middleware.cors import CORSMiddleware
 from app import __version__, worker
 from app.api import (
     archive,
-    audit,
     branches,
     conversations,
     events,
     hooks,
-    jobs,
-    keys,
-    mcp,
     memories,
     messages,
     notes,
-    operations,
     spaces,
     tools,
-    usage,
     users,
     windows,
 )
@@ -44,6 +38,8 @@ from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
 from app.api.http.path_ids import SlashesInIds
 from app.api.http.request_heads import SoundHeads
+from app.api.mcp import router as mcp
+from app.api.operators import audit, jobs, keys, operations, usage
 from app.api.v1 import chat, memory_stores, responses
 from app.api.v1 import conversations as v1_conversations
 from app.api.v1 import messages as v1_messages
@@ -298,7 +294,6 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
 
 
 def issuer_of(settings: Settings) -> "Issuer | None":
-    """Return the issuer of tokens that the settings name."""
     rules = identity_provider(settings)
     return None if rules.issuer is None or rules.jwks is None else build.issuer_of(rules.jwks)
 
@@ -339,7 +334,6 @@ async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> A
 
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
-    """Return the models that the settings name."""
     chat_api = _chat_api(settings)
     key, seconds = _secret(settings.memory_embedding_api_key), settings.memory_llm_timeout_seconds
     api = ModelApi(settings.memory_embedding_base_url, key, seconds, settings.memory_embedding_concurrency)

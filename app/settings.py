@@ -31,7 +31,6 @@ ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 
 
 def origins(text: str) -> list[str]:
-    """Return the origins of a comma-separated list."""
     return [origin.strip() for origin in text.split(",") if origin.strip()]
 
 
@@ -81,16 +80,14 @@ class Settings(BaseSettings):
         None,
         pattern=r"^postgres(ql)?://",
         description="Streaming replica of DATABASE_URL (or several behind one name) for windows and searches,"
-        " used when it"
-        " has all acknowledged writes. Unset: the primary serves everything.",
+        " used while it has all acknowledged writes.",
     )
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")
     quire_port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
     quire_cors_origins: str = Field(
         "",
-        description="Comma-separated origins whose pages can call Quire from a browser, such as"
-        " `https://app.example`, matched exactly. Unset: none (CORS is off).",
+        description="Comma-separated origins whose pages can call Quire from a browser, such as `https://app.example`.",
     )
     quire_data_dir: Path = Field(
         default_factory=default_data_dir,
@@ -147,26 +144,23 @@ class Settings(BaseSettings):
     )
     quire_proxy_upstream_dialect: Dialect = Field(
         "chat",
-        description="What the API behind the proxy speaks: Chat Completions (`chat`), Anthropic's Messages (`messages`)"
-        " or OpenAI's Responses (`responses`). The proxy serves all three in any case.",
+        description="What the API behind the proxy speaks: `chat` (Chat Completions), `messages` (Anthropic's) or "
+        "`responses` (OpenAI's).",
     )
     quire_masks: Literal["off", "secrets", "personal", "all"] = Field(
         "off",
-        description="What is masked in every text before anything is stored: keys, tokens, passwords and cards"
-        " (`secrets`); e-mail addresses, phone, identity and account numbers (`personal`); or both (`all`). Models are"
-        " shown what is stored.",
+        description="What is masked in every text before anything is stored: `secrets` (keys, tokens, passwords,"
+        " cards), `personal` (e-mail addresses, phone, identity and account numbers), or `all`.",
     )
     quire_models: str = Field(
         "",
-        description="Rows for the table of model APIs (`app/core/models.json`), as JSON of the same shape, such as"
-        ' `{"mine": {"prefixes": ["my-model"], "reasoning": "reasoning_content", "window": 65536}}`. `like` names a row'
-        " to start from. Empty: none.",
+        description='Rows for the table of model APIs (`app/core/models.json`), as JSON such as `{"mine": {"prefixes": '
+        '["my-model"], "reasoning": "reasoning_content", "window": 65536}}`. `like` names a row to start from.',
     )
 
     otel_exporter_otlp_endpoint: str | None = Field(
         None,
-        description="OTLP/HTTP endpoint for traces; needs the extra `otel`. Unset: no traces. "
-        "OpenTelemetry's other variables apply too.",
+        description="OTLP/HTTP endpoint for traces; needs the extra `otel`. OpenTelemetry's other variables apply too.",
     )
 
     memory_llm_model: str | None = Field(
@@ -177,7 +171,7 @@ class Settings(BaseSettings):
     memory_llm_extra_body: str = Field(
         "",
         description="More members of requests to the chat model, as a JSON object such as"
-        ' `{"reasoning_effort": "low"}`. They come after what the table of models says to turn thinking off or down.',
+        ' `{"reasoning_effort": "low"}`.',
     )
     memory_llm_timeout_seconds: float = Field(
         60.0, ge=1, le=3600, description="Maximum seconds of a model call, retries included."

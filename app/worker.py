@@ -53,7 +53,6 @@ async def forget_old_requests(runtime: Runtime) -> None:
 
 
 async def erase_expired_archives(runtime: Runtime) -> None:
-    """Erase expired archives, a hundred at a time."""
     for tenant in await tenants(runtime.database):
         while await erasing.erase_expired_archives(runtime, tenant):
             pass
@@ -146,7 +145,6 @@ async def run(
 
 
 async def _traced(runtime: Runtime, handler: Handler, claimed: Claimed) -> None:
-    """Run the job in the trace of the request that first enqueued it."""
     parent = claimed.args.get("traceparent")
     with runtime.tracing.span(f"job {claimed.kind}", parent=parent, job_id=str(claimed.id), attempt=claimed.attempts):
         await handler(runtime, claimed)

@@ -20,8 +20,7 @@ INTRODUCTION = """\
 *Written by `docs/make_settings.py` from `app/settings.py`.*
 
 Settings are environment variables, read once when a process starts. Empty ones count as unset. An invalid value
-stops the start with a message that names it. All commands (`make run`, `quire serve`, `quire worker`,
-`quire migrate`) use the same settings.
+stops the start with a message that names it.
 """
 SECTIONS = {
     "quire_": "The process",
@@ -35,7 +34,7 @@ OVERRIDES = """\
 `settings` in `POST /conversations` and `PATCH /conversations/{id}` overrides these for one conversation. Omitted
 ones follow the deployment. A change begins a new epoch and applies to tool results appended from then on.
 
-| name | value |
+| value | names |
 | --- | --- |
 """
 NOT_YET = " **Has no effect yet.**"
@@ -51,8 +50,11 @@ def page() -> str:
         + "".join(_row(name, fields[name], has_effect=f".{name}" in read or f'"{name}"' in read) for name in names)
         for title, names in reversed(parts.items())
     ]
-    overrides = "".join(f"| `{name}` | {_takes(field)} |\n" for name, field in PolicyOverrides.model_fields.items())
-    return "\n".join([INTRODUCTION, *tables, OVERRIDES + overrides])
+    overrides: dict[str, list[str]] = {}
+    for name, field in PolicyOverrides.model_fields.items():
+        overrides.setdefault(_takes(field), []).append(f"`{name}`")
+    rows = "".join(f"| {value} | {', '.join(names)} |\n" for value, names in overrides.items())
+    return "\n".join([INTRODUCTION, *tables, OVERRIDES + rows])
 
 
 def _sources() -> str:

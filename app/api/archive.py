@@ -7,17 +7,18 @@ from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value, long_json_value
-from app.api.http.body import json_body, parse_model, read_json, require_storable, work_on
-from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.answers import json_text, long_json_value, page_of
+from app.api.http.body import json_body, require_storable
+from app.api.http.callers import Reader
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired
 from app.api.http.times import Time
+from app.api.http.writes import Write
 from app.api.schemas import archive as schemas
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
@@ -26,7 +27,7 @@ from app.core.line import named
 from app.core.messages import Limits
 from app.postgres.transactions import Tx
 from app.services import limits as storage
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import archiving, searching, views
@@ -46,33 +47,28 @@ EXAMPLE = {"user_id": "me", "tool_name": "web_search", "tool_input": {"q": "tea 
     responses=links.ARCHIVED,
     openapi_extra=json_body(schemas.ArchiveBody, EXAMPLE),
 )
-async def archive_result(
-    request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None
-) -> Response:
+async def archive_result(write: Write) -> Response:
     """Archive one tool result outside any message list, for agents that keep their own history.
 
     Show the model `placeholder` instead of the result. A result up to the archive threshold is passed through:
     `archived` is false and `placeholder` is the result itself.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.ArchiveBody, value)
-    request_ = _checked(caller, body, runtime.defaults.limits)
+    body = await write.body(schemas.ArchiveBody)
+    request_ = _checked(write.caller, body, write.runtime.defaults.limits)
 
-    await storage.require_room(runtime, caller.tenant, request_.user_id)
+    await storage.require_room(write.runtime, write.caller.tenant, request_.user_id)
 
     async def work(tx: Tx) -> StoredResponse:
-        answer, conversation = await archiving.archive(runtime, tx, request_)
+        answer, conversation = await archiving.archive(write.runtime, tx, request_)
         if answer["archived"]:
-            storage.note_stored(runtime, caller.tenant, request_.user_id, [request_.result])
+            storage.note_stored(write.runtime, write.caller.tenant, request_.user_id, [request_.result])
         text = await run_in_thread_if_large(len(request_.result), dumps, answer)
         return StoredResponse.about(text, conversation, request_.user_id)
 
-    idempotency = await work_on(request, IdempotencyKey.of, caller, key, "POST", request.scope["path"], value)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
+    return json_text(await write.once(work), status=201)
 
 
 def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
-    """Return the request for the service. Raises Invalid, PayloadTooLarge or Forbidden."""
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
         message = "or `conversation_id` is required"
@@ -128,8 +124,7 @@ async def list_archives(
             known = await conversations.find(tx, named(where.conversation_id), bound_to=caller.user_id)
             where = replace(where, conversation_id=known.id if known is not None else where.conversation_id)
         rows = await archives.browse(tx, where, after=cursors.decode_id(cursor), limit=limit + 1)
-    items = [archiving.view(row) for row in rows[:limit]]
-    return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["uuid"]) if len(rows) > limit else None})
+    return page_of([archiving.view(row) for row in rows], limit, "uuid")
 
 
 @router.get("/archive/{uuid}", response_model=schemas.Archive)
@@ -157,20 +152,17 @@ async def get_archive(
 
 
 @router.delete("/archive/{uuid}", response_model=schemas.ArchiveErased)
-async def delete_archive(
-    request: Request, runtime: Wired, caller: Writer, uuid: UUID, key: IdempotencyKeyHeader = None
-) -> Response:
+async def delete_archive(write: Write, uuid: UUID) -> Response:
     """Erase an archive. From now on its placeholder says so in every window. Other archives of the same content
     stay.
     """
 
     async def work(tx: Tx) -> StoredResponse:
-        owner, done = await erasing.erase_archive(ErasingTx(runtime, tx), uuid, caller.scope)
+        owner, done = await erasing.erase_archive(ErasingTx(write.runtime, tx), uuid, write.caller.scope)
         touched.update(done.touched)
         return StoredResponse(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
 
     touched: set[str] = set()
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
-    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.forget_erased(caller.tenant, touched)
+    answer = await write.once(work)
+    write.runtime.forget_erased(write.caller.tenant, touched)
     return json_text(answer)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from app import errors
 from app.api.conversations import Cursor, Limit
 from app.api.http import cursors, links
 from app.api.http.answers import json_text, json_value
-from app.api.http.body import json_body, parse_model, read_json, require_storable
-from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.body import json_body, require_storable
+from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId, check_id
 from app.api.http.runtime import Wired
+from app.api.http.writes import Write
 from app.api.schemas.branches import BranchList, ForkBody, ReportBody, Reported
 from app.api.schemas.conversations import ConversationResponse
 from app.core.canonical import dumps
 from app.postgres.transactions import Tx
 from app.services.conversations import forking, reporting
 from app.services.conversations.forking import ForkRequest
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.views import inspect
 from app.store import conversations
 
@@ -33,30 +34,26 @@ router = APIRouter(tags=["branches"])
     responses=links.CONVERSATION_MADE,
     openapi_extra=json_body(ForkBody, {"at": 2, "title": "Without an umbrella"}),
 )
-async def fork_conversation(
-    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
-) -> Response:
+async def fork_conversation(write: Write, conversation_id: ConversationId) -> Response:
     """Fork a conversation at a message. The branch is a conversation of its own.
 
     It shares everything up to there: messages, archives, memories and summaries are not copied, so a fork takes the
     same time at any length, and its first window is the one that the conversation had there. What is said later on one
     of them is not found from the other. With an `id` that is taken the response is a 409, unless it is the same fork.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(ForkBody, value)
+    body = await write.body(ForkBody)
     require_storable("body", title=body.title, at=body.at if isinstance(body.at, str) else None)
     id_ = check_id(body.id, ["body", "id"]) if body.id is not None else None
 
     async def work(tx: Tx) -> StoredResponse:
-        known = await conversations.lock(tx, conversation_id, bound_to=caller.user_id)
+        known = await conversations.lock(tx, conversation_id, bound_to=write.caller.user_id)
         if known is None:
             raise conversations.unknown()
-        made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title))
+        made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title, body.shares))
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
-    text = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.caches.forget_conversation(caller.tenant, conversation_id)
+    text = await write.once(work)
+    write.runtime.caches.forget_conversation(write.caller.tenant, conversation_id)
     return json_text(text, status=201)
 
 
@@ -66,22 +63,19 @@ async def fork_conversation(
     response_model=Reported,
     openapi_extra=json_body(ReportBody, {"text": "No rain until Friday."}),
 )
-async def report_result(
-    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
-) -> Response:
+async def report_result(write: Write, conversation_id: ConversationId) -> Response:
     """Write a result back to the parent of a branch or of a sub-agent's conversation, as a message.
 
     The result is a `text`, or an answer of the conversation's own. The message is the assistant's and says whose result
     it is. Nothing is written back by itself, and the same result only once. A conversation without a parent gets a 409.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(ReportBody, value)
+    body = await write.body(ReportBody)
     if body.text is not None and body.at is not None:
         raise errors.Invalid(errors=[{"loc": ["body", "at"], "msg": "must be left out where there is a text"}])
     require_storable("body", text=body.text, at=body.at if isinstance(body.at, str) else None)
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
+    idempotency = await write.idempotency()
     wanted = reporting.ReportRequest(body.text, body.at)
-    found = await reporting.report(runtime, caller, conversation_id, wanted, idempotency)
+    found = await reporting.report(write.runtime, write.caller, conversation_id, wanted, idempotency)
     shown = {"conversation_id": found.parent, "message_id": str(found.message_id), "seq": found.seq, "page": found.page}
     return json_value(shown, status=201)
 

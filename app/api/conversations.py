@@ -8,18 +8,19 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value, long_json_value
-from app.api.http.body import json_body, parse_model, read_json, require_storable
-from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.answers import json_text, json_value, long_json_value, page_of
+from app.api.http.body import json_body, require_storable
+from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import metadata_text, policy_text
+from app.api.http.writes import Write, WriteRequest
 from app.api.schemas import conversations as schemas
+from app.api.schemas.conversations import metadata_text, policy_text
 from app.api.schemas.narrowing import listed
 from app.api.schemas.parts import ContentsResponse, PageList, PageResponse, SummaryResponse
 from app.api.schemas.proxy import ProxiedRequestList
@@ -37,11 +38,11 @@ from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.conversations import placing
 from app.services.conversations.placing import Place
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.views import inspect, progress
-from app.services.views.requests import request_view
+from app.services.views.usage import request_view
 from app.store import archives, conversation_list, conversations, messages, spaces
 from app.store.conversations import NewConversation
 from app.store.memory import kept
@@ -51,7 +52,6 @@ router = APIRouter(tags=["conversations"])
 
 Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
-PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
 
 
 @router.post(
@@ -63,33 +63,28 @@ PageNumber = Annotated[int, Query(ge=1, le=2_147_483_647)]
         schemas.ConversationCreate, {"user_id": "me", "title": "Plans", "model": "gpt-4o", "budget": 8000}
     ),
 )
-async def create_conversation(
-    request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None
-) -> Response:
+async def create_conversation(write: Write) -> Response:
     """Create a conversation. The id can be your own; 409 if it is taken."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.ConversationCreate, value)
+    body = await write.body(schemas.ConversationCreate)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
-    body = body.model_copy(update={"user_id": _user(caller, body)})
+    body = body.model_copy(update={"user_id": _user(write.caller, body)})
     uid = uuid7()
     wanted = Place(body.space_id, tuple(body.spaces), body.parent, body.shares)
-    plain = await _new(runtime, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
+    plain = await _new(write.runtime, check_id(body.id, ["body", "id"]) if body.id is not None else str(uid), uid, body)
 
     async def work(tx: Tx) -> StoredResponse:
-        new = await placing.placed(tx, plain, wanted, caller.user_id)
+        new = await placing.placed(tx, plain, wanted, write.caller.user_id)
         if not await conversations.create(tx, new):
             message = {"loc": ["body", "id"], "msg": "is taken"}
             raise errors.Conflict("The conversation id is taken.", errors=[message])  # type: ignore[list-item]
         made = await conversations.get(tx, new.id)
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
+    return json_text(await write.once(work), status=201)
 
 
 def _user(caller: Caller, body: schemas.ConversationCreate) -> str | None:
-    """Return the user of a new conversation; None for a space's. Raises Invalid or Forbidden."""
     if body.space_id is None:
         return caller.user(body.user_id)
     if body.user_id is not None:
@@ -170,30 +165,26 @@ async def get_conversation(runtime: Wired, caller: Reader, conversation_id: Conv
     response_model=schemas.ConversationResponse,
     openapi_extra=json_body(schemas.ConversationChange, {"title": "Plans for the launch", "budget": 16000}),
 )
-async def change_conversation(
-    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
-) -> Response:
+async def change_conversation(write: Write, conversation_id: ConversationId) -> Response:
     """Rename a conversation, or change its system prompt, model, budget, settings or metadata.
 
     Omitted fields stay unchanged; null resets a field. A changed system prompt, model, budget or setting begins a new
     epoch.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.ConversationChange, value)
+    body = await write.body(schemas.ConversationChange)
     require_storable("body", title=body.title, system=body.system, model=body.model)
-    system_tokens = await runtime.count(body.system) + FRAME_TOKENS if body.system else 0
+    system_tokens = await write.runtime.count(body.system) + FRAME_TOKENS if body.system else 0
 
     async def work(tx: Tx) -> StoredResponse:
-        conversation = await conversations.lock(tx, conversation_id, bound_to=caller.user_id)
+        conversation = await conversations.lock(tx, conversation_id, bound_to=write.caller.user_id)
         if conversation is None:
             raise conversations.unknown()
-        await conversations.change(tx, conversation, _changed(runtime, conversation, body, system_tokens))
+        await conversations.change(tx, conversation, _changed(write.runtime, conversation, body, system_tokens))
         updated = await conversations.get(tx, conversation.id)
         return StoredResponse.about(dumps(inspect.conversation_view(updated)), updated)
 
-    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.scope["path"], value)
-    response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.caches.forget_conversation(caller.tenant, conversation_id)
+    response = await write.once(work)
+    write.runtime.caches.forget_conversation(write.caller.tenant, conversation_id)
     return json_text(response)
 
 
@@ -221,13 +212,10 @@ def _changed(
     "/conversations/{conversation_id}", response_model=schemas.ConversationErased, responses=links.CONVERSATION_ERASED
 )
 async def delete_conversation(
-    request: Request,
-    runtime: Wired,
-    caller: Writer,
+    write: Write,
     conversation_id: ConversationId,
     keep_memories: Annotated[bool, Query(description="keep what it gave to its user to be kept in mind")] = False,
     branches: Annotated[Literal["erase"] | None, Query(description="erase what branches off from it too")] = None,
-    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Erase a conversation and everything derived from it. Returns the number of deleted rows per table.
 
@@ -243,17 +231,14 @@ async def delete_conversation(
         done = await erasing_whole.erase_tree(tx, conversation, branches_too=branches == "erase")
         return {"id": conversation.id, "carried": carried}, done
 
-    return await erased(request, runtime, caller, conversation_id, key, erase)
+    return await erased(write, conversation_id, erase)
 
 
 @router.delete("/conversations/{conversation_id}/messages/{message}", response_model=schemas.MessageErased)
 async def delete_message(
-    request: Request,
-    runtime: Wired,
-    caller: Writer,
+    write: Write,
     conversation_id: ConversationId,
     message: Annotated[str, Path(max_length=64, description="the message's `seq` or `id`")],
-    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Erase a message and everything derived from it. A mark keeps its place, so calls and results stay paired.
 
@@ -264,18 +249,11 @@ async def delete_message(
         seq, done = await erasing.erase_message(tx, conversation, message)
         return {"id": conversation_id, "seq": seq}, done
 
-    return await erased(request, runtime, caller, conversation_id, key, erase)
+    return await erased(write, conversation_id, erase)
 
 
 @router.delete("/conversations/{conversation_id}/pages/{page}", response_model=schemas.PageErased)
-async def delete_page(
-    request: Request,
-    runtime: Wired,
-    caller: Writer,
-    conversation_id: ConversationId,
-    page: int,
-    key: IdempotencyKeyHeader = None,
-) -> Response:
+async def delete_page(write: Write, conversation_id: ConversationId, page: int) -> Response:
     """Erase every message of a page, and everything derived from them."""
     if not 1 <= page < 2**31:
         raise errors.NotFound("Pages are numbered from 1.")
@@ -283,29 +261,25 @@ async def delete_page(
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {"id": conversation_id, "page": page}, await erasing.erase_page(tx, conversation, page)
 
-    return await erased(request, runtime, caller, conversation_id, key, erase)
+    return await erased(write, conversation_id, erase)
 
 
 async def erased(
-    request: Request,
-    runtime: Runtime,
-    caller: Caller,
+    write: WriteRequest,
     conversation_id: str,
-    key: str | None,
     erase: Callable[[ErasingTx, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
 ) -> Response:
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
     touched = {conversation_id}
 
     async def work(tx: Tx) -> StoredResponse:
-        conversation = await erasing.lock(tx, conversation_id, bound_to=caller.user_id)
-        what, done = await erase(ErasingTx(runtime, tx), conversation)
+        conversation = await erasing.lock(tx, conversation_id, bound_to=write.caller.user_id)
+        what, done = await erase(ErasingTx(write.runtime, tx), conversation)
         touched.update(done.touched)
         return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), conversation)
 
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
-    response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.forget_erased(caller.tenant, touched)
+    response = await write.once(work)
+    write.runtime.forget_erased(write.caller.tenant, touched)
     return json_text(response)
 
 
@@ -387,6 +361,4 @@ async def list_proxied_requests(
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
         rows = await proxied_requests.browse(tx, conversation.id, before, limit + 1)
-    items = [request_view(row, runtime.proxying.prices) for row in rows[:limit]]
-    next_cursor = cursors.encode(items[-1]["id"]) if len(rows) > limit else None
-    return json_value({"items": items, "next_cursor": next_cursor})
+    return page_of([request_view(row, runtime.proxying.prices) for row in rows], limit, "id")

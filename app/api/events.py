@@ -16,9 +16,10 @@ from starlette.responses import Response, StreamingResponse
 
 from app import errors
 from app.api.http.answers import json_text, json_value
-from app.api.http.body import json_body, parse_model, read_json
-from app.api.http.callers import Admin, IdempotencyKeyHeader, Reader, still_admitted
+from app.api.http.body import json_body
+from app.api.http.callers import Admin, Reader, still_admitted
 from app.api.http.runtime import Wired
+from app.api.http.writes import WriteByAdmin
 from app.api.schemas import events as schemas
 from app.core.canonical import dumps
 from app.core.edge import webhooks
@@ -29,7 +30,7 @@ from app.postgres.transactions import Tx
 from app.queue import outbox
 from app.runtime import Runtime
 from app.services.events import literal_address
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 
 router = APIRouter(tags=["events"])
 
@@ -74,7 +75,6 @@ async def stream_events(
 
 
 def _seq(text: str) -> int:
-    """Read the number of an event. Raises Invalid."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 16 and int(text) <= SEQ_MAX):
         raise errors.Invalid(errors=[{"loc": ["header", "Last-Event-ID"], "msg": "must be an event's number"}])
     return int(text)
@@ -118,16 +118,15 @@ def _body(row: Record) -> str:
     response_model=schemas.NewWebhook,
     openapi_extra=json_body(schemas.WebhookBody, {"url": "https://example.com/quire", "types": ["erasure.done"]}),
 )
-async def add_webhook(request: Request, runtime: Wired, caller: Admin, key: IdempotencyKeyHeader = None) -> Response:
+async def add_webhook(write: WriteByAdmin) -> Response:
     """Add a webhook, by the rules of Standard Webhooks. `secret` is shown in this response only.
 
     Each event of these types, from now on, is posted and signed. A receiver that does not answer 2xx gets it again,
     eight times within three hours; then it is a dead job.
     """
-    caller.require_all_users()
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.WebhookBody, value)
-    await _check(runtime, body.url)
+    write.caller.require_all_users()
+    body = await write.body(schemas.WebhookBody)
+    await _check(write.runtime, body.url)
     secret = webhooks.secret_text(secrets.token_bytes(webhooks.SECRET_BYTES))
     is_new: list[bool] = []
 
@@ -138,9 +137,8 @@ async def add_webhook(request: Request, runtime: Wired, caller: Admin, key: Idem
         is_new.append(True)
         return StoredResponse(dumps({**_view(row), "secret": None}))  # nosec B105 - shown once
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
-    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.meters.telling.add(caller.tenant)
+    answer = await write.once(work)
+    write.runtime.meters.telling.add(write.caller.tenant)
     if is_new:
         answer = answer.removesuffix("null}") + dumps(secret) + "}"
     return json_text(answer, status=201, headers={"Cache-Control": "no-store"})
@@ -173,11 +171,9 @@ async def list_webhooks(runtime: Wired, caller: Admin) -> Response:
 
 
 @router.delete("/webhooks/{webhook_id}", response_model=schemas.Webhook)
-async def delete_webhook(
-    request: Request, runtime: Wired, caller: Admin, webhook_id: UUID, key: IdempotencyKeyHeader = None
-) -> Response:
+async def delete_webhook(write: WriteByAdmin, webhook_id: UUID) -> Response:
     """Delete a webhook. What waits for it is not sent."""
-    caller.require_all_users()
+    write.caller.require_all_users()
 
     async def work(tx: Tx) -> StoredResponse:
         row = await outbox.remove_webhook(tx, webhook_id)
@@ -185,5 +181,4 @@ async def delete_webhook(
             raise errors.NotFound("There is no such webhook.")
         return StoredResponse(dumps(_view(row)))
 
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+    return json_text(await write.once(work))

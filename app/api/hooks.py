@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -17,13 +18,15 @@ from app.api.http.runtime import runtime_of
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access
-from app.core.edge.hooks import Agent, Event, plan
+from app.core.edge.hooks import FORMATS, Agent, Event, plan
+from app.recall.tools import MCP_TOOLS
 from app.services.hooks import hear
 
 router = APIRouter(prefix="/hooks", tags=["hooks"])
 
 WARNING = "X-Quire-Warning"
 SESSION_MAX = 100
+OWN_TOOLS = frozenset(tool.name for tool in MCP_TOOLS)
 
 
 class HookBody(RequestModel):
@@ -41,6 +44,21 @@ class HookBody(RequestModel):
     )
 
 
+class CursorHookBody(RequestModel):
+    """An event, as Cursor sends it. Other fields are accepted and not used."""
+
+    model_config = ConfigDict(extra="allow")
+
+    conversation_id: str = Field(min_length=1, max_length=SESSION_MAX, description="names the conversation")
+    hook_event_name: str = Field(
+        min_length=1,
+        max_length=100,
+        description="`beforeSubmitPrompt` (with `prompt`), `postToolUse` (`tool_name`, `tool_input`, `tool_output`,"
+        " `tool_use_id`), `postToolUseFailure` (`error_message`), `afterAgentResponse` (`text`); any other is answered"
+        " with {}",
+    )
+
+
 class HookOutput(BaseModel):
     """Text for the model, in the agent's form."""
 
@@ -52,10 +70,15 @@ class HookAnswer(BaseModel):
     """The agent's form of an answer; empty if there is nothing to say."""
 
     hookSpecificOutput: HookOutput | None = None  # noqa: N815
+    additionalContext: str | None = None  # noqa: N815 - Copilot CLI's place for it
 
 
 EXAMPLE = {"session_id": "5f1c", "hook_event_name": "UserPromptSubmit", "prompt": "Which tea did I like?"}
+CURSOR_EXAMPLE = {"conversation_id": "5f1c", "hook_event_name": "beforeSubmitPrompt", "prompt": "Which tea did I like?"}
+GEMINI_EXAMPLE = {**EXAMPLE, "hook_event_name": "BeforeAgent"}
 _BODY: dict[str, Any] = json_body(HookBody, EXAMPLE)
+_CURSOR_BODY: dict[str, Any] = json_body(CursorHookBody, CURSOR_EXAMPLE)
+_GEMINI_BODY: dict[str, Any] = json_body(HookBody, GEMINI_EXAMPLE)
 
 
 @router.post("/claude-code", response_model=HookAnswer, openapi_extra=_BODY)
@@ -75,15 +98,37 @@ async def hear_codex(request: Request, caller: Writer) -> Response:
     return await _heard(request, caller, "codex")
 
 
+@router.post("/gemini-cli", response_model=HookAnswer, openapi_extra=_GEMINI_BODY)
+async def hear_gemini_cli(request: Request, caller: Writer) -> Response:
+    """Store an event of Gemini CLI (`BeforeAgent`, `AfterTool`, `AfterAgent`, `SessionStart`) and answer it."""
+    return await _heard(request, caller, "gemini-cli")
+
+
+@router.post("/copilot-cli", response_model=HookAnswer, openapi_extra=_BODY)
+async def hear_copilot_cli(request: Request, caller: Writer) -> Response:
+    """Store an event of Copilot CLI, configured by the names in PascalCase, and answer it with `additionalContext`.
+
+    Copilot CLI does not send what the model said.
+    """
+    return await _heard(request, caller, "copilot-cli")
+
+
+@router.post("/cursor", response_model=HookAnswer, openapi_extra=_CURSOR_BODY)
+async def hear_cursor(request: Request, caller: Writer) -> Response:
+    """Store an event of Cursor. Its hooks take no text for the model, so the answer is {}."""
+    return await _heard(request, caller, "cursor")
+
+
 async def _heard(request: Request, caller: Caller, agent: Agent) -> Response:
     caller.require("read")
     runtime = runtime_of(request)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(HookBody, value)
-    event = Event(agent, body.session_id, body.hook_event_name, value)
-    check_id(event.conversation_id, ["body", "session_id"])
+    session = FORMATS[agent].session
+    parse_model(CursorHookBody if agent == "cursor" else HookBody, value)
+    event = Event(agent, value[session], value["hook_event_name"], value)
+    check_id(event.conversation_id, ["body", session])
     user_id = _user_of(runtime.access, caller)
-    decided = await work_on(request, plan, event)
+    decided = await work_on(request, partial(plan, own_tools=OWN_TOOLS), event)
     heard = await hear(runtime, caller, user_id, event, decided, is_large=is_large(request))
     return json_text(dumps(heard.answer), headers={WARNING: heard.warning} if heard.warning else None)
 

@@ -13,27 +13,28 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value
+from app.api.http.answers import json_text, json_value, page_of
 from app.api.http.body import Part, json_body, parse_model, read_json, unstorable
-from app.api.http.callers import READS, IdempotencyKeyHeader, Reader, Writer
+from app.api.http.callers import READS, Reader
 from app.api.http.fast_routes import every_turn, parameters, read_query
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired, runtime_of
 from app.api.http.times import Time
+from app.api.http.writes import Write
 from app.api.schemas import memories as schemas
 from app.api.schemas.narrowing import OwnType, listed, narrowing_of
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
-from app.core.kept import KEY_MAX, PINNED_MAX, key_problem
 from app.core.messages import METADATA_MAX
 from app.core.scope import SPACE, scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
+from app.core.window.kept import KEY_MAX, PINNED_MAX, key_problem
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services import limits
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import expanding, grepping, listing, remembering, revising, searching, views
@@ -60,26 +61,23 @@ EXAMPLE = {"user_id": "me", "content": "Prefers green tea", "memory_type": "pref
     responses=links.REMEMBERED,
     openapi_extra=json_body(schemas.MemoryBody, EXAMPLE),
 )
-async def remember(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None) -> Response:
+async def remember(write: Write) -> Response:
     """Store a memory of a user or a conversation. Search finds it from now on."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    memory_request = _checked(caller, parse_model(schemas.MemoryBody, value))
+    memory_request = _checked(write.caller, await write.body(schemas.MemoryBody))
 
-    await limits.require_room(runtime, caller.tenant, memory_request.user_id)
+    await limits.require_room(write.runtime, write.caller.tenant, memory_request.user_id)
 
     async def work(tx: Tx) -> StoredResponse:
-        found, conversation = await remembering.remember(runtime, tx, memory_request)
-        limits.note_stored(runtime, caller.tenant, memory_request.user_id, [memory_request.content])
+        found, conversation = await remembering.remember(write.runtime, tx, memory_request)
+        limits.note_stored(write.runtime, write.caller.tenant, memory_request.user_id, [memory_request.content])
         text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(found)))
         return StoredResponse.about(text, conversation, memory_request.user_id)
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
-    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
+    answer = await write.once(work)
     return json_text(answer, status=201)
 
 
 def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
-    """Return the request for the service. Raises Invalid or Forbidden."""
     user_id = _user(caller, body.user_id, body.conversation_id, scopes=[body.scope] if body.scope else [])
     problems: list[errors.FieldError] = []
     if not body.content.strip():
@@ -140,7 +138,6 @@ def _user(
     *,
     scopes: Sequence[str] = (),
 ) -> str | None:
-    """Return the user of a request; None for a conversation's or a space's. Raises Invalid or Forbidden."""
     user_id = caller.user(named, (part, "user_id"))
     if user_id is None and conversation_id is None and not any(space_named(one) for one in scopes):
         raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "or `conversation_id` is required"}])
@@ -196,9 +193,7 @@ async def list_memories(
             sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1,
             held=held, scope=scope,
         )  # fmt: skip
-    items = [listing.view(row) for row in rows[:limit]]
-    more = cursors.encode(items[-1]["memory_key"]) if len(rows) > limit else None
-    return json_value({"items": items, "next_cursor": more})
+    return page_of([listing.view(row) for row in rows], limit, "memory_key")
 
 
 @router.patch(
@@ -206,34 +201,29 @@ async def list_memories(
     response_model=schemas.MemoryDetail,
     openapi_extra=json_body(schemas.MemoryChange, {"status": "held"}),
 )
-async def change_memory(
-    request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKeyHeader = None
-) -> Response:
+async def change_memory(write: Write, memory_key: UUID) -> Response:
     """Change a memory, end it, or accept or refuse a proposal. A key's former content stays as a version.
 
     What is no longer to be kept in mind is in no later window.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    wanted = _change(parse_model(schemas.MemoryChange, value))
+    wanted = _change(await write.body(schemas.MemoryChange))
 
     async def work(tx: Tx) -> StoredResponse:
         found, row = await revising.change(
-            runtime, tx, memory_key, wanted, bound_to=caller.user_id, sensitive=caller.sensitive
+            write.runtime, tx, memory_key, wanted, bound_to=write.caller.user_id, sensitive=write.caller.sensitive
         )
         touched.update(name for name in [row["conversation_id"]] if name is not None)
         text = await run_in_thread_if_large(len(row["content"]), lambda: dumps(searching.detail(found)))
         return StoredResponse(text, row["owner"])
 
     touched: set[str] = set()
-    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.scope["path"], value)
-    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
+    answer = await write.once(work)
     for name in touched:
-        runtime.caches.forget_conversation(caller.tenant, name)
+        write.runtime.caches.forget_conversation(write.caller.tenant, name)
     return json_text(answer)
 
 
 def _change(body: schemas.MemoryChange) -> Change:
-    """Return the change for the service. Raises Invalid."""
     if not body.model_fields_set:
         raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must name something to change"}])
     if body.content is not None and not body.content.strip():
@@ -269,23 +259,22 @@ async def list_versions(
 
 
 @router.delete("/memories/{memory_key:uuid}", response_model=schemas.MemoryErased)
-async def forget(
-    request: Request, runtime: Wired, caller: Writer, memory_key: UUID, key: IdempotencyKeyHeader = None
-) -> Response:
+async def forget(write: Write, memory_key: UUID) -> Response:
     """Erase a memory and its vectors. The message or archive of an episode or passage stays."""
 
     async def work(tx: Tx) -> StoredResponse:
-        forgetting = ErasingTx(runtime, tx)
-        owner, done = await erasing.erase_memory(forgetting, memory_key, caller.user_id, sensitive=caller.sensitive)
+        forgetting = ErasingTx(write.runtime, tx)
+        owner, done = await erasing.erase_memory(
+            forgetting, memory_key, write.caller.user_id, sensitive=write.caller.sensitive
+        )
         touched.update(done.touched)
         return StoredResponse(
             dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner
         )
 
     touched: set[str] = set()
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
-    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    runtime.forget_erased(caller.tenant, touched)
+    answer = await write.once(work)
+    write.runtime.forget_erased(write.caller.tenant, touched)
     return json_text(answer)
 
 
@@ -372,7 +361,6 @@ async def grep_memories(request: Request, runtime: Wired, caller: Reader) -> Res
 
 
 def _times(body: schemas.SearchBody | schemas.GrepBody, part: Part) -> tuple[datetime | None, datetime | None]:
-    """Return the bounds in time. Raises Invalid for an empty range."""
     since, until = body.since, body.until
     if body.time_range_days:
         days = datetime.now(UTC) - timedelta(days=body.time_range_days)

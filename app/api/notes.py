@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.api.http import links
 from app.api.http.answers import json_text, json_value
-from app.api.http.body import json_body, parse_model, read_json, require_storable
-from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.body import json_body, require_storable
+from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
+from app.api.http.writes import Write, WriteRequest
 from app.api.schemas import parts as schemas
 from app.api.schemas.conversations import ErasureResponse
-from app.core.edge.caller import Caller
 from app.core.window.topics import most_mentioned
-from app.runtime import Runtime
-from app.services.idempotency import IdempotencyKey
 from app.services.lifecycle import noting
 from app.services.lifecycle.noting import Noting
 from app.services.views.inspect import ALL
@@ -48,12 +46,10 @@ async def list_notes(runtime: Wired, caller: Reader, conversation_id: Conversati
     responses=links.NOTE_MADE,
     openapi_extra=json_body(schemas.NoteBody, {"text": "Answer in French."}),
 )
-async def add_note(
-    request: Request, runtime: Wired, caller: Writer, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
-) -> Response:
+async def add_note(write: Write, conversation_id: ConversationId) -> Response:
     """Pin a memory to a conversation. The next window shows it and begins a new epoch."""
-    wanted = Noting(caller.tenant, conversation_id, bound_to=caller.user_id)
-    return json_text(await _write(request, runtime, caller, wanted, key), status=201)
+    wanted = Noting(write.caller.tenant, conversation_id, bound_to=write.caller.user_id)
+    return json_text(await _write(write, wanted), status=201)
 
 
 @router.put(
@@ -61,41 +57,24 @@ async def add_note(
     response_model=schemas.NoteResponse,
     openapi_extra=json_body(schemas.NoteBody, {"text": "Answer in French or English."}),
 )
-async def change_note(
-    request: Request,
-    runtime: Wired,
-    caller: Writer,
-    conversation_id: ConversationId,
-    note: UUID,
-    key: IdempotencyKeyHeader = None,
-) -> Response:
+async def change_note(write: Write, conversation_id: ConversationId, note: UUID) -> Response:
     """Edit a pinned memory of a conversation."""
-    wanted = Noting(caller.tenant, conversation_id, note, bound_to=caller.user_id)
-    return json_text(await _write(request, runtime, caller, wanted, key))
+    wanted = Noting(write.caller.tenant, conversation_id, note, bound_to=write.caller.user_id)
+    return json_text(await _write(write, wanted))
 
 
 @router.delete("/conversations/{conversation_id}/notes/{note}", response_model=ErasureResponse)
-async def delete_note(
-    request: Request,
-    runtime: Wired,
-    caller: Writer,
-    conversation_id: ConversationId,
-    note: UUID,
-    key: IdempotencyKeyHeader = None,
-) -> Response:
+async def delete_note(write: Write, conversation_id: ConversationId, note: UUID) -> Response:
     """Erase a pinned memory of a conversation. The next window no longer has it."""
-    wanted = Noting(caller.tenant, conversation_id, note, bound_to=caller.user_id)
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
-    return json_text(await noting.erase(runtime, wanted, idempotency))
+    wanted = Noting(write.caller.tenant, conversation_id, note, bound_to=write.caller.user_id)
+    idempotency = await write.idempotency()
+    return json_text(await noting.erase(write.runtime, wanted, idempotency))
 
 
-async def _write(request: Request, runtime: Runtime, caller: Caller, wanted: Noting, key: str | None) -> str:
-    """Read the note that was sent and write it."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.NoteBody, value)
+async def _write(write: WriteRequest, wanted: Noting) -> str:
+    body = await write.body(schemas.NoteBody)
     require_storable("body", text=body.text)
-    idempotency = IdempotencyKey.of(caller, key, request.method, request.scope["path"], value)
-    return await noting.write(runtime, wanted, body.text, idempotency)
+    return await noting.write(write.runtime, wanted, body.text, await write.idempotency())
 
 
 @router.get("/conversations/{conversation_id}/topics", response_model=schemas.TopicList, tags=["conversations"])

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response, StreamingResponse
 
 from app.api.http import cursors
-from app.api.http.answers import json_text, json_value
-from app.api.http.body import json_body, parse_model, read_json, require_storable
-from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.answers import json_text, json_value, page_of
+from app.api.http.body import json_body, require_storable
+from app.api.http.callers import Reader
 from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import metadata_text
+from app.api.http.writes import Write
 from app.api.schemas import conversations as schemas_of_conversations
 from app.api.schemas import spaces as schemas
+from app.api.schemas.conversations import metadata_text
 from app.api.users import LINES, streamed
 from app.core.canonical import dumps
 from app.core.scope import owner_of, space_scope
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.services import spaces as service
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing_whole, exporting
 from app.store import spaces
 from app.store.spaces import NewSpace
@@ -54,27 +55,24 @@ def _said(space_id: str, value: dict[str, Any]) -> StoredResponse:
     response_model=schemas.Space,
     openapi_extra=json_body(schemas.SpaceCreate, {"id": "team", "name": "The team", "members": {"me": "write"}}),
 )
-async def create_space(request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None) -> Response:
+async def create_space(write: Write) -> Response:
     """Create a space. The id can be your own; 409 if it is taken."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.SpaceCreate, value)
+    body = await write.body(schemas.SpaceCreate)
     space_id = check_id(body.id, ["body", "id"]) if body.id is not None else str(uuid7())
     for user_id in body.members:
         check_id(user_id, ["body", "members", user_id])
     members = dict(body.members)
-    if caller.user_id is not None:
-        members[caller.user_id] = "write"
+    if write.caller.user_id is not None:
+        members[write.caller.user_id] = "write"
     new = NewSpace(space_id, **_changes(body))
 
     async def work(tx: Tx) -> StoredResponse:
         return _said(space_id, service.view(await service.create(tx, new, members)))
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work), status=201)
+    return json_text(await write.once(work), status=201)
 
 
 def _changes(body: schemas.SpaceChange) -> dict[str, Any]:
-    """Return what a body changes, as it is stored. Raises Invalid."""
     require_storable("body", name=body.name, participants=[*(body.participants or {})])
     given = body.model_fields_set
     changes: dict[str, Any] = {"name": body.name} if "name" in given else {}
@@ -100,8 +98,7 @@ async def list_spaces(
     user, after = caller.user(user_id, ("query", "user_id")), cursors.decode_text(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await spaces.browse(tx, user, after, limit + 1)
-    more = cursors.encode(rows[limit - 1]["id"]) if len(rows) > limit else None
-    return json_value({"items": [service.view(row) for row in rows[:limit]], "next_cursor": more})
+    return page_of([service.view(row) for row in rows], limit, "id")
 
 
 @router.get("/spaces/{space_id}", response_model=schemas.Space)
@@ -116,43 +113,37 @@ async def get_space(runtime: Wired, caller: Reader, space_id: SpaceId) -> Respon
     response_model=schemas.Space,
     openapi_extra=json_body(schemas.SpaceChange, {"participants": {"Lin": "me"}}),
 )
-async def change_space(
-    request: Request, runtime: Wired, caller: Writer, space_id: SpaceId, key: IdempotencyKeyHeader = None
-) -> Response:
+async def change_space(write: Write, space_id: SpaceId) -> Response:
     """Change a space's name, participants or metadata. Omitted fields stay unchanged."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    changes = _changes(parse_model(schemas.SpaceChange, value))
+    changes = _changes(await write.body(schemas.SpaceChange))
 
     async def work(tx: Tx) -> StoredResponse:
-        return _said(space_id, service.view(await service.change(tx, space_id, changes, caller.user_id)))
+        return _said(space_id, service.view(await service.change(tx, space_id, changes, write.caller.user_id)))
 
-    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.scope["path"], value)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+    return json_text(await write.once(work))
 
 
 @router.delete("/spaces/{space_id}", response_model=schemas_of_conversations.ErasureResponse)
-async def delete_space(
-    request: Request, runtime: Wired, caller: Writer, space_id: SpaceId, key: IdempotencyKeyHeader = None
-) -> Response:
+async def delete_space(write: Write, space_id: SpaceId) -> Response:
     """Erase a space with its conversations, archives, memories and memberships. Returns the number of rows per table.
 
     Each conversation is erased in its own transaction. If the request is cut off, repeat it: it continues where it
     stopped.
     """
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
+    idempotency = await write.idempotency()
     if idempotency is not None:
-        stored = await idempotency.find_response(runtime.database, caller.tenant)
+        stored = await idempotency.find_response(write.runtime.database, write.caller.tenant)
         if stored is not None:
             return json_text(stored)
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        await spaces.get(tx, space_id, caller.user_id, right="write")
-    done = await erasing_whole.erase_space(runtime, caller.tenant, space_id)
+    async with write.runtime.database.snapshot(write.caller.tenant) as tx:
+        await spaces.get(tx, space_id, write.caller.user_id, right="write")
+    done = await erasing_whole.erase_space(write.runtime, write.caller.tenant, space_id)
     answer = dumps({"id": space_id, "erased": dict(sorted(done.counts.items()))})
 
     async def work(_: Tx) -> StoredResponse:
         return StoredResponse(answer)
 
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+    return json_text(await write.once(work))
 
 
 @router.get("/spaces/{space_id}/export", response_class=StreamingResponse, responses=LINES)
@@ -172,8 +163,7 @@ async def list_members(
     async with runtime.database.snapshot(caller.tenant) as tx:
         await spaces.get(tx, space_id, caller.user_id)
         rows = await spaces.members(tx, space_id, after, limit + 1)
-    more = cursors.encode(rows[limit - 1]["user_id"]) if len(rows) > limit else None
-    return json_value({"items": [service.member_view(row) for row in rows[:limit]], "next_cursor": more})
+    return page_of([service.member_view(row) for row in rows], limit, "user_id")
 
 
 @router.get("/spaces/{space_id}/members/{user}", response_model=schemas.Member)
@@ -192,44 +182,27 @@ async def get_member(runtime: Wired, caller: Reader, space_id: SpaceId, user: Us
     response_model=schemas.Member,
     openapi_extra=json_body(schemas.MemberBody, {"right": "read"}),
 )
-async def put_member(
-    request: Request,
-    runtime: Wired,
-    caller: Writer,
-    space_id: SpaceId,
-    user: User,
-    key: IdempotencyKeyHeader = None,
-) -> Response:
+async def put_member(write: Write, space_id: SpaceId, user: User) -> Response:
     """Make a user a member of a space, or change what they may do. 409 if nobody who writes would be left."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    right = parse_model(schemas.MemberBody, value).right
+    right = (await write.body(schemas.MemberBody)).right
 
     async def work(tx: Tx) -> StoredResponse:
-        row = await service.put_member(tx, space_id, user, right, caller.user_id)
+        row = await service.put_member(tx, space_id, user, right, write.caller.user_id)
         return _said(space_id, service.member_view(row))
 
-    idempotency = IdempotencyKey.of(caller, key, "PUT", request.scope["path"], value)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+    return json_text(await write.once(work))
 
 
 @router.delete("/spaces/{space_id}/members/{user}", response_model=schemas.MemberRemoved)
-async def remove_member(
-    request: Request,
-    runtime: Wired,
-    caller: Writer,
-    space_id: SpaceId,
-    user: User,
-    key: IdempotencyKeyHeader = None,
-) -> Response:
+async def remove_member(write: Write, space_id: SpaceId, user: User) -> Response:
     """Remove a member: from the next request on they see nothing of the space. 409 for the last one who writes."""
     left = list[str]()
 
     async def work(tx: Tx) -> StoredResponse:
-        left.extend(await service.remove_member(tx, space_id, user, caller.user_id))
+        left.extend(await service.remove_member(tx, space_id, user, write.caller.user_id))
         return _said(space_id, {"user_id": user, "conversations": len(left)})
 
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
-    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
+    answer = await write.once(work)
     for name in left:
-        runtime.caches.forget_conversation(caller.tenant, name)
+        write.runtime.caches.forget_conversation(write.caller.tenant, name)
     return json_text(answer)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app.api.http.answers import json_text, json_value
 from app.api.http.body import is_media_type, json_body, parse_model, read_json, read_text
-from app.api.http.callers import READS, IdempotencyKeyHeader, Reader
+from app.api.http.callers import READS
 from app.api.http.path_ids import ConversationId
-from app.api.http.runtime import Wired
+from app.api.http.writes import WriteByReader
 from app.api.schemas import tools as schemas
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
@@ -32,34 +32,32 @@ router = APIRouter(tags=["tools"])
     response_model=schemas.ToolResult,
     openapi_extra=json_body(schemas.ToolCallBody, {"arguments": {"page": 2}}),
 )
-async def call_tool(
-    request: Request,
-    runtime: Wired,
-    caller: Reader,
-    conversation_id: ConversationId,
-    name: str,
-    key: IdempotencyKeyHeader = None,
-) -> Response:
+async def call_tool(write: WriteByReader, conversation_id: ConversationId, name: str) -> Response:
     """Run a recall tool that the model called; append `content` as the tool's result. Counts as a recall.
 
     A model's mistake (a page that does not exist) is not an HTTP error: `is_error` is true and `content` says what
     works. `remember` keeps what a person said in the conversation, and proposes anything else. `memory` is Anthropic's
     memory tool (`memory_20250818`): its files are those of the conversation's user or space. Both need the scope write.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.ToolCallBody, value)
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
+    body = await write.body(schemas.ToolCallBody)
+    idempotency = await write.idempotency()
     if name == memory_tool.NAME:
-        wanted = MemoryCall(conversation_id, body.arguments, caller.user_id, caller.key)
+        wanted = MemoryCall(conversation_id, body.arguments, write.caller.user_id, write.caller.key)
         if wanted.writes:
-            caller.require("write")
-        return json_text(await memory_tool.run(runtime, caller.tenant, wanted, idempotency))
+            write.caller.require("write")
+        return json_text(await memory_tool.run(write.runtime, write.caller.tenant, wanted, idempotency))
     if name == REMEMBER.name:
-        caller.require("write")
-        return await _remembered(runtime, caller, conversation_id, body.arguments, idempotency)
+        write.caller.require("write")
+        return await _remembered(write.runtime, write.caller, conversation_id, body.arguments, idempotency)
     call = tool_calls.checked(name, body.arguments)
     response = await tool_calls.run_once(
-        runtime, caller.tenant, conversation_id, call, idempotency, bound_to=caller.user_id, sensitive=caller.sensitive
+        write.runtime,
+        write.caller.tenant,
+        conversation_id,
+        call,
+        idempotency,
+        bound_to=write.caller.user_id,
+        sensitive=write.caller.sensitive,
     )
     return json_text(response)
 
@@ -92,29 +90,27 @@ ATTP_BODY["requestBody"]["content"]["application/toml"] = {
 
 
 @router.post("/conversations/{conversation_id}/attp", response_model=schemas.AttpResult, openapi_extra=ATTP_BODY)
-async def run_attp(
-    request: Request, runtime: Wired, caller: Reader, conversation_id: ConversationId, key: IdempotencyKeyHeader = None
-) -> Response:
+async def run_attp(write: WriteByReader, conversation_id: ConversationId) -> Response:
     """Run an ATTP document: TOML with a thought and either code that calls the recall tools or a final message.
 
     Send the document as a JSON member, or by itself as `application/toml`. Its code is Starlark, run within limits in
     a process that reaches only the recall tools. Errors in the document or the code set `is_error`, and `content`
     says how to fix them.
     """
-    most = runtime.defaults.limits.body_bytes
-    if is_media_type(request, "application/toml", "text/plain"):
-        document = await read_text(request, max_bytes=most)
+    most = write.runtime.defaults.limits.body_bytes
+    if is_media_type(write.request, "application/toml", "text/plain"):
+        document = await read_text(write.request, max_bytes=most)
     else:
-        document = parse_model(schemas.AttpBody, await read_json(request, max_bytes=most)).document
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], document)
+        document = parse_model(schemas.AttpBody, await read_json(write.request, max_bytes=most)).document
+    idempotency = await write.idempotency(document)
     response = await attp.run_once(
-        runtime,
-        caller.tenant,
+        write.runtime,
+        write.caller.tenant,
         conversation_id,
         document,
         idempotency,
-        bound_to=caller.user_id,
-        sensitive=caller.sensitive,
+        bound_to=write.caller.user_id,
+        sensitive=write.caller.sensitive,
     )
     return json_text(response)
 

@@ -13,15 +13,16 @@ from starlette.responses import Response, StreamingResponse
 from app import errors
 from app.api.http.answers import json_text, json_value
 from app.api.http.body import is_media_type, parse, parse_model, read_json, require_plain
-from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.callers import Reader, Writer
 from app.api.http.path_ids import SLASH, ConversationId, check_id
 from app.api.http.runtime import Wired
-from app.api.policies import policy_text
+from app.api.http.writes import Write
 from app.api.schemas import conversations as schemas
+from app.api.schemas.conversations import policy_text
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.postgres.transactions import Tx
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing_whole, exporting
 from app.services.lifecycle.importing import Limit, import_lines
 from app.store import conversations
@@ -41,28 +42,26 @@ OWN = ("path", "user_id")
 
 
 @router.delete("/users/{user_id}", response_model=schemas.ErasureResponse)
-async def delete_user(
-    request: Request, runtime: Wired, caller: Writer, user_id: UserId, key: IdempotencyKeyHeader = None
-) -> Response:
+async def delete_user(write: Write, user_id: UserId) -> Response:
     """Erase all data of a user: conversations, archives, memories, keys. Returns the number of rows per table.
 
     Each conversation is erased in its own transaction. If the request is cut off, repeat it: it continues where it
     stopped.
     """
-    caller.user(user_id, OWN)
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.scope["path"], None)
+    write.caller.user(user_id, OWN)
+    idempotency = await write.idempotency()
     if (
         idempotency is not None
-        and (stored := await idempotency.find_response(runtime.database, caller.tenant)) is not None
+        and (stored := await idempotency.find_response(write.runtime.database, write.caller.tenant)) is not None
     ):
         return json_text(stored)
-    done = await erasing_whole.erase_user(runtime, caller.tenant, user_id)
+    done = await erasing_whole.erase_user(write.runtime, write.caller.tenant, user_id)
     answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
     async def work(_: Tx) -> StoredResponse:
         return StoredResponse(answer)
 
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+    return json_text(await write.once(work))
 
 
 NDJSON = "application/x-ndjson"
@@ -153,7 +152,6 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
 
 
 async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
-    """Yield the lines in a JSON array, numbered as in a file."""
     if not isinstance(value, list):
         raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an array of the lines of an export"}])
     for number, item in enumerate(value, 1):

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from app.api.http import cursors
-from app.api.http.answers import json_text, json_value
+from app.api.http.answers import json_text, json_value, page_of
 from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
@@ -32,8 +32,7 @@ async def list_windows(
     """
     before = cursors.decode_int(cursor)
     items = await replaying.browse(runtime, caller, conversation_id, before, limit + 1)
-    next_cursor = cursors.encode(items[limit - 1]["id"]) if len(items) > limit else None
-    return json_value({"items": items[:limit], "next_cursor": next_cursor})
+    return page_of(items, limit, "id")
 
 
 @router.get("/conversations/{conversation_id}/windows/{window}/diff", response_model=schemas.WindowDifference)

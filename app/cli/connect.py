@@ -39,7 +39,8 @@ def connect(client: Client, user: str | None, key: str | None, url: str, *, writ
             click.echo(f"~/{file.path}:\n{_shown(file)}")
     if write and client in connecting.NEXT:
         click.echo(connecting.NEXT[client])
-    click.echo(f"Or, instead of hooks, send the model's requests through Quire:\n{connecting.base_url(client, target)}")
+    if line := connecting.base_url(client, target):
+        click.echo(f"Or, instead of hooks, send the model's requests through Quire:\n{line}")
     if key is None:
         click.echo(f"If Quire asks for keys, put one into the environment of {client} as {connecting.KEY_VARIABLE}.")
 

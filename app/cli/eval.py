@@ -21,7 +21,6 @@ from app.demo.transcript import Transcript, TranscriptError, load, transcript
 OFFLINE = {"DATABASE_URL": "", "MEMORY_LLM_MODEL": "", "MEMORY_EMBEDDING_MODEL": "none", "QUIRE_REQUIRE_KEYS": "false"}
 PAGE = 200
 BUDGETS = (4000, 8000, 16_000)
-PERCENT = click.FloatRange(0, 100)
 
 
 @click.command(name="eval")
@@ -83,7 +82,6 @@ def _fails(row: Mapping[str, Any], least: float | None, least_in_view: float | N
 
 
 def _stored(name: str, url: str, api_key: str | None) -> Transcript:
-    """Return a conversation of a running Quire."""
     messages: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     with opened(url, api_key) as client:
@@ -98,7 +96,6 @@ def _stored(name: str, url: str, api_key: str | None) -> Transcript:
 
 
 def table(shown: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the report for people."""
     yield f"{shown['probes']} things were needed again."
     yield f"{'budget':>8}{'in view':>10}{'on map':>10}{'recall':>10}{'lost':>10}{'tokens':>10}{'full':>10}"
     for row in shown["budgets"]:

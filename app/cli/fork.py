@@ -14,6 +14,9 @@ from app.cli.transfer import Key, Url, opened, refuse_problem
 @click.option("--at", help="A message's seq or id. Default: the newest message.")
 @click.option("--before", is_flag=True, help="Leave the message out.")
 @click.option("--id", "branch_id", help="Id of the branch. Default: a new one.")
+@click.option(
+    "--shares", type=click.Choice(["none", "read", "write"]), help="For a sub-agent: what it shares with CONVERSATION."
+)
 @click.option("--title", help="Title of the branch. Default: the conversation's.")
 @Url
 @Key
@@ -22,13 +25,14 @@ def fork(
     at: str | None,
     branch_id: str | None,
     title: str | None,
+    shares: str | None,
     url: str,
     api_key: str | None,
     *,
     before: bool,
 ) -> None:
     """Make a branch of CONVERSATION that shares everything up to a message, and print its id."""
-    body = {"at": at, "position": "before" if before else "after", "id": branch_id, "title": title}
+    body = {"at": at, "position": "before" if before else "after", "id": branch_id, "title": title, "shares": shares}
     with opened(url, api_key) as client:
         answer = client.post(f"/conversations/{quote(conversation_id, safe='')}/fork", json=body)
     refuse_problem(answer)

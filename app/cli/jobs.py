@@ -60,7 +60,6 @@ def _lane(lane: str, depth: Depth) -> str:
 
 
 async def _revived(database: Database, job: UUID | None) -> int:
-    """Requeue one dead job, or all of them in steps of a thousand; return how many."""
     total = 0
     for tenant in await tenants(database):
         some = 1

@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 
 from app.api.http.body import parse_model
-from app.api.keys import checked
+from app.api.operators.keys import checked
 from app.api.schemas.keys import KeyBody
 from app.cli.shared import OfTenant, on_database, tenant_of
 from app.core.edge.caller import SCOPES, Caller

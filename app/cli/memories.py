@@ -10,7 +10,7 @@ import click
 import httpx
 
 from app.cli.transfer import Key, Url, opened, refuse_problem
-from app.core.kept import Wish
+from app.core.window.kept import Wish
 from app.extractive.wishes import wish_of
 from app.ui.shown import shown
 

@@ -55,7 +55,6 @@ def list_tenants() -> None:
 
 
 def _limit(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """Read a number, or `default`."""
     if value is None or value == "default":
         return None if value is None else DEFAULT
     if not (value.isascii() and value.isdecimal() and int(value) <= LIMIT_MAX):

@@ -24,5 +24,4 @@ def spaced(value: Any) -> str:
 
 
 def etag_of(body: bytes) -> str:
-    """Return an answer's ETag."""
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'

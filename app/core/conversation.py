@@ -92,7 +92,7 @@ class Conversation:
     asked_from: int | None = None
     """The seq where the question to the proxy begins that has no answer yet; None if there is none."""
     refused: bool = False
-    """The model's API refused that question for good: see ``core.refused``."""
+    """The model's API refused that question for good: see ``core.history.refused``."""
     said_at: datetime | None = None
     """The newest `said_at` of its messages; None if none has any."""
     withdrawn: int = 0
@@ -112,26 +112,36 @@ class Conversation:
 
     @property
     def line(self) -> Line:
-        """Return its id with its ancestors."""
         return self.id if isinstance(self.id, Line) else Line(self.id)
 
     @property
     def own_generation(self) -> int:
-        """Return the generation as its row has it."""
         return self.totals.generation - self.withdrawn
 
     @property
     def scopes(self) -> list[UUID]:
-        """Return the owners of what it keeps in mind, the widest scope first."""
+        """Return the owners of the memories that it keeps in mind, the widest scope first."""
         lines = (one.id for one in self.line.stretches)
         return scopes_in_view(self.scope, self.id, *lines, wider=self.reads)
 
     @property
     def searched(self) -> list[UUID]:
-        """Return the owners of what it finds: nothing is found in a conversation alone that has a wider scope."""
+        """Return the owners that its searches read. Its own scope is one of them only if it has no wider one."""
         names = (*(one.id for one in self.line.stretches), self.id)
         alone = {owner_of(conversation_scope(name)) for name in names} - {owner_of(self.scope)}
         return [owner for owner in self.scopes if owner not in alone]
+
+    @property
+    def held_in(self) -> tuple[str, ...]:
+        """Return the scopes that hold what its line said: what a sub-agent's branch shares is in a wider one."""
+        if self.is_apart and self.line.stretches:
+            return self.scope, scope_of(self.user_id, self.line.root, self.space_id)
+        return (self.scope,)
+
+    @property
+    def finds_its_line_alone(self) -> bool:
+        """Return whether it finds nothing but its line, as a branch does that shares no more with its parent."""
+        return not {owner_of(scope) for scope in self.held_in} <= {*self.scopes}
 
     @property
     def scope(self) -> str:

@@ -106,11 +106,6 @@ def _answered(message: dict[str, Any]) -> str | None:
 
 
 def _part(item: Item, ids: set[Any], results: int) -> Item:
-    """Return an item with the results of some calls only (``None``: with what is said beside them).
-
-    It keeps the tokens of the whole, which are never too few.
-    """
-
     def of(text: str) -> tuple[str, int]:
         kept = [message for message in chat_messages(text) if _answered(message) in ids]
         return ",".join(map(dumps, kept)), len(kept)
@@ -133,7 +128,6 @@ def _blocks_of(anthropic: str, ids: set[Any]) -> str:
 
 
 def _merged(calls: list[Item]) -> list[Item]:
-    """Return messages with calls as one, with the items of the others empty."""
     if len(calls) < 2:
         return calls
     first, *rest = calls
@@ -152,7 +146,6 @@ def _merged(calls: list[Item]) -> list[Item]:
 
 
 def _as_one(messages: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return an assistant's messages as one."""
     found = messages[0]
     for message in messages[1:]:
         found = {name: _both(found.get(name), message.get(name)) for name in {**found, **message}}
@@ -197,7 +190,6 @@ def _settled(unit: list[Item]) -> list[Item]:
 
 
 def chat_messages(text: str) -> list[dict[str, Any]]:
-    """Return the chat messages of an item's text."""
     parsed: list[dict[str, Any]] = json.loads(f"[{text}]")
     return parsed
 

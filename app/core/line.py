@@ -65,7 +65,6 @@ class Line(str):
         return next((one.id for one in self.stretches if seq <= one.seq), str(self))
 
     def includes(self, conversation_id: str | None) -> bool:
-        """Return whether rows of a conversation can be on the line."""
         return conversation_id == self or any(one.id == conversation_id for one in self.stretches)
 
     def holds(self, conversation_id: str | None, seq: int | None, at: datetime) -> bool:
@@ -81,7 +80,7 @@ class Line(str):
 
 
 class CallersId(str):
-    """An id as a caller names it: it shows the branch where the caller's list went on, or the one that is asked for."""
+    """An id as a caller names it. It stands for the branch where the caller's list went on, or for ``branch``."""
 
     __slots__ = ("branch",)
 

@@ -28,7 +28,7 @@ RESERVED = frozenset(
 )
 ID_MAX = 128
 NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\uffff]")
-"""Control characters, and the one noncharacter that stands for a slash inside a path (see api.paths)."""
+"""Control characters, and the one noncharacter that stands for a slash inside a path (see api.http.path_ids)."""
 NAME_MAX = 256
 CALL_ID_MAX = 8192
 """Characters of a call's id: some gateways put a signature into it."""
@@ -213,7 +213,6 @@ def _is_id(value: Any, longest: int) -> bool:
 
 
 def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
-    """Return the content as parts; text content is one text part."""
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -228,7 +227,6 @@ def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], probl
 
 
 def _typed(content: list[Any], loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
-    """Return the parts that later steps can rely on: objects with a type, and with a text if they are text."""
     parts = []
     for i, part in enumerate(content):
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
@@ -334,7 +332,6 @@ def _plain(parts: Sequence[dict[str, Any]]) -> str:
 def _view(
     message: dict[str, Any], parts: list[dict[str, Any]], calls: tuple[Call, ...], is_anthropic: bool
 ) -> dict[str, Any]:
-    """Return the message as one chat message in OpenAI form, without tool results; {} if nothing is left."""
     if not is_anthropic:
         view = {name: message[name] for name in SENT_FIELDS if message.get(name) is not None}
         if carried := sound_carried(message.get(CARRIED)):
@@ -441,7 +438,7 @@ def _weigh_part(part: dict[str, Any]) -> tuple[list[str], int]:
     if kind in _IMAGES:
         return [], IMAGE_TOKENS
     if kind in _FILES and not _is_text_source(part):
-        size = sum(map(len, _strings(part)))
+        size = sum(map(len, strings_of(part)))
         return [], min(FILE_TOKENS_MAX, max(FILE_TOKENS_MIN, size // CHARACTERS_PER_FILE_TOKEN))
     return [dumps(part)], 3
 
@@ -452,9 +449,10 @@ def _is_text_source(part: dict[str, Any]) -> bool:
     return isinstance(source, dict) and source.get("type") in ("text", "content")
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_of(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _strings(inner)
+            yield from strings_of(inner)

@@ -31,7 +31,7 @@ Role = Literal["system", "developer", "user", "assistant", "tool"]
 # call:    an assistant message with tool calls; it opens a call group
 # result:  a tool message that answers a call of the group it is in
 # orphan:  a tool message whose call is unknown, answered already, or closed; kept, never sent to a model
-# refused: part of a question that a model's API refused for good (``core.refused``); kept, not sent again
+# refused: part of a question that a model's API refused for good (``core.history.refused``); kept, not sent again
 Kind = Literal["prompt", "message", "call", "result", "orphan", "refused"]
 UNSENT = frozenset({"orphan", "refused"})
 """Kinds that the history keeps and no window shows."""
@@ -91,8 +91,8 @@ class Policy:
     )
     recall: Recall = setting(
         Variable("memory_recall", "auto", own=Own(description="whether windows recall by themselves")),
-        "`auto`: a window without a query brings in memories that answer the newest user message, if there are any. "
-        "A request's `recall`, and the proxy's header X-Quire-Recall, override it.",
+        "`auto`: a window without a query brings in memories that answer the newest user message. A request's "
+        "`recall`, or the header X-Quire-Recall, overrides it.",
     )
     recall_max: int = setting(
         Variable("memory_recall_max_tokens", 500, ge=50, own=Own(50, 100_000, "tokens")),
@@ -104,13 +104,13 @@ class Policy:
     )
     alternate_roles: bool = setting(
         Variable("memory_alternate_roles", False, own=Own(description="true: user and assistant take turns")),
-        "Show neighbours of one role as one message (the head, recalled text and a user message are all the user's), "
-        "for models whose template wants user and assistant to take turns. Known ones get it without this.",
+        "Show neighbours of one role as one message, for models whose template wants user and assistant to take "
+        "turns. Known ones get it without this.",
     )
     carry: Carry = setting(
         Variable("memory_carry", "explicit", own=Own(description="what a user's lasting wishes do")),
-        "Lasting wishes of a user follow them into other conversations: `explicit` at once, `proposed` once a person "
-        "accepts them, `off` never.",
+        "When lasting wishes of a user follow them into other conversations: `explicit` at once, `proposed` once "
+        "a person accepts them, `off` never.",
     )
     remember: bool = setting(
         Variable("memory_remember", True, own=Own(description="false: nothing said here follows the user")),
@@ -126,8 +126,7 @@ class Policy:
     )
     keep_share: float = setting(
         Variable("memory_keep_share", 0.6, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the body's room")),
-        "Maximum share of the body's room that stays verbatim after a cut. The three shares together must be at "
-        "most 0.9; the rest is growth.",
+        "Maximum share of the body's room that stays verbatim after a cut. The three shares together are at most 0.9.",
     )
     recall_share: float | None = setting(
         Variable("memory_recall_share", None, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the available tokens")),

@@ -119,7 +119,6 @@ class ModelTable:
         return next((row.window for row in self._named(model) if row.window is not None), None)
 
     def _named(self, model: str) -> list[ModelRow]:
-        """Return the rows of a name as it is, then of the name without a gateway's prefix."""
         whole = model.strip().lower()
         found = [self._longest(name) for name in dict.fromkeys((whole, whole.rsplit("/", 1)[-1]))]
         return [row for row in found if row is not None]

@@ -46,7 +46,6 @@ def neutral(text: str) -> str:
 
 
 def flat(text: str) -> str:
-    """Return the text on one line, disarmed."""
     return _BREAK.sub(" ", neutral(text))
 
 
@@ -69,7 +68,6 @@ def without_ranges(text: str) -> str:
 
 
 def without_nul(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return a text that PostgreSQL can hold, and where NUL was in it."""
     if "\x00" not in text:
         return text, ()
     return replace_nul(text), tuple(nul.start() for nul in re.finditer("\x00", text))

@@ -6,13 +6,14 @@ without a counterpart is quoted by its name, never with what is encoded in it. `
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from app.core.call_ids import NOT_SENT, mapped_name
 from app.core.canonical import dumps
-from app.core.messages import CARRIED, THINKING_PARTS
+from app.core.messages import CARRIED, THINKING_PARTS, strings_of
 
 Json = dict[str, Any]
 QUOTED_MAX = 600
@@ -29,6 +30,7 @@ NAMES = re.compile(r"[^\s<|\\/>]+")
 SAID = ("content", "tool_calls", "refusal", CARRIED)
 FAILED = "Error: "
 SHORT_MAX = 2_000
+"""Characters of a part that is quoted as JSON."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{200,}")
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,", re.ASCII)
 _MEMBERS: Mapping[str, tuple[str, ...]] = {
@@ -104,7 +106,6 @@ def _as_chat(message: Mapping[str, Any], beside: list[Json], kept: Collection[st
 
 
 def _failed(content: Any) -> Any:
-    """Return the content of a failed call's result so that it says so."""
     if isinstance(content, list):
         return [{"type": "text", "text": FAILED.strip()}, *content]
     return content if str(content).lower().startswith("error") else f"{FAILED}{content}"
@@ -190,7 +191,6 @@ def _result_block(part: Mapping[str, Any]) -> list[Json]:
 
 
 def _named(part: Mapping[str, Any]) -> Json:
-    """Return a block with the members that the API names."""
     members = _MEMBERS[part["type"]]
     return {"type": part["type"], **{name: part[name] for name in members if part.get(name) is not None}}
 
@@ -208,7 +208,6 @@ def _image_block(part: Mapping[str, Any]) -> list[Json]:
 
 
 def _source(url: str) -> Json | None:
-    """Return the source of a data URL."""
     found = _DATA_URL.match(url) if ";base64," in url[:200] else None
     return {"type": "base64", "media_type": found[1], "data": url[found.end() :]} if found else None
 
@@ -250,7 +249,6 @@ _BLOCKS: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
 
 
 def is_translated(part: Mapping[str, Any]) -> bool:
-    """Return whether a part has a form in each dialect."""
     return part.get("type") in _CHAT
 
 
@@ -265,21 +263,55 @@ def quoted(part: Mapping[str, Any]) -> str:
     """Return a part in one line: as JSON if it is short and holds nothing encoded, else its kind and what names it."""
     kind = part.get("type", "part")
     size = 0
-    for text in _strings(part):
+    for text in strings_of(part):
         size += len(text)
-    if size < SHORT_MAX and not any(_ENCODED.search(text) for text in _strings(part)):
+    if size < SHORT_MAX and not any(_ENCODED.search(text) for text in strings_of(part)):
         return dumps({name: value for name, value in part.items() if name != "cache_control"})
-    told = [text for text in _strings({n: v for n, v in part.items() if n != "type"}) if not _ENCODED.search(text)]
+    told = [text for text in strings_of({n: v for n, v in part.items() if n != "type"}) if not _ENCODED.search(text)]
     return f"[{kind}: {', '.join(told)[:QUOTED_MAX]} ({size:,} characters)]"
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(inner)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+# --- Ids and names of calls, in the form that an API takes ----------------------------------------------------
+
+NOT_SENT = re.compile(r"[^A-Za-z0-9_-]")
+NAME_LENGTH = 64
+"""Of the names of functions that every API takes."""
+ID_LENGTHS = (9, 12, 16, 24, 32, 40)
+"""Tried in order, for an API's pattern of ids."""
+BLOCK_IDS = "[A-Za-z0-9_-]{1,256}"
+"""The ids of calls that Messages takes."""
+
+
+def mapped_name(name: str) -> str:
+    """Return a tool's name that every API takes, the same for the same one."""
+    return NOT_SENT.sub("_", name)[:NAME_LENGTH] or "_"
+
+
+def mapped_id(pattern: str, id_: str) -> str:
+    if not pattern or re.fullmatch(pattern, id_):
+        return id_
+    hexadecimal = hashlib.sha256(id_.encode(errors="surrogatepass")).hexdigest()
+    candidates = [f"{NOT_SENT.sub('_', id_)[:31]}_{hexadecimal[:32]}", *(hexadecimal[:n] for n in ID_LENGTHS)]
+    return next((found for found in candidates if re.fullmatch(pattern, found)), id_)
+
+
+class CallIds:
+    """The ids of a list's calls, each mapped once; a result belongs to the latest call of its id."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._seen: Counter[str] = Counter()
+        self._latest: dict[str, str] = {}
+
+    def call(self, id_: str) -> str:
+        times = self._seen[id_]
+        self._seen[id_] += 1
+        self._latest[id_] = mapped_id(self._pattern, id_ if not times else f"{id_}-{times}")
+        return self._latest[id_]
+
+    def result(self, id_: str) -> str:
+        return self._latest.get(id_) or mapped_id(self._pattern, id_)

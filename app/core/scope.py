@@ -21,12 +21,10 @@ def scope_of(user_id: str | None, conversation_id: str | None, space_id: str | N
 
 
 def conversation_scope(conversation_id: str) -> str:
-    """Return the scope of one conversation alone."""
     return f"c:{conversation_id}"
 
 
 def space_scope(space_id: str) -> str:
-    """Return the scope that the members of a space share."""
     return f"s:{space_id}"
 
 

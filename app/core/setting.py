@@ -35,7 +35,6 @@ class Variable:
 
 
 def setting(variable: Variable, description: str) -> Any:
-    """Return a field of a dataclass that is a setting."""
     said = {"variable": variable, "description": description}
     if (read := variable.read) is None:
         return field(default=variable.default, metadata=said)

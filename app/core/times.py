@@ -49,7 +49,6 @@ def said_at(value: Any) -> datetime:
 
 
 def _read(text: str) -> datetime | None:
-    """Return the time, in UTC where it names no zone; None if there is no such time."""
     try:
         time = datetime.fromisoformat(text.upper())
         time = time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -58,7 +58,6 @@ def _append(client: httpx.Client, path: str, new: Sequence[Message], name: str) 
 
 
 def _window(client: httpx.Client, path: str, budget: int, query: str = "") -> dict[str, Any] | None:
-    """Return a window; None if the budget is too small for any."""
     body = {"budget": budget, "recall": "off", **({"query": query} if query else {})}
     answer = client.post(f"{path}/context", json=body)
     if answer.status_code == httpx.codes.UNPROCESSABLE_ENTITY:
@@ -86,7 +85,6 @@ def report(findings: Sequence[Finding], prices: Prices) -> dict[str, Any]:
 
 
 def _shares(some: Sequence[Finding]) -> dict[str, float]:
-    """Return the share of each place, from 0 to 1."""
     found = {where: sum(one.place == where for one in some) / len(some) for where in PLACES} if some else {}
     return {where.replace(" ", "_"): round(share, 4) for where, share in found.items()}
 

@@ -1,6 +1,6 @@
 """Frames: one window of a replay, the promises between two of them, and the totals of many.
 
-A window breaks a promise if it exceeds its budget, or breaks the prefix of the one before (``core.promises``).
+A window breaks a promise if it exceeds its budget, or breaks the prefix of the one before (``core.window.promises``).
 """
 
 import json
@@ -92,12 +92,10 @@ class Report:
 
     @property
     def kept(self) -> bool:
-        """Return whether every promise was kept."""
         return not self.over_budget and not self.prefix_breaks
 
 
 def summarise(conversation: str, messages: int, frames: Sequence[Frame], recalled: str = "") -> Report:
-    """Summarise at least one frame."""
     last = frames[-1]
     return Report(
         conversation=conversation,

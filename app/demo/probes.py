@@ -54,7 +54,6 @@ def literals(text: str) -> Iterator[str]:
 
 
 def needed_again(messages: Sequence[Mapping[str, Any]]) -> list[NeededAgain]:
-    """Return the probes of a transcript, in the order of their uses."""
     texts = [said(message) for message in messages]
     first: dict[str, int] = {}
     holders: dict[str, int] = {}
@@ -73,7 +72,6 @@ def needed_again(messages: Sequence[Mapping[str, Any]]) -> list[NeededAgain]:
 
 
 def _particulars(text: str) -> Iterator[tuple[Kind, str]]:
-    """Yield what a text says in particular, once each."""
     for literal in dict.fromkeys(literals(text)):
         is_path = "/" in literal or re.fullmatch(r"[\w-]+\.[a-z]{1,4}", literal)
         yield ("number" if _NUMBER.fullmatch(literal) else "file" if is_path else "name"), literal
@@ -87,7 +85,6 @@ def _query(messages: Sequence[Mapping[str, Any]], texts: Sequence[str], use: int
 
 
 def is_in_view(window: Mapping[str, Any], literal: str) -> bool:
-    """Return whether a window says a literal."""
     return any(_quoted(literal) in json.dumps(message, ensure_ascii=False) for message in window["messages"])
 
 

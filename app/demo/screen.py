@@ -52,7 +52,6 @@ class Screen:
             self.live.stop()
 
     def open(self, title: str) -> None:
-        """Begin a new conversation."""
         self.title, self.epoch = title, None
         self.rows.clear()
         if not self.live:

@@ -33,7 +33,6 @@ class Fault:
 
 
 def store(faults: Sequence[Fault], rows: int, tenants: int) -> list[Check]:
-    """Return a check for each fault, or a single one that all is well."""
     if not faults:
         return [Check("store", "ok", f"{rows} rows of {tenants} tenants are consistent.")]
     return [

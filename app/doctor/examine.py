@@ -68,7 +68,6 @@ def _machine(settings: Settings) -> list[Check]:
 
 @contextmanager
 def _database(settings: Settings) -> Iterator[str | Check]:
-    """Yield the database's DSN, or a check that tells why there is none."""
     if settings.database_url is not None:
         yield settings.database_url
         return
@@ -90,7 +89,6 @@ def _database(settings: Settings) -> Iterator[str | Check]:
 async def _ask_database(
     settings: Settings, dsn: str, *, is_loopback: bool, is_deep: bool
 ) -> tuple[tuple[str, int] | None, list[Check]]:
-    """Return the model and width of the stored vectors, and the checks."""
     try:
         connection = await probes.connect(dsn)
     except refusals.KINDS as error:

@@ -177,7 +177,6 @@ def folder(path: Path) -> Folder:
 
 
 def port(host: str, number: int) -> Port:
-    """Probe a port by listening on it for a moment."""
     if number == 0:
         return "any"
     try:
@@ -202,7 +201,6 @@ def _is_quire(host: str, number: int) -> bool:
 
 
 def warnings(host: str, number: int) -> list[str]:
-    """Return what the Quire that is running there warns of."""
     try:
         return [str(warning["detail"]) for warning in json.loads(_readiness(host, number))["warnings"]]
     except (ValueError, LookupError, TypeError):

@@ -71,7 +71,6 @@ async def walk(database: Database, batch: int = BATCH) -> tuple[list[Fault], int
 
 
 async def _around(database: Database, tenant: UUID, words: str, found: dict[str, Fault]) -> None:
-    """Add what is damaged, and what of the same table is still readable."""
     table = await damage.table_of(database, words)
     where = f"{words} of tenant {tenant}"
     if table is not None:

@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from app.core.days import day_of
 from app.core.neutral import flat
+from app.core.search.days import day_of
 from app.core.window.contents import Chapter
 from app.extractive.patterns import salience
 from app.extractive.stopwords import CHINESE, ENGLISH
@@ -56,7 +56,6 @@ def _is_empty(word: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def _key(word: str) -> str:
-    """Return what the forms of a word have in common."""
     word = word.removesuffix("'s").removesuffix("’s")
     return stem(word) if word.isascii() else simplified(word)
 
@@ -177,7 +176,7 @@ def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dic
 
 
 def _most_telling(messages: Sequence[tuple[str, str, str]], weights: Mapping[str, float]) -> str:
-    """Return the line that has most of what tells its chapter apart, with its speaker; one that was cut comes last."""
+    """Return the line with most of the terms that set its chapter apart, and its speaker. A cut line comes last."""
     worths: list[tuple[bool, float, int]] = []
     for at, (role, line, _) in enumerate(messages):
         keys = set(map(_key, words_told(line))) if role in ("user", "assistant") else ()

@@ -48,7 +48,6 @@ def _peel(text: str) -> str | None:
 
 
 def _joined(parts: object) -> str | None:
-    """Return the joined text of a list of content parts; None for any other list."""
     if not isinstance(parts, list) or not parts:
         return None
     texts: list[str] = []
@@ -89,7 +88,6 @@ def parse_json(text: str) -> object | None:
 
 
 def _lines(text: str) -> list[object] | None:
-    """Parse JSON lines, if the first two lines are JSON; else None."""
     lines = [line for line in text[:WINDOW].splitlines() if line.strip()]
     if len(lines) < 2:
         return None
@@ -108,7 +106,6 @@ def _lines(text: str) -> list[object] | None:
 
 
 def _partial(text: str) -> object | None:
-    """Parse as much as possible of a truncated JSON text; None if it is not JSON."""
     try:
         return _open(text, 0, 6) or None
     except ValueError:

@@ -7,7 +7,7 @@ runs for every appended message.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -220,7 +220,7 @@ def _told_and_asked(
 
 
 def _tells(seen: patterns.Seen) -> bool:
-    """Return whether a statement says something of the case: no politeness, no announcement of what comes."""
+    """Return whether a statement says something about the case: no politeness, no announcement."""
     is_empty = patterns.is_filler(seen.text) or patterns.PLEASANTRY.found(seen) or patterns.is_boilerplate(seen)
     if is_empty or patterns.EMPTY_REQUEST.match(seen.text) or patterns.REACTION.match(seen.text):
         return False
@@ -371,17 +371,16 @@ def _without_prose(blocks: Blocks) -> str:
 
 
 def _plain(sentence: str) -> str:
-    """Return the sentence without markup, without its lead-in and without a quotation mark that lacks its partner."""
     plain = patterns.strip_lead(squeeze(without_markup(sentence)))
     return plain.strip('"') if plain.count('"') == 1 and '"' in (plain[:1], plain[-1:]) else plain
 
 
 def _as_title(line: str) -> str:
     """Return the line as a phrase: no "could you please", no question mark, its first clauses only."""
-    strip_asking: Callable[[str], str] = _strip_asking_han if language(line) == "zh" else _strip_asking
-    phrase = strip_asking(line)
+    asking = (_ASKING_HAN, 4) if language(line) == "zh" else (_ASKING, 6)
+    phrase = _strip_asking(line, *asking)
     phrase = _without_thanks(_CONDITION.sub("", phrase[:300], count=1))
-    phrase = _POINTING.sub("", strip_asking(_ADVERB.sub("", phrase, count=1)))
+    phrase = _POINTING.sub("", _strip_asking(_ADVERB.sub("", phrase, count=1), *asking))
     if len(phrase) > 60:
         ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
         phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase
@@ -397,13 +396,7 @@ def _without_thanks(phrase: str) -> str:
     return phrase
 
 
-def _strip_asking(line: str) -> str:
-    asking = _ASKING.match(line)
-    rest = line[asking.end() :] if asking else line
-    return rest if len(rest) >= 6 else line
-
-
-def _strip_asking_han(line: str) -> str:
-    asking = _ASKING_HAN.match(line)
-    rest = line[asking.end() :] if asking else line
-    return rest if len(rest) >= 4 else line
+def _strip_asking(line: str, asking: re.Pattern[str], least: int) -> str:
+    found = asking.match(line)
+    rest = line[found.end() :] if found else line
+    return rest if len(rest) >= least else line

@@ -17,7 +17,6 @@ def page_title(html: str) -> str:
 
 
 def page_headings(html: str) -> Iterator[str]:
-    """Yield the texts of the first headings."""
     return (_TAG.sub(" ", match[1]) for match in islice(_HTML_HEADING.finditer(html), 12))
 
 

@@ -8,11 +8,12 @@ ignored. The patterns are in ``notes.txt``.
 import re
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 
 from app.extractive.blocks import take_apart
-from app.extractive.pattern_lists import patterns_of
 from app.extractive.patterns import strip_lead
 from app.text.language import clip, language, squeeze, window
+from app.text.word_lists import patterns_of
 
 _MAX_SENTENCE = 300
 _NOTE_CHARS = 200
@@ -20,15 +21,15 @@ NOTES_MAX = 20
 """Notes of one message."""
 
 _PARTS = ("languages", "languages_han", "orders", "orders_han", "people", "household", "people_han")
-_PATTERNS = patterns_of("notes.txt", _PARTS)
-LANGUAGES, LANGUAGES_HAN = _PATTERNS["languages"], _PATTERNS["languages_han"]
+_PATTERNS = patterns_of(Path(__file__).with_name("notes.txt"), _PARTS)
+LANGUAGES, LANGUAGES_HAN, ORDERS = _PATTERNS["languages"], _PATTERNS["languages_han"], _PATTERNS["orders"]
 _IS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
 _ENGLISH = [
     (frozenset(name.removeprefix("english: ").split()), pattern)
     for name, pattern in _IS.items()
     if name.startswith("english: ")
 ]
-"""Wordings, with the words of which one must occur for a wording to match."""
+"""Wordings, each with words; it can match only a text that has one of them."""
 _LETTERS = re.compile("[a-z]+")
 
 

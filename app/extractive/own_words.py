@@ -38,7 +38,6 @@ def own_words(quote: str, message: str) -> str:
 
 
 def says_nothing_else(text: str, message: str) -> bool:
-    """Return whether every telling word of a text is in the message."""
     return set(content_words(fold(text))) <= set(content_words(fold(message)))
 
 

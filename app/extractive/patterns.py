@@ -6,8 +6,9 @@ overlapping alternatives is possessive (``*+``), so that none can backtrack out 
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from app.extractive.pattern_lists import patterns_of
+from app.text.word_lists import patterns_of
 
 _SEEN = 400
 _ENGLISH_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
@@ -52,7 +53,7 @@ class Cue:
         return not seen.ascii and self._chinese.search(seen.text) is not None
 
 
-_PATTERNS = patterns_of("patterns.txt")
+_PATTERNS = patterns_of(Path(__file__).with_name("patterns.txt"))
 
 
 def _any_case(name: str) -> re.Pattern[str]:

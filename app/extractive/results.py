@@ -58,7 +58,6 @@ def _chain(*groups: Iterable[str]) -> Iterator[str]:
 
 
 def _urls(body: str) -> Iterator[str]:
-    """Yield the URLs of pages; a second URL of a host comes after the first of every other."""
     urls = dict.fromkeys(
         match[0].rstrip(".,;:!?*") for match in islice(_URL.finditer(body), 300) if not _ASSET.search(match[0])
     )

@@ -81,7 +81,6 @@ def _vectors(texts: Sequence[str]) -> list[dict[str, float]]:
 
 
 def _informativeness(vector: dict[str, float]) -> float:
-    """Return 0 for no content words, levelling off at about twelve."""
     return min(len(vector), 12) / 12
 
 

@@ -94,7 +94,6 @@ def _lines(body: str) -> Iterator[str]:
 
 
 def _unnumbered(line: str) -> str:
-    """Return the line without the number that editors and ``cat -n`` print before it."""
     number = _NUMBERED.match(line)
     return line[number.end() :] if number else line
 

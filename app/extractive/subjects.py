@@ -121,7 +121,7 @@ def _score(one: _FoundSubject) -> float:
 
 
 def _distinct(ranked: Iterable[_FoundSubject], n: int) -> list[str]:
-    """Return the first ``n``, none of which is part of another."""
+    """Return the first ``n`` that are not part of another."""
     chosen: dict[str, str] = {}
     for one in ranked:
         if len(chosen) == n:
@@ -133,7 +133,6 @@ def _distinct(ranked: Iterable[_FoundSubject], n: int) -> list[str]:
 
 
 def _phrases(text: str) -> Iterator[tuple[str, int, float]]:
-    """Yield the candidates of a text: as written, the number of words, and how rare the rarest is."""
     return _chinese(text) if _HAS_HAN.search(text) else _english(text)
 
 

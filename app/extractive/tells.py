@@ -24,7 +24,7 @@ _OFFER = re.compile(
     r"|^\W*(?:如果您?你?(?:还|需要|有)|好的|让我|我来|我将|接下来)|请问",
     re.IGNORECASE,
 )
-"""What an assistant says of itself or asks for, instead of what it found."""
+"""Sentences about the assistant itself, or its questions, instead of findings."""
 _WORK = re.compile(
     r"\b(?:i(?:['’]ll| will|['’]m going to| need to| should|['’]d)|we should|let me|let['’]s|here['’]s)\b"
     r"|^\W*(?:now,? (?:i|we|that)|please)\b|\b(?:i|my) .{0,60}\btools?\b|\btools? i\b"

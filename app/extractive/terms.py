@@ -82,7 +82,6 @@ def scored_terms(text: str, n: int) -> list[tuple[str, float]]:
 
 
 def kind_of(term: str) -> Literal["number", "identifier", "name", "phrase", "word"]:
-    """Return what a term is by its form."""
     if term[:1].isdigit() and not term.isalpha():
         return "number" if not any(one.isascii() and one.isalpha() for one in term) else "identifier"
     if _CAMEL.search(term) or (term.isascii() and re.search(r"\d|[_@/.:]", term)):
@@ -168,7 +167,7 @@ def _weighed(token: str) -> tuple[str, float]:
 
 @lru_cache(maxsize=50_000)
 def _weighed_word(word: str) -> tuple[str, float]:
-    """Do so. Cached: texts repeat their words."""
+    """Weigh a word. Cached: texts repeat their words."""
     return _weigh(word)
 
 

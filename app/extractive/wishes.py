@@ -11,13 +11,14 @@ The patterns are in ``wishes.txt``.
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 
-from app.core.kept import Wish
+from app.core.window.kept import Wish
 from app.extractive.blocks import take_apart
-from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, notes_in
-from app.extractive.pattern_lists import patterns_of
+from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, ORDERS, notes_in
 from app.extractive.patterns import strip_lead
 from app.text.language import clip, squeeze, window
+from app.text.word_lists import patterns_of
 
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
@@ -37,12 +38,28 @@ _PARTS = ("please", "end", "han", "name", "diets")
 _PATTERNS = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in patterns_of(
-        "wishes.txt", _PARTS, {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN}
+        Path(__file__).with_name("wishes.txt"),
+        _PARTS,
+        {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN, "orders": ORDERS},
     ).items()
     if name not in _PARTS
 }
 _KEYS = {name.removeprefix("key "): one for name, one in _PATTERNS.items() if name.startswith("key ")}
 _ENDS = {name.removeprefix("end "): one for name, one in _PATTERNS.items() if name.startswith("end ")}
+_PLAINLY = {
+    "plainly": "",
+    "plainly always": "always ",
+    "plainly give": "from now on, give me ",
+    "plainly never": "never ",
+    "plainly never use": "never use ",
+    "plainly from now on": "from now on, ",
+    "plainly always han": "始终",
+    "plainly from now han": "以后都",
+}
+"""What stands for the head of an order that says the same at greater length, by the section of its wordings."""
+_AGAIN = re.compile(r"^((?:please |from now on,? )*(?:never|do(?:n't| not))\b.*?),?(?: ever)? again\W*$", re.IGNORECASE)
+_WORD = re.compile(r"(?<=[\w，, ])[\"“「『]([^\"”」』]{1,20})[\"”」』]")
+"""One in quotation marks, within a sentence."""
 
 
 def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
@@ -92,12 +109,27 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
     sensitive = _says("sensitive", text)
     if (key := _key_of(text, _ENDS)) is not None:
         return Wish(text, "user", key, ends=True)
-    if not _says("doubt", text):
-        if (key := _key_of(text, _KEYS)) is not None or _says("need", text):
+    plain = _plainly(text)
+    if not _says("doubt", _told(plain)):
+        if (key := _key_of(plain, _KEYS)) is not None or _says("need", plain):
             return Wish(text, "user", key, sensitive=sensitive)
-        if is_standing and _is_lasting(text):
+        if (is_standing or notes_in([plain])) and _is_lasting(plain):
             return Wish(text, "user", sensitive=sensitive)
     return Wish(text, "proposed", sensitive=sensitive) if is_standing and not text.endswith(("?", "？")) else None
+
+
+def _told(plain: str) -> str:
+    """Return what doubt can be told by: all but the head of an order and a word that it puts in quotation marks."""
+    head = _PATTERNS["order"].match(plain)
+    return _WORD.sub("", plain[head.end() :]) if head else plain
+
+
+def _plainly(text: str) -> str:
+    """Return an order without its polite or wordy head: "I'd like you to call me Lin" is "call me Lin"."""
+    for section, head in (("plainly", ""), *_PLAINLY.items()):
+        if found := _PATTERNS[section].match(text):
+            text = head + (found[found.lastindex] if found.lastindex else text[found.end() :])
+    return squeeze(_AGAIN.sub(r"\1", text))
 
 
 def _key_of(text: str, keys: Mapping[str, re.Pattern[str]]) -> str | None:
@@ -106,5 +138,5 @@ def _key_of(text: str, keys: Mapping[str, re.Pattern[str]]) -> str | None:
 
 def _is_lasting(text: str) -> bool:
     """Return whether a standing wish is an order in lasting words, to the assistant and to nobody's team."""
-    is_other = any(_says(name, text) for name in ("team", "whenever", "preference"))
+    is_other = any(_says(name, text) for name in ("team", "whenever", "preference", "anybodys"))
     return not is_other and _says("lasting", text) and _PATTERNS["of_oneself"].match(text) is None

@@ -8,8 +8,8 @@ from typing import Any
 
 from asyncpg import Record
 
-from app.core.days import day_of
 from app.core.model import UNZONED
+from app.core.search.days import day_of
 from app.core.times import local
 from app.core.window.excerpts import Excerpt, cut, rooms
 from app.core.window.replies import Covered, wording_of
@@ -67,7 +67,6 @@ async def weighed(runtime: Runtime, excerpts: Sequence[Excerpt]) -> list[Excerpt
 
 
 async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -> list[Excerpt]:
-    """Return the messages within a room in tokens."""
     room -= len(excerpts) * MESSAGE_FRAME
     whole = await weighed(runtime, excerpts)
     shown = whole

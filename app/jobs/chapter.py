@@ -6,8 +6,9 @@ cannot, the chapter's own terms and its most telling line stand there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from app.concurrency import run_in_thread_if_large
@@ -15,9 +16,9 @@ from app.core.conversation import Conversation
 from app.core.window.contents import Chapter, ChapterName
 from app.core.window.excerpts import Excerpt
 from app.jobs import prompts
-from app.jobs.asking import ask, cut_to_fit, prompt_room
-from app.jobs.chapter_reply import judge
-from app.providers import Chat
+from app.jobs.asking import ask, covered_by, cut_to_fit, prompt_room
+from app.jobs.page_reply import TITLE_CHARACTERS, is_in_another_language, one_line_text
+from app.providers import Chat, UnusableReply
 from app.providers.json_reply import object_of
 from app.queue import table
 from app.queue.table import Claimed
@@ -25,6 +26,7 @@ from app.runtime import Runtime
 from app.store import chapters, conversations, page_index, windows
 
 REPLY_TOKENS = 200
+SENTENCE_CHARACTERS = 300
 MESSAGES_MAX = 400
 """Messages whose lines a model is shown: of longer chapters every second, third … of them."""
 
@@ -68,7 +70,6 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Unnamed | None:
 
 
 async def _decide(runtime: Runtime, chat: Chat, claimed: Claimed, unnamed: _Unnamed) -> tuple[ChapterName, str]:
-    """Return the model's title and sentence, and the model's name."""
     shown = await cut_to_fit(runtime, unnamed.lines, prompt_room(chat))
     request = prompts.chapter_request(shown, unnamed.conversation.language or "en")
     with runtime.successes.judging(claimed.kind):
@@ -77,6 +78,18 @@ async def _decide(runtime: Runtime, chat: Chat, claimed: Claimed, unnamed: _Unna
         title, sentence = await run_in_thread_if_large(characters, judge, object_of(answer.text), shown)
     tokens = await runtime.tokens.count_many([title, sentence])
     return ChapterName(title, tokens[0], sentence, tokens[1]), answer.model.replace("\x00", "")
+
+
+def judge(value: Mapping[str, Any], shown: Sequence[Excerpt]) -> tuple[str, str]:
+    """Return the title and the sentence. Raises UnusableReply."""
+    covered = covered_by(shown)
+    title = one_line_text(value.get("title"), TITLE_CHARACTERS, covered)
+    sentence = one_line_text(value.get("sentence"), SENTENCE_CHARACTERS, covered)
+    if not title or not sentence:
+        raise UnusableReply('"title" and "sentence" must be texts that say what the pages are about')
+    if is_in_another_language(f"{title}\n{sentence}", covered):
+        raise UnusableReply("the answer must be in the language of the messages")
+    return title, sentence
 
 
 async def _apply(runtime: Runtime, claimed: Claimed, unnamed: _Unnamed, name: ChapterName, model: str) -> None:

@@ -158,7 +158,6 @@ async def _halves(
 
 
 async def _texts(tx: ReadTx, rows: Sequence[Record]) -> list[str]:
-    """Return the texts to embed for some memories; "" for one without searchable text."""
     places = {(row["conversation_id"], row["seq"]) for row in rows if row["type"] == "episode"}
     places |= {(conversation, seq - 1) for conversation, seq in places}
     told = await messages.by_place(tx, sorted(places))

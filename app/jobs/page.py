@@ -19,12 +19,12 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.kept import keep
+from app.core.history.rows import NewWish
 from app.core.neutral import neutral, without_nul
-from app.core.rows import NewWish
 from app.core.scope import owner_of
 from app.core.times import dated
 from app.core.window.excerpts import Excerpt
+from app.core.window.kept import keep
 from app.core.window.profile import policy_of
 from app.core.window.topics import merged
 from app.extractive.subjects import subjects_of_page
@@ -112,7 +112,6 @@ async def index_page(runtime: Runtime, claimed: Claimed) -> None:
 
 
 async def _gather(runtime: Runtime, claimed: Claimed) -> _Page | None:
-    """Gather the page; None if it is already indexed, or gone."""
     name, number = claimed.conversation_id, int(claimed.args["page"])
     assert name is not None
     uid = UUID(claimed.subject.split(":")[0])

@@ -2,9 +2,9 @@
 
 A reply without a title or without a single line is rejected as a whole (and requested once more). Of everything else,
 only the unusable parts are dropped: a line for a message that was not shown, "None", a text that loops or is in another
-language than the page (``core.replies``). Every memory must quote a user's message (``extractive.own_words``), so that
-no tool result can create one. What is to be kept in mind is its quotation: it holds if its words show that it is meant
-for good, and is proposed otherwise. A model ends nothing.
+language than the page (``core.window.replies``). Every memory must quote a user's message (``extractive.own_words``),
+so that no tool result can create one. What is to be kept in mind is its quotation: it holds if its words show that it
+is meant for good, and is proposed otherwise. A model ends nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from app.core.kept import CLOSED_KEYS, Wish
 from app.core.neutral import neutral
 from app.core.window import replies
 from app.core.window.excerpts import Excerpt
+from app.core.window.kept import CLOSED_KEYS, Wish
 from app.core.window.replies import Covered
 from app.core.window.topics import says_no_more
 from app.extractive.own_words import own_words, says_nothing_else
@@ -95,7 +95,6 @@ def judge(value: Mapping[str, Any], shown: Sequence[Excerpt], kept: Sequence[str
 
 
 def _lines(value: Any, covered: Covered) -> Iterable[tuple[int, str]]:
-    """Yield (seq, line) from an object keyed by number, or from a list of objects with a ``seq``."""
     pairs: list[tuple[Any, Any]] = []
     if isinstance(value, Mapping):
         pairs = list(value.items())
@@ -150,7 +149,6 @@ def _wish(item: Mapping[str, Any], words: str, seq: int) -> WishFound:
 
 
 def _until(value: Any) -> datetime | None:
-    """Return the end of the day that a model names."""
     try:
         return datetime.combine(date.fromisoformat(value), time.max, UTC) if isinstance(value, str) else None
     except ValueError:

@@ -24,7 +24,7 @@ REFUSED_MIN = 4
 
 
 def refuses_most(refused: int, taken: int, *, takes_harmless: bool) -> bool:
-    """Return whether refusals are the provider's or the settings' fault, and not that of what was sent."""
+    """Return whether the provider or the settings are at fault, and not the text that was sent."""
     if not refused:
         return False
     return not takes_harmless or (refused >= REFUSED_MIN and refused > taken)

@@ -1,7 +1,8 @@
 """Update a conversation's rolling summary; app.core.window.summarising decides when and how.
 
-An unusable reply (empty, a loop, far too short: ``core.replies``) leaves the summary as it was, and the queue retries
-later. A long backlog (an imported conversation) is covered some thousand tokens at a time, each by a job of its own.
+An unusable reply (empty, a loop, far too short: ``core.window.replies``) leaves the summary as it was, and the queue
+retries later. A long backlog (an imported conversation) is covered some thousand tokens at a time, each by a job of its
+own.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
 
 
 async def _sound(tx: ReadTx, conversation_id: str, old: StoredSummary, cap: int) -> StoredSummary:
-    """Return the old summary; in place of one that only refuses, the telling lines of what it covers."""
+    """Return the old summary; if it only refuses, the telling lines of the messages that it covers."""
     if not replies.is_refusal(old.text):
         return old
     rows = await messages.lines_through(tx, conversation_id, old.through_seq, REDONE_LINES)
@@ -180,7 +181,6 @@ async def _lines(
     runtime: Runtime, claimed: Claimed, request: Sequence[Mapping[str, Any]], cap: int,
     about: Sequence[Excerpt], content_expected: int,
 ) -> tuple[list[str], str]:  # fmt: skip
-    """Return the lines of a usable reply, and the model's name. Raises a ProviderError."""
     with runtime.successes.judging(claimed.kind):
         reply = await ask(runtime, claimed, request, max_tokens=cap * REPLY_SLACK + REPLY_TOKENS)
         lines = summarising.lines_of(reply.text)

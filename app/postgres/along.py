@@ -121,7 +121,6 @@ class _Rewriting:
         return f"(${self._first + self.names.index(name)}::{_PLACES[name]}[])"
 
     def _at(self, condition: str, ancestor: int | str) -> str:
-        """Return a condition with the places of one ancestor."""
         return re.sub(r"\{(\w+)\}", lambda found: f"{self._array(found[1])}[{ancestor}]", condition)
 
     def _of_row(self, condition: str) -> str:
@@ -129,7 +128,6 @@ class _Rewriting:
         return self._at(condition, f"array_position({self._array('id')}, conversation_id)")
 
     def read(self, found: re.Match[str], ancestors: int) -> str:
-        """Return what stands for a table."""
         name = found[2] or found[3]
         table = TABLES[name]
         columns = [column for column in table.columns.split() if column in self._words]
@@ -160,7 +158,6 @@ class _Rewriting:
                            AND (f.id = {root} OR f.trunk = {root}))) {alias}"""
 
     def began(self) -> str:
-        """Return when the tree began."""
         root = f"{self._array('id')}[1]"
         return f"(SELECT b.created_at FROM conversations b WHERE b.tenant_id = $1::uuid AND b.id = {root})"
 

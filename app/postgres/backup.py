@@ -122,8 +122,6 @@ def _replayed(layout: DataDirectory, fresh: Path, manifest: Mapping[str, Any]) -
 
 
 def _foreign(backup: Path) -> Callable[[str, list[str]], set[str]]:
-    """Return what not to copy: another server's socket."""
-
     def ignored(where: str, names: list[str]) -> set[str]:
         foreign = (SOCKET_NAME, f"{SOCKET_NAME}.lock")
         return {name for name in names if Path(where) == backup and name in foreign}
@@ -170,7 +168,6 @@ def _sha256(path: Path) -> str:
 
 
 def _segments(ranges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the names of the log's files that hold these ranges."""
     for one in ranges:
         first, end = (position_of(one[f"{name}-LSN"]) for name in ("Start", "End"))
         for number in range(first // SEGMENT_BYTES, (end - 1) // SEGMENT_BYTES + 1):
@@ -178,7 +175,6 @@ def _segments(ranges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def position_of(lsn: str) -> int:
-    """Return a position in the log as a number of bytes."""
     high, low = lsn.split("/")
     return (int(high, 16) << 32) + int(low, 16)
 

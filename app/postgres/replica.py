@@ -85,7 +85,6 @@ class Replica:
         return await work(self._primary)
 
     async def watch(self) -> None:
-        """Probe repeatedly whether the replica is usable."""
         position: str | None = None
         while True:
             try:

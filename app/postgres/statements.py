@@ -43,7 +43,6 @@ class Statement:
 
 
 def read_statement(text: str) -> Statement:
-    """Number the named parameters of a statement."""
     found = dict.fromkeys(name[1] for name in _PARAMETER.finditer(text) if name[1])
     names = [name for name in (TENANT, CONVERSATION) if name in found]
     names += [name for name in found if name not in names]

@@ -152,7 +152,6 @@ def _signing_key(value: JWKDict) -> SigningKey | None:
 
 
 def _found(keys: Sequence[SigningKey], kid: str | None) -> SigningKey | None:
-    """Return the key that a token names; the only one for a token that names none."""
     if kid is None:
         return keys[0] if len(keys) == 1 else None
     return next((one for one in keys if one.kid == kid), None)

@@ -33,6 +33,6 @@ class Successes:
         self.note(kind)
 
     def missing(self) -> dict[str, str]:
-        """Return the kinds of work of whose newest calls none succeeded, each with its newest error."""
+        """Return the kinds of work whose newest calls all failed, each with its newest error."""
         full = {kind: calls for kind, calls in self._calls.items() if len(calls) == CALLS_WATCHED}
         return {kind: str(calls[-1]) for kind, calls in full.items() if all(calls)}

@@ -31,7 +31,7 @@ ABOUT_FORM = frozenset({400, 422, 500})
 TOLD = frozenset({400, 404, 409, 413, 422})
 """Statuses with messages about the client's request. Other messages may quote a key, or tell whose it is."""
 FINAL = frozenset({400, 413, 415, 422})
-"""Statuses that refuse what is asked, not who asks it or when."""
+"""Statuses that refuse the request itself, whoever sends it and whenever."""
 LEARNED_MAX = 1000
 """Models to remember what their APIs refused."""
 
@@ -117,7 +117,6 @@ class Upstream:
         dialect: Dialect = "chat",
         models: ModelTable = TABLE,
     ) -> None:
-        """Configure the client. ``timeout_seconds`` is the longest silence; the caller bounds the total time."""
         from app.providers.wire import Wire  # brings the openai package, which most deployments do without
 
         self.asked = ASKED[dialect]

@@ -185,7 +185,6 @@ class Wire:
         return body
 
     async def _bound(self, response: httpx2.Response) -> None:
-        """Bound the body of a response before it is read."""
         stream = response.stream
         assert isinstance(stream, httpx2.AsyncByteStream)
         if not response.is_success:

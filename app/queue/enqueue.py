@@ -18,7 +18,6 @@ from app.ids import uuid7
 from app.postgres.database import wake_at_commit
 from app.postgres.transactions import Tx
 
-Kind = Literal["page", "chapter", "summary", "embed", "passages", "webhook"]
 Lane = Literal["llm", "embedding", "local", "delivery"]
 """The provider that work needs, if any: while one is down, work for the others continues."""
 
@@ -27,7 +26,7 @@ Lane = Literal["llm", "embedding", "local", "delivery"]
 class NewWork:
     """A row of ``work``. Subject and arguments contain ids and numbers only, never user content."""
 
-    kind: Kind
+    kind: str
     subject: str
     id: UUID
     lane: Lane
@@ -40,7 +39,7 @@ class NewWork:
 class JobKind:
     """A kind of work. Its handler is in ``app.worker.HANDLERS``, its label "job <name>" in the inspector's texts."""
 
-    name: Kind
+    name: str
     lane: Lane
     indexes: bool = False
     """A closed page or a long text counts as unindexed until such work is done."""
@@ -55,7 +54,8 @@ SUMMARY = JobKind("summary", "llm")
 PASSAGES = JobKind("passages", "local", indexes=True)
 EMBED = JobKind("embed", "embedding")
 WEBHOOK = JobKind("webhook", "delivery")
-INDEXING = ", ".join(f"'{kind.name}'" for kind in (PAGE, SUMMARY, PASSAGES, EMBED) if kind.indexes)
+KINDS = (PAGE, CHAPTER, SUMMARY, PASSAGES, EMBED, WEBHOOK)
+INDEXING = ", ".join(f"'{kind.name}'" for kind in KINDS if kind.indexes)
 """The names of the kinds that index, for an SQL list."""
 
 COLUMNS = ("kind", "subject", "id", "lane", "conversation_id", "args")
@@ -98,17 +98,14 @@ def traced(rows: Sequence[NewWork], traceparent: str | None) -> list[NewWork]:
 
 
 def page(conversation_id: str, uid: UUID, number: int) -> NewWork:
-    """Index a closed page."""
     return PAGE.work(f"{uid}:{number}", conversation_id, page=number)
 
 
 def chapter(conversation_id: str, uid: UUID, first_page: int) -> NewWork:
-    """Name a closed chapter."""
     return CHAPTER.work(f"{uid}:{first_page}", conversation_id, first_page=first_page)
 
 
 def summary(conversation_id: str, uid: UUID) -> NewWork:
-    """Update the rolling summary."""
     return SUMMARY.work(str(uid), conversation_id)
 
 
@@ -123,7 +120,6 @@ def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
 
 
 def embed(owner: UUID) -> NewWork:
-    """Embed an owner's new memories."""
     return EMBED.work(str(owner), None)
 
 

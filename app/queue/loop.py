@@ -164,7 +164,6 @@ class Loop:
         self._look_at = 0.0
 
     async def _ask(self) -> None:
-        """Find the tenants with due work."""
         now = time.monotonic()
         if now >= self._list_at:
             self._tenants = await self._list_tenants()
@@ -188,7 +187,6 @@ class Loop:
         self._reap_at = time.monotonic() + self._pace.reap
 
     async def _fill(self, lane: _LaneState, stop: asyncio.Event) -> None:
-        """Fill the free slots, tenants in turn, while there is work."""
         kinds = list(self._jobs.handlers)
         share = lane.slots if len(self._tenants) == 1 else max(1, lane.slots - 1)
         share = min(share, self._share) if self._share else share
@@ -207,7 +205,6 @@ class Loop:
                 lane.due.add(tenant)
 
     async def _rest(self, stop: asyncio.Event) -> None:
-        """Wait until something happens; while the database is unavailable, wait longer and longer."""
         signals = [stop.wait()]
         seconds = self._look_at - time.monotonic()
         if self._troubles:

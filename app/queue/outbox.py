@@ -15,7 +15,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.edge.webhooks import EventType, proposed, wants
-from app.core.rows import NewWish
+from app.core.history.rows import NewWish
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
@@ -87,7 +87,7 @@ SELECT t.tenant_id AS tenant FROM tenants t, LATERAL (
 
 
 async def unnumbered(database: Database) -> list[UUID]:
-    """Return the tenants of which ``number`` has something to do."""
+    """Return the tenants that have something to do for ``number``."""
     return [row["tenant"] for row in await database.fetch_all(UNNUMBERED)]
 
 

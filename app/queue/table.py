@@ -142,7 +142,7 @@ CLAIM = _SQL.statement("claim")
 
 
 async def astray(database: Database, tenants: Sequence[UUID], lease_seconds: float = LEASE_SECONDS) -> list[UUID]:
-    """Return the tenants of which ``reap`` or ``bring_back`` has something to do."""
+    """Return the tenants that have something to do for ``reap`` or ``bring_back``."""
     found = await database.fetch_ordered(ASTRAY, tenants=tenants, lease=timedelta(seconds=lease_seconds))
     return [row["tenant"] for row in found]
 

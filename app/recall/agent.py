@@ -53,7 +53,6 @@ _SAID: dict[str, dict[Language, str]] = {
 
 
 def said(what: str, language: Language) -> str:
-    """Return the message for an agent that meets a limit."""
     return _SAID[what][language]
 
 
@@ -107,7 +106,6 @@ class Task:
         return None
 
     def used(self, tool: str) -> None:
-        """Count a tool that was used."""
         self.searches = self.searches + 1 if tool == SEARCH_MEMORIES.name else 0
         self.has_searched |= tool == SEARCH_MEMORIES.name
 

@@ -109,7 +109,6 @@ def _value(argument: Argument, value: Any, language: Language) -> Any:
 
 
 def _text(value: Any) -> str | None:
-    """Return a text; a number as one, for models that leave the quotes out."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int) and -(10**18) < value < 10**18:
@@ -173,7 +172,6 @@ def _pages(argument: Argument, value: Any, language: Language) -> tuple[int, int
 
 
 def _whole(value: Any) -> int | None:
-    """Return a whole number as models write it: 3, 3.0 or "3"."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):

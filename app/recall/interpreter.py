@@ -59,7 +59,6 @@ def main() -> None:
 
 
 def kind_of(error: BaseException, steps: Steps) -> str:
-    """Classify an error in one word."""
     if isinstance(error, MemoryError) or str(error) == "out of memory":
         return "memory"
     if steps.left < 0:

@@ -81,7 +81,6 @@ async def run(code: str, names: Sequence[str], call: Call, limits: SandboxLimits
 
 
 async def _talk(process: asyncio.subprocess.Process, job: dict[str, Any], call: Call) -> Outcome:
-    """Answer the code's calls until it has a result."""
     assert process.stdin is not None
     assert process.stdout is not None
     message: dict[str, Any] = job

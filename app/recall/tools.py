@@ -13,11 +13,11 @@ from functools import cache
 from typing import Any, Literal
 
 from app.core.canonical import spaced
-from app.core.kept import KEY_MAX
 from app.core.model import Language
 from app.core.search.fusion import QUERIES_MAX
 from app.core.search.grep import PATTERN_MAX
 from app.core.search.narrowing import ROLES, TOPICS_MAX
+from app.core.window.kept import KEY_MAX
 from app.core.wording import Wording
 from app.recall.attp_guide import ATTP
 
@@ -50,7 +50,6 @@ class Argument:
     in_window: bool = True
 
     def schema(self, language: Language) -> dict[str, Any]:
-        """Return the JSON schema with every limit."""
         limits: dict[str, Any] = {}
         text: dict[str, Any] = {"type": "string", **({"enum": list(self.choices)} if self.choices else {})}
         match self.type:
@@ -69,7 +68,6 @@ class Argument:
         return form | self._said(language)
 
     def short_schema(self) -> dict[str, Any]:
-        """Return the JSON schema as a window shows it."""
         minimum = {"minimum": self.minimum} if self.type == "integer" and self.minimum is not None else {}
         of_type = ["integer", "string"] if self.type == "pages" else self.type
         return {"type": of_type, **minimum, **self._said("en")}
@@ -104,7 +102,6 @@ class Tool:
         return Wording(self.en, self.zh).say(language)
 
     def schema(self, language: Language = "en") -> dict[str, Any]:
-        """Return the JSON schema of the arguments."""
         properties = {argument.name: argument.schema(language) for argument in self.arguments}
         return {"type": "object", "properties": properties, "required": self.required, "additionalProperties": False}
 
@@ -338,7 +335,6 @@ def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS, language: Language 
 
 
 def window_schemas(form: ToolFormat) -> list[dict[str, Any]]:
-    """Return the tools that are in every window, as short as they can be."""
     return [_schema(form, tool, tool.en, tool.short_schema()) for tool in WINDOW_TOOLS]
 
 

@@ -16,7 +16,6 @@ from app.store.operators import audit
 
 
 def view(row: Record) -> dict[str, Any]:
-    """Return an entry for a caller."""
     return {
         "id": str(row["id"]),
         "at": time_text(row["created_at"]),
@@ -32,7 +31,6 @@ def view(row: Record) -> dict[str, Any]:
 
 
 async def forget_old_entries(runtime: Runtime) -> None:
-    """Delete what is past its time."""
     days = runtime.auditing.days
     if not runtime.auditing.is_on or not days:
         return

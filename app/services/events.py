@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def keep_numbering(runtime: Runtime, stop: asyncio.Event) -> None:
-    """Number new events once a second until `stop` is set: in every worker, of which one at a time does."""
+    """Number new events once a second until `stop` is set. Every worker tries; one at a time does it."""
     while not stop.is_set():
         try:
             for tenant in await outbox.unnumbered(runtime.database):

@@ -1,4 +1,4 @@
-"""Hear what a coding agent reports of its session: gather, decide (``core.hooks``), apply, and answer in time.
+"""Hear what a coding agent reports of its session: gather, decide (``core.edge.hooks``), apply, and answer in time.
 
 An agent waits for its hooks and must never suffer from them, so the answer comes within STORE_SECONDS and
 ANSWER_SECONDS. While the database is away, it is empty and says that the event was not stored.
@@ -32,7 +32,7 @@ ANSWER_SECONDS = 2.0
 """How long it then waits for what is to be recalled."""
 NOT_STORED, NOT_ANSWERED = "not-stored", "not-answered"
 RECALL_BUDGET = hooks.HEAD_BUDGETS[0]
-"""Of the window whose messages are not recalled: so much of the session's end, an agent still sees."""
+"""Budget of the window at the session's end. The agent still sees its messages, so they are not recalled."""
 
 _logger = logging.getLogger(__name__)
 
@@ -134,7 +134,6 @@ async def _answer(session: _Session, decided: HookPlan) -> dict[str, Any]:
 
 
 async def _recalled(session: _Session, query: str) -> str | None:
-    """Memories that answer a prompt, if any do."""
     caller, name = session.caller, session.event.conversation_id
     wanted = ContextRequest(
         budget=RECALL_BUDGET, query=query, bound_to=session.user_id, sensitive=caller.sensitive,
@@ -150,7 +149,6 @@ async def _recalled(session: _Session, query: str) -> str | None:
 
 
 async def _head(session: _Session) -> str | None:
-    """Return the head of the largest window that has one."""
     for budget in hooks.HEAD_BUDGETS:
         wanted = ContextRequest(budget=budget, bound_to=session.user_id, chooses=False)
         try:

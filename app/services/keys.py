@@ -42,6 +42,7 @@ from app.store.operators.limits import own_limits
 OPEN_SECONDS = 1.0
 """How long a process can serve callers without a key after it last saw that there are no keys."""
 USE_SECONDS = 60.0
+"""Between two records of a key's use."""
 IDENTIFY_SECONDS = 2.0
 """How long a request that is passed through waits for the database."""
 NOBODYS = bytes(32)
@@ -298,7 +299,6 @@ async def revoke(tx: ReadTx, caller: Caller, key: UUID) -> dict[str, Any]:
 
 
 def view(row: Record) -> dict[str, Any]:
-    """Return a key without its secret."""
     return {
         "id": str(row["id"]),
         "prefix": prefix(row["tenant_id"], row["id"]),

@@ -88,7 +88,6 @@ async def _take(runtime: Runtime, tenant: UUID, subject: UUID, per_minute: int) 
 
 
 def rate_headers(taken: Taken) -> dict[str, str]:
-    """Return what a response says of a rate."""
     return {
         "RateLimit-Limit": str(taken.limit),
         "RateLimit-Remaining": str(taken.remaining),

@@ -69,7 +69,6 @@ async def change(tx: Tx, space_id: str, changes: Mapping[str, Any], bound_to: st
 
 
 async def _check_participants(tx: ReadTx, new: NewSpace) -> None:
-    """Raise Invalid unless every participant is a member."""
     given: dict[str, str] = json.loads(new.participants)
     members = await spaces.members_among(tx, new.id, set(given.values()))
     problems: list[errors.FieldError] = [

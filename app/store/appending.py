@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -10,7 +10,7 @@ from uuid import UUID
 
 from app.core.conversation import Conversation
 from app.core.history.append import Append
-from app.core.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
+from app.core.history.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
 from app.core.times import offset_of
 from app.postgres.database import Database
 from app.postgres.transactions import Tx
@@ -84,7 +84,6 @@ def _values(row: type, count: int, first: int, alias: str) -> tuple[str, list[st
 
 
 def _unnest(row: type, first: int, alias: str) -> str:
-    """Return a FROM item of arrays, with a parameter for each column."""
     parameters = ", ".join(f"${first + i}::{_TYPES[str(f.type)]}[]" for i, f in enumerate(fields(row)))
     return f"unnest({parameters}) AS {alias} ({', '.join(_names(row))})"
 
@@ -160,18 +159,20 @@ def append_sql(shape: StatementShape) -> str:
     conversation, at = _conversation(is_new=shape.new)
     parts = [f"c AS ({conversation})"]
     last: list[str] = []
-    for rows, count, write in (
-        (NewMessage, shape.messages, _write_messages),
-        (NewPage, shape.pages, _write_pages),
-        (NewMemory, shape.memories, _write_memories),
-        (NewWish, shape.wishes, _write_wishes),
-        (NewArchive, shape.archives, _write_archives),
-        (NewEvent, shape.events, _write_events),
-        (NewWork, shape.work, _write_work),
+    for rows, count in (
+        (NewMessage, shape.messages),
+        (NewPage, shape.pages),
+        (NewMemory, shape.memories),
+        (NewWish, shape.wishes),
+        (NewArchive, shape.archives),
+        (NewEvent, shape.events),
+        (NewWork, shape.work),
     ):
+        target = _TARGETS.get(rows)
         if count:
-            source, names, at = _values(rows, count, at, _ALIASES[rows])
-            (last if rows is NewWork else parts).extend(write(source, names))
+            source, names, at = _values(rows, count, at, target.alias if target else "a")
+            written = target.write(source, names) if target else _write_archives(source, names)
+            (last if rows is NewWork else parts).extend(written)
         if rows is NewMemory and count and shape.embeds:
             parts.append(_UNEMBEDDED)
         if rows is NewWish and shape.ends:
@@ -204,45 +205,45 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
     return sql, at
 
 
-_ALIASES: dict[type, str] = {
-    NewMessage: "m", NewPage: "p", NewMemory: "s", NewWish: "n", NewArchive: "a", NewEvent: "v", NewWork: "w",
-}  # fmt: skip
 _TAKEN_BACK = "SELECT DISTINCT $1::uuid, n.holder, 1, $5 FROM n WHERE n.valid_to IS NOT NULL"
 _WITHDRAWN = f"d AS ({kept.withdrawing(_TAKEN_BACK)})"
 _UNEMBEDDED = """u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
           SELECT $1::uuid, s.owner, s.id FROM s)"""
 
 
-def _write_messages(source: str, names: Sequence[str]) -> list[str]:
-    return [
-        f"""m AS (INSERT INTO messages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
-          SELECT $1::uuid, c.id, c.revision, $5, {_select("m", names)} FROM c, {source})"""
-    ]
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where rows of a kind go: the table, what the statement itself puts into its columns, and what follows."""
+
+    alias: str
+    table: str
+    given: Mapping[str, str]
+    after: str = ""
+
+    def write(self, source: str, names: Sequence[str]) -> list[str]:
+        columns = ", ".join(["tenant_id", *self.given, *names])
+        values = ", ".join(["$1::uuid", *self.given.values(), _select(self.alias, names)])
+        return [
+            f"""{self.alias} AS (INSERT INTO {self.table} ({columns})
+          SELECT {values} FROM c, {source} {self.after})"""
+        ]
 
 
-def _write_pages(source: str, names: Sequence[str]) -> list[str]:
-    return [
-        f"""p AS (INSERT INTO pages (tenant_id, conversation_id, revision, created_at, {", ".join(names)})
-          SELECT $1::uuid, c.id, c.revision, $5, {_select("p", names)} FROM c, {source})"""
-    ]
-
-
-def _write_memories(source: str, names: Sequence[str]) -> list[str]:
-    return [
-        f"""s AS (INSERT INTO memories (tenant_id, {", ".join(names)})
-          SELECT $1::uuid, {_select("s", names)} FROM c, {source} RETURNING owner, id)"""
-    ]
-
-
-def _write_wishes(source: str, names: Sequence[str]) -> list[str]:
-    """Return the statement that keeps wishes. What its scope holds already, and what a person refused, is left out."""
-    return [
-        f"""n AS (INSERT INTO memories (tenant_id, conversation_id, conversation_uid, source, type, pinned, start,
-                                    length, terms, created_at, learnt_at, {", ".join(names)})
-          SELECT $1::uuid, c.id, $3::uuid, 'rule', 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec,
-                 n.valid_from, $5, {_select("n", names)} FROM c, {source}
-           WHERE NOT EXISTS ({kept.REPEATED}) RETURNING holder, valid_to)"""
-    ]
+_OF_CONVERSATION = {"conversation_id": "c.id", "revision": "c.revision", "created_at": "$5"}
+_OF_WISH = {
+    "conversation_id": "c.id", "conversation_uid": "$3::uuid", "source": "'rule'", "type": "'preference'",
+    "pinned": "true", "start": "0", "length": "0", "terms": f"'{kept.NO_TERMS}'::sparsevec",
+    "created_at": "n.valid_from", "learnt_at": "$5",
+}  # fmt: skip
+_TARGETS = {
+    NewMessage: _Target("m", "messages", _OF_CONVERSATION),
+    NewPage: _Target("p", "pages", _OF_CONVERSATION),
+    NewMemory: _Target("s", "memories", {}, "RETURNING owner, id"),
+    # What a scope holds already, and what a person refused, is left out.
+    NewWish: _Target("n", "memories", _OF_WISH, f"WHERE NOT EXISTS ({kept.REPEATED}) RETURNING holder, valid_to"),
+    NewEvent: _Target("v", "events", {}),
+    NewWork: _Target("w", "work", {}, enqueue.AGAIN),
+}
 
 
 def _write_archives(source: str, names: Sequence[str]) -> list[str]:
@@ -255,21 +256,6 @@ def _write_archives(source: str, names: Sequence[str]) -> list[str]:
           ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length)""",
         f"""ar AS (INSERT INTO archives (tenant_id, created_at, {", ".join(plain)})
           SELECT $1::uuid, $5, {", ".join(plain)} FROM a)""",
-    ]
-
-
-def _write_events(source: str, names: Sequence[str]) -> list[str]:
-    return [
-        f"""v AS (INSERT INTO events (tenant_id, {", ".join(names)})
-          SELECT $1::uuid, {_select("v", names)} FROM c, {source})"""
-    ]
-
-
-def _write_work(source: str, names: Sequence[str]) -> list[str]:
-    return [
-        f"""w AS (INSERT INTO work (tenant_id, {", ".join(names)})
-          SELECT $1::uuid, {_select("w", names)} FROM c, {source}
-          {enqueue.AGAIN})"""
     ]
 
 

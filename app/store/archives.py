@@ -15,7 +15,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.history.erasure import without_archive
-from app.core.rows import NewArchive
+from app.core.history.rows import NewArchive
 from app.core.scope import owner_of, space_of
 from app.core.window.fresh import FreshResult, read_parts
 from app.postgres.statements import SqlFile

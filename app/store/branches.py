@@ -50,7 +50,6 @@ async def place(tx: ReadTx, line: str, seq: int) -> Record | None:
 
 
 async def seq_of(tx: ReadTx, line: str, message: UUID | None, client_id: str) -> int | None:
-    """Return the place of a message by its id, or its client's."""
     seq: int | None = await tx.fetchval(SEQ_OF, line, message, client_id)
     return seq
 
@@ -89,7 +88,7 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
         language=after.language, revision=after.revision, indexed_through=after.indexed_through,
         chaptered_through=after.chaptered_through, summary_through=after.summary_through, chain=after.chain,
         answered=after.answered, said_at=after.said_at, said_offset=fork.said_offset, asked=after.asked,
-        asked_from=after.asked_from,
+        asked_from=after.asked_from, parent=after.parent, is_apart=after.is_apart,
     )  # fmt: skip
     if made is not None:
         await tx.execute(MARK, [one.id for one in fork.stretches])
@@ -118,7 +117,13 @@ SELECT id, chain, asked FROM conversations
  WHERE tenant_id = $1 AND (id = $2 OR trunk = $2) AND (chain = ANY ($3::bytea[]) OR asked = $4)
  ORDER BY updated_at DESC LIMIT 20
 """
-SHOW = "UPDATE conversations SET shown = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2"
+# An id shows a branch, and its trunk's does if it showed the same.
+SHOW = """
+UPDATE conversations c SET shown = $4, version = c.version + 1
+  FROM conversations n
+ WHERE n.tenant_id = $1 AND n.id = $2 AND c.tenant_id = $1
+   AND (c.id = n.id OR (c.id = $3 AND c.shown = coalesce(n.shown, n.id)))
+"""
 UNSHOW = """
 UPDATE conversations SET shown = NULL, version = version + 1
  WHERE tenant_id = $1 AND (id = $2 OR trunk = $2) AND shown = $3
@@ -150,9 +155,9 @@ async def continued(tx: ReadTx, root: str, chains: Sequence[bytes], after: int) 
     return str(rows[-max(reached)[2]]["id"]) if reached else None
 
 
-async def show(tx: Tx, trunk: str, branch: str | None) -> None:
-    """Let the id of a tree's trunk show a branch; None: itself."""
-    await tx.execute(SHOW, str(trunk), branch)
+async def show(tx: Tx, named: str, root: str, branch: str) -> None:
+    """Let an id of a tree show a branch, or itself again; and the trunk's id too, if it showed the same."""
+    await tx.execute(SHOW, str(named), str(root), branch)
 
 
 async def unshow(tx: Tx, root: str, branch: str) -> None:

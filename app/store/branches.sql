@@ -1,6 +1,6 @@
 -- piece: copied
 -- What a branch has as the conversation it branches off from.
-user_id, space_id, parent, is_apart, system, model, budget, policy, metadata, prompt_tokens, system_tokens,
+user_id, space_id, system, model, budget, policy, metadata, prompt_tokens, system_tokens,
    token_percent, has_earlier
 
 -- name: insert
@@ -10,13 +10,14 @@ INSERT INTO conversations
   (tenant_id, id, uid, title, parent_id, line, trunk, scopes, last_seq, last_page, user_seq, prompt_through, open_group,
    open_calls, full_total, short_total, history_total, language, revision, generation, indexed_through,
    chaptered_through, summary_through, pruned_through, chain, answered, said_at, said_offset, recalled_seq,
-   recalled, recalled_tokens, asked, asked_from, {copied})
+   recalled, recalled_tokens, asked, asked_from, parent, is_apart, {copied})
 SELECT :tenant, :id, :uid, :title, :parent_id, :line, :trunk, :scopes, :last_seq, :last_page, :user_seq,
        :prompt_through, :open_group, :open_calls, :full_total, :short_total, :history_total, :language, :revision,
        generation, :indexed_through, :chaptered_through, :summary_through, :last_seq, :chain, :answered, :said_at,
        :said_offset, CASE recalled_seq WHEN :user_seq THEN :user_seq ELSE 0 END,
        CASE recalled_seq WHEN :user_seq THEN recalled END,
-       CASE recalled_seq WHEN :user_seq THEN recalled_tokens ELSE 0 END, :asked, :asked_from, {copied}
+       CASE recalled_seq WHEN :user_seq THEN recalled_tokens ELSE 0 END, :asked, :asked_from,
+       :parent, :is_apart, {copied}
   FROM conversations WHERE tenant_id = :tenant AND id = :of
 ON CONFLICT (tenant_id, id) DO NOTHING
 RETURNING id;

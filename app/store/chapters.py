@@ -68,7 +68,6 @@ async def shelf(tx: ReadTx, conversation_id: str, before_page: int) -> Shelf:
 
 
 async def told(tx: ReadTx, conversation_id: str, first_page: int, last_page: int) -> list[ToldPage]:
-    """Return what closed pages tell."""
     rows = await tx.fetch(TOLD, conversation=conversation_id, first_page=first_page, last_page=last_page)
     return [
         ToldPage(

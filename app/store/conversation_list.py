@@ -95,7 +95,6 @@ async def browse(
 
 
 def value_of(row: Record, order: str) -> datetime | str | int:
-    """Return what a row is sorted by."""
     values: dict[str, datetime | str | int] = {
         "activity": row["updated_at"],
         "title": row["title"] if row["title"] is not None else row["id"],

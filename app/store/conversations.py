@@ -247,7 +247,6 @@ def unchanged(conversation: Conversation) -> NewConversation:
 
 
 async def change(tx: Tx, locked: Conversation, new: NewConversation) -> None:
-    """Change a locked conversation."""
     moves_zones = (new.system, new.model, new.budget, new.policy) != (
         locked.system, locked.model, locked.budget, locked.policy,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from app.core.history.erasure import CALL_NAME
 from app.core.history.erasure_plan import Marked, MarkLine, StoredCard, StoredMessage, Unasked
-from app.core.placeholder import ArchiveCard
+from app.core.history.placeholder import ArchiveCard
 from app.core.scope import owner_of, space_of
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES
@@ -42,7 +42,6 @@ SEQ_OF = "SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2
 
 
 async def seq_of(tx: ReadTx, conversation_id: str, message: UUID) -> int | None:
-    """Return the place of a message by its id."""
     seq: int | None = await tx.fetchval(SEQ_OF, conversation_id, message)
     return seq
 
@@ -117,7 +116,6 @@ UPDATE messages
 
 
 async def put_mark(tx: Tx, message: Marked) -> None:
-    """Put the mark in a message's place."""
     forms, line = message.forms, message.line
     await tx.execute(
         REPLACE, *message.place, forms.body, forms.view, forms.anthropic, line.text, line.tokens, message.tokens

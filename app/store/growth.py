@@ -13,7 +13,6 @@ EPOCHS = _SQL.statement("epochs")
 
 
 async def turns(tx: ReadTx, conversation_id: str, limit: int) -> list[PageTurn]:
-    """Return the last turns, in order."""
     return [PageTurn(*row) for row in await tx.fetch(TURNS, conversation=conversation_id, limit=limit)]
 
 

@@ -33,7 +33,6 @@ NEVER = 2**31 - 1
 
 
 async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Material:
-    """Return what is stored for the head of a plan."""
     at = (tx, conversation_id, plan)
     row = await _texts(*at)
     pages = await _pages(*at) if plan.zone or plan.last_page else []
@@ -82,7 +81,6 @@ async def _texts(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Record:
 
 
 def _columns(row: Record, *names: str) -> Iterable[tuple[Any, ...]]:
-    """Return the rows of a table whose columns are arrays."""
     return zip(*(row[name] or () for name in names), strict=True)
 
 

@@ -91,7 +91,6 @@ async def _answers(owner: UUID, read: Callable[[UUID, str], Awaitable[Sequence[R
 
 
 async def answers_showing(tx: ReadTx, owner: UUID, archive: UUID) -> list[str]:
-    """Return the keys of the responses that show an archive."""
     rows = await tx.fetch(ANSWERS_SHOWING, [owner, UNKNOWN], str(archive))
     return [row["key"] for row in rows]
 

@@ -59,7 +59,6 @@ SHOWN = "SELECT coalesce(view, body) FROM messages WHERE tenant_id = $1 AND conv
 
 
 async def shown(tx: ReadTx, conversation_id: str, seq: int) -> str | None:
-    """Return a message as windows show it verbatim."""
     found: str | None = await tx.fetchval(SHOWN, conversation_id, seq)
     return found
 
@@ -84,7 +83,7 @@ async def page_messages(tx: ReadTx, conversation_id: str, page: int) -> Sequence
 CHAINS = """
 SELECT seq, chain FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = ANY ($3::int[])
 """
-# The digests of the newest messages after one that callers know of, newest first. An empty digest: see core.sync.INNER.
+# The digests of the newest messages after one that callers know of, newest first. An empty digest: see sync.INNER.
 NEWEST_DIGESTS = """
 SELECT seq, role, digest FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND digest IS DISTINCT FROM ''

@@ -46,13 +46,11 @@ class Row:
 
     @property
     def windows(self) -> list[tuple[int, ServedFrame, Served]]:
-        """Return its windows by number, in order."""
         frames = [ServedFrame.read(line) for line in self.frames.splitlines()]
         entries = [Served.read(line) for line in self.entries.splitlines()]
         return [(self.first + at, frames[one.frame], one) for at, one in enumerate(entries)]
 
     def with_last(self, count: int, last_at: int) -> Row:
-        """Return the row with its last window counted anew."""
         lines = self.entries.splitlines()
         lines[-1] = replace(Served.read(lines[-1]), count=count, last_at=last_at).line()
         return replace(self, entries="".join(f"{line}\n" for line in lines))
@@ -62,7 +60,6 @@ class Row:
         return self.next - self.first >= ROW_WINDOWS
 
     def added(self, frame: ServedFrame, served: Served) -> Row:
-        """Return the row with a window more."""
         frames = self.frames.splitlines()
         line = frame.line()
         if line not in frames:
@@ -105,7 +102,6 @@ SELECT first, frames, entries FROM served_windows
 
 
 async def last(tx: Tx, conversation_id: str) -> Row | None:
-    """Return the newest row, locked."""
     row = await tx.fetchrow(LAST, conversation_id)
     return Row(*row) if row else None
 
@@ -239,7 +235,6 @@ async def browse(tx: ReadTx, conversation_id: str, before: int, limit: int) -> l
 
 
 async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[ServedFrame, Served] | None:
-    """Return a window by its number."""
     for row in await browse(tx, conversation_id, number + 1, 1):
         for own, frame, served in row.windows:
             if own == number:

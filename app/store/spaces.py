@@ -58,7 +58,6 @@ HOLD = "SELECT FROM spaces WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE"
 
 
 async def exists(tx: ReadTx, space_id: str) -> bool:
-    """Return whether there is a space, which nobody erases meanwhile."""
     return await tx.fetchrow(HOLD, space_id) is not None
 
 
@@ -154,7 +153,6 @@ AMONG = "SELECT user_id FROM space_members WHERE tenant_id = $1 AND space_id = $
 
 
 async def members_among(tx: ReadTx, space_id: str, users: Collection[str]) -> set[str]:
-    """Return which of some users are members."""
     return {row["user_id"] for row in await tx.fetch(AMONG, space_id, [*users])}
 
 
@@ -165,7 +163,6 @@ async def count(tx: ReadTx, space_id: str) -> tuple[int, int]:
 
 
 async def count_of(tx: ReadTx, user_id: str) -> int:
-    """Return how many spaces a user is a member of."""
     return int(await tx.fetchval(COUNT_SPACES, member(user_id)))
 
 
@@ -217,9 +214,3 @@ SELECT space_id FROM space_members WHERE tenant_id = $1 AND member = $2 ORDER BY
 
 async def of_user(tx: ReadTx, user_id: str) -> list[str]:
     return [row["space_id"] for row in await tx.fetch(OF_USER, member(user_id))]
-
-
-async def require_scope(tx: ReadTx, scope: str, bound_to: str | None, *, right: Right) -> None:
-    """Raise Forbidden where a member of a space that a scope is may not write to it; NotFound for no member."""
-    if bound_to is not None and scope.startswith("s:"):
-        await get(tx, scope[2:], bound_to, right=right)

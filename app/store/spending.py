@@ -61,7 +61,6 @@ async def record(
 
 
 async def add(tx: Tx, conversation_id: str | None, kind: str, model: str, spent: Spent) -> None:
-    """Add to the totals."""
     counts = (max(count, 0) for count in astuple(spent))
     await tx.execute(RECORD, conversation_id, kind, model.replace("\x00", "")[:MODEL_CHARACTERS_MAX], *counts)
 
@@ -75,12 +74,10 @@ SELECT kind, {_SUMS.format("")} FROM conversation_spending WHERE tenant_id = $1 
 
 
 async def totals(tx: ReadTx) -> dict[str, Spent]:
-    """Return the totals of all time, by kind of work."""
     return _read(await tx.fetch(TOTALS))
 
 
 async def totals_of(tx: ReadTx, conversation_id: str) -> dict[str, Spent]:
-    """Return the totals of one conversation, by kind of work."""
     return _read(await tx.fetch(TOTALS_OF, conversation_id))
 
 
@@ -132,5 +129,4 @@ async def since_by_user(tx: ReadTx, day: date, first: str, limit: int) -> Sequen
 
 
 async def since_by_conversation(tx: ReadTx, day: date, first: str, limit: int) -> Sequence[Record]:
-    """Do the same for conversations."""
     return await tx.fetch(SINCE_BY_CONVERSATION, day, first, limit)

@@ -62,5 +62,4 @@ SELECT version, through_seq, text, tokens, model, created_at FROM summaries
 
 
 async def browse(tx: ReadTx, conversation_id: str, limit: int) -> Sequence[Record]:
-    """Return the newest versions, the newest first."""
     return await tx.fetch(LIST, conversation_id, limit)

@@ -19,7 +19,6 @@ SELECT (SELECT count(*) FROM (
 
 
 async def count(tx: ReadTx) -> tuple[int, bool]:
-    """Return the count, and whether there may be more."""
     row = await tx.fetchrow(UNINDEXED)
     assert row is not None
     return row["pages"] + row["memories"], UNINDEXED_MAX in (row["pages"], row["memories"])

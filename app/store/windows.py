@@ -14,10 +14,10 @@ from asyncpg import Record
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import shrunk
-from app.core.kept import KeptLine
 from app.core.line import Line
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout, Totals
 from app.core.window.contents import ContentsLine
+from app.core.window.kept import KeptLine
 from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
@@ -156,7 +156,6 @@ async def newer(
 
 
 def items_of(rows: Iterable[Record]) -> list[Item]:
-    """Return the items of messages, a row each."""
     return [_item([row[name] for name in _ITEM_NAMES]) for row in rows]
 
 
@@ -168,7 +167,6 @@ def _items(row: Record) -> list[Item]:
 
 
 def _item(values: Sequence[Any]) -> Item:
-    """Return the item of a message; ``values`` in the order of the piece ``item``."""
     (
         seq, page, group, kind, role, text, tokens, parts, calls, results, full_after, loaded, loaded_tokens, short,
         short_tokens, anthropic, archives, fresh,

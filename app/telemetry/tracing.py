@@ -112,6 +112,5 @@ def tracing_of(endpoint: str | None) -> Tracing:
 
 
 def traceparent_of(headers: Mapping[bytes, bytes]) -> str | None:
-    """Return the caller's traceparent, which continues its trace."""
     header = headers.get(b"traceparent")
     return header.decode("ascii", "replace") if header else None

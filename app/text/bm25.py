@@ -74,7 +74,6 @@ STOP_PAIRS = words_of("stop_pairs.txt")
 
 
 def terms(text: str) -> Iterator[str]:
-    """Yield the terms of a text, in order, with repetitions."""
     for run in _runs(text):
         yield from _run_terms(run)
 
@@ -138,7 +137,6 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=200_000)
 def component(term: str) -> int:
-    """Return the component of a term, from 1 on."""
     digest = hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % DIMENSIONS + 1
 

@@ -217,7 +217,6 @@ def segments(run: str) -> list[str]:
 
 
 def is_han(word: str) -> bool:
-    """Return whether a word begins with an ideograph."""
     return word >= "\u3005" and _HAN_RUN.match(word) is not None
 
 

@@ -41,6 +41,8 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _WHO_ASKS = re.compile(r"\bwho am i\b|我是谁")
+_LABELS = re.compile(r"^\[\w+\]\s*", re.MULTILINE)
+"""Of what was sent with a text: `[image]`."""
 _APOSTROPHE = str.maketrans("\u2019", "'")
 _ENGLISH_PHRASE = re.compile(
     rf"\b(?:(?:{'|'.join(map(re.escape, sorted(ENGLISH_PHRASES, key=len, reverse=True)))})|"
@@ -144,9 +146,18 @@ def answers_first(texts: Sequence[str], query: str) -> list[int]:
     return answering + without_subject + asked_again[:1]
 
 
+def telling_more(texts: Sequence[str], said: str) -> list[int]:
+    """Return the indexes of the texts that have a subject and do not repeat what was just said."""
+    terms = set(bm25.terms(said[: bm25.QUERY_CHARACTERS]))
+    bare = [_LABELS.sub("", text) for text in texts]
+    return [place for place, text in enumerate(bare) if has_subject(text) and not _repeats(text, terms)]
+
+
 def _asks_again(text: str, query_terms: set[str]) -> bool:
-    if not asks(text):
-        return False
+    return asks(text) and _repeats(text, query_terms)
+
+
+def _repeats(text: str, query_terms: set[str]) -> bool:
     text_terms = set(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else {text.strip()}
     return len(text_terms & query_terms) >= ALIKE * len(text_terms | query_terms) > 0
 

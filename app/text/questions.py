@@ -8,6 +8,5 @@ _BEGINS = re.compile(r"\W*(?:who|what|when|where|which|why|how|do|does|did|is|ar
 
 
 def asks(text: str) -> bool:
-    """Return whether a text is a question, or ends with one."""
     last = next((one for one in reversed(text) if one in _MARKS or one.isalnum() or one == "_"), "")
     return last in _ENDS or _BEGINS.match(text) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _HEADING = re.compile(r"^\[([a-z_: ]+)\]$", re.MULTILINE)
@@ -20,5 +21,21 @@ def sections_of(file: Path) -> dict[str, str]:
 
 
 def word_sets(file: Path) -> dict[str, frozenset[str]]:
-    """Return the words of each section of a file."""
     return {name: frozenset(text.split()) for name, text in sections_of(file).items()}
+
+
+def patterns_of(file: Path, parts: Sequence[str] = (), more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return a file's patterns by section. ``parts``: the sections that are parts; ``more``: parts from elsewhere.
+
+    An alternative stands on each line, comments after ``# ``, a part in angle brackets. Parts are sections that stand
+    for nothing but themselves in other sections.
+    """
+    sections = {
+        section: "|".join(line for line in text.splitlines() if line and not line.startswith("# "))
+        for section, text in sections_of(file).items()
+    }
+    if not parts:
+        return sections
+    known = {**(more or {}), **{part: sections[part] for part in parts}}
+    found = re.compile(f"<({'|'.join(known)})>")
+    return {section: found.sub(lambda part: known[part[1]], text) for section, text in sections.items()}

@@ -80,7 +80,6 @@ async def delete_note(request: Request, runtime: Wired, viewer: Viewing, convers
 
 
 def _note(form: dict[str, str]) -> UUID | None:
-    """Return the note that a form names. Raises NotFound for what is no id."""
     try:
         return UUID(form["note"]) if form.get("note") else None
     except ValueError as error:

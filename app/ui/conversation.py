@@ -26,7 +26,7 @@ from app.services.conversations.context import context
 from app.services.lifecycle import noting
 from app.services.memory import archiving
 from app.services.views import inspect, progress
-from app.services.views.requests import request_sums, request_view
+from app.services.views.usage import request_sums, request_view
 from app.store import archives, conversations, messages, page_index
 from app.store.memory import kept
 from app.store.proxy import proxied_requests
@@ -124,7 +124,6 @@ class WindowPart(Generic[T]):
 
 
 async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: Spot) -> dict[str, Any]:
-    """Return the values for the template of a view."""
     gathered: dict[str, Any] = {"conversation": inspect.conversation_view(conversation)}
     gathered |= {"show": place.show, "form": form}
     served = None
@@ -223,7 +222,6 @@ def _messages(made: Made, form: Format) -> list[Any]:
 
 
 def _zones(made: Made) -> dict[int, str]:
-    """Map each page in the window to its zone; all other pages are unlisted."""
     if made.answer is None:
         return {}
     return {page: zone for zone in ("verbatim", "condensed", "listed") for page in made.answer["pages"][zone]}
@@ -297,7 +295,6 @@ async def newest_pages(tx: ReadTx, conversation: Conversation, last: int) -> lis
 
 
 async def some_pages(tx: ReadTx, conversation: Conversation, numbers: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the wanted pages in order."""
     return await inspect.page_items(tx, conversation.id, await messages.pages(tx, conversation.id, some=numbers))
 
 

@@ -47,18 +47,15 @@ def _number(value: int) -> str:
 
 
 def _percent(value: float) -> str:
-    """Format a percentage, with a decimal if it is small."""
     return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
 
 
 def _moment(value: str | datetime) -> str:
-    """Format a time to the minute, in UTC."""
     text = value if isinstance(value, str) else value.isoformat()
     return text[:16].replace("T", " ")
 
 
 def _dollars(value: float | None) -> str:
-    """Format a sum of US dollars, to a hundredth of a cent; a dash if it is not known."""
     return "–" if value is None else f"${value:,.4f}"
 
 
@@ -139,7 +136,6 @@ def _translator(chosen: Language) -> Callable[..., str]:
 
 
 def _other(request: Request, chosen: Language) -> str:
-    """Return the URL of the same page in the other language."""
     parameters = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
     return f"?{urlencode([*parameters, ('lang', 'en' if chosen == 'zh' else 'zh')])}"
 

@@ -13,7 +13,6 @@ LONGEST_HEADER = 500
 
 
 def asked(request: Request) -> Language | None:
-    """Return the language in the URL."""
     return _known(request.query_params.get("lang", ""))
 
 

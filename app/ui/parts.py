@@ -84,7 +84,6 @@ def _shown(message: Mapping[str, Any], zone: str, **more: Any) -> ShownParts:
 
 
 def stored_message(view: Mapping[str, Any]) -> ShownParts:
-    """Return a message of the history in full."""
     parts = message_parts(view, longest=WHOLE_MAX)
     return ShownParts(
         view["role"], "stored", parts, _line(parts), _hidden(parts),

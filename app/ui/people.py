@@ -14,9 +14,9 @@ from app import errors
 from app.api.http import cursors
 from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
-from app.core.kept import Status
 from app.core.scope import SPACE
 from app.core.search.narrowing import EVERYTHING
+from app.core.window.kept import Status
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
@@ -39,14 +39,12 @@ DECISIONS: Final[Mapping[str, Status]] = {"held": "held", "refused": "refused"}
 
 
 async def _person(viewer: Viewing, user_id: str) -> str:
-    """Return the user in the path. Raises Invalid, and NotFound for one that the key does not see."""
     person = check_id(user_id.replace(SLASH, "/"), ["path", "user_id"])
     check_own_user(viewer, person)
     return person
 
 
 async def _space(space_id: str) -> str:
-    """Return the space in the path. Raises Invalid."""
     return check_id(space_id.replace(SLASH, "/"), ["path", "space_id"])
 
 
@@ -103,7 +101,6 @@ async def _both(
 async def _memories(
     tx: ReadTx, viewer: Viewer, user_id: str | None, scope: str | None, held: Held, after: UUID | None
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Return memories in the view of a person or a scope, newest first, and the id of the last if there are more."""
     rows = await listing.browse(
         tx, user_id, None, EVERYTHING,
         sensitive=viewer.sensitive, after=after, limit=MEMORIES_SHOWN + 1, held=held, scope=scope,

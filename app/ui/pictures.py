@@ -69,7 +69,6 @@ SCORE_FULL = 20.0
 
 
 def strength(score: float) -> float:
-    """Return the part of its bar that a score fills."""
     return min(1.0, max(0.0, score / SCORE_FULL))
 
 

@@ -105,7 +105,6 @@ async def _conversation(opened: Any, viewer: Viewer, conversation_id: str) -> Co
 
 
 async def _mine(tx: ReadTx, viewer: Viewer, conversation_id: str) -> Conversation:
-    """Return a conversation that the viewer may see. Raises NotFound."""
     conversation = await conversations.get(tx, exact(conversation_id))
     if viewer.user_id is not None and conversation.user_id != viewer.user_id:
         raise conversations.unknown()
@@ -208,7 +207,6 @@ async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Resp
 
 
 async def _found(runtime: Runtime, viewer: Viewer, params: dict[str, str]) -> dict[str, Any]:
-    """Search as the API does, without what is hardly relevant. Raises NotFound."""
     wanted = SearchRequest(
         params["query"], params["user"] or None, params["conversation"] or None,
         types=(params["type"],) if params["type"] in TYPES else (), limit=RESULTS_SHOWN,

@@ -82,7 +82,6 @@ async def served_view(runtime: Runtime, tx: ReadTx, conversation: Conversation, 
 
 
 def _points(listed: Sequence[tuple[int, ServedFrame, Served]], like: ServedFrame) -> Iterable[Point]:
-    """Yield the last window of each turn, of those with the same budget and format."""
     alike = [one for one in listed if (one[1].budget, one[1].format) == (like.budget, like.format)]
     last = {served.last_page: (frame, served) for _, frame, served in alike}
     epoch = None

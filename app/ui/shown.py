@@ -44,13 +44,11 @@ class Clipped:
 
 
 def clip(text: str, longest: int) -> Clipped:
-    """Return the beginning of a text, with a count of the rest."""
     beginning = text[:longest]
     return Clipped(shown(beginning), len(text) - len(beginning), hidden(beginning))
 
 
 def first_line(text: str, longest: int = 140) -> str:
-    """Return a text on one line."""
     line = " ".join(shown(text[: longest * 4]).split())
     return line if len(line) <= longest and len(text) <= longest * 4 else f"{line[:longest]}…"
 

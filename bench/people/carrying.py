@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -61,8 +62,8 @@ def _person(number: int, rng: Random) -> Person:
 
 
 def end(text: str) -> str:
-    """Return the end of a line, by which it is found in a head."""
-    return text.rstrip("。.！! ")[-TELLING:]
+    """Return the end of a line's last sentence, by which it is found in a head."""
+    return re.split("[。！!]", text.rstrip("。.！! "))[-1][-TELLING:].lstrip()
 
 
 def live(api: Api, person: Person, turns: int) -> None:
@@ -126,7 +127,7 @@ def _follows(api: Api, said: tuple[str, Line]) -> bool:
 
 
 def precision(port: int, half: Half, count: int) -> Iterator[Row]:
-    what = "mended on last" if half == "b" else "mended on first"
+    what = "untouched" if half == "b" else "mended on"
     for language in LANGUAGES:
         rng = Random(7)
         some = [*lines.some(rng, language, count // 2, *sorted(FOLLOWING), half=half)]

@@ -1,8 +1,13 @@
 """What people are shown of conversations without a model: title, topics, chapters, archive summaries.
 
 `python -m bench.window.texts` prints the texts of forty public conversations (``DATA`` of ``bench/replay.py``), twenty in each
-half: rules were chosen while looking at half `a`, half `b` was judged by the rubric of docs/window.md. `--json FILE`
-stores them, so that two versions can be compared; `--demo` prints those of the shipped conversation.
+half: rules were chosen while looking at half `a`, half `b` was judged by this rubric. `--json FILE` stores them, so that
+two versions can be compared; `--demo` prints those of the shipped conversation.
+
+A title is good if it says what the user wants, in the user's language, and comes from no prompt; a user's line, if it has
+what they tell of their case, with names and numbers, then the request; a topic, if it is a noun phrase (no tool, date,
+number, identifier, function word or fragment); a chapter, if its terms tell it from the others and its line says something
+about them, and who said it; an archive summary, if its 200 characters say what the result holds.
 """
 
 import json

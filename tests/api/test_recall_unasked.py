@@ -72,6 +72,14 @@ def test_a_memory_that_was_told_comes_too(client: httpx.Client) -> None:
     assert "4471" in texts(window(client, "c"))[-2]
 
 
+def test_the_same_request_of_another_conversation_brings_nothing_in(client: httpx.Client) -> None:
+    pdf = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjQK"}}
+    said = user([pdf, {"type": "text", "text": "Summarise the attached contract"}])
+    append(client, "before", [said, assistant("ok")])
+    append(client, "c", [said])
+    assert [message["role"] for message in window(client, "c")["messages"]] == ["system", "user"]
+
+
 @pytest.mark.parametrize("said", ["thanks", "谢谢", "How many moons does Neptune have?"])
 def test_what_nothing_answers_leaves_the_window_as_it_is(client: httpx.Client, said: str) -> None:
     remembering(client)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from app import worker
-from app.core.placeholder import ArchiveCard, placeholder
+from app.core.history.placeholder import ArchiveCard, placeholder
 from app.ids import uuid7
 from app.main import runtime_of
 from app.postgres.embedded import EmbeddedPostgres

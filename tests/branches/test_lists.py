@@ -86,3 +86,16 @@ def test_deleting_the_shown_branch_shows_the_trunk_again(client: httpx.Client) -
     problem(client.delete(path("c")), 409, "1 branches")
     ok(client.delete(path("c"), params={"branches": "erase"}))
     problem(client.get(path(branch)), 404)
+
+
+def test_an_edit_under_a_branchs_own_id_moves_the_trunks_id_too_where_that_showed_it(client: httpx.Client) -> None:
+    sync(client, "c", listed("one", "1", "two", "2"))
+    branch = sync(client, "c", listed("one", "1", "other", "o"))["branch"]
+    deeper = sync(client, branch, listed("one", "1", "other", "o2", "deep", "d"))["branch"]
+    assert said(client, "c") == said(client, branch) == said(client, deeper) == ["one", "1", "other", "o2", "deep", "d"]
+    assert said(client, branch, branch=branch) == ["one", "1", "other", "o"]
+    ok(client.post(path("c", "fork"), json={"id": "worker", "at": 2}), 201)
+    sync(client, "worker", listed("one", "1", "work", "w"))
+    sync(client, "worker", listed("one", "1", "more work", "w"))
+    assert said(client, "worker") == ["one", "1", "more work", "w"]
+    assert said(client, "c") == said(client, deeper)

@@ -23,7 +23,7 @@ from tests.cli.kit import QUIRE, invoke
 from tests.hooks.kit import event, prompt
 from tests.tools.test_mcp import use
 
-CLIENTS = ["claude-code", "codex", "cursor", "cline", "opencode"]
+CLIENTS = ["claude-code", "codex", "cursor", "gemini-cli", "copilot-cli", "cline", "opencode"]
 
 
 @pytest.fixture
@@ -89,6 +89,30 @@ def test_the_command_of_a_hook_does_what_it_says(client: httpx.Client, base_url:
         assert json.loads(done.stdout) == {}
     assert [m["content"] for m in history(client, f"{agent}:s")] == ["Hello there."]
     assert ok(client.get(path(f"{agent}:s")))["user_id"] == "Ann's 茶"
+
+
+@pytest.mark.parametrize(
+    ("agent", "file", "sent"),
+    [
+        ("cursor", ".cursor/hooks.json", {"hook_event_name": "beforeSubmitPrompt", "conversation_id": "s"}),
+        ("gemini-cli", ".gemini/settings.json", {"hook_event_name": "BeforeAgent", "session_id": "s"}),
+        ("copilot-cli", ".copilot/hooks/quire.json", {"hook_event_name": "UserPromptSubmit", "session_id": "s"}),
+    ],
+)
+def test_the_commands_of_other_agents_do_too(
+    client: httpx.Client, base_url: str, home: Path, agent: str, file: str, sent: dict[str, str]
+) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed, so the hook's command cannot be run")
+    connect(agent, "--write", "--url", base_url, "--user", "ann")
+    [group] = json.loads((home / file).read_text())["hooks"][sent["hook_event_name"]]
+    hook = group.get("hooks", [group])[0]
+    environment = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
+    command = ["sh", "-c", hook.get("command") or hook["bash"]]
+    text = json.dumps({**sent, "prompt": "Hello there."})
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True, env=environment, timeout=30)
+    assert json.loads(done.stdout) == {}
+    assert [m["content"] for m in history(client, f"{agent}:s")] == ["Hello there."]
 
 
 def server(url: str, *arguments: str, **more: str) -> Any:

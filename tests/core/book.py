@@ -19,6 +19,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.append import decide
 from app.core.history.ingest import AnsweredCall, Placement, ShownForms, joined_from
+from app.core.history.placeholder import ArchiveCard
 from app.core.history.preparation import (
     Arrival,
     Basis,
@@ -30,7 +31,7 @@ from app.core.history.preparation import (
     results_to_count,
     texts,
 )
-from app.core.kept import KeptLine
+from app.core.history.rows import NewMessage
 from app.core.messages import Limits, read, weigh
 from app.core.model import (
     Entry,
@@ -45,8 +46,6 @@ from app.core.model import (
     Totals,
     Window,
 )
-from app.core.placeholder import ArchiveCard
-from app.core.rows import NewMessage
 from app.core.window import epoch, paging
 from app.core.window.assemble import assemble, with_tail
 from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
@@ -54,6 +53,7 @@ from app.core.window.epoch import EpochPlan, Material
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
 from app.core.window.head import SummaryLine
 from app.core.window.head_summary import HeadReader, Written
+from app.core.window.kept import KeptLine
 from app.core.window.paging import ledger_reach
 from app.core.window.profile import Profile, profile
 from app.core.window.render import Rendered, render, tools_text

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.days import dated
 from app.core.model import Policy
+from app.core.search.days import dated
 from app.core.window.contents import (
     Chapter,
     ContentsLine,

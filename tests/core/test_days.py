@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.days import DAY_TOKENS, MESSAGE_TOKENS, dated, day_line, fitted, in_zone, settled, tokens_of
 from app.core.model import Language
+from app.core.search.days import DAY_TOKENS, MESSAGE_TOKENS, dated, day_line, fitted, in_zone, settled, tokens_of
 from app.text.tokens import TokenCounter
 from tests.core.book import Book, Seen
 from tests.core.conversations import user

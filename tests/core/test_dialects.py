@@ -14,8 +14,7 @@ from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.proxy import ToolOwners
-from app.core.dialects.question import AnswerReader
-from app.core.dialects.splicing import with_message
+from app.core.dialects.question import AnswerReader, with_message
 from app.core.dialects.stored import StoredPart, message
 from app.core.dialects.upstream_chat import ChatReader, chat_messages
 from app.core.dialects.upstream_messages import MessagesReader

@@ -9,11 +9,11 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core import days
-from app.core.kept import KeptLine
 from app.core.model import Policy
+from app.core.search import days
 from app.core.window import epoch
 from app.core.window.contents import Chapter
+from app.core.window.kept import KeptLine
 from app.core.window.paging import ledger_reach
 from tests.core.book import READER, Book
 from tests.core.conversations import Transcript, transcripts

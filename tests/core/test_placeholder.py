@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.history.placeholder import ArchiveCard, erased, placeholder
 from app.core.model import Language, Policy
-from app.core.placeholder import ArchiveCard, erased, placeholder
 from tests.core.book import Book
 from tests.core.conversations import calls, result, user
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
-from app.core.placeholder import ArchiveCard, placeholder
-from app.core.quote import Said, archive_text, memories_text, page_text, passage_line, passage_text
 from app.core.window.contents import Chapter, ContentsLine, ContentsPage, PageEntry, compose
 from app.core.window.excerpts import Excerpt, framed
 from app.core.window.head import FRAMES, SummaryLine, frame_tokens
 from app.core.window.head import compose as compose_head
+from app.core.window.quote import Said, archive_text, memories_text, page_text, passage_line, passage_text
 from tests.core.book import count
 
 SINCE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

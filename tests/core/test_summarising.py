@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.days import DAY_TOKENS
+from app.core.search.days import DAY_TOKENS
 from app.core.window.excerpts import MARK_TOKENS, Excerpt, cut, framed, rooms, shares
 from app.core.window.summarising import (
     LEFT_OUT,

@@ -7,10 +7,11 @@ from typing import get_args
 from prometheus_client import Counter
 
 from app.queue import depths, table
-from app.queue.enqueue import Kind, Lane
+from app.queue.enqueue import KINDS, Lane
 from app.queue.loop import GRACE_SECONDS, JOB_SECONDS_MAX, PROBE_SECONDS
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
+from app.worker import HANDLERS
 
 JOBS = (Path(__file__).parents[2] / "docs/jobs.md").read_text()
 
@@ -27,7 +28,7 @@ def test_every_metric_is_listed_with_its_labels() -> None:
 
 def test_every_kind_and_lane_is_listed() -> None:
     rows = re.findall(r"^\| `([a-z]+)` \| `([a-z]+)` \|", JOBS, re.MULTILINE)
-    assert {kind for kind, _ in rows} == set(get_args(Kind))
+    assert {kind for kind, _ in rows} == {kind.name for kind in KINDS} == set(HANDLERS)
     assert {lane for _, lane in rows} == set(get_args(Lane))
 
 

@@ -35,14 +35,13 @@ from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.proxy import ToolOwners
-from app.core.dialects.question import Question, UpstreamRequest, Writer
-from app.core.dialects.splicing import LISTS, with_message
+from app.core.dialects.question import LISTS, Question, UpstreamRequest, Writer, with_message
 from app.core.dialects.stored import message
 from app.core.edge.importers import MEMORIES, SOURCES, lines, memory_lines
+from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.history.sync import digest
 from app.core.messages import Limits, read
 from app.core.neutral import flat, neutral, unframed
-from app.core.placeholder import ArchiveCard, placeholder
 from app.providers.e5 import files, weights
 from app.providers.e5.tokenizer import MARK, Tokenizer
 from app.providers.raw import events_in

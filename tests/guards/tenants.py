@@ -9,8 +9,8 @@ from uuid import UUID
 import asyncpg
 
 from app.core.dialects.usage import ModelUsage
+from app.core.history.rows import NewWish
 from app.core.messages import Limits, read
-from app.core.rows import NewWish
 from app.core.scope import conversation_scope, owner_of
 from app.core.window.contents import Chapter, ChapterName
 from app.ids import uuid7

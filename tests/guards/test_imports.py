@@ -3,18 +3,20 @@
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+APP = ROOT / "app"
 OUR_OWN = ("app.core", "app.errors")
 IMPURE = {"asyncio", "io", "logging", "os", "pathlib", "random", "secrets", "socket", "subprocess", "threading", "time"}
 
 
 HIDDEN = {
-    "api/mcp.py": {"app.api.mcp_server"},  # the MCP SDK
+    "api/mcp/router.py": {"app.api.mcp.server"},  # the MCP SDK
     "postgres/migrate.py": {"alembic", "alembic.config", "alembic.script"},
     "providers/build.py": {
         "app.providers.issuer",  # httpx; jwt
@@ -51,7 +53,7 @@ def test_the_contracts_are_kept() -> None:
 
 
 def test_the_core_imports_the_pure_part_of_the_standard_library_and_errors_only() -> None:
-    for file in (ROOT / "app/core").glob("*.py"):
+    for file in (APP / "core").rglob("*.py"):
         for name in imported(file):
             standard = name.split(".")[0] in sys.stdlib_module_names - IMPURE
             assert standard or name.startswith(OUR_OWN), f"{file.name} imports {name}"
@@ -104,3 +106,23 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
     ours = {name for name in done.splitlines()[-1].split() if name.split(".")[0] == "app"}
     assert ours == {"app", "app.cli"}
     assert not {"asyncio", "fastapi", "pydantic", "uvicorn"} & set(done.splitlines()[-1].split())
+
+
+def test_docstrings_name_modules_where_they_are() -> None:
+    named = re.compile(
+        r"``(?:app\.)?((?:core|services|store|postgres|queue|jobs|recall|api|text|extractive)(?:\.\w+)+)``"
+    )
+    wrong = {
+        f"{file.relative_to(APP)}: {name}"
+        for file in APP.rglob("*.py")
+        for name in named.findall(file.read_text("utf-8"))
+        if not _is_there(name.split("."))
+    }
+    assert wrong == set()
+
+
+def _is_there(parts: list[str]) -> bool:
+    """Return whether a dotted name begins with a module, or names nothing but folders."""
+    folders = [part for i, part in enumerate(parts) if APP.joinpath(*parts[: i + 1]).is_dir()]
+    rest = parts[len(folders) :]
+    return not rest or APP.joinpath(*folders, f"{rest[0]}.py").exists()

@@ -555,7 +555,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "keep a passage": (pruning.KEEP, (UUID(int=1), "forged", "{}")),
     "advance the pruning": (pruning.ADVANCE, ("c", 1)),
     "mark what is forked": (branches.MARK, (["c"],)),
-    "show a branch": (branches.SHOW, ("c", "branch")),
+    "show a branch": (branches.SHOW, ("c", "c", "branch")),
     "show no branch": (branches.UNSHOW, ("c", "branch")),
     "date a conversation": (portable.DATE, ("c", datetime(2100, 1, 1, tzinfo=UTC))),
 }

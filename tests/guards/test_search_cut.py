@@ -11,9 +11,8 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.store.memory import embeddings, memories
-from app.store.memory.lifting import LOOKED_AT, LOOKED_AT_EACH
 from app.store.memory.memories import Hits, Meaning, Named, PassageFilter, QueryPart, Scoring
-from app.store.memory.search_statement import RECENT
+from app.store.memory.search_statement import LOOKED_AT, LOOKED_AT_EACH, RECENT
 from app.text import bm25
 from tests.guards.tenants import ANN
 

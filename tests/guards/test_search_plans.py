@@ -15,9 +15,8 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx, Tx
 from app.store.memory import embeddings, memories
-from app.store.memory.lifting import LOOKED_AT, LOOKED_AT_EACH, SILENT_MAX
 from app.store.memory.memories import Meaning, PassageFilter, Scoring
-from app.store.memory.search_statement import BY_WORDS, SEARCH
+from app.store.memory.search_statement import BY_WORDS, LOOKED_AT, LOOKED_AT_EACH, SEARCH, SILENT_MAX
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import literal, steps

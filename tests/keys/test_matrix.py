@@ -190,8 +190,15 @@ ROUTES |= {
             {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": MARK},
             user="ann",
         )
-        for agent in ("claude-code", "codex")
+        for agent in ("claude-code", "codex", "gemini-cli", "copilot-cli")
     },
+    "post /hooks/cursor": Route(
+        "write",
+        "names",
+        "/hooks/cursor",
+        {"conversation_id": "s", "hook_event_name": "beforeSubmitPrompt", "prompt": MARK},
+        user="ann",
+    ),
     "post /v1/messages": Route(
         "write", "names", "/v1/messages", {"model": "fake", "max_tokens": 9, "messages": [user("hello")]}, user="ann"
     ),

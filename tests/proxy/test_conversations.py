@@ -72,9 +72,11 @@ def test_a_branch_leaves_the_conversation_as_it_is(
     [first] = conversations(client)
     kept = stored(client, first)
     goes_on(nameless, listed[:2], "another two")
-    assert stored(client, first) == kept
+    old = ok(client.get(f"/conversations/{first}/messages", params={"branch": first}))["items"]
+    assert [(m["role"], m["content"]) for m in old] == kept
     [other] = set(conversations(client)) - {first}
     assert [text for _, text in stored(client, other)][:3] == ["one", listed[1]["content"], "another two"]
+    assert stored(client, first) == stored(client, other)
     goes_on(nameless, listed, "three")
     assert stored(client, first)[: len(kept)] == kept
     assert len(stored(client, first)) == 6

@@ -70,8 +70,8 @@ def test_the_model_sees_one_line_and_a_person_the_tree(
     tree = ok(client.get(path(trunk, "branches")))
     lines = {one: texts(history(client, one, branch=one)) for one in (trunk, *(b["id"] for b in tree["items"]))}
     assert lines[trunk][-1] == "Take the bus."
-    newest = tree["shown"] if name else tree["items"][0]["id"]  # by the list alone, an id shows what it did
-    assert lines[newest] == [*texts(again), "At nine."]
+    newest = tree["shown"]
+    assert lines[newest] == texts(history(client, trunk)) == [*texts(again), "At nine."]
     assert {one[-1] for one in lines.values()} == {"Take the bus.", "Take the train.", "At nine."}
 
     ok(client.delete(path(newest, "messages", "1")))
@@ -81,3 +81,53 @@ def test_the_model_sees_one_line_and_a_person_the_tree(
     assert "marmalade" not in canonical(script.asked[-1]["messages"])
     for one in lines:
         assert "marmalade" not in canonical(history(client, one, branch=one))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("by", [by_chat, by_responses, by_messages])
+def test_the_id_shows_where_the_list_went_on_last(
+    client: httpx.Client, base_url: str, anthropic_of: AnthropicOf, script: Script, by: Any, name: str | None
+) -> None:
+    tell: Tell = by(base_url, name, anthropic_of)
+
+    def shown() -> list[str]:
+        return texts(history(client, trunk))
+
+    script.says("Hello.", "Take the bus.", "Take the train.", "At nine.", "At ten.", "On foot.")
+    opening = [user("Good morning to you"), assistant("Hello.")]
+    tell(opening[:1])
+    first, second = ([*opening, user(f"How do I get to {town}?")] for town in ("Lyon", "Nice"))
+    tell(first)
+    [trunk] = conversations(client)
+    tell(second)
+    assert shown() == [*texts(second), "Take the train."]
+    for line, said in ((first, "Take the bus."), (second, "Take the train.")):
+        longer = [*line, assistant(said), user("When?")]
+        answer = tell(longer)
+        assert shown() == [*texts(longer), answer]
+        assert texts(history(client, trunk, branch=trunk))[: len(first)] == texts(first)
+    third = [*second, assistant("Take the train."), user("And otherwise?")]
+    tell(third)
+    assert shown() == [*texts(third), "On foot."]
+    tree = ok(client.get(path(trunk, "branches")))
+    assert len(tree["items"]) == 2
+    worker = ok(client.post(path(trunk, "fork"), json={"id": "worker"}), 201)["id"]
+    assert shown() == texts(history(client, worker))
+    assert ok(client.get(path(trunk, "branches")))["shown"] == tree["shown"]
+
+
+def test_an_older_response_continues_as_the_branch_that_the_id_shows(
+    client: httpx.Client, base_url: str, script: Script
+) -> None:
+    api = openai_of(base_url)
+    script.says("Hello.", "Take the bus.", "Take the train.", "At nine.", "At ten.")
+    opening = api.responses.create(model="fake", input="Good morning to you")
+    bus, train = (
+        api.responses.create(model="fake", input=said, previous_response_id=opening.id)
+        for said in ("To Lyon, please", "To Nice, please")
+    )
+    [trunk] = {ok(client.get(path(one, "branches")))["trunk"] for one in conversations(client)}
+    for before, answer in ((bus, "At nine."), (train, "At ten.")):
+        api.responses.create(model="fake", input="When?", previous_response_id=before.id)
+        assert texts(history(client, trunk))[-3:] == [before.output_text, "When?", answer]
+    assert len(ok(client.get(path(trunk, "branches")))["items"]) == 1

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.text.bm25 import component
-from app.text.queries import answers_first, asks_for_value, has_subject, subject_of, telling
+from app.text.queries import answers_first, asks_for_value, has_subject, subject_of, telling, telling_more
 
 NOTHING = """
 thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.
@@ -81,6 +81,14 @@ def test_repeated_questions_come_last_and_once() -> None:
 ])  # fmt: skip
 def test_what_only_acknowledges_comes_after_what_tells(texts: list[str]) -> None:
     assert answers_first(texts, "") == [1, 0, 2]
+
+
+@pytest.mark.parametrize(("said", "texts"), [
+    ("Sum up", ["[document]\nSum up", "ok", "sum up.", "Sum up the contract of May"]),
+    ("总结一下这份文件", ["[file]\n总结一下这份文件", "好的", "总结一下这份文件。", "这份文件是五月的合同"]),
+])  # fmt: skip
+def test_what_repeats_what_was_just_said_tells_no_more(said: str, texts: list[str]) -> None:
+    assert telling_more(texts, said) == [3]
 
 
 @given(st.lists(st.text(max_size=30), max_size=8), st.text(max_size=30))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.kept import Wish, key_problem
+from app.core.window.kept import Wish, key_problem
 from app.extractive.blocks import take_apart
 from app.extractive.wishes import wishes_of
 from app.text.language import window
@@ -78,6 +78,11 @@ def test_what_is_taken_back_ends_its_key(text: str, key: str) -> None:
     assert wish.key == key
 
 
+@pytest.mark.parametrize("text", ["我不吃素。", "我不是素食者，只是爱吃沙拉。", "I'm not vegan, I just like salad."])
+def test_what_was_never_so_ends_nothing(text: str) -> None:
+    assert [wish for wish in wishes(text) if wish.reach == "user"] == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -92,8 +97,9 @@ def test_what_programs_put_into_a_message_is_nobodys_wish(text: str) -> None:
     assert follows(f"{text}\n\nCall me Lin.")
 
 
-def test_a_secret_is_never_carried() -> None:
-    [wish] = wishes("Always use my password hunter2.")
+@pytest.mark.parametrize("text", ["Always use my password hunter2.", "Always pay with my card 4111 1111 1111 1111."])
+def test_a_secret_is_never_carried(text: str) -> None:
+    [wish] = wishes(text)
     assert wish.sensitive
 
 

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from app.api import mcp_server
+from app.api.mcp import server as mcp_server
 from app.main import access, build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.recall import tools

@@ -1,10 +1,13 @@
 """Responses whose bodies are JSON text already."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import anyio.to_thread
 from starlette.responses import Response
 
+from app.api.http import cursors
 from app.core.canonical import dumps
 
 
@@ -14,6 +17,14 @@ def json_text(body: str | bytes, *, status: int = 200, headers: dict[str, str] |
 
 def json_value(body: object, *, status: int = 200) -> Response:
     return json_text(dumps(body), status=status)
+
+
+def page_of(items: Sequence[Mapping[str, Any]], limit: int, place: str) -> Response:
+    """Return a page of a list. `items` holds one more than ``limit`` if the list goes on; ``place`` names the member
+    that the cursor encodes.
+    """
+    more = cursors.encode(items[limit - 1][place]) if len(items) > limit else None
+    return json_value({"items": items[:limit], "next_cursor": more})
 
 
 async def long_json_value(body: object, *, status: int = 200) -> Response:

@@ -70,7 +70,6 @@ def is_large(request: Request) -> bool:
 
 
 def is_media_type(request: Request, *media_types: str) -> bool:
-    """Return whether the body has one of these media types."""
     return request.headers.get("content-type", "").split(";")[0].strip().lower() in media_types
 
 
@@ -134,7 +133,7 @@ def require_storable(part: Part, **texts: str | Iterable[str] | None) -> None:
 def unstorable(part: Part, **texts: str | Iterable[str] | None) -> list[errors.FieldError]:
     """Return a problem for each member that contains NUL, which PostgreSQL's text cannot hold.
 
-    Only the content of messages, archives and memories can contain it: see ``core.nul``.
+    Only the content of messages, archives and memories can contain it: see ``core.neutral``.
     """
     return [
         {"loc": [part, name], "msg": "must not contain U+0000"}

@@ -1,11 +1,12 @@
 """Callers: the one place that turns a request into a caller.
 
-A route declares the scope it needs by the type of its first parameter: ``caller: Reader``, ``Writer`` or ``Admin``, or
-``dependencies=[READS]`` if it does not use the caller. It then uses ``caller.tenant`` in statements,
-``caller.user(body.user_id)`` if a body or query names a user, ``bound_to=caller.user_id`` to look up a conversation,
-``caller.scope`` to look up an archive or a memory, and ``sensitive=caller.sensitive`` to read memories. A request that
-names a user in ``X-Quire-User`` sees that user alone, whatever its key could see. The parameter
-precedes those that read the path, so that 401 takes precedence over all other errors.
+A route declares the scope it needs by the type of its first parameter: ``caller: Reader``, ``Writer`` or ``Admin``,
+``write: Write`` if it changes something (see ``writes``), or ``dependencies=[READS]`` if it does not use the caller. It
+then uses ``caller.tenant`` in statements, ``caller.user(body.user_id)`` if a body or query names a user,
+``bound_to=caller.user_id`` to look up a conversation, ``caller.scope`` to look up an archive or a memory, and
+``sensitive=caller.sensitive`` to read memories. A request that names a user in ``X-Quire-User`` sees that user alone,
+whatever its key could see. The parameter precedes those that read the path, so that 401 takes precedence over all other
+errors.
 """
 
 from __future__ import annotations
@@ -56,7 +57,6 @@ async def still_admitted(request: Request) -> bool:
 
 
 def is_passed_through(request: Request) -> bool:
-    """Return whether the request goes on to the model as it is, stored or not."""
     return request.method == "POST" and request.headers.get(MODE) == PASS_THROUGH
 
 
@@ -66,7 +66,6 @@ def _fails_open(request: Request) -> bool:
 
 
 def knock(request: Request, key: str | None) -> Knock:
-    """Return the request's credentials and origin."""
     server = request.scope.get("server")
     return Knock(
         key,

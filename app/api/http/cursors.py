@@ -1,14 +1,20 @@
-"""Cursors: the place where a list continues, opaque to the caller."""
+"""Cursors: the place where a list continues, opaque to the caller.
+
+What decodes one raises Invalid if ``encode`` did not make it, and returns None where there is none.
+"""
 
 import base64
 import binascii
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TypeVar
 from uuid import UUID
 
 from app import errors
 
 LONGEST_NUMBER = 10
+Place = TypeVar("Place")
 
 
 def encode(*parts: object) -> str:
@@ -17,40 +23,23 @@ def encode(*parts: object) -> str:
 
 
 def decode_time_and_id(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """Decode a cursor. Raises Invalid if ``encode`` did not make it."""
-    if cursor is None:
-        return None
-    try:
-        when, uid = _parts(cursor)
-        return datetime.fromisoformat(when).astimezone(UTC), UUID(uid)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise _bad() from error
+    return _decoded(cursor, lambda when, uid: (datetime.fromisoformat(when).astimezone(UTC), UUID(uid)))
 
 
 def decode_text_and_id(cursor: str | None) -> tuple[str, UUID] | None:
-    """Decode a cursor. Raises Invalid if ``encode`` did not make it."""
-    if cursor is None:
-        return None
-    try:
-        text, uid = _parts(cursor)
-        if "\x00" in text:
-            raise _bad()
-        return text, UUID(uid)
-    except (ValueError, TypeError) as error:
-        raise _bad() from error
+    return _decoded(cursor, lambda text, uid: (_storable(text), UUID(uid)))
 
 
 def decode_text(cursor: str | None) -> str | None:
-    """Decode a cursor. Raises Invalid if ``encode`` did not make it."""
-    if cursor is None:
-        return None
-    try:
-        (text,) = _parts(cursor)
-    except (ValueError, TypeError) as error:
-        raise _bad() from error
-    if "\x00" in text:
-        raise _bad()
-    return text
+    return _decoded(cursor, _storable)
+
+
+def decode_int(cursor: str | None) -> int | None:
+    return _decoded(cursor, number)
+
+
+def decode_id(cursor: str | None) -> UUID | None:
+    return _decoded(cursor, UUID)
 
 
 def number(text: str) -> int:
@@ -60,14 +49,19 @@ def number(text: str) -> int:
     return int(text)
 
 
-def decode_int(cursor: str | None) -> int | None:
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise _bad()
+    return text
+
+
+def _decoded(cursor: str | None, place: Callable[..., Place]) -> Place | None:
     if cursor is None:
         return None
     try:
-        (text,) = _parts(cursor)
-    except (ValueError, TypeError) as error:
+        return place(*_parts(cursor))
+    except (ValueError, TypeError, OverflowError) as error:
         raise _bad() from error
-    return number(text)
 
 
 def _parts(cursor: str) -> list[str]:
@@ -85,14 +79,3 @@ def _bad() -> errors.Invalid:
     return errors.Invalid(
         errors=[{"loc": ["query", "cursor"], "msg": "must be the `next_cursor` of an earlier response"}],
     )
-
-
-def decode_id(cursor: str | None) -> UUID | None:
-    """Decode a cursor. Raises Invalid if ``encode`` did not make it."""
-    if cursor is None:
-        return None
-    try:
-        (uid,) = _parts(cursor)
-        return UUID(uid)
-    except (ValueError, TypeError) as error:
-        raise _bad() from error

@@ -45,7 +45,6 @@ class EveryTurn(Route):
         self.known = of_route(declared)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match, and record the route for metrics."""
         match, child_scope = super().matches(scope)
         return match, {**child_scope, "route": self}
 
@@ -57,7 +56,6 @@ def every_turn(endpoint: Endpoint) -> Endpoint:
 
 
 def served_first(routers: Sequence[APIRouter]) -> Iterator[EveryTurn]:
-    """Yield the fast routes of these routers."""
     for router in routers:
         for route in router.routes:
             if isinstance(route, APIRoute) and route.endpoint in _FAST:

@@ -95,7 +95,6 @@ def is_wanted(request: Request) -> bool:
 
 
 def dialect_of(request: Request) -> Dialect:
-    """Return the dialect of a path under /v1."""
     path = str(request.scope["path"])
     return next((dialect for prefix, dialect in DIALECTS.items() if path.startswith(prefix)), "chat")
 
@@ -129,7 +128,6 @@ def _said(openai: dict[str, Any], status: int, dialect: Dialect) -> dict[str, An
 
 
 def body(error: Exception) -> dict[str, Any]:
-    """Return an error in OpenAI's form."""
     status, _ = _status(error)
     if isinstance(error, RefusalError):
         if error.status == 429 or error.status in TOLD:

@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from app.api.http import body, model_api_errors, problem
 from app.api.http.callers import Needs
+from app.api.http.writes import Writes
 from app.core.edge.caller import Scope
 
 TAGS = [
@@ -123,8 +124,9 @@ def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
 
 
 def _scope(route: APIRoute) -> Scope | None:
-    """Return the scope that a route needs, as its parameters say; None for those that are open."""
-    needs = [dependency.call for dependency in route.dependant.dependencies if isinstance(dependency.call, Needs)]
+    needs = [
+        dependency.call for dependency in route.dependant.dependencies if isinstance(dependency.call, Needs | Writes)
+    ]
     return needs[0].scope if needs else None
 
 

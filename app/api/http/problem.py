@@ -57,7 +57,6 @@ MESSAGES = "/v1/messages"
 
 
 def _lacks_id(scope: Scope, message: Message) -> bool:
-    """A passed-through answer keeps the upstream's id."""
     is_there = any(name.lower() == b"request-id" for name, _ in message.get("headers", ()))
     return scope["path"].startswith(MESSAGES) and not is_there
 
@@ -124,7 +123,6 @@ class RequestId:
 
 
 def problem(request: Request, error: errors.QuireError) -> Response:
-    """Return the answer for an error."""
     if model_api_errors.is_wanted(request):
         return model_api_errors.answer(error, model_api_errors.dialect_of(request))
     return _render(

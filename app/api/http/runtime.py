@@ -9,7 +9,6 @@ from app.runtime import Runtime
 
 
 def runtime_of(request: Request) -> Runtime:
-    """Return the services of the app that serves this request."""
     runtime: Runtime = request.app.state.runtime
     return runtime
 

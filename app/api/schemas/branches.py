@@ -19,6 +19,11 @@ class ForkBody(RequestModel):
     position: Literal["before", "after"] = Field("after", description="whether the branch has the message `at`")
     id: str | None = Field(None, description="of the branch: 1 to 128 characters; default: a UUIDv7")
     title: str | None = Field(None, max_length=TITLE_MAX, description="default: the conversation's own")
+    shares: Literal["none", "read", "write"] | None = Field(
+        None,
+        description="a sub-agent speaks in the branch; besides the messages up to `at` it shares with its parent:"
+        " nothing; what the parent reads; or the parent's other conversations find what is said in it too",
+    )
 
 
 class ReportBody(RequestModel):

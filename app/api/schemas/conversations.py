@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
+from app import errors
 from app.api.http.body import RequestModel
 from app.api.schemas.windows import Budget
-from app.core.messages import MODEL_MAX, TITLE_MAX
+from app.core.canonical import dumps
+from app.core.messages import METADATA_MAX, MODEL_MAX, TITLE_MAX
 from app.core.model import Policy
 from app.core.setting import settings_of
+from app.core.window.profile import Defaults, policy_of, unfit_shares
 from app.services.conversations.placing import SPACES_READ_MAX
 
 
@@ -136,3 +140,28 @@ class Imported(BaseModel):
 
     imported: dict[str, int]
     matched: dict[str, int]
+
+
+# --- As they are stored ---------------------------------------------------------------------------------------
+
+ZONES = ("head_share", "condensed_share", "keep_share")
+
+
+def policy_text(defaults: Defaults, overrides: PolicyOverrides | None, loc: Sequence[str | int]) -> str:
+    """Return the overrides as JSON text. Raises Invalid where the shares leave the window no room to grow."""
+    given = overrides.model_dump(exclude_none=True) if overrides else {}
+    wrong = [name for name in ZONES if name in given]
+    if wrong and (problem := unfit_shares(policy_of(defaults, given))):
+        raise errors.Invalid(
+            "The shares of the window are too large.", errors=[{"loc": [*loc, name], "msg": problem} for name in wrong]
+        )
+    return dumps(given)
+
+
+def metadata_text(metadata: Mapping[str, Any] | None) -> str:
+    """Return a caller's own metadata as JSON text. Raises Invalid where it is too long."""
+    text = dumps(metadata or {})
+    if len(text) > METADATA_MAX:
+        message = f"must have at most {METADATA_MAX} characters as JSON"
+        raise errors.Invalid(errors=[{"loc": ["body", "metadata"], "msg": message}])
+    return text

@@ -16,7 +16,6 @@ from app.recall.arguments import SPELLINGS
 
 
 def spelled(value: Any) -> Any:
-    """Return a memory type by its one name."""
     return SPELLINGS.get(value, value) if isinstance(value, str) else value
 
 

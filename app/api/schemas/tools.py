@@ -11,7 +11,6 @@ from app.api.http.body import RequestModel
 
 
 def _parsed(arguments: Any) -> Any:
-    """Return arguments that came as JSON text, as models write them."""
     if not isinstance(arguments, str):
         return arguments
     try:

@@ -72,7 +72,6 @@ async def get_model(runtime: Wired, model: str) -> Response:
 
 
 async def _models(runtime: Runtime) -> dict[str, Any]:
-    """Return the list of the API, as far as clients can use it. Raises a ProviderError."""
     known = await listed(runtime, upstream_of(runtime))
     allowed = runtime.proxying.models
     if allowed and isinstance(known.get("data"), list):
@@ -105,7 +104,6 @@ async def create_embeddings(request: Request, runtime: Wired) -> Response:
 
 
 def _check(body: schemas.ChatBody) -> None:
-    """Raise Invalid for what cannot be stored as one answer."""
     if body.n not in (None, 1):
         raise errors.Invalid(
             "`n` must be 1: Quire stores one answer per request.", errors=[{"loc": ["body", "n"], "msg": "must be 1"}]

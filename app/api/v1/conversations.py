@@ -13,9 +13,10 @@ from starlette.responses import Response
 from app.api.conversations import erased
 from app.api.http.answers import json_text
 from app.api.http.body import is_large, json_body, parse_model, read_json
-from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.callers import Reader, Writer
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
+from app.api.http.writes import Write, WriteRequest
 from app.api.schemas import proxy as schemas
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
@@ -27,7 +28,7 @@ from app.core.messages import Draft, Limits, read
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.services.conversations.requests import PostedMessages
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.proxy import conversing
@@ -52,17 +53,14 @@ _RetryHeader = Annotated[
     response_model=schemas.ConversationObject,
     openapi_extra=json_body(schemas.ConversationBody, {**SAID, "metadata": {"topic": "tea"}}),
 )
-async def create_conversation_of_items(
-    request: Request, caller: Writer, runtime: Wired, key: IdempotencyKeyHeader = None
-) -> Response:
+async def create_conversation_of_items(write: Write) -> Response:
     """Create a conversation for a client of OpenAI's Conversations.
 
     It is one of Quire's: its id works in every other call, and `conversation` of /v1/responses continues it.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.ConversationBody, value)
-    drafts = await _drafts(body.items, runtime.defaults.limits) if body.items else []
-    user_id = caller.user_id or runtime.access.default_user(caller)
+    body = await write.body(schemas.ConversationBody)
+    drafts = await _drafts(body.items, write.runtime.defaults.limits) if body.items else []
+    user_id = write.caller.user_id or write.runtime.access.default_user(write.caller)
     uid = uuid7()
     new = NewConversation(f"conv_{uid.hex}", uid, user_id=user_id, metadata=dumps(body.metadata or {}))
 
@@ -71,12 +69,11 @@ async def create_conversation_of_items(
         made = await conversations.get(tx, new.id)
         return StoredResponse.about(dumps(_shown(made)), made)
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
-    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
+    answer = await write.once(work)
     if drafts:
-        made = await conversation_of(runtime, caller, json.loads(answer)["id"])
-        posted = _posted(request, caller, drafts)
-        await conversing.add(runtime, caller, made, posted, conversing.first_items_key(made), retried=False)
+        made = await conversation_of(write.runtime, write.caller, json.loads(answer)["id"])
+        posted = _posted(write.request, write.caller, drafts)
+        await conversing.add(write.runtime, write.caller, made, posted, conversing.first_items_key(made), retried=False)
     return json_text(answer)
 
 
@@ -106,15 +103,13 @@ async def update_conversation_of_items(
 
 
 @router.delete(PATH, response_model=schemas.DeletedResponse)
-async def delete_conversation_of_items(
-    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId
-) -> Response:
+async def delete_conversation_of_items(request: Request, caller: Writer, conversation_id: ConversationId) -> Response:
     """Erase a conversation and everything derived from it."""
 
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
         return {}, await erasing_whole.erase_tree(tx, conversation, branches_too=True)
 
-    await erased(request, runtime, caller, exact(conversation_id), None, erase)
+    await erased(WriteRequest(request, caller, None), exact(conversation_id), erase)
     return json_text(dumps({"id": conversation_id, "object": "conversation.deleted", "deleted": True}))
 
 
@@ -123,21 +118,21 @@ async def delete_conversation_of_items(
 
 @router.post(f"{PATH}/items", response_model=schemas.ItemList, openapi_extra=json_body(schemas.ItemsBody, SAID))
 async def create_conversation_items(
-    request: Request, caller: Writer, runtime: Wired, conversation_id: ConversationId,
-    key: IdempotencyKeyHeader = None, retry: _RetryHeader = "0",
-) -> Response:  # fmt: skip
+    write: Write, conversation_id: ConversationId, retry: _RetryHeader = "0"
+) -> Response:
     """Append items to a conversation, all or none.
 
     Reasoning and calls belong to the message of the assistant that they stand beside. A request that the client marks
     as a retry stores nothing if its items are the conversation's newest.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.ItemsBody, value)
-    drafts = await _drafts(body.items, runtime.defaults.limits)
-    found = await conversation_of(runtime, caller, conversation_id)
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], value)
-    posted = _posted(request, caller, drafts)
-    items = await conversing.add(runtime, caller, found, posted, idempotency, retried=retry not in ("", "0"))
+    body = await write.body(schemas.ItemsBody)
+    drafts = await _drafts(body.items, write.runtime.defaults.limits)
+    found = await conversation_of(write.runtime, write.caller, conversation_id)
+    idempotency = await write.idempotency()
+    posted = _posted(write.request, write.caller, drafts)
+    items = await conversing.add(
+        write.runtime, write.caller, found, posted, idempotency, retried=retry not in ("", "0")
+    )
     return _listed(items)
 
 
@@ -176,7 +171,7 @@ async def delete_conversation_item(
         row, _ = await conversing.named_row(tx, conversation, item_id)
         return {}, (await erasing.erase_message(tx, conversation, str(row["seq"])))[1]
 
-    await erased(request, runtime, caller, conversation_id, None, erase)
+    await erased(WriteRequest(request, caller, None), conversation_id, erase)
     return json_text(dumps(_shown(found)))
 
 
@@ -184,8 +179,6 @@ async def delete_conversation_item(
 
 
 async def _drafts(items: Sequence[Any], limits: Limits) -> list[Draft]:
-    """Read items. Raises Invalid, which names what is wrong with which item."""
-
     def work() -> list[Draft]:
         return read(messages_of(items, "items", apart=True), limits, ("body", "items"))
 

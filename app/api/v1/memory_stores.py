@@ -8,28 +8,27 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from asyncpg import Record
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors
 from app.api.http.answers import json_text, json_value
-from app.api.http.body import json_body, parse_model, read_json
-from app.api.http.callers import IdempotencyKeyHeader, Reader, Writer
+from app.api.http.body import json_body
+from app.api.http.callers import Reader
 from app.api.http.runtime import Wired
 from app.api.http.times import Time
+from app.api.http.writes import Write, WriteRequest
 from app.api.schemas import memory_stores as schemas
 from app.api.schemas.memory_stores import Operation, View
 from app.core.canonical import dumps
-from app.core.edge.caller import Caller
-from app.core.memory_files import grouped
+from app.core.dialects.memory_files import grouped
 from app.core.scope import owner_of
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
-from app.runtime import Runtime
 from app.services import limits
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing_whole
 from app.services.memory import stores as service
 from app.services.memory.stores import StoredFile
@@ -122,20 +121,14 @@ def _actor(key: UUID | None) -> dict[str, str] | None:
     return None if key is None else {"type": "api_actor", "api_key_id": f"apikey_{key.hex}"}
 
 
-async def _write(
-    request: Request, runtime: Runtime, caller: Caller, key: str | None, value: object,
-    work: Callable[[Tx], Awaitable[Json]],
-) -> Response:  # fmt: skip
-    """Do a write once for its key."""
-
+async def _write(write: WriteRequest, work: Callable[[Tx], Awaitable[Json]]) -> Response:
     async def once(tx: Tx) -> StoredResponse:
         said = await work(tx)
         store = said.get("memory_store_id") or said["id"]
         about = UUID(hex=store.removeprefix("memstore_")) if store.startswith("memstore_") else None
         return StoredResponse(dumps(said), *([owner_of(scope_of_store(about))] if about else []))
 
-    idempotency = IdempotencyKey.of(caller, key, request.method, request.scope["path"], value)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, once))
+    return json_text(await write.once(once))
 
 
 def _page(items: list[Json], more: str | None) -> Response:
@@ -146,13 +139,10 @@ def _page(items: list[Json], more: str | None) -> Response:
 
 
 @router.post("", response_model=schemas.MemoryStore, openapi_extra=json_body(schemas.StoreBody, {"name": "Notes"}))
-async def create_memory_store(
-    request: Request, runtime: Wired, caller: Writer, key: IdempotencyKeyHeader = None
-) -> Response:
+async def create_memory_store(write: Write) -> Response:
     """Create a memory store: the user's, if the caller sees one user only."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.StoreBody, value)
-    new = NewStore(uuid7(), body.name, body.description, dumps(body.metadata), caller.user_id)
+    body = await write.body(schemas.StoreBody)
+    new = NewStore(uuid7(), body.name, body.description, dumps(body.metadata), write.caller.user_id)
     _require_storable(body.name, body.description, *body.metadata, *body.metadata.values())
 
     async def work(tx: Tx) -> Json:
@@ -160,7 +150,7 @@ async def create_memory_store(
         assert row is not None
         return _store(row)
 
-    return await _write(request, runtime, caller, key, value, work)
+    return await _write(write, work)
 
 
 def _require_storable(*texts: str | None) -> None:
@@ -191,16 +181,13 @@ async def get_memory_store(runtime: Wired, caller: Reader, memory_store_id: str)
 @router.post(
     STORE, response_model=schemas.MemoryStore, openapi_extra=json_body(schemas.StoreChangeBody, {"name": "Notes"})
 )
-async def update_memory_store(
-    request: Request, runtime: Wired, caller: Writer, memory_store_id: str, key: IdempotencyKeyHeader = None
-) -> Response:
+async def update_memory_store(write: Write, memory_store_id: str) -> Response:
     """Change the name, description or metadata of a memory store that is not archived."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body, store = parse_model(schemas.StoreChangeBody, value), _store_id(memory_store_id)
+    body, store = await write.body(schemas.StoreChangeBody), _store_id(memory_store_id)
     _require_storable(body.name, body.description, *(body.metadata or {}), *(body.metadata or {}).values())
 
     async def work(tx: Tx) -> Json:
-        row = await service.held(tx, store, caller.user_id)
+        row = await service.held(tx, store, write.caller.user_id)
         merged = {**json.loads(row["metadata"]), **(body.metadata or {})}
         metadata = {name: text for name, text in merged.items() if text is not None}
         if len(metadata) > schemas.PAIRS_MAX:
@@ -211,39 +198,35 @@ async def update_memory_store(
         assert changed is not None
         return _store(changed)
 
-    return await _write(request, runtime, caller, key, value, work)
+    return await _write(write, work)
 
 
 @router.delete(STORE, response_model=schemas.StoreDeleted)
-async def delete_memory_store(
-    request: Request, runtime: Wired, caller: Writer, memory_store_id: str, key: IdempotencyKeyHeader = None
-) -> Response:
+async def delete_memory_store(write: Write, memory_store_id: str) -> Response:
     """Delete a memory store with its memories and all their versions."""
     store = _store_id(memory_store_id)
-    async with runtime.database.begin(caller.tenant) as tx:
-        await service.held(tx, store, caller.user_id, live=False)
-    await erasing_whole.erase_store(runtime, caller.tenant, store)
+    async with write.runtime.database.begin(write.caller.tenant) as tx:
+        await service.held(tx, store, write.caller.user_id, live=False)
+    await erasing_whole.erase_store(write.runtime, write.caller.tenant, store)
 
     async def work(_: Tx) -> Json:
         return {"id": memory_store_id, "type": "memory_store_deleted"}
 
-    return await _write(request, runtime, caller, key, None, work)
+    return await _write(write, work)
 
 
 @router.post(f"{STORE}/archive", response_model=schemas.MemoryStore)
-async def archive_memory_store(
-    request: Request, runtime: Wired, caller: Writer, memory_store_id: str, key: IdempotencyKeyHeader = None
-) -> Response:
+async def archive_memory_store(write: Write, memory_store_id: str) -> Response:
     """Archive a memory store for good: its memories can be read and deleted, and no longer written."""
     store = _store_id(memory_store_id)
 
     async def work(tx: Tx) -> Json:
-        await service.held(tx, store, caller.user_id, live=False)
+        await service.held(tx, store, write.caller.user_id, live=False)
         row = await stores.archive(tx, store)
         assert row is not None
         return _store(row)
 
-    return await _write(request, runtime, caller, key, None, work)
+    return await _write(write, work)
 
 
 # --- Memories -------------------------------------------------------------------------------------------
@@ -261,27 +244,22 @@ async def _found(tx: ReadTx, store: UUID, memory: UUID) -> Record:
     response_model=schemas.StoredMemory,
     openapi_extra=json_body(schemas.StoredMemoryBody, {"path": "/tea.md", "content": "Likes longjing."}),
 )
-async def create_stored_memory(
-    request: Request, runtime: Wired, caller: Writer, memory_store_id: str, view: View = "basic",
-    key: IdempotencyKeyHeader = None,
-) -> Response:  # fmt: skip
+async def create_stored_memory(write: Write, memory_store_id: str, view: View = "basic") -> Response:
     """Create a memory at a path that is free."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body, store = parse_model(schemas.StoredMemoryBody, value), _store_id(memory_store_id)
-    new = StoredFile(store, _key(body.path), body.content or "", caller.key)
-    await limits.require_room(runtime, caller.tenant, caller.user_id)
+    body, store = await write.body(schemas.StoredMemoryBody), _store_id(memory_store_id)
+    new = StoredFile(store, _key(body.path), body.content or "", write.caller.key)
+    await limits.require_room(write.runtime, write.caller.tenant, write.caller.user_id)
 
     async def work(tx: Tx) -> Json:
-        await service.held(tx, store, caller.user_id)
-        memory = await service.create(runtime, tx, new)
-        limits.note_stored(runtime, caller.tenant, caller.user_id, [new.content])
+        await service.held(tx, store, write.caller.user_id)
+        memory = await service.create(write.runtime, tx, new)
+        limits.note_stored(write.runtime, write.caller.tenant, write.caller.user_id, [new.content])
         return _memory(store, await _found(tx, store, memory), view)
 
-    return await _write(request, runtime, caller, key, value, work)
+    return await _write(write, work)
 
 
 def _key(path: str) -> str:
-    """Return the key of a path. Raises Invalid unless it begins with a slash."""
     if not path.startswith("/"):
         raise errors.Invalid(errors=[{"loc": ["body", "path"], "msg": "must begin with /"}])
     return path.removeprefix("/")
@@ -329,44 +307,41 @@ async def get_stored_memory(
     response_model=schemas.StoredMemory,
     openapi_extra=json_body(schemas.StoredMemoryChangeBody, {"content": "Likes longjing and pu'er."}),
 )
-async def update_stored_memory(
-    request: Request, runtime: Wired, caller: Writer, memory_store_id: str, memory_id: str, view: View = "basic",
-    key: IdempotencyKeyHeader = None,
-) -> Response:  # fmt: skip
+async def update_stored_memory(write: Write, memory_store_id: str, memory_id: str, view: View = "basic") -> Response:
     """Change a memory's content, or its path; 409 if it is not what `precondition` says, or the path is taken."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.StoredMemoryChangeBody, value)
+    body = await write.body(schemas.StoredMemoryChangeBody)
     store, memory = _store_id(memory_store_id), _memory_id(memory_id)
     expected = body.precondition.content_sha256 if body.precondition else None
-    await limits.require_room(runtime, caller.tenant, caller.user_id)
+    await limits.require_room(write.runtime, write.caller.tenant, write.caller.user_id)
 
     async def work(tx: Tx) -> Json:
-        await service.held(tx, store, caller.user_id)
+        await service.held(tx, store, write.caller.user_id)
         row = await _found(tx, store, memory)
         content = row["content"] if body.content is None else body.content
-        new = StoredFile(store, row["key"] if body.path is None else _key(body.path), content, caller.key)
-        await service.change(runtime, tx, row, new, expected)
+        new = StoredFile(store, row["key"] if body.path is None else _key(body.path), content, write.caller.key)
+        await service.change(write.runtime, tx, row, new, expected)
         return _memory(store, await _found(tx, store, memory), view)
 
-    return await _write(request, runtime, caller, key, value, work)
+    return await _write(write, work)
 
 
 @router.delete(f"{MEMORIES}/{{memory_id}}", response_model=schemas.StoredMemoryDeleted)
 async def delete_stored_memory(
-    request: Request, runtime: Wired, caller: Writer, memory_store_id: str, memory_id: str,
+    write: Write,
+    memory_store_id: str,
+    memory_id: str,
     expected_content_sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
-    key: IdempotencyKeyHeader = None,
-) -> Response:  # fmt: skip
+) -> Response:
     """Delete a memory. Its versions stay until they are redacted or the store is deleted."""
     store, memory = _store_id(memory_store_id), _memory_id(memory_id)
 
     async def work(tx: Tx) -> Json:
-        await service.held(tx, store, caller.user_id, live=False)
+        await service.held(tx, store, write.caller.user_id, live=False)
         row = await _found(tx, store, memory)
-        await service.delete(tx, row, store, caller.key, expected_content_sha256)
+        await service.delete(tx, row, store, write.caller.key, expected_content_sha256)
         return {"id": memory_id, "type": "memory_deleted"}
 
-    return await _write(request, runtime, caller, key, None, work)
+    return await _write(write, work)
 
 
 # --- Versions -------------------------------------------------------------------------------------------
@@ -414,15 +389,12 @@ async def get_memory_version(
 
 
 @router.post(f"{VERSIONS}/{{memory_version_id}}/redact", response_model=schemas.StoredVersion)
-async def redact_memory_version(
-    request: Request, runtime: Wired, caller: Writer, memory_store_id: str, memory_version_id: str,
-    key: IdempotencyKeyHeader = None,
-) -> Response:  # fmt: skip
+async def redact_memory_version(write: Write, memory_store_id: str, memory_version_id: str) -> Response:
     """Erase what a version says. The one that a memory is at is refused: change or delete the memory first."""
     store, version = _store_id(memory_store_id), _version_id(memory_version_id)
 
     async def work(tx: Tx) -> Json:
-        await service.held(tx, store, caller.user_id, live=False)
-        return _version(await service.redact(tx, store, version, caller.key), "full")
+        await service.held(tx, store, write.caller.user_id, live=False)
+        return _version(await service.redact(tx, store, version, write.caller.key), "full")
 
-    return await _write(request, runtime, caller, key, None, work)
+    return await _write(write, work)

@@ -144,7 +144,6 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
 
 
 def keeps(wishes: Wishes, question: Question) -> bool:
-    """Return whether what a request says is stored."""
     return wishes.store == "on" or (wishes.store is None and not is_background(question))
 
 
@@ -218,5 +217,4 @@ def user_of(caller: Caller, header: str | None, question: Question) -> str | Non
 
 
 def _encoded(text: str) -> str:
-    """Percent-encode a text for a header."""
     return quote(text, safe="/:@~")

@@ -99,7 +99,6 @@ async def list_response_input_items(caller: Reader, runtime: Wired, response_id:
 async def _question(
     request: Request, caller: Caller, runtime: Runtime, wishes: Wishes
 ) -> tuple[dict[str, Any], Wishes, Question]:
-    """Return the body, where its conversation goes on, and what it asks."""
     body = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     checked = parse_model(schemas.ResponsesBody, body)
     question = with_model(runtime.proxying, inbound_responses.question(body))

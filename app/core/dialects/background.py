@@ -19,7 +19,7 @@ from app.core.groups import units
 from app.core.history.ingest import Placement, ShownForms, place, shown_forms
 from app.core.messages import Draft
 from app.core.model import Format, Item, Ledger, Placed, Policy, Window
-from app.core.quote import plain_text
+from app.core.window.quote import plain_text
 from app.core.window.render import render
 
 PROMPTS: Sequence[Json] = json.loads(files("app.core.dialects").joinpath("background.json").read_text("utf-8"))

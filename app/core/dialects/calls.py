@@ -44,7 +44,6 @@ class CallsSoFar(NamedTuple):
 
     @property
     def sound(self) -> list[Json]:
-        """The calls in OpenAI form."""
         return sound_calls(
             [
                 {**c.more, "id": c.id, "function": {"name": c.name, "arguments": c.arguments}}

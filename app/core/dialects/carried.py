@@ -69,7 +69,6 @@ def extras_of(call: Mapping[str, Any]) -> Json:
 
 
 def bare(call: Mapping[str, Any]) -> Json:
-    """Return a call without its extra members."""
     return {name: value for name, value in call.items() if name in KNOWN_OF_CALL - {"index"}}
 
 
@@ -96,7 +95,6 @@ class TagSplitter:
     is_over: bool = False
 
     def feed(self, text: str) -> tuple[TagSplitter, str]:
-        """Return what can be shown of the text."""
         if self.is_over:
             return self, text
         waiting = self.waiting + text

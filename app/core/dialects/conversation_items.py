@@ -82,7 +82,6 @@ def identified_items(draft: Draft, name: MessageName) -> list[Json]:
 
 
 def _said(message: Mapping[str, Any], name: MessageName) -> list[Json]:
-    """Return an answer's items, which are the same as when it was given."""
     calls = message.get("tool_calls") or []
     customs = [function_of(call).get("name") for call in calls if call.get(CUSTOM)]
     tools = [{"type": "custom", "name": custom} for custom in customs]

@@ -98,12 +98,11 @@ class AnswerSoFar(NamedTuple):
 
     @classmethod
     def start(cls, owners: ToolOwners, tag: str = "") -> AnswerSoFar:
-        """Return an answer of which nothing has come. ``tag``: of thinking at the beginning of its text."""
+        """Return an empty answer. ``tag`` marks thinking at the beginning of its text."""
         return cls(RoundSoFar(CallsSoFar(owners), TagSplitter(tag, is_over=not tag)))
 
     @property
     def calls(self) -> list[Json]:
-        """The calls of this round, in OpenAI form."""
         return self.round.calls.sound
 
     @property
@@ -214,7 +213,6 @@ def _with_content(answer: AnswerSoFar, taken: RoundSoFar, delta: Json, calls: li
 
 
 def _with_role(answer: AnswerSoFar, delta: Json) -> Json:
-    """Return a delta with the role if it is the first, else without."""
     delta.pop("role", None)
     return delta if answer.is_begun else {"role": "assistant", **delta}
 

@@ -46,12 +46,11 @@ def finished(
 
 
 def recall_message(model: str, said: RoundSoFar, calls: Sequence[Json]) -> Json:
-    """Return the message to store of a round that ended with recalls."""
     return stored_message(said.parts, calls, None, carried=said.carried(model, calls))
 
 
 def message_of(said: AnswerSoFar) -> Json:
-    """Return the message to store of an answer of which the client received everything."""
+    """Return the message to store for an answer that the client received whole."""
     message = stored_message(said.round.parts, said.calls, said.text)
     return {**message, "refusal": said.refusal} if said.refusal else message
 

@@ -7,16 +7,20 @@ holds for that address and model from then on.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
-from app.core.call_ids import CallIds
+from app.core.canonical import dumps, etag_of
 from app.core.dialects.learning import LIMITS, NOTHING, Learned, without
 from app.core.dialects.marking import marked
 from app.core.dialects.question import Dialect
 from app.core.messages import CARRIED, THINKING_FIELDS, sound_carried
-from app.core.models import ModelRow
+from app.core.model import Context, Format
+from app.core.models import GENERAL, ModelRow, ModelTable
+from app.core.parts import CallIds, as_chat
 
 Json = dict[str, Any]
 THINKING = ("thinking", "redacted_thinking")
@@ -45,6 +49,26 @@ def careful(row: ModelRow) -> ModelRow:
     """Return a row with the form of messages that every API takes."""
     return replace(row, null=False, ids=row.ids or "[A-Za-z0-9]{9}", lists=("user",), system="one", developer=False,
         alternate=True)  # fmt: skip
+
+
+# --- Windows ---------------------------------------------------------------------------------------------
+
+
+def fitted_window(found: Context, models: ModelTable, model: str, form: Format, *, alternate: bool = False) -> Context:
+    """Return a window as its model's API wants it, without what answers carried for other models."""
+    row = models.row(model, alternate=alternate)
+    is_plain = f'"{CARRIED}"'.encode() not in found.body and b'"type":"reasoning"' not in found.body
+    if (form == "anthropic" and not alternate) or (row == GENERAL and is_plain):
+        return found
+    answer = json.loads(found.body)
+    stable = answer["messages"][: answer["stable_messages"]]
+    if form == "anthropic":
+        fitted, alone = (alternating(said) for said in (answer["messages"], stable))
+    else:
+        fitted, alone = (chat_messages(row, model, as_chat(said)) for said in (answer["messages"], stable))
+    same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(fitted, alone, strict=False)))
+    body = dumps({**answer, "messages": fitted, "stable_messages": same}).encode()
+    return replace(found, body=body, etag=etag_of(body))
 
 
 # --- Parameters ------------------------------------------------------------------------------------------
@@ -80,7 +104,6 @@ def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
 
 
 def _limited(row: ModelRow, body: Json, learned: Learned) -> Json:
-    """Return the body with the answer's limit under the name that the API takes."""
     refused = learned.dropped & set(LIMITS)
     wanted = next((name for name in LIMITS if refused and name not in refused), row.limit)
     if not wanted or "messages" not in body or "max_output_tokens" in body:
@@ -186,7 +209,6 @@ def _with_calls(message: Json, more: Callable[[int, Mapping[str, Any]], Json]) -
 
 
 def _plain(row: ModelRow, message: Json) -> Json:
-    """Return a message whose content has a form that the API takes."""
     content, role = message.get("content"), message["role"]
     if content is None and message.get("tool_calls") and not row.null:
         return {**message, "content": ""}
@@ -196,7 +218,7 @@ def _plain(row: ModelRow, message: Json) -> Json:
 
 
 def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
-    """Yield the messages with roles that the API knows. A late system message is said by the user."""
+    """Yield the messages with roles that the API knows. A late system message becomes the user's."""
     for at, message in enumerate(messages):
         if message["role"] in ("system", "developer") and row.system == "one" and at:
             yield {**message, "role": "user"}
@@ -207,7 +229,6 @@ def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
 
 
 def alternating(messages: Sequence[Json]) -> list[Json]:
-    """Return the messages with neighbours of one role as one message."""
     found: list[Json] = []
     for message in messages:
         last = found[-1] if found else None

@@ -69,7 +69,6 @@ def _functions_in(namespace: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def namespaces(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the namespace of each function that has one."""
     named = [tool for tool in body.get("tools") or [] if tool.get("type") == "namespace"]
     return {inner["name"]: tool["name"] for tool in named for inner in _functions_in(tool)}
 
@@ -158,7 +157,6 @@ class ResponsesWriter:
         return self._response(self._status)
 
     def add(self, item: Json) -> list[Event]:
-        """Add an item that comes whole."""
         events = [*self._begin(), *self._close(), self._added({**item})]
         return [*events, self._item_done()]
 

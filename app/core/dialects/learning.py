@@ -17,7 +17,7 @@ _NOUNS = r"(?:parameter|argument|field|propert(?:y|ies)|inputs?|key|option|membe
 _UNKNOWN = rf"\b(?:unknown|unsupported|unrecogni[sz]ed|unexpected|extra|additional)\b[\w\s]{{0,20}}\b{_NOUNS}\b"
 _FORBIDDEN = rf"\b{_NOUNS}\s+(?:cannot|can't|must not|may not)\b"
 FIELD = rf"(?i)参数|字段|{_UNKNOWN}|{_FORBIDDEN}|\b{_NOUNS}\s+['\"`]?[\w.]+['\"`]?\s+(?:is|are) (?:not|un)"
-"""What is said of a member that an API does not know."""
+"""How APIs describe a member that they do not know."""
 UNKNOWN = rf"{FIELD}|not (?:be )?(?:permitted|allowed|supported|given)|cannot be|unsupported|unexpected|不支持"
 SEALED = r"(?i)signature|encrypted"
 NESTED = ESSENTIAL | {
@@ -53,7 +53,6 @@ class Learned:
 
     @property
     def guesses(self) -> tuple[bool, bool]:
-        """Return the changes that no refusal named."""
         return self.bare, self.careful
 
 

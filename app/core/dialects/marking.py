@@ -15,6 +15,7 @@ from app.core.models import PromptCache
 
 Json = dict[str, Any]
 MARKS_MAX = 4
+"""The Messages API refuses a request with more cache marks."""
 CONTROL = "cache_control"
 ROLES = {
     "breakpoints": ("system", "developer", "user", "tool"),
@@ -113,7 +114,6 @@ Place = tuple[str, int, int]
 
 
 def _last_block(messages: Sequence[Json], at: int) -> Place | None:
-    """Return the last block up to a message that can be marked."""
     for place in range(at, -1, -1):
         content = messages[place]["content"]
         blocks = content if isinstance(content, list) else []
@@ -123,7 +123,6 @@ def _last_block(messages: Sequence[Json], at: int) -> Place | None:
 
 
 def _places(body: Json) -> Iterator[Place]:
-    """Yield where marks stand."""
     for name in ("tools", "system"):
         if isinstance(body.get(name), list):
             yield from ((name, 0, at) for at, block in enumerate(body[name]) if CONTROL in block)

@@ -114,7 +114,6 @@ def _ended(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: in
 
 
 def _turn(said: Sequence[RoleAndDigest]) -> int:
-    """Return where the list's last turn begins: after the last answer before its end."""
     for at in range(len(said) - 1, 0, -1):
         if said[at - 1][0] == "assistant":
             return at

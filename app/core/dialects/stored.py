@@ -106,7 +106,6 @@ def _chunk(head: Mapping[str, Any], delta: Json) -> Json:
 
 
 def _deltas(part: Mapping[str, Any], calls: list[Json]) -> list[Json]:
-    """Return the deltas of one content part. A call follows the items that preceded it."""
     match part.get("type"):
         case "text" if part.get("citations"):
             start = {"type": "content_block_start", "content_block": {**part, "text": ""}}

@@ -11,11 +11,11 @@ from typing import Any
 
 from app.core.canonical import dumps
 from app.core.dialects.inbound_messages import arguments_of, grow
+from app.core.dialects.marking import MARKS_MAX
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest, function_name
 
 ANSWER_TOKENS = 4096
 """What an answer may have where the client does not say: this API wants a limit."""
-MARKS_MAX = 4
 MOVED = ("messages", "system", "tools")
 REASONS = {
     "end_turn": "stop",
@@ -127,7 +127,6 @@ def _cached(body: Json, mark: Json | None, kept: frozenset[str]) -> Json:
 
 
 def _kept(messages: list[Json], kept: frozenset[str], most: int, mark: Json | None) -> list[Json]:
-    """Return the messages with the client's marks, the newest first, where the blocks that they stand on are shown."""
     found = [*messages]
     for at in range(len(found) - 1, -1, -1):
         content: Any = found[at].get("content")

@@ -185,7 +185,6 @@ QUIET = frozenset(
 
 
 def chat_usage(usage: Mapping[str, Any]) -> Json:
-    """Convert usage from Responses to Chat Completions."""
     details = [usage.get(name) for name in ("input_tokens_details", "output_tokens_details")]
     cached, thought = (d if isinstance(d, Mapping) else {} for d in details)
     return {

@@ -26,8 +26,7 @@ class Auditing:
 
     is_on: bool = setting(
         Variable("quire_audit", False),
-        "Log who read or erased what, when and from where, in the database: ids, no content. See `GET /audit`. A read"
-        " that cannot be logged is refused.",
+        "Log in the database who read or erased what, when and from where (`GET /audit`): ids, no content.",
     )
     days: int = setting(
         Variable("quire_audit_days", 365, ge=0, le=36_500), "Days that the audit log is kept. 0: for ever."

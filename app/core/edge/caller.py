@@ -34,7 +34,6 @@ class Caller:
 
     @property
     def sensitive(self) -> bool:
-        """Return whether sensitive memories are there for it."""
         return "memories:sensitive" in self.scopes
 
     @property

@@ -9,17 +9,23 @@ from __future__ import annotations
 import json
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote
 
-Client = Literal["claude-code", "codex", "cursor", "cline", "opencode"]
+from app.core.edge.hooks import FORMATS, Agent
+
+Client = Literal["claude-code", "codex", "cursor", "gemini-cli", "copilot-cli", "cline", "opencode"]
 
 KEY_VARIABLE = "QUIRE_API_KEY"
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 CLAUDE_EVENTS = (*EVENTS, "PostToolUseFailure")
+CURSOR_EVENTS = ("beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "afterAgentResponse")
+GEMINI_EVENTS = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent")
+COPILOT_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure")
 HOOK_SECONDS = 10
+"""How long an agent waits for the service at an event."""
 BEGIN, END = "# quire: begin", "# quire: end"
 
 
@@ -62,29 +68,50 @@ class UnmergeableError(ValueError):
 
 def files(client: Client, target: Target) -> tuple[ConfigFile, ...]:
     """Return what connects a client: its hooks, where it has them, and Quire's MCP server."""
+    found: Sequence[ConfigFile]
     match client:
         case "claude-code":
-            hooks = {"hooks": {name: [{"hooks": [_claude_hook(name, target)]}] for name in CLAUDE_EVENTS}}
-            return JsonFile(".claude/settings.json", hooks), JsonFile(".claude.json", _mcp(target))
+            hooks = {name: [{"hooks": [_claude_hook(name, target)]}] for name in CLAUDE_EVENTS}
+            found = JsonFile(".claude/settings.json", {"hooks": hooks}), JsonFile(".claude.json", _mcp(target))
         case "codex":
-            hooks = {"hooks": {name: [{"hooks": [_command_hook("codex", target)]}] for name in EVENTS}}
-            return JsonFile(".codex/hooks.json", hooks), TomlFile(".codex/config.toml", _codex_mcp(target))
+            hooks = {name: [{"hooks": [_command_hook("codex", target)]}] for name in EVENTS}
+            found = JsonFile(".codex/hooks.json", {"hooks": hooks}), TomlFile(".codex/config.toml", _codex_mcp(target))
         case "cursor":
-            return (JsonFile(".cursor/mcp.json", _mcp(target)),)
+            hook = {"command": _command("cursor", target), "timeout": HOOK_SECONDS + 2}
+            found = (
+                JsonFile(".cursor/hooks.json", _flat(hook, CURSOR_EVENTS)),
+                JsonFile(".cursor/mcp.json", _mcp(target)),
+            )
+        case "gemini-cli":
+            hook = {**_command_hook("gemini-cli", target), "timeout": (HOOK_SECONDS + 2) * 1000}
+            hooks = {name: [{"hooks": [hook]}] for name in GEMINI_EVENTS}
+            found = (JsonFile(".gemini/settings.json", {"hooks": hooks, **_mcp(target)}),)
+        case "copilot-cli":
+            hook = {"type": "command", "bash": _command("copilot-cli", target), "timeoutSec": HOOK_SECONDS + 2}
+            server = {"type": "local", **_server(target), "tools": ["*"]}
+            servers = JsonFile(".copilot/mcp-config.json", {"mcpServers": {"quire": server}})
+            found = JsonFile(".copilot/hooks/quire.json", _flat(hook, COPILOT_EVENTS)), servers
         case "cline":
-            return (JsonFile(".cline/data/settings/cline_mcp_settings.json", _mcp(target)),)
+            found = (JsonFile(".cline/data/settings/cline_mcp_settings.json", _mcp(target)),)
         case "opencode":
-            server = {
-                "type": "local",
-                "command": [target.program, *_arguments(target)],
-                "environment": _environment(target),
-            }
-            return (JsonFile(".config/opencode/opencode.json", {"mcp": {"quire": server}}),)
+            command = [target.program, *_arguments(target)]
+            server = {"type": "local", "command": command, "environment": _environment(target)}
+            found = (JsonFile(".config/opencode/opencode.json", {"mcp": {"quire": server}}),)
+    return tuple(found)
+
+
+def _flat(hook: Mapping[str, Any], events: Sequence[str]) -> dict[str, Any]:
+    return {"version": 1, "hooks": {name: [hook] for name in events}}
 
 
 def base_url(client: Client, target: Target) -> str:
-    """Return what sends the client's model requests through Quire instead, to be pasted; no hooks are needed then."""
+    """Return what sends the client's model requests through Quire instead, to be pasted; no hooks are needed then.
+
+    "" where that is not tried.
+    """
     match client:
+        case "gemini-cli" | "copilot-cli":
+            return ""
         case "claude-code":
             return f"export ANTHROPIC_BASE_URL={target.url}\n"
         case "codex":
@@ -156,25 +183,25 @@ def _merged(known: Any, added: Mapping[str, Any], where: str) -> dict[str, Any]:
             found[name] = value
         elif isinstance(value, Mapping):
             found[name] = _merged(found.get(name, {}), value, place)
+        elif not isinstance(value, list):
+            found.setdefault(name, value)
         else:
             found[name] = _extended(found.get(name, []), value, place)
     return found
 
 
 def _extended(known: Any, added: list[Any], where: str) -> list[Any]:
-    """Return hooks with Quire's instead of those that an earlier merge left."""
     if not isinstance(known, list):
         raise UnmergeableError(f"`{where}` is not a list")
     return [*(one for one in known if not _is_ours(one)), *added]
 
 
 def _is_ours(group: Any) -> bool:
-    """Return whether a group of hooks holds one of Quire's and nothing else."""
-    hooks = group.get("hooks") if isinstance(group, dict) else None
+    hooks = group.get("hooks", [group]) if isinstance(group, dict) else None
     if not isinstance(hooks, list) or len(hooks) != 1 or not isinstance(hooks[0], dict):
         return False
-    called = f"{hooks[0].get('url', '')} {hooks[0].get('command', '')}"
-    return "/hooks/claude-code" in called or "/hooks/codex" in called
+    called = " ".join(str(hooks[0].get(name, "")) for name in ("url", "command", "bash"))
+    return any(f"/hooks/{agent}" in called for agent in FORMATS)
 
 
 def _claude_hook(event: str, target: Target) -> dict[str, Any]:
@@ -190,12 +217,15 @@ def _claude_hook(event: str, target: Target) -> dict[str, Any]:
     }
 
 
-def _command_hook(agent: Literal["claude-code", "codex"], target: Target) -> dict[str, Any]:
+def _command_hook(agent: Agent, target: Target) -> dict[str, Any]:
+    return {"type": "command", "command": _command(agent, target), "timeout": HOOK_SECONDS + 2}
+
+
+def _command(agent: Agent, target: Target) -> str:
     key = shlex.quote(f"X-Quire-Key: {target.key}") if target.key else f'"X-Quire-Key: ${KEY_VARIABLE}"'
     user = "".join(f" -H '{name}: {value}'" for name, value in _user(target).items())
     curl = f"curl -fsS -m {HOOK_SECONDS} -H 'Content-Type: application/json' -H {key}{user}"
-    command = f"{curl} --data-binary @- {shlex.quote(f'{target.url}/hooks/{agent}')}"
-    return {"type": "command", "command": command, "timeout": HOOK_SECONDS + 2}
+    return f"{curl} --data-binary @- {shlex.quote(f'{target.url}/hooks/{agent}')}"
 
 
 def _user(target: Target) -> dict[str, str]:
@@ -210,9 +240,12 @@ def _environment(target: Target) -> dict[str, str]:
     return {"QUIRE_URL": target.url, **({KEY_VARIABLE: target.key} if target.key else {})}
 
 
+def _server(target: Target) -> dict[str, Any]:
+    return {"command": target.program, "args": _arguments(target), "env": _environment(target)}
+
+
 def _mcp(target: Target) -> dict[str, Any]:
-    server = {"command": target.program, "args": _arguments(target), "env": _environment(target)}
-    return {"mcpServers": {"quire": server}}
+    return {"mcpServers": {"quire": _server(target)}}
 
 
 def _codex_mcp(target: Target) -> str:

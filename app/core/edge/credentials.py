@@ -37,7 +37,6 @@ class Credentials:
         return hashlib.sha256(self.secret.encode()).digest()
 
     def reveal(self) -> str:
-        """Return the whole key, for its owner."""
         return f"{prefix(self.tenant, self.id)}_{self.secret}"
 
 

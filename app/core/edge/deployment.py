@@ -22,9 +22,8 @@ class Access:
     """The address that the service listens on."""
     hosts: str = setting(
         Variable("quire_hosts", ""),
-        "Comma-separated host names that clients use, in addition to loopback names, addresses and QUIRE_HOST; "
-        "any port unless one is given. Other hosts are refused by /mcp, and by everything while no keys are "
-        "required (protection against DNS rebinding). `*`: any.",
+        "Comma-separated host names that clients use, in addition to loopback names, addresses and QUIRE_HOST. "
+        "/mcp refuses others, and so does everything while no keys are required. `*`: any.",
     )
     requires_keys: bool = setting(
         Variable("quire_require_keys", False), "Require an API key even before the first key exists."
@@ -34,7 +33,7 @@ class Access:
     )
     requests_per_minute: int = setting(
         Variable("quire_rate_limit_per_minute", 0, ge=0, le=1_000_000),
-        "Requests per minute of one key, over all processes, unless it has a limit of its own. 0: unlimited.",
+        "Requests per minute of one key, unless it has a limit of its own. 0: unlimited.",
     )
     refusals_per_minute: int = setting(
         Variable("quire_refusals_per_minute", 600, ge=0, le=1_000_000),
@@ -43,8 +42,7 @@ class Access:
     named_default_user: str | None = setting(
         Variable("quire_default_user", None, length=(1, ID_MAX)),
         "User of proxy requests and hooks that name none. Unset: `default` while no API keys exist and only this "
-        "machine has access, so that memory across conversations needs only a base URL; with keys, none. An "
-        "application that serves several people must name them.",
+        "machine has access, else none. An application that serves several people must name them.",
     )
 
     private_webhooks: bool = setting(
@@ -102,8 +100,7 @@ class Proxying:
     )
     passes_keys: bool = setting(
         Variable("quire_proxy_client_keys", False),
-        "Send the client's own key to the API behind the proxy in pass-through mode; Quire's key, if needed, "
-        "then comes as X-Quire-Key.",
+        "Send the client's own key on in pass-through mode; Quire's then comes as X-Quire-Key.",
     )
     budget: int = setting(
         Variable("quire_proxy_budget", 0, ge=0, le=BUDGET_MAX),
@@ -123,9 +120,9 @@ class Proxying:
     )
     prices: Prices = setting(
         Variable("quire_proxy_prices", "", read=Prices.read),
-        'Dollars for a million tokens, by model, to show what proxied requests cost: JSON such as `{"gpt-5": '
-        '{"input": 1.25, "cached_input": 0.125, "output": 10}, "*": {"input": 1, "output": 4}}`. A name covers '
-        "all models that begin with it. Empty: unknown.",
+        'Dollars for a million tokens, by model, to show costs: JSON such as `{"gpt-5": {"input": 1.25, '
+        '"cached_input": 0.125, "output": 10}, "*": {"input": 1, "output": 4}}`. A name covers all models that '
+        "begin with it.",
     )
 
 
@@ -143,12 +140,12 @@ class Working:
     )
     embedding_jobs: int = setting(
         Variable("quire_worker_embedding_jobs", 0, ge=0, le=100),
-        "Concurrent embedding jobs of a worker. 0: one for every two cores, at least 1 and at most 4.",
+        "Concurrent embedding jobs of a worker. 0: one for every two cores, 1 to 4.",
     )
     tenant_jobs: int = setting(
         Variable("quire_worker_tenant_jobs", 0, ge=0, le=100),
-        "Concurrent jobs of one tenant in a worker's lane (LLM, embeddings). 0: all but one of the lane's slots "
-        "if there are several tenants, else all.",
+        "Concurrent jobs of one tenant in a worker's lane. 0: all but one of the lane's slots if there are "
+        "several tenants.",
     )
     lease_seconds: float = setting(
         Variable("quire_worker_lease_seconds", 45.0, ge=1, le=3600),

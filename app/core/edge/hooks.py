@@ -9,36 +9,82 @@ this: the database stores each at most once, even when two equal events arrive t
 
 What Quire said itself is never stored: the calls of its own tools. The texts of its answers do not come back in
 events.
+
+Events and fields are named as Claude Code and Codex name them; FORMATS says how another agent differs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.canonical import dumps
 from app.core.messages import NAME_MAX, NOT_IN_IDS
 from app.errors import Invalid
 
-Agent = Literal["claude-code", "codex"]
+Agent = Literal["claude-code", "codex", "cursor", "gemini-cli", "copilot-cli"]
 Reply = Literal["recall", "head"]
 """Bring in memories that answer the prompt; or the head of the conversation's window."""
 
-OWN_TOOLS = "mcp__quire__"
+OWN_TOOLS = ("mcp__quire__", "mcp_quire_", "quire-")
 """How agents name the tools of an MCP server called quire, as `quire connect` calls it."""
+NO_SERVER = "MCP:"
+"""How Cursor names the tools of any MCP server."""
 IDS = ("tool_use_id", "prompt_id", "turn_id")
 ANSWER_TOKENS_MAX = 600
-"""Of what a prompt is answered with."""
+"""Tokens of the answer to a prompt."""
 FRAME_TOKENS_MAX = 60
 """Of them for the frame around the memories, in either language."""
 HEAD_TOKENS_MAX = 2000
+"""Tokens of the answer to a session's start."""
 HEAD_BUDGETS = (16_000, 8_000, 4_000, 2_000)
 """Budgets of the windows whose head can be the answer; the first that has one is taken. A head takes a tenth."""
 QUERY_CHARACTERS_MAX = 10_000
+"""Of a prompt, for the search."""
 FAILED = "Error: "
+
+
+@dataclass(frozen=True, slots=True)
+class HookFormat:
+    """How an agent's events differ."""
+
+    session: str = "session_id"
+    events: Mapping[str, str] = field(default_factory=dict)
+    """Names of its events to ours."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Our names of fields to its own."""
+    result: str | None = None
+    """The member of a tool's result that holds what the model is shown."""
+    answers: Literal["nested", "flat"] | None = "nested"
+    """Where it reads text for the model; None: it reads none."""
+
+
+FORMATS: Mapping[Agent, HookFormat] = {
+    "claude-code": HookFormat(),
+    "codex": HookFormat(),
+    "cursor": HookFormat(
+        session="conversation_id",
+        events={"beforeSubmitPrompt": "UserPromptSubmit", "postToolUse": "PostToolUse"}
+        | {"postToolUseFailure": "PostToolUseFailure", "afterAgentResponse": "Stop", "preCompact": "PreCompact"},
+        fields={"tool_response": "tool_output", "error": "error_message", "prompt_id": "generation_id"}
+        | {"last_assistant_message": "text"},
+        answers=None,
+    ),
+    "gemini-cli": HookFormat(
+        events={"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterAgent": "Stop"}
+        | {"PreCompress": "PreCompact"},
+        fields={"last_assistant_message": "prompt_response", "turn_id": "timestamp"},
+        result="llmContent",
+    ),
+    "copilot-cli": HookFormat(
+        fields={"tool_response": "tool_result", "turn_id": "timestamp"},
+        result="text_result_for_llm",
+        answers="flat",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +99,22 @@ class Event:
     @property
     def conversation_id(self) -> str:
         return f"{self.agent}:{self.session_id}"
+
+    @property
+    def format(self) -> HookFormat:
+        return FORMATS[self.agent]
+
+    @property
+    def kind(self) -> str:
+        """The event's name in our terms."""
+        return self.format.events.get(self.name, self.name)
+
+    def own(self, field: str) -> str:
+        """Return the agent's name of a field."""
+        return self.format.fields.get(field, field)
+
+    def get(self, field: str) -> Any:
+        return self.data.get(self.own(field))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +133,21 @@ class HookPlan:
     query: str = ""
 
 
-def plan(event: Event) -> HookPlan:
-    """Decide what to store of an event and what to answer. Raises Invalid, which names the field."""
-    match event.name:
+def plan(event: Event, own_tools: Collection[str] = ()) -> HookPlan:
+    """Decide what to store of an event and what to answer. Raises Invalid, which names the field.
+
+    ``own_tools``: names of Quire's tools, for agents that do not say whose tool was called.
+    """
+    match event.kind:
         case "UserPromptSubmit":
             return _of_prompt(event)
         case "PostToolUse" | "PostToolUseFailure":
-            return _of_tool(event)
+            return _of_tool(event, own_tools)
         case "Stop":
             return _of_stop(event)
         case "SessionStart":
-            starts_anew = event.data.get("source") not in ("compact", "resume")
-            return HookPlan(reply=None if starts_anew else "head")
+            goes_on = event.data.get("source") in ("compact", "resume") and event.format.answers is not None
+            return HookPlan(reply="head" if goes_on else None)
         case "PreCompact" | "SessionEnd":
             return HookPlan()
         case _:
@@ -93,31 +158,37 @@ def _of_prompt(event: Event) -> HookPlan:
     prompt = _text(event, "prompt")
     if not prompt.strip():
         return HookPlan()
-    query = prompt[:QUERY_CHARACTERS_MAX]
-    return _storing(event, [{"role": "user", "content": prompt}], prompt, reply="recall", query=query)
+    said: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
+    if event.format.answers is None:
+        return _storing(event, said, prompt)
+    return _storing(event, said, prompt, reply="recall", query=prompt[:QUERY_CHARACTERS_MAX])
 
 
 def _of_stop(event: Event) -> HookPlan:
-    """Plan to store the agent's answer; older versions do not send it."""
-    if event.data.get("last_assistant_message") is None:
+    """Plan to store the agent's answer; Copilot CLI and older versions of others do not send it."""
+    if event.get("last_assistant_message") is None:
         return HookPlan()
     said = _text(event, "last_assistant_message")
     return _storing(event, [{"role": "assistant", "content": said}], said) if said.strip() else HookPlan()
 
 
-def _of_tool(event: Event) -> HookPlan:
+def _of_tool(event: Event, own_tools: Collection[str]) -> HookPlan:
     """Plan to store a call with its result, so that neither is ever there alone."""
     name = _name(event, "tool_name")
-    member = "error" if event.name == "PostToolUseFailure" else "tool_response"
-    if member not in event.data:
-        raise Invalid(errors=[{"loc": ["body", member], "msg": "is required"}])
-    if name.startswith(OWN_TOOLS):
+    member = "error" if event.kind == "PostToolUseFailure" else "tool_response"
+    if event.own(member) not in event.data:
+        raise Invalid(errors=[{"loc": ["body", event.own(member)], "msg": "is required"}])
+    if name.startswith(OWN_TOOLS) or (name.startswith(NO_SERVER) and name.removeprefix(NO_SERVER) in own_tools):
         return HookPlan()
-    given, result = event.data.get("tool_input"), _result(event.data[member])
+    given, came = event.get("tool_input"), event.get(member)
+    if isinstance(came, dict) and came.get("error") is not None and event.format.result is not None:
+        member, came = "error", came["error"]
+    shown = came.get(event.format.result, came) if isinstance(came, dict) and event.format.result else came
+    result = _result(shown)
     if member == "error":
         result = f"{FAILED}{result}"
     arguments = dumps(given if isinstance(given, dict) else {} if given is None else {"input": given})
-    content = [name, arguments, event.data[member]]
+    content = [name, arguments, came]
     call_id = _name(event, "tool_use_id") if "tool_use_id" in event.data else f"call_{_digest(content)}"
     call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
     pair: list[dict[str, Any]] = [
@@ -128,7 +199,6 @@ def _of_tool(event: Event) -> HookPlan:
 
 
 def _by(event: Event) -> str | None:
-    """Return a mark for a call of a sub-agent."""
     names = (event.data.get(name) for name in ("agent_type", "subagent_type", "agent_id"))
     name = next((name for name in names if isinstance(name, str) and name.strip()), None)
     return f"[sub-agent: {name[:NAME_MAX]}]" if name is not None else None
@@ -137,10 +207,10 @@ def _by(event: Event) -> str | None:
 def _storing(
     event: Event, messages: Sequence[Mapping[str, Any]], content: object, *, reply: Reply | None = None, query: str = ""
 ) -> HookPlan:
-    ids = [found if isinstance(found := event.data.get(name), str) else None for name in IDS]
+    ids = [found if isinstance(found := event.get(name), str) else None for name in IDS]
     return HookPlan(
         messages=tuple(messages),
-        digest=_digest([event.name, content, ids]),
+        digest=_digest([event.kind, content, ids]),
         has_id=any(ids),
         reply=reply,
         query=query,
@@ -164,9 +234,11 @@ def named(plan: HookPlan, newest_client_id: str | None, last_seq: int) -> list[d
 
 def answer(event: Event, text: str | None, tokens: int) -> dict[str, Any]:
     """Return the agent's answer, empty if there is no text or it is longer than the event allows."""
-    most = HEAD_TOKENS_MAX if event.name == "SessionStart" else ANSWER_TOKENS_MAX
+    most = HEAD_TOKENS_MAX if event.kind == "SessionStart" else ANSWER_TOKENS_MAX
     if not text or tokens > most:
         return {}
+    if event.format.answers == "flat":
+        return {"additionalContext": text}
     return {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
 
 
@@ -175,11 +247,12 @@ def _digest(value: object) -> str:
 
 
 def _text(event: Event, field: str) -> str:
-    if field not in event.data:
-        raise Invalid(errors=[{"loc": ["body", field], "msg": "is required"}])
-    value = event.data[field]
+    own = event.own(field)
+    if own not in event.data:
+        raise Invalid(errors=[{"loc": ["body", own], "msg": "is required"}])
+    value = event.data[own]
     if not isinstance(value, str):
-        raise Invalid(errors=[{"loc": ["body", field], "msg": "must be a string"}])
+        raise Invalid(errors=[{"loc": ["body", own], "msg": "must be a string"}])
     return value
 
 
@@ -187,12 +260,11 @@ def _name(event: Event, field: str) -> str:
     value = _text(event, field)
     if not 0 < len(value) <= NAME_MAX or NOT_IN_IDS.search(value):
         message = f"must have 1 to {NAME_MAX} characters and no control characters"
-        raise Invalid(errors=[{"loc": ["body", field], "msg": message}])
+        raise Invalid(errors=[{"loc": ["body", event.own(field)], "msg": message}])
     return value
 
 
 def _result(response: object) -> str:
-    """Return a result as text: MCP's blocks joined, any other value as JSON. Files are named, not shown."""
     if isinstance(response, str):
         return response
     named = _without_files(response)
@@ -202,7 +274,6 @@ def _result(response: object) -> str:
 
 
 def _without_files(value: object) -> Any:
-    """Return a value in which a mark with type and size stands for each file in base64."""
     if isinstance(value, list):
         return [_without_files(one) for one in value]
     if not isinstance(value, Mapping):

@@ -26,8 +26,8 @@ class IdentityProvider:
 
     issuer: str | None = setting(
         Variable("quire_jwt_issuer", None, length=(1, 2048)),
-        "Issuer (`iss`) of the tokens (JWT) that are accepted beside API keys. With it every request needs a key or a "
-        "token. Unset: API keys only.",
+        "Issuer (`iss`) of tokens (JWT) that are accepted beside API keys. With it every request needs a key or "
+        "a token.",
     )
     audience: str | None = setting(
         Variable("quire_jwt_audience", None, length=(1, 2048)),
@@ -35,8 +35,7 @@ class IdentityProvider:
     )
     jwks: str | None = setting(
         Variable("quire_jwt_jwks", None, length=(1, 4096)),
-        "The issuer's public keys (JWKS): a URL or the path of a file. Read again every ten minutes, and for unknown "
-        "keys. Needed with QUIRE_JWT_ISSUER.",
+        "The issuer's public keys (JWKS): a URL or the path of a file. Needed with QUIRE_JWT_ISSUER.",
     )
     user_claim: str = setting(
         Variable("quire_jwt_user_claim", "sub", length=(1, 256)), "Claim with the user that a token is bound to."
@@ -47,12 +46,11 @@ class IdentityProvider:
     )
     scopes_claim: str = setting(
         Variable("quire_jwt_scopes_claim", "scope", length=(1, 256)),
-        "Claim with a token's scopes, separated by spaces or as a list; scopes that Quire does not know are ignored.",
+        "Claim with a token's scopes, separated by spaces or as a list.",
     )
     tenant_claim: str | None = setting(
         Variable("quire_jwt_tenant_claim", None, length=(1, 256)),
-        "Claim with the id of a token's tenant, which must exist; tokens without it are refused. Unset: every token is "
-        "of the default tenant.",
+        "Claim with the id of a token's tenant; tokens without it are refused. Unset: the default tenant.",
     )
     leeway_seconds: float = setting(
         Variable("quire_jwt_leeway_seconds", 30.0, ge=0, le=600),
@@ -138,5 +136,5 @@ def _scopes(value: object) -> frozenset[str] | None:
 
 
 def _subject(claims: Mapping[str, Any], tenant: UUID, user: str | None) -> UUID:
-    """Return an id of whom the token is about, for rates and records: the same for each of their tokens."""
+    """Return an id of the token's subject, for rates and records. All tokens of a subject give the same one."""
     return uuid5(_SUBJECTS, repr((claims["iss"], str(tenant), user, claims.get("sub"))))

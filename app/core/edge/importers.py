@@ -164,7 +164,6 @@ def mem0(value: Any) -> Iterator[Json]:
 
 
 def _uuid(name: str) -> str:
-    """Return an id as it is if it is a UUID, else one that is always the same for it."""
     try:
         return str(UUID(name))
     except ValueError:
@@ -249,7 +248,6 @@ NAMES = sorted((*SOURCES, *TRANSCRIPTS, *MEMORIES))
 
 
 def _messages(value: Any) -> Iterable[Json]:
-    """Return the list itself, or that of an object that has one."""
     messages = value.get("messages") if isinstance(value, Mapping) else value
     if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
         raise ValueError("the file has no list of messages")

@@ -17,13 +17,11 @@ class Quota:
 
     requests_per_minute: int = setting(
         Variable("quire_tenant_requests_per_minute", 0, ge=0, le=LIMIT_MAX),
-        "Requests per minute of one tenant, over all processes. 0: unlimited. `quire tenants limit` sets a tenant's"
-        " own limits.",
+        "Requests per minute of one tenant, unless `quire tenants limit` sets others. 0: unlimited.",
     )
     background_tokens_per_day: int = setting(
         Variable("quire_tenant_background_tokens_per_day", 0, ge=0, le=LIMIT_MAX),
-        "Tokens a day (UTC) of one tenant that Quire's own LLM calls can use, such as titles and summaries; their jobs"
-        " then wait. 0: unlimited.",
+        "Tokens a day (UTC) that Quire's own LLM calls can use for one tenant; their jobs then wait. 0: unlimited.",
     )
     storage_bytes: int = setting(
         Variable("quire_tenant_storage_bytes", 0, ge=0, le=LIMIT_MAX),

@@ -50,7 +50,6 @@ def time_of(value: Any) -> str | None:
 
 
 def _listed(value: Any, what: str) -> list[Json]:
-    """Return a list of objects. Raises ValueError."""
     found = [value] if isinstance(value, dict) else value
     if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
         raise ValueError(f"the file has no list of {what}")
@@ -119,7 +118,6 @@ def _of_nodes(nodes: Iterable[Json]) -> Iterator[Message]:
 
 
 def _said(content: Any) -> Any:
-    """Return what a message says; empty for thoughts and contexts that are no part of the talk."""
     if not isinstance(content, dict):
         return ""
     match content.get("content_type"):

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.core.canonical import dumps
 from app.core.history.append import Append
-from app.core.rows import NewWish
+from app.core.history.rows import NewWish
 from app.core.times import time_text
 
 EventType = Literal[
@@ -33,7 +33,6 @@ GONE = 410
 
 
 def of_append(append: Append) -> list[tuple[EventType, dict[str, str | int]]]:
-    """Return what an append makes happen, each with its ids."""
     end, place = append.conversation.end.last_seq, {"conversation_id": append.conversation.id}
     told: list[tuple[EventType, dict[str, str | int]]] = []
     if append.messages:
@@ -57,7 +56,6 @@ def body(id_: UUID, seq: int, type_: str, at: datetime, data: Mapping[str, Any])
 
 
 def secret_text(random: bytes) -> str:
-    """Return a secret as its owner is given it."""
     return SECRET_PREFIX + base64.b64encode(random).decode()
 
 
@@ -69,7 +67,6 @@ def signature(secret: str, id_: str, timestamp: int, text: str) -> str:
 
 
 def headers(secret: str, id_: str, timestamp: int, text: str) -> dict[str, str]:
-    """Return the headers of one attempt."""
     return {
         "content-type": "application/json",
         "webhook-id": id_,

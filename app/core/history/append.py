@@ -1,6 +1,6 @@
 """Decide what an append writes: every row, the conversation afterwards, and the jobs that follow.
 
-Pure: prepared messages (``core.preparation``) and the tokens of their texts go in, one ``Append`` comes out.
+Pure: prepared messages (``core.history.preparation``) and the tokens of their texts go in, one ``Append`` comes out.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.ingest import Placement, form_tokens, unmatched_results, weight
 from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
+from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
 from app.core.history.sync import INNER, link
-from app.core.kept import keep
 from app.core.messages import FRAME_TOKENS, NO_ID
 from app.core.model import UNMATCHED, Totals, WindowWarning
-from app.core.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
 from app.core.scope import owner_of
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
+from app.core.window.kept import keep
 
 SUMMARY_STEP = 5
 """New messages after which a refresh of the rolling summary is enqueued."""
@@ -105,7 +105,7 @@ def _unmatched(placements: Iterable[Placement]) -> list[WindowWarning]:
 
 
 def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> tuple[list[NewMessage], Totals]:
-    """Return the messages' rows, each with the sums of what weighs before it, and the sums after them."""
+    """Return the messages' rows, each with the token sums before it, and the sums after the last."""
     rows: list[NewMessage] = []
     totals, chain = basis.conversation.totals, basis.conversation.chain
     full, short, history = totals.full, totals.short, totals.history
@@ -200,7 +200,6 @@ def _stored_body(one: Prepared) -> dict[str, Any]:
 def _after(
     basis: Basis, found: Sequence[Prepared], totals: Totals, chain: bytes | None, counts: Counts
 ) -> Conversation:
-    """Return the conversation as it is once the append is stored."""
     before = basis.conversation
     goes_on = before.asked_from if basis.origin in ("proxy question", "proxy recall") else None
     prompt_tokens = sum(weight(one.forms.view, counts) for one in found if one.placement.kind == "prompt")

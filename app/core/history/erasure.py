@@ -24,6 +24,7 @@ CALL_NAME = "erased"
 REPEAT_CHARACTERS = 12
 """A shared run of this many letters and digits is no accident."""
 PROBE_CHARACTERS = 8
+"""Stretches of this length are looked up first: every shared run holds one at some step."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NOT_PLAIN = re.compile(r"[\W_]+")
 _NOT_TEXT = frozenset({"role", "tool_call_id", "tool_calls"})
@@ -39,7 +40,6 @@ class Forms:
 
 
 def mark(language: Language) -> str:
-    """Return the text of an erased message."""
     return wording.ERASED.say(language)
 
 
@@ -167,7 +167,6 @@ class Repeats:
             self._places[run] = {earlier, number}
 
     def of(self, text: str) -> set[Hashable]:
-        """Return the names of the texts that repeat a part of this one."""
         plain = _plain(text)
         if len(plain) < REPEAT_CHARACTERS:
             return set(self._said.get(plain, ())) if plain else set()
@@ -236,9 +235,9 @@ class Redaction:
     """The changes to stored responses, by id."""
 
     erased: frozenset[str] = frozenset()
-    """Ids of what was erased."""
+    """Ids of erased rows."""
     changed: frozenset[str] = frozenset()
-    """Ids of what is stored with less content."""
+    """Ids of rows whose content shrank."""
     archives: Mapping[str, str] = field(default_factory=dict)
     """Erased archives, each with the text that replaces it."""
 

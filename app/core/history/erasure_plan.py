@@ -17,11 +17,11 @@ from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd
 from app.core.groups import chat_messages
 from app.core.history.erasure import CALL_NAME, Forms, erased_forms, mark, swapped
+from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.messages import weigh
 from app.core.model import UNZONED, Language
 from app.core.neutral import neutral
-from app.core.placeholder import ArchiveCard, placeholder
-from app.core.quote import plain_text
+from app.core.window.quote import plain_text
 
 Count = Callable[[str], int]
 Place = tuple[str, int]
@@ -176,7 +176,6 @@ def marks(messages: Sequence[StoredMessage], rules: ErasureRules) -> list[Marked
 
 
 def mark_line(language: Language, count: Count) -> MarkLine:
-    """Return the mark as a line of the contents page."""
     return MarkLine(mark(language), count(mark(language)))
 
 

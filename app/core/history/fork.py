@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
@@ -51,12 +52,13 @@ class NewBranch:
     uid: UUID
     title: str | None
     now: datetime
+    shares: Literal["none", "read", "write"] | None = None
+    """What its sub-agent shares with the parent besides the messages; None: no sub-agent."""
     asked_from: int | None = None
     """Where the question to the proxy begins that the branch answers anew."""
 
 
 def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
-    """Return the branch of a conversation after a place."""
     at = place.at or new.now
     line = known.line
     keeper = line.keeper(place.seq)
@@ -73,7 +75,9 @@ def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
         known,
         id=Line(new.id, stretches),
         uid=new.uid,
-        reads=tuple(known.searched),
+        reads=() if new.shares == "none" else tuple(known.searched),
+        parent=known.parent if new.shares is None else str(known.id),
+        is_apart=known.is_apart if new.shares is None else new.shares != "write",
         title=new.title if new.title is not None else known.title,
         created_at=new.now,
         updated_at=new.now,

@@ -135,7 +135,6 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
 
 
 def _left(end: ConversationEnd, seq: int) -> tuple[OpenCall, ...]:
-    """Return the open calls after a message that answers none of them."""
     return tuple(replace(call, is_left=True) for call in end.open_calls if seq - call.group <= LATE_MAX)
 
 
@@ -285,7 +284,6 @@ def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: f
 
 
 def _said(placement: Placement) -> dict[str, Any]:
-    """Return the message without its results."""
     view = placement.draft.view
     if placement.kind == "prompt" or "content" not in view:
         return view
@@ -340,9 +338,7 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
 def _condensed(
     view: list[dict[str, Any]], page: int, policy: Policy, language: Language, first_lines: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Condense messages: tool results cut, assistants without thinking, and of what is said and what calls pass only
-    long texts cut.
-    """
+    """Condense messages: cut tool results and long texts, and leave out thinking."""
     short = []
     for message in view:
         if message["role"] == "tool":

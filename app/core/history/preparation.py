@@ -1,8 +1,8 @@
 """Prepare an append: what it is decided on, and what its messages contain.
 
 ``prepare`` gives each message its place, the forms that windows show, its archives and its searchable text; ``texts``
-returns the texts to count before ``core.append.decide``. A ``Reader`` of pure functions, passed in like the new ids,
-analyses the texts.
+returns the texts to count before ``core.history.append.decide``. A ``Reader`` of pure functions, passed in like the new
+ids, analyses the texts.
 
 An append holds for the version of the conversation that it was decided on. For another version it is decided again;
 ``prepare`` then reuses its earlier results, so that little is read and nothing is counted twice.
@@ -20,14 +20,14 @@ from uuid import UUID
 from app.core.conversation import Conversation, ConversationEnd
 from app.core.history.erasure import refused_mark
 from app.core.history.ingest import AnsweredCall, Placement, ShownForms, archived_answers, place, shown_forms, thinking
+from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.history.sync import digest
-from app.core.kept import Wish
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
-from app.core.placeholder import ArchiveCard, placeholder
-from app.core.quote import searchable_text, speaker_of
 from app.core.window.fresh import part_text
+from app.core.window.kept import Wish
+from app.core.window.quote import searchable_text, speaker_of
 
 SCAN_MAX = 20_000
 """Characters of user messages that tell a conversation's language."""
@@ -56,9 +56,9 @@ class Arrival:
     id: UUID | None = None
     """Its id in the system it is imported from."""
     is_inner: bool = False
-    """It is in no caller's list: see ``core.sync.INNER``."""
+    """It is in no caller's list: see ``core.history.sync.INNER``."""
     is_refused: bool = False
-    """A model's API had refused it where it is imported from: see ``core.refused``."""
+    """A model's API had refused it where it is imported from: see ``core.history.refused``."""
     archives: Mapping[str, KeptArchive] | None = None
     """Its archives by call id, where they are known; None: the policy decides what is archived."""
 
@@ -127,7 +127,7 @@ class TextReader(Protocol):
         """Return a text's first passages: of a very long text not all."""
 
     def parts(self, text: str, question: str) -> list[tuple[int, int]]:
-        """Return start and length of what matters in a text to a question, the best first."""
+        """Return start and length of the stretches of a text that matter to a question, the best first."""
 
 
 def spoken_language(arrivals: Sequence[Arrival], reader: TextReader) -> Language | None:
@@ -286,9 +286,7 @@ def _searchable(
     reader: TextReader,
     recall_tools: frozenset[str],
 ) -> Iterator[Searchable]:
-    """Yield what search will find of a message; nothing of the prompt, of what was refused, of what a recall tool
-    brought back, or of its call.
-    """
+    """Yield the searchable parts of a message: not of the prompt, a refused question, a recalled text or its call."""
     if placement.kind in ("prompt", "refused") or forms.loaded is not None:
         return
     shown = forms.view if placement.kind != "orphan" else [placement.draft.original]

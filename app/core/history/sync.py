@@ -31,6 +31,7 @@ from app.core.parts import chat_parts, is_translated
 LOOK_BACK = 1_000
 """The number of newest stored messages, beyond the common beginning, that are compared one by one."""
 DIGEST_BYTES = 16
+"""Kept of a piece's SHA-256: lists are compared as strings of digests."""
 INNER = b""
 """The digest of a message that is in no caller's list: Quire itself had the model recall something. Such a message has
 the chain of the one before it.
@@ -71,7 +72,6 @@ def _hashed(said: list[Any]) -> bytes:
 
 
 def pieces(digests: Sequence[bytes]) -> tuple[list[bytes], list[int]]:
-    """Return the digests of messages piece by piece, and which message each piece is of."""
     found = [
         (digest[at : at + DIGEST_BYTES], place)
         for place, digest in enumerate(digests)
@@ -176,7 +176,6 @@ def endings(rest: Sequence[bytes], tail: Sequence[bytes]) -> list[int]:
 
 
 def _last_place(rest: Sequence[bytes], tail: Sequence[bytes]) -> int | None:
-    """Return the last position of the whole list in the tail."""
     text, pattern = b"".join(tail), b"".join(rest)
     at = text.rfind(pattern)
     while at > 0 and at % DIGEST_BYTES:

@@ -24,6 +24,7 @@ PATTERN_MAX = 500
 REPEATS_MAX = 10_000
 """The product of the upper bounds of all counted repetitions."""
 REPEAT_MAX = 255
+"""PostgreSQL's regular expressions take no more."""
 SHOWN_CHARACTERS = 200
 """Of a line, around its match."""
 
@@ -60,7 +61,6 @@ class RefusedPattern(ValueError):  # noqa: N818 - the pattern is refused
         return RULE.en.format(what=self.what.en)
 
     def wording(self) -> Wording:
-        """Return the sentence for a model."""
         rules = (text.format(what=what) for text, what in zip(RULE, self.what, strict=True))
         return Wording(*(text.format(rule=rule) for text, rule in zip(REFUSED, rules, strict=True)))
 

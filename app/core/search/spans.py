@@ -9,7 +9,8 @@ from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal
+from re import Match, Pattern
+from typing import Literal, TypeAlias
 
 Unit = Literal["day", "week", "month", "quarter", "year"]
 
@@ -22,12 +23,15 @@ class Span:
     end: date
 
 
+Rule: TypeAlias = tuple[Pattern[str], Callable[[Match[str], date], Span | None]]
+"""A pattern, and what it makes of a match and of today."""
+
+
 def days(first: date, count: int = 1) -> Span:
     return Span(first, first + timedelta(days=count))
 
 
 def day(year: int, month: int, of_month: int) -> Span | None:
-    """Return a day, if there is one."""
     return guarded(lambda: days(date(year, month, of_month)))
 
 
@@ -112,6 +116,17 @@ def weekday_of(week: Span | None, number: int) -> Span | None:
 def in_year(year: int | None, now: date, of: Callable[[int], Span | None]) -> Span | None:
     """Return what a year makes of an expression; without a year, the newest."""
     return of(year) if year is not None else newest(now, of)
+
+
+def holiday(known: tuple[int, int, int], year: int | None, now: date) -> Span | None:
+    """Return a holiday of a year; ``known``: its month, its first day, and how many days it has or moves within."""
+    month_, of_month, length = known
+
+    def of(year: int) -> Span | None:
+        first = day(year, month_, of_month)
+        return days(first.first, length) if first else None
+
+    return in_year(year, now, of)
 
 
 def newest(now: date, of_year: Callable[[int], Span | None]) -> Span | None:

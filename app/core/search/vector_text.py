@@ -20,7 +20,7 @@ BEFORE_CHARACTERS = 240
 
 QUERY_CHARACTERS = 600
 """Characters of a query; of a longer one, half of them from each end: about 125 tokens. Beyond that its vector finds
-nothing more (docs/retrieval.md) and costs four times as much.
+nothing more (bench/results/README.md) and costs four times as much.
 """
 WIDE_CHARACTERS = 3
 """The weight of a Chinese, Japanese or Korean character, which has more tokens."""

@@ -7,19 +7,18 @@ as 30 February, names nothing. Times of a day are left out: a message's time is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
 from app.core.search import when_chinese, when_english
-from app.core.search.spans import Span
+from app.core.search.spans import Rule, Span
 
 CHARACTERS_MAX = 2_000
 """Of a longer text, only the end is read: there a question stands."""
 SPANS_MAX = 5
 
 _HAN = re.compile("[一-鿿]")
-Rules = Sequence[tuple[re.Pattern[str], Callable[[re.Match[str], date], Span | None]]]
 
 
 def days_named(text: str, today: date) -> tuple[Span, ...]:
@@ -41,8 +40,7 @@ class _Expression(NamedTuple):
     is_moved: bool = False
 
 
-def _matches(text: str, rules: Rules, today: date) -> list[_Expression]:
-    """Return the expressions of a text; what a rule matched is no other's."""
+def _matches(text: str, rules: Sequence[Rule], today: date) -> list[_Expression]:
     found = []
     for pattern, make in rules:
         for match in pattern.finditer(text):

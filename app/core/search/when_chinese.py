@@ -11,9 +11,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 from app.core.search import spans
-from app.core.search.spans import Span, Unit
-
-Rule = tuple[re.Pattern[str], Callable[[re.Match[str], date], Span | None]]
+from app.core.search.spans import Rule, Span, Unit
 
 DIGITS = {"〇": 0, "零": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
 VAGUE = {"几": 3, "数": 3, "多": 3}
@@ -51,7 +49,6 @@ def _rule(pattern: str, make: Callable[[re.Match[str], date], Span | None]) -> R
 
 
 def _number(said: str) -> int:
-    """Read an Arabic or a Chinese number below a hundred."""
     if said.isdigit() and said.isascii():
         return int(said)
     if said in VAGUE:
@@ -78,10 +75,8 @@ def _part_of(match: re.Match[str], whole: Span | None) -> Span | None:
 
 
 def _date(match: re.Match[str], now: date) -> Span | None:
-    year, month, of_month = _year_of(match, now), _number(match["month"]), _number(match["day"].removeprefix("初"))
-    if year is not None:
-        return spans.day(year, month, of_month)
-    return spans.newest(now, lambda year: spans.day(year, month, of_month))
+    month, of_month = _number(match["month"]), _number(match["day"].removeprefix("初"))
+    return spans.in_year(_year_of(match, now), now, lambda year: spans.day(year, month, of_month))
 
 
 def _numbers(match: re.Match[str], _: date) -> Span | None:
@@ -110,28 +105,17 @@ def _year(match: re.Match[str], now: date) -> Span | None:
 
 
 def _season(match: re.Match[str], now: date) -> Span | None:
-    year, begin = _year_of(match, now), SEASONS[match["season"]]
-    if year is None:
-        return spans.newest(now, lambda year: spans.months(year, begin, 3))
-    return spans.months(year, begin, 3)
+    begin = SEASONS[match["season"]]
+    return spans.in_year(_year_of(match, now), now, lambda year: spans.months(year, begin, 3))
 
 
 def _quarter(match: re.Match[str], now: date) -> Span | None:
-    year, number = _year_of(match, now), _number(match["quarter"])
-    if year is None:
-        return spans.newest(now, lambda year: spans.quarter(year, number))
-    return spans.quarter(year, number)
+    number = _number(match["quarter"])
+    return spans.in_year(_year_of(match, now), now, lambda year: spans.quarter(year, number))
 
 
 def _holiday(match: re.Match[str], now: date) -> Span | None:
-    month, of_month, length = HOLIDAYS[match["holiday"]]
-
-    def of(year: int) -> Span | None:
-        first = spans.day(year, month, of_month)
-        return spans.days(first.first, length) if first else None
-
-    year = _year_of(match, now)
-    return spans.in_year(year, now, of)
+    return spans.holiday(HOLIDAYS[match["holiday"]], _year_of(match, now), now)
 
 
 def _weekday(match: re.Match[str], now: date) -> Span | None:

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 from app.core.search import spans
-from app.core.search.spans import Span, Unit
-
-Rule = tuple[re.Pattern[str], Callable[[re.Match[str], date], Span | None]]
+from app.core.search.spans import Rule, Span, Unit
 
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -133,22 +131,13 @@ def _season(match: re.Match[str], now: date) -> Span | None:
         found = spans.newest(now, lambda year: spans.months(year, begin, 3))
         if found and found.end > now:
             found = spans.months(found.first.year - 1, begin, 3)
-    elif year is None:
-        found = spans.newest(now, lambda year: spans.months(year, begin, 3))
     else:
-        found = spans.months(year, begin, 3)
+        found = spans.in_year(year, now, lambda year: spans.months(year, begin, 3))
     return _part_of(match, found)
 
 
 def _holiday(match: re.Match[str], now: date) -> Span | None:
-    month, of_month, length = HOLIDAYS[match["holiday"]]
-
-    def of(year: int) -> Span | None:
-        first = spans.day(year, month, of_month)
-        return spans.days(first.first, length) if first else None
-
-    year = _year_of(match, now)
-    return spans.in_year(year, now, of)
+    return spans.holiday(HOLIDAYS[match["holiday"]], _year_of(match, now), now)
 
 
 def _unit(match: re.Match[str], now: date) -> Span | None:

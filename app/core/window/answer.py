@@ -90,7 +90,6 @@ def _answer(
 
 
 def _archive_refs(window: Window) -> list[str]:
-    """Return the archives that the window refers to, by placeholder or loaded in its tail; each once, in order."""
     placeholders = [uuid for placed in window.body for uuid in placed.archive_ids]
     loaded = [str(item.archive_id) for item in window.tail if item.archive_id]
     return list(dict.fromkeys([*placeholders, *loaded]))

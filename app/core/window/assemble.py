@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from app.core.canonical import dumps
-from app.core.days import MESSAGE_TOKENS
 from app.core.groups import units
 from app.core.model import (
     OPENING_TOKENS,
@@ -37,6 +36,7 @@ from app.core.model import (
     WindowWarning,
     epoch_number,
 )
+from app.core.search.days import MESSAGE_TOKENS
 from app.core.window.budget import smallest_budget, usable
 from app.core.window.profile import Profile
 from app.core.window.squeezing import Cutter, ItemForm, WindowUnit, opens_page, place, squeeze, squeezed_again

@@ -52,7 +52,6 @@ class Shares:
 
     @property
     def body(self) -> int:
-        """The room of the head and the messages."""
         return self.available - self.reserve
 
     @property

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from app.core import wording
-from app.core.days import dated, tokens_of
 from app.core.model import Language, Policy
 from app.core.neutral import flat
+from app.core.search.days import dated, tokens_of
 
 Count = Callable[[str], int]
 """Tokens of a text."""
@@ -267,7 +267,6 @@ class _Map:
         return found
 
     def cuts(self) -> list[_Cut]:
-        """Return the possible cuts, the coarsest first."""
         none = self.last_page + 1
         whole = self.runs(_Cut(1, none), ())
         joined = [_Cut(run.last + 1, none) for run in reversed(whole)]
@@ -299,7 +298,6 @@ class _Map:
         return run.of.line, run.of.line_tokens
 
     def _inside(self, run: _Run) -> list[Chapter]:
-        """Return the largest chapters that begin in a run, in order."""
         return [some[0] for first, some in sorted(self.by_first.items()) if run.first <= first <= run.last]
 
     def days(self, run: _Run) -> tuple[str, str]:

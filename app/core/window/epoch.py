@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from app.core import days, kept
-from app.core.kept import KeptLine
 from app.core.model import Entry, Epoch, Language, Layout, Policy, Totals
-from app.core.window import contents, head, head_summary, paging
+from app.core.search import days
+from app.core.window import contents, head, head_summary, kept, paging
 from app.core.window.contents import Chapter, PageEntry, PageNames
 from app.core.window.head import SummaryLine
 from app.core.window.head_summary import HeadReader, HeadSummary, Written
+from app.core.window.kept import KeptLine
 from app.core.window.profile import Profile
 from app.core.window.topics import Topic
 
@@ -186,7 +186,9 @@ def _is_open(page: PageEntry, plan: EpochPlan) -> bool:
 
 
 def _kept(memories: Sequence[KeptLine], room: int, reader: HeadReader) -> tuple[list[SummaryLine], int]:
-    """Return the lines of what is kept in mind that fit, with their days, and how many do not: equal texts are one."""
+    """Return the lines of memories in mind that fit, with their days, and the number of those that do not. Equal
+    texts count once.
+    """
     each = {memory.text: memory for memory in reversed(memories)}
     lines = []
     for memory in reversed(each.values()):

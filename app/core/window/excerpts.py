@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.days import dated, settled
 from app.core.model import Language
 from app.core.neutral import block
+from app.core.search.days import dated, settled
 
 HEAD_SHARE = 0.7
+"""The share of a cut text's remainder that is its beginning; the rest is its end."""
 MARK_TOKENS = 12
 """Approximate tokens of a cut's mark."""
 

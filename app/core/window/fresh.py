@@ -53,7 +53,6 @@ def part_text(offset: int, text: str) -> str:
 
 
 def stored_parts(parts: Sequence[tuple[int, str]], counts: Mapping[str, int]) -> str | None:
-    """Return parts with their tokens, as they are stored with the archive."""
     return dumps([[offset, text, counts[text]] for offset, text in parts]) if parts else None
 
 
@@ -78,7 +77,6 @@ def shown_tokens(sizes: Sequence[int], most: int) -> list[int]:
 
 
 def wanted(window: Window) -> list[UUID]:
-    """Return the archives that are shown fresh, in order."""
     return [UUID(uuid) for placed in window.body if placed.fresh for uuid in placed.archive_ids]
 
 

@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from app.core import wording
-from app.core.days import dated, tokens_of
-from app.core.kept import KeptLine
 from app.core.model import Day, Head, Language, Policy, TailItem
 from app.core.neutral import flat, neutral, titled
+from app.core.search.days import dated, tokens_of
 from app.core.window.contents import ContentsPage, Count
+from app.core.window.kept import KeptLine
 from app.core.window.topics import Topic, most_telling, named
 
 BULLET = 3
 """Tokens that the bullet and the line end add to a line."""
 SUMMARY_SHARE = 0.4
+"""The summary's share of the head's room."""
 TOPICS_SHARE = 0.25
 """The topics' share of the summary's room."""
 TOPICS_TOKENS_MAX = 60

@@ -60,7 +60,6 @@ class FoundPassage:
 
     @property
     def said(self) -> str:
-        """Return the words as they are quoted."""
         return block(self.text if self.role in ROLES else neutral(self.text))
 
     def goes_on(self, before: FoundPassage) -> bool:

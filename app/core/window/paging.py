@@ -137,7 +137,6 @@ class _NewestPage:
             self.groups[group] = sizes + fresh, recalled + loaded
 
     def since(self, seq: int) -> int:
-        """Return what the groups from a message on weigh."""
         found = (weights for group, weights in self.groups.items() if group >= seq)
         return sum(sum(shown_tokens(sizes, self.most_fresh)) + recalled for sizes, recalled in found)
 

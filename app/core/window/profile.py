@@ -15,6 +15,7 @@ from app.core.setting import Variable, setting
 from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, shares, usable, zones
 
 KEEP_SHARE_MIN = 0.05
+"""What memories in mind have where a conversation's other shares leave less."""
 TOOLS_SHARE = 4
 """The recall tools and their guide are offered where they take no more than one part in this of the budget."""
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
 
-from app.core.call_ids import BLOCK_IDS, CallIds, mapped_name
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.messages import THINKING_PARTS
 from app.core.model import Format, Language, Placed, TailItem, Window
-from app.core.parts import as_chat, message_blocks
+from app.core.parts import BLOCK_IDS, CallIds, as_chat, mapped_name, message_blocks
 
 EPHEMERAL = {"type": "ephemeral"}
 OPAQUE = frozenset({"reasoning"})
@@ -124,7 +123,6 @@ def _chat_runs(body: Sequence[Placed]) -> Iterator[tuple[tuple[Placed, ...], lis
 
 
 def _single(placed: Placed) -> list[str]:
-    """Return the chat messages of an item, each as its own text."""
     if placed.parts == 1:
         return [placed.text]
     return [dumps(message) for message in chat_messages(placed.text)]

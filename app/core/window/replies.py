@@ -19,6 +19,7 @@ Scripts = tuple[int, int]
 Run = tuple[str, ...]
 
 SEEN_CHARACTERS = 60_000
+"""Of a text that is judged, so that the work is bounded."""
 RUN = 8
 """Units (words; characters of other scripts) in a run. Lists of similar sentences share shorter ones."""
 RUNS_MIN = 12
@@ -30,17 +31,18 @@ SHORTEST_SHARE = 40
 """Without an expectation a summary has SHORTEST_UNITS, or one part in so many of what it covers."""
 LONGEST_TIMES = 4
 LONGEST_SLACK = 200
-"""A summary has at most so many times the units of what it covers, and these."""
+"""The longest summary: this many times the units of the text that it covers, and these."""
 LETTERS_MIN = 12
 """Ideographs and Latin words; fewer can be names and terms of any language."""
 MOST, NEXT_TO_NONE = 0.5, 0.05
 """Shares of ideographs in texts of one language."""
 IDEOGRAPHS_IN_WORD = 1.6
+"""A Chinese word has so many characters, about."""
 ALIKE_MIN, ALIKE_SHARE = 8, 4
 """Of so many different messages, at least one in so many has a line of its own."""
 
 ECHO_SHARE, ECHO_RUNS_MIN = 0.8, 120
-"""A text that has so much of what it covers, word by word, is no summary of it, unless that is short."""
+"""A long text that repeats this share of its source word by word is no summary of it."""
 _REFUSAL = re.compile(
     r"\W*(?:(?:i(?:'|’)?m|i am|we(?:'|’)?re) (?:very |so |really )?(?:sorry|unable|not able)|sorry\b|my apologies"
     r"|(?:unfortunately,? )?i (?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|will not|must decline)|as an ai\b"

@@ -43,6 +43,7 @@ Part = Literal["head", "system", "tools", "tail", "recalled", "query", "own"]
 DIGEST_CHARACTERS = 24
 """Hexadecimal digits of a text's digest: a conversation has some hundred texts."""
 PREFIX_CHARACTERS = 16
+"""Hexadecimal digits kept of a window's prefix hash."""
 
 
 def digest_of(text: str) -> str:

@@ -39,7 +39,6 @@ class Side:
 
     @property
     def forms(self) -> dict[int, str]:
-        """Return the form of each message in view."""
         return {p.seq: "passing" if p.passing else p.zone for p in self.window.body if p.seq}
 
 
@@ -99,7 +98,6 @@ def _changed(old: Side, new: Side, cause: Why) -> Iterable[Change]:
 
 
 def _parts(old: Side, new: Side, cause: Why) -> Iterable[Mapping[str, Any]]:
-    """Yield the parts without a place of their own that are others now."""
     before, after = ledger_of(old.frame, old.served), ledger_of(new.frame, new.served)
     head: Why = "erasure" if "head" in old.gone and cause == "edit" else cause
     rows: tuple[tuple[str, str, str, int, int, Why], ...] = (
@@ -123,7 +121,6 @@ def _head(frame: ServedFrame) -> int:
 
 
 def _runs(changes: Iterable[Change]) -> list[dict[str, Any]]:
-    """Return changes as runs of messages that share form and reason."""
     found = []
     for (form, why), run in groupby(sorted(changes), key=lambda change: change[1:]):
         seqs = [seq for seq, _, _ in run]

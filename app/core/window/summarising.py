@@ -13,12 +13,13 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from app.core.days import DAY_TOKENS
+from app.core.search.days import DAY_TOKENS
 from app.core.window.excerpts import Excerpt
 
 LEFT_OUT = 6
 STEP = 5
 LINE_CHARACTERS_MAX = 600
+"""Of a line of a reply; a longer one is split at its sentences."""
 LINES_MAX = 60
 _NOTHING = frozenset({"", "none", "null", "n/a", "undefined", "无", "empty"})
 _BULLET = re.compile(r"^(?:[-*•·–—]+|#{1,6}|\d{1,2}[.)、])\s+")
@@ -103,7 +104,6 @@ def lines_of(reply: str) -> list[str]:
 
 
 def _parts(line: str) -> list[str]:
-    """Return a long line by its sentences."""
     if len(line) <= LINE_CHARACTERS_MAX:
         return [line]
     parts = [part.strip() for part in _SENTENCE.split(line) if part and part.strip()]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 HEAD_TOPICS_MAX = 12
 WORDS_ALIKE = 0.8
 PAIRS_ALIKE = 0.65
+"""Dice's coefficients, of words and of pairs of characters, from which on two topics are one."""
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -111,7 +112,6 @@ def _within(one: _Features, other: _Features) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Strip a plural's ending."""
     if word in _NO_PLURALS:
         return word
     if len(word) > 4 and word.endswith("ies"):
@@ -128,7 +128,6 @@ def _alike(one: _Features, other: _Features) -> bool:
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return Dice's coefficient; 1 if both are empty."""
     return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0
 
 

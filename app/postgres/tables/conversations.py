@@ -215,7 +215,7 @@ messages = Table(
     ),
     Column("revision", Integer, nullable=False),
     created(),
-    Column("digest", LargeBinary, comment="of what it says: core.sync"),
+    Column("digest", LargeBinary, comment="of what it says: core.history.sync"),
     Column("chain", LargeBinary, comment="of all digests up to it"),
     Column("said_at", DateTime(timezone=True), comment="when it was said; null: the sender did not tell"),
     Column("said_offset", SmallInteger, nullable=False, server_default=ZERO, comment="minutes ahead of UTC"),

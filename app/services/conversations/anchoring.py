@@ -24,7 +24,6 @@ from app.store import conversations, locks
 
 
 def wish(request: ContextRequest, policy: Policy) -> Recall:
-    """Return whether a window shows what is recalled by itself."""
     return policy.recall if request.recall is None else request.recall
 
 
@@ -54,8 +53,9 @@ async def choose(call: WindowCall, shown: KeptWindow) -> None:
     room = min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD
     query = newest_user_text(_newest_user_message(shown))
     wanted = replace(
-        call.request, query=query, recall_max_tokens=max(1, room), sensitive=False, speaker=None, load=(), pages=()
-    )
+        call.request, query=query, is_said=True, recall_max_tokens=max(1, room), sensitive=False, speaker=None,
+        load=(), pages=(),
+    )  # fmt: skip
     gathered = await tail.gather(replace(call, request=wanted), shown, max(0, room))
     tokens = sum(item.tokens for item in gathered.items) + TAIL_OVERHEAD
     text = tail_text(gathered.items, conversation.language or "en") if gathered.items else None

@@ -1,9 +1,9 @@
 """Append messages.
 
 Gather: the conversation, nearly always from the process's cache (except for synced lists), and what is new. Decide:
-``core.preparation`` and ``core.append``, and whether an epoch is due. Apply: one statement, which stores nothing unless
-the conversation is still at the version that was decided on. If it is not, or if an epoch is due, the same happens
-again in a transaction that holds the conversation's lock, so the second try always succeeds.
+``core.history.preparation`` and ``core.history.append``, and whether an epoch is due. Apply: one statement, which
+stores nothing unless the conversation is still at the version that was decided on. If it is not, or if an epoch is due,
+the same happens again in a transaction that holds the conversation's lock, so the second try always succeeds.
 
 No LLM, no embedding; and tokens are counted before a lock is taken wherever possible.
 """
@@ -27,7 +27,6 @@ from app.core.conversation import Conversation
 from app.core.edge.webhooks import of_append
 from app.core.groups import chat_messages
 from app.core.history.append import Append, decide
-from app.core.history.fork import NewBranch
 from app.core.history.preparation import (
     Basis,
     Counts,
@@ -41,9 +40,9 @@ from app.core.history.preparation import (
 from app.core.line import CallersId, exact
 from app.core.messages import Draft
 from app.core.model import WindowWarning
-from app.core.quote import plain_text
 from app.core.times import problems_of_said
 from app.core.window.profile import policy_of
+from app.core.window.quote import plain_text
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue, outbox
@@ -71,7 +70,7 @@ from app.services.conversations.selection import (
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
-from app.store import appending, branches, conversations, messages
+from app.store import appending, conversations, messages
 from app.store.appending import IdempotentResponse
 
 CREATION_TRIES = 3
@@ -112,7 +111,8 @@ class _Task:
     def cached(self) -> Conversation | None:
         """Return what this process remembers of the conversation, if it is the one that its id shows."""
         found = self.runtime.caches.conversation(self.tenant, exact(self.conversation_id))
-        return None if found is not None and found.shown and isinstance(self.conversation_id, CallersId) else found
+        shows_other = found is not None and found.shown not in (None, found.id)
+        return None if shows_other and isinstance(self.conversation_id, CallersId) else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ async def append(
         await chains.complete(runtime, tenant, conversation_id)
         return await append(runtime, tenant, conversation_id, request, key)
     except BranchingError as branching:
-        name = await branch(runtime, tenant, conversation_id, branching)
+        name = await forking.branch(runtime, tenant, conversation_id, branching)
         return await append(runtime, tenant, name, request, key)
     except errors.OutcomeUnknown:
         task.runtime.caches.forget_conversation(*task.place)
@@ -181,31 +181,6 @@ async def append(
         if isinstance(error, asyncpg.UniqueViolationError):
             raise await _taken(task) from error
         raise
-
-
-async def branch(runtime: Runtime, tenant: UUID, named: str, branching: BranchingError) -> str:
-    """Return the branch that a list goes on, and let the id that a caller names show it: one that the list continues
-    already, or a new one.
-    """
-    known = branching.known
-    async with runtime.database.begin(tenant) as tx:
-        locked = await conversations.lock(tx, named if isinstance(named, CallersId) else known.id)
-        if locked is None or locked.uid != known.uid:
-            raise errors.StorageUnavailable("A concurrent request interfered. Try again.")
-        name = await branches.continued(tx, locked.line.root, branching.chains, branching.alike)
-        if name is None:
-            name = str(uuid7())
-            await forking.at(tx, locked, branching.after, NewBranch(name, uuid7(), None, datetime.now(UTC)))
-        await show(runtime, tx, named, name)
-    runtime.caches.forget_conversation(tenant, str(known.id))
-    return CallersId(named, name) if isinstance(named, CallersId) else name
-
-
-async def show(runtime: Runtime, tx: Tx, named: str, name: str) -> None:
-    """Let the id that a caller names show a branch."""
-    if isinstance(named, CallersId):
-        await branches.show(tx, named, name if name != named else None)
-        runtime.caches.forget_conversation(tx.tenant, str(named))
 
 
 async def _stored_response(task: _Task) -> str | None:
@@ -284,7 +259,6 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, str]:
 
 
 def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
-    """Return whether the append has to be decided on what is stored now."""
     return bool(_problems_of_said(cached, selection)) or _needs_question(task, cached, selection)
 
 
@@ -381,7 +355,6 @@ async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:
 def _statement(
     task: _Task, decided: _Decided
 ) -> tuple[Append, Sequence[NewWork], IdempotentResponse | None, Sequence[NewEvent]]:
-    """Return what the statement of an append takes."""
     work = enqueue.traced(enqueue.in_lock_order(_work(decided.append)), task.runtime.tracing.traceparent())
     told = of_append(decided.append) if task.tenant in task.runtime.meters.telling else ()
     events = [outbox.event(type_, **data) for type_, data in told]

@@ -1,4 +1,4 @@
-"""Compute chains for messages stored before chains existed: see core.sync."""
+"""Compute chains for messages stored before chains existed: see core.history.sync."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from uuid import UUID
 
 from app.core.conversation import Conversation
+from app.core.history.placeholder import as_sent
 from app.core.history.sync import digest, link
 from app.core.messages import Limits, read
-from app.core.placeholder import as_sent
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.store import conversations, messages
@@ -34,7 +34,6 @@ async def complete(runtime: Runtime, tenant: UUID, conversation_id: str) -> None
 
 
 async def _chain_some(tx: Tx, conversation: Conversation, after: int, chain: bytes) -> tuple[int, bytes]:
-    """Return how far it came, and the chain there."""
     rows = await messages.history(tx, conversation.id, after, BATCH, newest_first=False)
     archived = [uuid for row in rows for uuid in row["archive_ids"]]
     texts = await messages.archived_texts(tx, archived) if archived else {}

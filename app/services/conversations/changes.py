@@ -39,7 +39,6 @@ async def make(
     request: AppendRequest,
     selection: Arrivals,
 ) -> Conversation:
-    """Make the changes to a locked conversation, and return the conversation as it is then."""
     takes_out = refused.leaves(known, request, selection)
     if takes_out:
         known = await refused.take_out(runtime, tx, known, request)

@@ -26,7 +26,6 @@ def is_due(conversation: Conversation) -> bool:
 
 
 async def close_due(runtime: Runtime, tx: Tx, conversation: Conversation) -> Conversation:
-    """Close the chapters that are due in a locked conversation."""
     first = conversation.chaptered_through + 1
     pages = await chapters.told(tx, conversation.id, first, conversation.totals.last_page - 1)
     shelf = await chapters.shelf(tx, conversation.id, first)

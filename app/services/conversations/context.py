@@ -23,7 +23,7 @@ from app import errors
 from app.caches import FoundEpoch, KeptWindow
 from app.concurrency import LONG_COPIED, run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.dialects.windows import fitted_window
+from app.core.dialects.fitting import fitted_window
 from app.core.line import CallersId, Line
 from app.core.model import Context, Epoch, Language, Window
 from app.core.window import fresh, notices
@@ -120,7 +120,6 @@ async def _gather(call: WindowCall) -> _Gathered:
 
 
 async def _continued(call: WindowCall, kept: KeptWindow) -> WindowParts | None:
-    """Return the parts of a cached window with everything appended since; None if its epoch has ended."""
     last, layout = kept.conversation.totals.last_seq, kept.epoch.layout
     database, place = call.runtime.database, (call.tenant, call.conversation_id)
     appended = await windows.newer(database, *place, last, layout, anthropic=call.anthropic)
@@ -134,7 +133,6 @@ async def _continued(call: WindowCall, kept: KeptWindow) -> WindowParts | None:
 
 
 async def _read(call: WindowCall, known: FoundEpoch | None) -> WindowParts:
-    """Return the parts of the known epoch or of the conversation's own; without a body if another is likely."""
     database, tenant, lines = call.runtime.database, call.tenant, call.runtime.caches.lines
     place = lines.get((tenant, call.conversation_id), call.conversation_id)
     if known is None and call.request.budget is not None:
@@ -249,7 +247,6 @@ async def _head_and_body(call: WindowCall, laid: _LaidOut) -> Window:
 
 
 async def _with_fresh(call: WindowCall, conversation: Conversation, window: Window) -> Window:
-    """Return the window with what is fresh in it."""
     uuids = fresh.wanted(window)
     if not uuids:
         return window

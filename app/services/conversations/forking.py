@@ -16,12 +16,15 @@ from app.core.conversation import Conversation
 from app.core.history import fork as forks
 from app.core.history.fork import Forked, ForkPlace, NewBranch
 from app.core.history.refused import open_again
-from app.core.line import Line
+from app.core.line import CallersId, Line
 from app.core.times import local, time_text
 from app.errors import FieldError
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
+from app.runtime import Runtime
+from app.services.conversations.placing import Shares
+from app.services.conversations.selection import BranchingError
 from app.store import branches, conversations
 
 INDEXED_AGAIN_MAX = 50
@@ -35,12 +38,14 @@ class ForkRequest:
     position: Literal["before", "after"] = "after"
     id: str | None = None
     title: str | None = None
+    shares: Shares | None = None
 
 
 async def fork(tx: Tx, known: Conversation, request: ForkRequest) -> Conversation:
     """Make a branch of a locked conversation. Raises Invalid for a place that is not there, Conflict for a taken id."""
     after = await _seq(tx, known, request)
-    made = await at(tx, known, after, NewBranch(request.id or str(uuid7()), uuid7(), request.title, _now()))
+    new = NewBranch(request.id or str(uuid7()), uuid7(), request.title, _now(), request.shares)
+    made = await at(tx, known, after, new)
     if made is not None:
         return made
     there = await conversations.find(tx, str(request.id))
@@ -74,14 +79,15 @@ def _said(name: str, message: str) -> FieldError:
 
 
 def _is_same(there: Conversation, known: Conversation, after: int, request: ForkRequest) -> bool:
-    """Return whether a conversation is the branch that is asked for, made before."""
+    """Return whether a conversation is the requested branch, made by an earlier request."""
     begun = [(one.id, one.seq) for one in there.line.stretches[-1:]]
     is_same = begun == [(known.line.keeper(after), after)] and there.user_id == known.user_id
+    asked = forks.fork(known, ForkPlace(after), NewBranch("", there.uid, None, there.created_at, request.shares)).branch
+    is_same &= (there.parent, there.is_apart) == (asked.parent, asked.is_apart)
     return is_same and request.title in (None, there.title)
 
 
 async def _seq(tx: ReadTx, known: Conversation, request: ForkRequest) -> int:
-    """Return the last message that is shared. Raises Invalid."""
     last = known.totals.last_seq
     seq = await seq_at(tx, known, request.at) if request.at is not None else max(last, request.position == "before")
     return min(last, max(known.end.prompt_through, seq - (request.position == "before")))
@@ -110,7 +116,6 @@ def _uuid(text: str) -> UUID | None:
 
 
 async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
-    """Return a conversation's state when a message was its newest."""
     line = known.line
     row = await branches.place(tx, line, seq) if seq else None
     if row is None:
@@ -135,6 +140,62 @@ async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
         chaptered=await branches.chaptered(tx, line, place.page),
         summarised=await branches.summarised(tx, line, seq, revision),
     )
+
+
+# --- Where a caller's list goes on -----------------------------------------------------------------------
+
+
+async def branch(runtime: Runtime, tenant: UUID, named: str, branching: BranchingError) -> str:
+    """Return the branch that a list goes on, as the caller names it: one that the list continues already, or a new one.
+    The conversation's id shows it from then on.
+    """
+    known = branching.known
+    async with runtime.database.begin(tenant) as tx:
+        held = await locked(tx, named, known)
+        if held is None:
+            raise errors.StorageUnavailable("A concurrent request interfered. Try again.")
+        name = await branches.continued(tx, held.line.root, branching.chains, branching.alike)
+        if name is None:
+            name = str(uuid7())
+            await at(tx, held, branching.after, NewBranch(name, uuid7(), None, _now()))
+        await show(runtime, tx, named, held, name)
+    runtime.caches.forget_conversation(tenant, str(known.id))
+    return CallersId(named, name) if isinstance(named, CallersId) else name
+
+
+async def show_again(runtime: Runtime, tenant: UUID, line: Line) -> None:
+    """Let the id of a tree's trunk show a line that a list continues, if it shows where a list went on."""
+    async with runtime.database.snapshot(tenant) as tx:
+        trunk = await conversations.find(tx, line.root)
+    if trunk is None or trunk.shown in (None, str(line)):
+        return
+    async with runtime.database.begin(tenant) as tx:
+        if (held := await locked(tx, line.root, trunk)) is not None:
+            await show(runtime, tx, line.root, held, str(line))
+
+
+async def locked(tx: Tx, named: str, known: Conversation) -> Conversation | None:
+    """Return a conversation, locked as everybody does it: the trunk first, then the id that shows it; None: it is
+    another one by now.
+    """
+    names = dict.fromkeys(map(str, (known.line.root, named, known.id)))
+    held = {name: await conversations.lock(tx, name) for name in names}
+    found = held[str(known.id)]
+    return found if found is not None and found.uid == known.uid else None
+
+
+async def show(runtime: Runtime, tx: Tx, named: str, known: Conversation, name: str) -> None:
+    """Let the id that a caller names show a branch, and the trunk's, if it showed the same.
+
+    A list alone names its tree; but an explicit fork of a trunk on which no list ever branched is a name of its own.
+    """
+    root = known.line.root
+    if not isinstance(named, CallersId):
+        trunk = await conversations.get(tx, root)
+        named = root if trunk.uid == known.uid or trunk.shown is not None else known.id
+    await branches.show(tx, named, root, name)
+    for changed in {str(named), root}:
+        runtime.caches.forget_conversation(tx.tenant, changed)
 
 
 # --- The tree ------------------------------------------------------------------------------------------

@@ -42,7 +42,6 @@ class CallersList:
     """The largest number of its messages that can be stored at once."""
 
     def drafts(self, first: int) -> list[Draft]:
-        """Return the messages from one of the list on."""
         unread = len(self.sent) - len(self.new)
         again = _read_again(self.sent[first:unread])
         return [*again, *self.new[max(0, first - unread) :]]

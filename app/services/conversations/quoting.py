@@ -25,7 +25,6 @@ def of_hits(conversation: Conversation, hits: Iterable[SearchHit], shown: str) -
 
 
 def of_message(seq: int, text: str) -> tuple[QuotedPlace, str]:
-    """Return a whole message as a page shows it."""
     return QuotedPlace(seq), block(text)
 
 

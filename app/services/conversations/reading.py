@@ -6,9 +6,9 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.history.ingest import AnsweredCall, Placement
+from app.core.history.placeholder import ArchiveCard
 from app.core.history.preparation import LinesOfMessage, Passage
 from app.core.model import Language
-from app.core.placeholder import ArchiveCard
 from app.extractive.calls import call_line
 from app.extractive.chapters import words_told
 from app.extractive.lines import line_of, message_line, read, result_line, title_of
@@ -24,7 +24,7 @@ SCAN_MAX = 20_000
 
 
 class ExtractiveReader:
-    """The ``Reader`` of ``core.preparation``."""
+    """The ``Reader`` of ``core.history.preparation``."""
 
     def language(self, text: str) -> Language:
         return language(text)
@@ -60,7 +60,6 @@ READER = ExtractiveReader()
 
 
 def _words(placement: Placement, line: str) -> str:
-    """Return the words of what was said; of a result or a call, those of its line."""
     text = placement.draft.text
     return " ".join(words_told(text if text.strip() and not placement.answers else line))
 

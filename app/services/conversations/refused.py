@@ -1,4 +1,4 @@
-"""Taking a question that a model's API refused for good out of what windows show (``core.refused``)."""
+"""Take questions that a model's API refused for good out of windows (``core.history.refused``)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.dialects.windows import fitted_window
+from app.core.dialects.fitting import fitted_window
 from app.core.edge.caller import Caller
 from app.core.history.erasure import CALL_NAME
 from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window
@@ -51,7 +51,6 @@ class Replayed:
 
     @property
     def is_verified(self) -> bool:
-        """Return whether it is the served window, byte for byte."""
         return self.context.etag.strip('"') == digits_of(self.served.hash)
 
     @property
@@ -60,7 +59,6 @@ class Replayed:
 
     @property
     def body(self) -> bytes:
-        """Return the answer that was served, with what is recorded of it."""
         record = record_view(self.number, self.frame, self.served, self.query)
         erased = {"messages": self.erased, "parts": self.gone}
         more = dumps({"id": self.number, "verified": self.is_verified, "erased": erased, "record": record})
@@ -68,7 +66,6 @@ class Replayed:
 
 
 def record_view(number: int, frame: ServedFrame, served: Served, query: str | None) -> dict[str, Any]:
-    """Return a record as the API shows it."""
     return {
         "id": number,
         "served_at": _time(served.at),

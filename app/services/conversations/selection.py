@@ -287,7 +287,6 @@ def _awaited(runtime: Runtime, tenant: UUID, known: Conversation, request: Proxy
 
 
 def _reported(runtime: Runtime, tenant: UUID, known: Conversation) -> ReportedUsage | None:
-    """Return what the model's API counted last in the conversation."""
     return runtime.turns.reported.get((tenant, known.uid))
 
 

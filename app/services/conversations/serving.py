@@ -48,6 +48,7 @@ WRITE_SECONDS = 0.2
 UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
+"""Another process may begin a row between reading the last one and writing."""
 MILLISECOND = 1_000_000
 """In nanoseconds."""
 _NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
@@ -172,7 +173,6 @@ def _texts(
     found: Context,
     gathered: Gathered | None,
 ) -> dict[str, KeptText]:
-    """Return the texts of a window that no message row has and that are not kept yet, by digest."""
     frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.epoch.head
     last_seq = conversation.totals.last_seq
     texts: dict[str, KeptText] = {}

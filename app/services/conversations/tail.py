@@ -16,14 +16,14 @@ from asyncpg import Record
 from app.caches import KeptWindow
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.kept import KeptLine, tokens_max
 from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
-from app.core.quote import archive_text
 from app.core.scope import owner_of, scope_of
 from app.core.search import relevance
 from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.head import for_speaker
+from app.core.window.kept import KeptLine, tokens_max
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
+from app.core.window.quote import archive_text
 from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -37,7 +37,7 @@ from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memory import kept
 from app.store.memory.memories import Hit
-from app.text.queries import asks_for_value, has_subject
+from app.text.queries import asks_for_value, has_subject, telling_more
 
 LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
@@ -50,7 +50,6 @@ RESULT_PREFERENCE = 1.25
 
 
 def weight(items: Sequence[TailItem], room: int) -> int:
-    """Return what the items weigh that fit a room, in order."""
     taken = 0
     for item in items:
         if taken + item.tokens <= room:
@@ -107,7 +106,6 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
 
 
 async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int) -> Gathered:
-    """Return what was gathered as another window shows it, with another room for it."""
     search, found = gathered.search, gathered.found
     hits = await call.runtime.database.search(call.tenant, _not_in_view, search, found, window)
     items, of_hits = await _packed(call.runtime, search, found, gathered.named, hits, room)
@@ -236,6 +234,8 @@ async def _not_in_view(tx: ReadTx, search: _Asked, found: _Found, window: Window
     told = spoken([hit for hit in texts if hit.status == "held"], by_words=True)
     size = sum(len(hit.text) for hit in told)
     hits = await run_in_thread_if_large(size, worth_showing, told, search.query.text)
+    if search.request.is_said:
+        hits = [hits[place] for place in telling_more([hit.text for hit in hits], search.query.text)]
     return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(search.query.text) else hits
 
 

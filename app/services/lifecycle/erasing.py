@@ -1,8 +1,8 @@
 """Erase: afterwards the erased data is in no table, index, summary, epoch, stored response or cache.
 
 Gather: lock the owner, then the conversation; find repetitions of the erased data; lock their conversations. Decide:
-``core.erasure_plan`` decides what becomes a mark, what is deleted and what is derived again. Apply: archives, messages,
-derived data, a new generation, jobs, and finally the stored responses.
+``core.history.erasure_plan`` decides what becomes a mark, what is deleted and what is derived again. Apply: archives,
+messages, derived data, a new generation, jobs, and finally the stored responses.
 
 The order is that of ``app.store.locks``. A new generation begins, so that no window that showed erased data is
 continued, and no job applies what it read before.
@@ -22,8 +22,8 @@ from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction, redacted
 from app.core.history.erasure_plan import Erased, ErasurePlan, ErasureRules, Marked, Place, StoredMessage
-from app.core.placeholder import ERASED_TOKENS_MAX
-from app.core.placeholder import erased as erased_placeholder
+from app.core.history.placeholder import ERASED_TOKENS_MAX
+from app.core.history.placeholder import erased as erased_placeholder
 from app.core.scope import owner_of, user_of
 from app.extractive.lines import result_line
 from app.postgres.transactions import Tx
@@ -62,7 +62,6 @@ class Erasure:
     """Conversations that this process must not go on remembering."""
 
     def add_texts(self, count: int) -> None:
-        """Count texts of served windows."""
         if count:
             self.counts["served_texts"] += count
 
@@ -255,7 +254,6 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
 
 
 async def _sharing(tx: ErasingTx, conversation: Conversation, seq: int) -> list[Conversation]:
-    """Lock the branches that share a message of a conversation."""
     if not conversation.line.is_forked:
         return []
     found = [await conversations.lock(tx, name) for name in sorted(await branches.descendants(tx, [conversation.id]))]
@@ -263,7 +261,6 @@ async def _sharing(tx: ErasingTx, conversation: Conversation, seq: int) -> list[
 
 
 async def _forget_in(tx: ErasingTx, branch: Conversation, erased: Erased, plan: ErasurePlan, done: Erasure) -> None:
-    """Forget what a branch derived from messages that it shares."""
     derived = Derived(branch.line.own, branch.uid, plan.seqs, plan.pages, plan.near)
     done.counts.update(await erasing.drop_derived(tx, derived))
     end = erasure_plan.without_calls(branch.end, erased.messages, tx.rules)

@@ -125,7 +125,6 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
 
 
 async def erase_store(runtime: Runtime, tenant: UUID, store: UUID) -> Erasure:
-    """Erase a memory store with its memories and their versions."""
     done, owner = Erasure(), owner_of(stores.scope_of_store(store))
     while (one := await _erase_memories(runtime, tenant, owner)) is not None:
         _add(runtime, tenant, done, one)

@@ -19,9 +19,9 @@ from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
+from app.core.history.placeholder import as_sent
 from app.core.history.sync import INNER
 from app.core.neutral import with_nul
-from app.core.placeholder import as_sent
 from app.core.scope import owner_of, scope_of, space_scope
 from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable
@@ -80,7 +80,6 @@ async def user(runtime: Runtime, tenant: UUID, user_id: str, *, sensitive: bool)
 
 
 async def _store(runtime: Runtime, tenant: UUID, store: Record) -> AsyncIterator[str]:
-    """Yield a memory store with its versions and files."""
     yield portable_stores.store_line(store)
     before: UUID | None = None
     after = ""
@@ -182,7 +181,6 @@ async def _conversation(
 
 
 async def _branch(tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
-    """Return where a branch begins."""
     line = conversation.line
     trunk = await conversations.find(tx, line.root)
     is_shown = trunk is not None and trunk.shown == conversation.id
@@ -203,7 +201,6 @@ def _conversation_line(conversation: Conversation) -> dict[str, Any]:
 async def _archived(
     runtime: Runtime, tenant: UUID, archive_ids: Sequence[UUID]
 ) -> tuple[dict[UUID, str], Sequence[Record]]:
-    """Return the texts and the cards of a message's archives; most messages have none."""
     if not archive_ids:
         return {}, ()
     async with _snapshot(runtime, tenant) as tx:
@@ -235,7 +232,6 @@ def _dated(row: Record, message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _calls(row: Record) -> dict[str, str]:
-    """Return the call that each archive's placeholder answers."""
     calls = {}
     for message in chat_messages(row["view"] if row["view"] is not None else row["body"]):
         if message["role"] == "tool" and isinstance(message["content"], str):
@@ -302,7 +298,6 @@ async def _beside(
     sensitive: bool,
     space_id: str | None = None,
 ) -> AsyncIterator[str]:
-    """Yield the memories and archives outside of messages: a conversation's, or a user's or a space's in none."""
     scope = scope_of(user_id, conversation_id, space_id)
     place = {"user_id": user_id, "conversation_id": conversation_id}
     if space_id is not None:

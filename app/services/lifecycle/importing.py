@@ -22,10 +22,10 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.fork import NewBranch
 from app.core.history.preparation import Arrival, KeptArchive
+from app.core.history.rows import ArchivePlace, NewMemory, archive_row
 from app.core.history.sync import digest
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.neutral import without_nul
-from app.core.rows import ArchivePlace, NewMemory, archive_row
 from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
@@ -120,7 +120,6 @@ async def import_lines(
 
 
 async def _located(number: int, work: Any) -> None:
-    """Add the line to errors that lack it."""
     try:
         await work
     except (Invalid, Conflict, Forbidden, errors.NotFound) as error:
@@ -237,7 +236,7 @@ async def _branch(tx: Tx, line: ConversationLine, new: NewConversation) -> bool:
     if made is not None:
         await conversations.change(tx, made, new)
         if line.shown:
-            await branches.show(tx, made.line.root, made.id)
+            await branches.show(tx, made.line.root, made.line.root, made.id)
     return made is not None
 
 
@@ -263,7 +262,6 @@ async def _message(job: _Import, number: int, line: MessageLine) -> None:
 
 
 async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, into: _Into) -> bool:
-    """Return whether the message is in the conversation already. Raises Conflict if another is in its place."""
     if line.seq is not None and line.seq > into.last_seq:
         return False
     if line.seq is None and draft.client_id is None:
@@ -347,7 +345,6 @@ async def _learn(job: _Import, line: PageLine | ChapterLine | ImportedSummary | 
 
 
 async def _end(job: _Import) -> None:
-    """Finish a conversation: enqueue missing work."""
     into, runtime, tenant = job.into, job.runtime, job.tenant
     if into is None:
         return
@@ -417,7 +414,6 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
 
 
 async def _stored(job: _Import, line: StoreLine | StoredVersionLine | StoredFileLine) -> None:
-    """Put a memory store, one of its versions or of its files in, if it is not there."""
     bound_to = job.limit.user_id
     async with job.runtime.database.begin(job.tenant) as tx:
         if isinstance(line, StoreLine):

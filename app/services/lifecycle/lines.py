@@ -15,8 +15,8 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from app import errors
 from app.core.canonical import dumps
-from app.core.kept import key_problem
-from app.core.memory_files import CONTENT_BYTES_MAX, PATH_BYTES_MAX
+from app.core.dialects.memory_files import CONTENT_BYTES_MAX, PATH_BYTES_MAX
+from app.core.history.placeholder import ArchiveCard
 from app.core.messages import (
     ID_MAX,
     KEYWORD_MAX,
@@ -27,8 +27,8 @@ from app.core.messages import (
     TITLE_MAX,
 )
 from app.core.neutral import flat
-from app.core.placeholder import ArchiveCard
 from app.core.window.budget import BUDGET_MAX
+from app.core.window.kept import key_problem
 from app.errors import FieldError, Invalid
 
 FORMAT = "quire"
@@ -142,9 +142,9 @@ class MessageLine(ImportLine):
     message: Any
     """The message as sent."""
     inner: bool = False
-    """It is in no caller's list: see core.sync.INNER."""
+    """It is in no caller's list: see core.history.sync.INNER."""
     refused: bool = False
-    """A model's API refused it, and windows pass over it: see core.refused."""
+    """A model's API refused it, and windows pass over it: see core.history.refused."""
     archives: dict[str, Card] = {}
     """Cards by the id of the answered call. Without it, long results are archived anew."""
 

@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from app import errors
 from app.core.canonical import dumps
-from app.core.memory_files import MEMORIES_MAX
+from app.core.dialects.memory_files import MEMORIES_MAX
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime

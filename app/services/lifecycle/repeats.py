@@ -1,12 +1,12 @@
 """Find repetitions of erased texts: messages loaded by recall tools, and stored responses of recall tools.
 
-Texts are compared (see ``core.erasure.Repeats``), because nothing records where they came from.
+Texts are compared (see ``core.history.erasure.Repeats``), because nothing records where they came from.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -17,8 +17,9 @@ from asyncpg import Record
 from app.core.groups import chat_messages
 from app.core.history.erasure import Repeats
 from app.core.history.erasure_plan import Place
-from app.core.quote import plain_text
+from app.core.messages import strings_of
 from app.core.scope import owner_of
+from app.core.window.quote import plain_text
 from app.postgres.transactions import ReadTx
 from app.store import erasing, kept_answers
 
@@ -101,12 +102,11 @@ async def answers(tx: ReadTx, owner: UUID, source: Source) -> set[str]:
 
 
 async def _answers(by_key: dict[str, Record], source: Source) -> set[str]:
-    texts_by_key: dict[Hashable, str] = {k: "\n".join(_strings(json.loads(a["response"]))) for k, a in by_key.items()}
+    texts_by_key: dict[Hashable, str] = {k: "\n".join(strings_of(json.loads(a["response"]))) for k, a in by_key.items()}
     return await _repeating(texts_by_key, source)
 
 
 async def _repeating(by_name: dict[Hashable, str], source: Source) -> set[Any]:
-    """Return the names of the texts that repeat something of a source."""
     if not by_name:
         return set()
     repeats = await anyio.to_thread.run_sync(Repeats, by_name)
@@ -114,11 +114,3 @@ async def _repeating(by_name: dict[Hashable, str], source: Source) -> set[Any]:
     async for text in source():
         names |= await anyio.to_thread.run_sync(repeats.of, text) if len(text) > LONG else repeats.of(text)
     return names
-
-
-def _strings(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)

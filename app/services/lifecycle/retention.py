@@ -24,8 +24,8 @@ from app.core.history.erasure import erased_forms, pruned_mark
 from app.core.history.erasure_plan import weight as weigh_view
 from app.core.model import UNSENT
 from app.core.neutral import without_nul
-from app.core.quote import plain_text
 from app.core.window.profile import policy_of
+from app.core.window.quote import plain_text
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, erasing_whole
@@ -88,7 +88,6 @@ async def _lock_if_old(tx: Tx, conversation_id: str, since: datetime) -> Convers
 
 
 async def _is_shared(tx: Tx, known: Conversation) -> bool:
-    """Return whether branches share a locked conversation's messages."""
     return known.line.is_forked and bool(await branches.descendants(tx, [known.id]))
 
 

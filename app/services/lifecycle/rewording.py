@@ -7,8 +7,8 @@ from uuid import UUID
 import anyio.to_thread
 
 from app import errors
-from app.core.kept import PINNED_MAX
 from app.core.search.narrowing import OWN_TYPES
+from app.core.window.kept import PINNED_MAX
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.memory import remembering, searching, views

@@ -18,16 +18,16 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
+from app.core.history.placeholder import ArchiveCard
+from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, archive_row
 from app.core.line import named
 from app.core.model import Language, Policy
 from app.core.neutral import with_nul, without_ranges
-from app.core.placeholder import ArchiveCard
-from app.core.quote import searchable_text, speaker_of
-from app.core.rows import ArchivePlace, NewArchive, NewMemory, archive_row
 from app.core.scope import owner_of, scope_of
 from app.core.search.relevance import FOUND_MIN, PASSAGES
 from app.core.times import dated, time_text
 from app.core.window.profile import policy_of
+from app.core.window.quote import searchable_text, speaker_of
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
 from app.extractive.terms import key_terms
@@ -39,7 +39,7 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
-from app.services.memory.tree import is_hidden
+from app.services.memory.views import is_hidden
 from app.store import archives, conversations
 from app.store.memory import memories
 from app.store.memory.memories import Hit
@@ -49,11 +49,13 @@ from app.text.language import language as language_of
 PASSAGES_AT_ONCE = 200
 """Passages indexed at once, about a tenth of a second's work; a job indexes the rest of longer texts."""
 PASSAGES_MAX = 40
+"""Passages of one archive that answer a query, before the limit in tokens."""
 PASSAGE_FRAME = 12
 """Tokens of a passage's offsets, as a tool shows them."""
 PASSAGE_TOKENS = 2_000
 """Tokens of the passages of one load, unless the caller sets another limit."""
 SCAN_MAX = 20_000
+"""Characters of a result that tell its language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,6 @@ def all_vectors(text: str, speaker: str | None = None) -> list[tuple[int, int, s
 
 
 def ends(passages: Sequence[tuple[int, int, str]]) -> int:
-    """Return the end of the last passage."""
     return passages[-1][0] + passages[-1][1] if passages else 0
 
 
@@ -215,7 +216,6 @@ def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
 
 
 def view(row: Record) -> dict[str, Any]:
-    """Return an archive without its content."""
     return {
         "uuid": str(row["id"]),
         "archived": True,
@@ -282,7 +282,10 @@ async def load(
     if part.max_tokens is not None:
         length = min(length, part.max_tokens * TOKEN_CHARACTERS_MAX)
     row = await archives.read(tx, None, uuid, part.offset, length)
-    if row is None or (owners is not None and owner_of(row["scope"]) not in owners):
+    if row is None:
+        return None
+    is_own = asked_in is not None and asked_in.line.holds(row["conversation_id"], row["seq"], row["created_at"])
+    if owners is not None and owner_of(row["scope"]) not in owners and not is_own:
         return None
     if await is_hidden(tx, asked_in, row["conversation_id"], row["seq"], row["created_at"]):
         return None
@@ -341,7 +344,6 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
 
 
 def passages_of(message: Record, owner: UUID, view: str) -> list[NewMemory]:
-    """Return the searchable passages of a message that has changed."""
     shown_messages, said_at = chat_messages(view), message["said_at"]
     return [
         NewMemory(

@@ -18,6 +18,7 @@ REPLY_TOKENS = 200
 EXPANDED_MAX = 500
 """Characters that an expansion adds to a query, at most."""
 QUERY_SHOWN = 2_000
+"""Characters of a query that the LLM reads."""
 ABSENT = {"code": "llm_absent", "detail": "no LLM is in use; the query was searched for as it is"}
 FAILED = {"code": "expansion_failed", "detail": "the LLM failed; the query was searched for as it is"}
 

@@ -153,14 +153,14 @@ async def find(runtime: Runtime, tenant: UUID, request: GrepRequest) -> GrepLine
 
 
 async def _places(tx: ReadTx, request: GrepRequest) -> tuple[list[MessageSpan], list[UUID]]:
-    """Return the messages and the archives to read."""
     if request.pattern.expression is not None:
         await stored.check(tx, request.pattern.expression)
     asking = await _asking(tx, request)
     tree = [row["id"] for row in await branches.family(tx, asking.root)] if asking is not None else []
-    scope, spans = await _scope(tx, request, asking, tree)
+    scopes, spans = await _scopes(tx, request, asking, tree)
     within = [span.conversation_id for span in spans] if request.conversation_id is not None else None
-    return spans, await stored.archives(tx, scope, within, partial(_is_shown, asking, tree))
+    shows = partial(_is_shown, asking, tree)
+    return spans, [one for scope in scopes for one in await stored.archives(tx, scope, within, shows)]
 
 
 async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
@@ -171,19 +171,19 @@ async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
     return conversation.line if conversation.line.is_in_tree else None
 
 
-async def _scope(
+async def _scopes(
     tx: ReadTx, request: GrepRequest, asking: Line | None, tree: Sequence[str]
-) -> tuple[str, list[MessageSpan]]:
-    """Return the scope of the archives, and the messages to read."""
+) -> tuple[Sequence[str], list[MessageSpan]]:
+    """Return the scopes of the archives, and the messages to read."""
     if request.conversation_id is None:
         spans = await stored.spans(tx, request.user_id, space_id=request.space_id)
         if asking is not None:
             own = {span.conversation_id: span for span in grep.spans_of(asking, 2**31 - 1)}
             others = set(tree) - own.keys()
             spans = [own.get(one.conversation_id, one) for one in spans if one.conversation_id not in others]
-        return scope_of(request.user_id, None, request.space_id), spans
+        return [scope_of(request.user_id, None, request.space_id)], spans
     conversation = await conversations.get(tx, named(request.conversation_id))
-    return conversation.scope, grep.spans_of(conversation.line, conversation.totals.last_seq)
+    return conversation.held_in, grep.spans_of(conversation.line, conversation.totals.last_seq)
 
 
 def _is_shown(asking: Line | None, tree: Sequence[str], row: Record) -> bool:
@@ -215,7 +215,6 @@ async def _results(run: _GrepRun, ids: Sequence[UUID]) -> None:
 
 
 async def _match(run: _GrepRun, rows: Sequence[Record], text_of: Callable[[Record], _Text]) -> None:
-    """Add the lines of some rows that match."""
     if not rows:
         return
     pattern = run.request.pattern
@@ -254,7 +253,6 @@ def _message(row: Record) -> _Text:
 
 
 def _text(row: Record) -> str:
-    """Return a message's text without calls of recall tools and placeholders: archives are read themselves."""
     text = recalling.searchable_text(row)
     for placeholder in _placeholders(row) if row["archive_ids"] else ():
         text = text.replace(placeholder, "")
@@ -279,7 +277,6 @@ def _result(row: Record) -> _Text:
 
 
 def answer(found: GrepLines) -> dict[str, Any]:
-    """Return the response over HTTP."""
     return {
         "results": [result(hit) for hit in found.hits],
         "total_found": found.total,

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.days import day_of
 from app.core.line import is_here
+from app.core.search.days import day_of
 from app.core.search.repetitions import RepeatedStatement, Told, each_once
 from app.core.times import local
 from app.store.memory.memories import Hit
@@ -47,7 +47,6 @@ class SearchHit:
 
     @property
     def status(self) -> str:
-        """Return whether it is held, proposed or refused."""
         return self.whole["status"] if self.whole is not None else "held"
 
     @property
@@ -78,7 +77,6 @@ class SearchHit:
 
     @property
     def told(self) -> tuple[datetime, int, int]:
-        """Return its place in time."""
         return self.hit.created_at, self.hit.seq or 0, self.hit.start
 
     def with_score(self, score: float) -> SearchHit:
@@ -129,7 +127,6 @@ def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
 
 
 def _standing(found: Sequence[SearchHit], repeated: RepeatedStatement) -> SearchHit:
-    """Return the newest of some results that say the same, with the score of the best."""
     shown = found[repeated.newest]
     if not repeated.others:
         return shown

@@ -13,7 +13,7 @@ from uuid import UUID
 import anyio.to_thread
 from asyncpg import Record
 
-from app.core.rows import NewMemory
+from app.core.history.rows import NewMemory
 from app.core.scope import conversation_scope, owner_of, scope_of
 from app.core.times import dated
 from app.ids import uuid7

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from app.core.rows import NewMemory
+from app.core.history.rows import NewMemory
 from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.runtime import Runtime

@@ -16,7 +16,7 @@ from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, shown,
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx
-from app.services.memory import tree, views
+from app.services.memory import views
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.store import conversations, spaces
 from app.store.memory import remembered
@@ -54,7 +54,7 @@ async def browse(
         owners, only = [owner_of(space_scope(space_id))], [space_scope(space_id)]
     elif conversation is not None:
         owners, uid, only = [owner_of(conversation.scope)], conversation.uid, None
-        line = await tree.on_line(tx, conversation)
+        line = await views.on_line(tx, conversation)
         if scope is not None:
             own = scope_of(conversation.user_id, conversation.line.root)
             only = [own if scope == "user" else conversation_scope(conversation.id)]
@@ -68,7 +68,6 @@ async def browse(
 
 
 def view(row: Record) -> dict[str, Any]:
-    """Return a memory as a list shows it."""
     return {
         "memory_key": str(row["id"]),
         "memory_type": row["type"],

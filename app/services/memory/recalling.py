@@ -9,12 +9,13 @@ from typing import Any
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
-from app.core import quote, wording
+from app.core import wording
 from app.core.groups import chat_messages
 from app.core.model import Language
-from app.core.quote import Said, page_text, plain_text, speaker_of
 from app.core.times import local
+from app.core.window import quote
 from app.core.window.budget import fair
+from app.core.window.quote import Said, page_text, plain_text, speaker_of
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 

@@ -10,10 +10,10 @@ import anyio.to_thread
 
 from app import errors
 from app.core.conversation import Conversation
-from app.core.kept import Status
 from app.core.line import named
 from app.core.neutral import flat, without_nul
 from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
+from app.core.window.kept import Status
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.queue import outbox

@@ -17,6 +17,7 @@ RERANKED_MAX = 50
 RERANK_SECONDS = 4.5
 """Then the order of the search has to do."""
 DOCUMENT_CHARACTERS = 2_000
+"""Of each result, as the reranker reads it."""
 
 UNAVAILABLE = {"code": "rerank_unavailable", "detail": "the reranker did not answer; results are in the search's order"}
 

@@ -13,9 +13,9 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app import errors
-from app.core.kept import PINNED_MAX, Status
 from app.core.neutral import with_nul
 from app.core.scope import scope_of, space_of
+from app.core.window.kept import PINNED_MAX, Status
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
@@ -65,7 +65,6 @@ async def change(
 
 
 async def _locked(tx: Tx, memory: UUID, bound_to: str | None, *, sensitive: bool) -> Record:
-    """Return a memory that nobody else can change meanwhile. Raises NotFound."""
     owner = await remembered.owner(tx, memory)
     if owner is None:
         raise unknown()
@@ -80,7 +79,6 @@ async def _locked(tx: Tx, memory: UUID, bound_to: str | None, *, sensitive: bool
 
 
 async def _admit(tx: Tx, row: Record, bound_to: str | None) -> None:
-    """Raise NotFound where a caller bound to a user does not see a memory, and Forbidden where they may not write."""
     if bound_to is None:
         return
     space = row["space_id"] if row["scope"].startswith("c:") else space_of(row["scope"])
@@ -91,7 +89,6 @@ async def _admit(tx: Tx, row: Record, bound_to: str | None) -> None:
 
 
 def _check(before: Record, wanted: Change) -> None:
-    """Raise Invalid for what does not go together."""
     problems: list[errors.FieldError] = []
     pinned = before["pinned"] if wanted.pinned is None else wanted.pinned
     if pinned and len(wanted.content or before["content"]) > PINNED_MAX:
@@ -111,7 +108,6 @@ def _ends(row: Record) -> bool:
 
 
 async def _reworded(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> None:
-    """Give a memory another text, in a person's words."""
     if before["key"] is not None:
         await kept.keep_version(tx, before["id"], uuid7())
     request = MemoryRequest(
@@ -131,7 +127,6 @@ async def _reworded(runtime: Runtime, tx: Tx, before: Record, wanted: Change) ->
 
 
 async def _moved(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> None:
-    """Change what a memory says of itself."""
     pinned = before["pinned"] if wanted.pinned is None else wanted.pinned
     is_accepted = wanted.status == "held" and before["status"] != "held"
     standing = Standing(

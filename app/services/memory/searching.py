@@ -20,7 +20,7 @@ from app.core.conversation import Conversation
 from app.core.line import named
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
-from app.core.scope import owner_of, shown
+from app.core.scope import shown
 from app.core.search import relevance as relevances
 from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
@@ -32,7 +32,7 @@ from app.extractive.terms import key_terms
 from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
-from app.services.memory import reranking, tree, views
+from app.services.memory import reranking, views
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
@@ -95,7 +95,7 @@ class SearchRequest:
     views: tuple[UUID, ...] = ()
     """The owners that the conversation of a tool may view, which need no look-up."""
     expansion: str | None = None
-    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.fusion``."""
+    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.search.fusion``."""
 
     @property
     def wants_answers(self) -> bool:
@@ -153,7 +153,6 @@ async def ready(
 
 
 def named_in(text: str, today: date, zone: tzinfo = UTC) -> Named:
-    """Return the speakers and the days that a query names."""
     return Named(bm25.speakers(text), relevances.favoured(days_named(text, today), zone))
 
 
@@ -273,12 +272,14 @@ async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine
     asking = conversation
     if asking is None and request.asked_in is not None:
         asking = await conversations.find(tx, request.asked_in)
-    line = await tree.on_line(tx, asking) if asking is not None else None
+    line = await views.on_line(tx, asking) if asking is not None else None
     if request.scopes:
         user_id = request.user_id if conversation is None else conversation.user_id
         return await views.named(tx, request.scopes, user_id, conversation), line
     if conversation is not None:
-        return [View({owner_of(conversation.scope): conversation.scope}, conversation.uid)], line
+        return [views.alone(conversation)], line
+    if asking is not None and asking.finds_its_line_alone:
+        return [views.alone(asking)], line
     if request.views:
         return [View(dict.fromkeys(request.views, ""))], line
     assert request.user_id is not None
@@ -370,8 +371,10 @@ async def find(
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
+    if asked_in.finds_its_line_alone:
+        owners, is_alone = views.alone(asked_in).owners, True
     among = await narrowing.among(tx, owners, within)
-    line = await tree.on_line(tx, asked_in)
+    line = await views.on_line(tx, asked_in)
     uid = asked_in.uid if is_alone else None
     where = memories.PassageFilter(among=among, conversation_uid=uid, line=line, sensitive=sensitive)
     return await memories.search(tx, owners, asked, where, limit=limit, every_passage=True)
@@ -457,10 +460,10 @@ def _is_spoken(row: Record, hit: Hit) -> bool:
 
 
 DETAIL_BYTES = 100_000
+"""Of a memory in full, as the API promises."""
 
 
 def fields(found: SearchHit, query: str) -> dict[str, Any]:
-    """Return what a search and a memory in full have in common."""
     hit = found.hit
     return {
         "memory_key": str(found.key),
@@ -489,7 +492,6 @@ def _sent_metadata(body: str) -> dict[str, Any]:
 
 
 def result(found: SearchHit, query: str) -> dict[str, Any]:
-    """Return a hit as a search answers it."""
     whole = found.whole["scope"] if found.whole else None
     scope = whole or found.scope
     return {**fields(found, query), "scope": shown(scope) if scope else None, "similar": found.similar}
@@ -501,7 +503,6 @@ def size(hits: Sequence[SearchHit], query: str) -> int:
 
 
 def detail(found: SearchHit) -> dict[str, Any]:
-    """Return a memory in full, to 100 KB."""
     text = with_nul(found.whole["content"], found.whole["nul_offsets"]) if found.whole else found.text
     content = text.encode()
     is_cut = len(content) > DETAIL_BYTES

@@ -14,7 +14,7 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app import errors
-from app.core.memory_files import MEMORIES_MAX, content_problem, path_problem
+from app.core.dialects.memory_files import MEMORIES_MAX, content_problem, path_problem
 from app.core.scope import owner_of
 from app.ids import uuid7
 from app.postgres.database import widen

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from app import errors
 from app.core.conversation import Conversation
 from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, space_of, space_scope
 from app.postgres.transactions import ReadTx
-from app.store import spaces
+from app.store import branches, spaces
+from app.store.memory.memories import OnLine, first_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class View:
 
 def _by_owner(*scopes: str) -> dict[UUID, str]:
     return {owner_of(scope): scope for scope in scopes}
+
+
+def alone(conversation: Conversation) -> View:
+    """Return the view of what a conversation's line said and nothing else."""
+    return View(_by_owner(*conversation.held_in), conversation.uid)
 
 
 async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, str]:
@@ -69,7 +76,7 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
     views: list[View] = []
     for name in names:
         if name == "conversation" and conversation is not None:
-            views.append(View(_by_owner(conversation.scope), conversation.uid))
+            views.append(alone(conversation))
         elif name == "user" and user_id is not None:
             wide.append(scope_of(user_id, None))
         elif name.startswith(SPACE):
@@ -81,3 +88,32 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
     if conversation is not None and not {owner_of(scope) for scope in wide} <= set(conversation.searched):
         raise spaces.unknown()
     return [*([View(_by_owner(*wide))] if wide else []), *views]
+
+
+# --- The part of a tree of branches that a conversation sees ---------------------------------------------------
+
+
+async def on_line(tx: ReadTx, conversation: Conversation) -> OnLine | None:
+    """Return the line of a conversation for a search; None if it is in no tree."""
+    line = conversation.line
+    if not line.is_in_tree:
+        return None
+    tree = await branches.family(tx, line.root)
+    return OnLine(
+        conversation.uid,
+        [one.uid for one in line.stretches],
+        [one.seq for one in line.stretches],
+        [first_id(one.at) for one in line.stretches],
+        [row["uid"] for row in tree],
+    )
+
+
+async def is_hidden(
+    tx: ReadTx, conversation: Conversation | None, of: str | None, seq: int | None, made_at: datetime
+) -> bool:
+    """Return whether a row of a conversation (``of``) is on another line of the tree than the one that asks."""
+    if conversation is None or of is None or not conversation.line.is_in_tree:
+        return False
+    if conversation.line.holds(of, seq, made_at):
+        return False
+    return of in {row["id"] for row in await branches.family(tx, conversation.line.root)}

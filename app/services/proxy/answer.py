@@ -87,7 +87,6 @@ def _current(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
 
 
 async def _stored(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
-    """Return the stored answer to the same request, if this process has none: the client may not have received it."""
     if runtime.turns.find(asked.same, asked.through) is not None:
         return None
     if not await asked.answer_key(asked.through).is_used(runtime.database, asked.tenant):
@@ -161,7 +160,6 @@ async def _answer(task: AnswerTask, watch: Watch) -> None:
 
 
 async def _window(task: AnswerTask) -> Context:
-    """Return the window. Raises NotFound if the conversation was erased meanwhile."""
     if not task.is_stored:
         return await _list_as_window(task)
     request, known, runtime = task.asked.request, task.asked.conversation, task.runtime
@@ -285,7 +283,6 @@ async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learn
 
 
 async def _streamed(task: AnswerTask, said: AnswerSoFar, request: Mapping[str, Any], watch: Watch) -> AnswerSoFar:
-    """Pass the answer on as it comes."""
     reader = task.upstream.asked.reader()
     async for event in task.upstream.stream(request, task.asked.request.headers):
         watch.begun()
@@ -322,7 +319,6 @@ async def _completed(
 
 
 async def _recalled(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) -> list[Json]:
-    """Run Quire's calls. Return them as a message, and their results."""
     runtime, asked, caller = task.runtime, task.asked, task.asked.request.caller
     asking = await tool_calls.asker(
         runtime, asked.tenant, caller.user_id, asked.conversation.id, sensitive=caller.sensitive

@@ -19,15 +19,15 @@ from app.core.conversation import Conversation
 from app.core.dialects.conversation_items import MessageName, identified_items, is_mark, named_item
 from app.core.dialects.question import Json
 from app.core.edge.caller import Caller
+from app.core.history.placeholder import as_sent
 from app.core.history.sync import digest
 from app.core.messages import Draft, read
-from app.core.placeholder import as_sent
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.append import append
+from app.services.conversations.chains import UNLIMITED
 from app.services.conversations.requests import PostedMessages
 from app.services.idempotency import IdempotencyKey
-from app.services.proxy.keeping import UNLIMITED
 from app.store import conversations, messages
 from app.store.proxy import proxied
 
@@ -87,7 +87,6 @@ async def add(
 async def _stored_before(
     runtime: Runtime, caller: Caller, conversation: Conversation, drafts: Sequence[Draft]
 ) -> list[Record]:
-    """Return the newest messages if they are those of the request."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await proxied.told(
             tx, conversation.id, LAST, len(drafts), newest_first=True
@@ -142,7 +141,6 @@ async def named_row(tx: ReadTx, conversation: Conversation, item_id: str) -> tup
 
 
 async def items_of_rows(tx: ReadTx, conversation: Conversation, rows: Sequence[Record]) -> list[Json]:
-    """Return the items of messages, in the messages' order."""
     archive_ids = [uuid for row in rows for uuid in row["archive_ids"]]
     texts = await messages.archived_texts(tx, archive_ids) if archive_ids else {}
     language = conversation.language or "en"

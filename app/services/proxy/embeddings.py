@@ -12,6 +12,7 @@ from app.providers import Embedder, Vector
 from app.runtime import Runtime
 
 TEXTS_MAX = 2048
+"""As many as OpenAI's API takes."""
 CHARACTERS_MAX = 200_000
 
 

@@ -11,9 +11,10 @@ from typing import Any
 from app import errors
 from app.core.canonical import dumps
 from app.core.history.preparation import Arrival
-from app.core.messages import Limits, read
+from app.core.messages import read
 from app.runtime import Runtime
 from app.services.conversations.append import append
+from app.services.conversations.chains import UNLIMITED
 from app.services.conversations.requests import ProxyAnswer
 from app.services.proxy.question import ProxyTurn
 from app.services.proxy.writing import scalars
@@ -22,7 +23,6 @@ from app.store.proxy import refused
 STORE_TRIES = 6
 STORE_PAUSE_SECONDS = 0.25
 """Before the second try to store an answer; doubled before each further one."""
-UNLIMITED = Limits(message_chars=2**40, result_chars=2**40)
 
 _logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ async def keep(
 
 
 async def mark_refused(runtime: Runtime, asked: ProxyTurn) -> None:
-    """Mark the question, so that it does not have later ones refused too (``core.refused``)."""
+    """Mark the question, so that it does not have later ones refused too (``core.history.refused``)."""
     with suppress(errors.StorageUnavailable):
         await refused.mark(runtime.database, asked.tenant, asked.conversation.id, asked.conversation.uid)
     runtime.caches.forget_conversation(asked.tenant, asked.conversation.id)

@@ -20,8 +20,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import message_of
 from app.core.dialects.proxy import ToolOwners, newest_user_text
-from app.core.dialects.question import Dialect
-from app.core.dialects.splicing import with_message
+from app.core.dialects.question import Dialect, with_message
 from app.core.model import Language
 from app.core.window.render import tail_text
 from app.providers import ProviderError, TemporaryError, UnusableReply
@@ -129,7 +128,6 @@ class _Passed:
     watch: Watch = field(default_factory=partial(Watch, "pass-through"))
 
     async def read_along(self, answer: RawAnswer) -> AsyncIterator[bytes]:
-        """Yield the answer as it comes."""
         kept = bytearray()
         failure: Exception | str | None = LEFT
         try:
@@ -162,7 +160,7 @@ class _Passed:
         await record(self.runtime, asked, self.watch, failure)
 
     async def _mark(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception:
-        """Mark a question that the model's API refused for good (``core.refused``); return the refusal."""
+        """Mark a question that the model's API refused for good (``core.history.refused``); return the refusal."""
         refusal = refused(answer.status, _json(body), retry_after=None, key=None)
         if is_final(refusal):
             await mark_refused(self.runtime, asked)

@@ -27,7 +27,7 @@ from app.ids import uuid7
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations import forking
-from app.services.conversations.append import append, branch, show
+from app.services.conversations.append import append
 from app.services.conversations.lists import CallersList, read_list
 from app.services.conversations.requests import Follows, ProxyQuestion
 from app.services.conversations.selection import BranchingError, edited_turn, same_question
@@ -105,7 +105,10 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> ProxyTurn:
         size, _read, request, runtime.defaults.limits, runtime.caches.messages
     )
     name = request.conversation_id or await _find(runtime, request, listed) or str(uuid7())
-    if request.conversation_id is not None and not isinstance(name, Line):
+    if isinstance(name, Line):
+        if name.is_in_tree:
+            await forking.show_again(runtime, tenant, name)
+    elif request.conversation_id is not None:
         name = CallersId(name)
     question = ProxyQuestion(
         listed, digest, request.arrived, request.user_id, request.new_user_id,
@@ -135,7 +138,7 @@ async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) ->
         found = continued(known, listed.chains, system=listed.system, retried=request.retried)
         branching = await _edited(tx, request, listed, ends) if found is None else None
     if branching is not None:
-        return await branch(runtime, request.caller.tenant, branching.known.id, branching)
+        return await forking.branch(runtime, request.caller.tenant, branching.known.id, branching)
     return found
 
 
@@ -155,18 +158,18 @@ async def branched(runtime: Runtime, asked: ProxyTurn) -> ProxyTurn:
     """Return a turn that is to answer what was answered before: on a branch, which has no answer yet."""
     if not asked.answers:
         return asked
-    tenant, name, named = asked.tenant, str(uuid7()), asked.request.conversation_id
-    shown = CallersId(named) if named is not None and not isinstance(named, Line) else None
+    tenant, name = asked.tenant, str(uuid7())
+    named = asked.request.conversation_id or asked.conversation.id
+    shown_by = named if isinstance(named, Line) else CallersId(named)
     async with runtime.database.begin(tenant) as tx:
-        known = await conversations.lock(tx, shown if shown is not None else asked.conversation.id)
-        if known is None or known.uid != asked.conversation.uid:
+        known = await forking.locked(tx, shown_by, asked.conversation)
+        if known is None:
             return asked
         question = await proxied.question_before(tx, known.id, asked.through + 1)
         first = min((row["seq"] for row in question), default=asked.through)
         new = NewBranch(name, uuid7(), None, datetime.now(UTC), asked_from=first)
         made = await forking.at(tx, known, asked.through, new)
-        if shown is not None:
-            await show(runtime, tx, shown, name)
+        await forking.show(runtime, tx, shown_by, known, name)
     assert made is not None, "its id is new"
     runtime.caches.forget_conversation(tenant, str(known.id))
     return replace(asked, conversation=made, answers=(), first=None)

@@ -95,7 +95,6 @@ async def retrieve(runtime: Runtime, caller: Caller, response_id: str) -> bytes:
 
 
 def _bare(place: ResponsePlace) -> Question:
-    """Return the question as far as it can be reconstructed."""
     return Question("responses", {"store": True}, [], {"model": place.conversation.model or "unknown"})
 
 

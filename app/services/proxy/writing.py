@@ -63,7 +63,6 @@ class Telling:
         self._turn.end()
 
     def end_with(self, body: Mapping[str, Any]) -> None:
-        """Tell the whole answer as it is."""
         self._turn.put(dumps(body).encode())
         self._turn.end()
 
@@ -74,7 +73,6 @@ class Telling:
 
 
 def given_again(question: Question, row: Record) -> Answering:
-    """Return the turn that an answer was, by its stored message."""
     turn = Answering()
     known = (row["client_id"] or "").removeprefix("resp_")
     id_ = UUID(known) if HEX.fullmatch(known) else row["id"]

@@ -10,7 +10,7 @@ from uuid import UUID
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.model import Language
-from app.core.quote import result_text
+from app.core.window.quote import result_text
 from app.recall import attp, sandbox, tools
 from app.recall.arguments import Mistake
 from app.recall.attp import Document

@@ -9,7 +9,7 @@ from app.core import wording
 from app.core.line import is_here
 from app.core.model import Language
 from app.core.neutral import neutral, titled
-from app.core.quote import day_heading, memories_text, passage_line, passage_text
+from app.core.window.quote import day_heading, memories_text, passage_line, passage_text
 from app.services.memory.grepping import GrepHit, GrepLines
 from app.services.memory.hits import SearchHit, by_day
 from app.services.memory.keywords import Keyword
@@ -55,7 +55,6 @@ def found_line(found: SearchHit, text: str, language: Language) -> str:
 
 
 def _not_found(queries: Sequence[str], language: Language) -> str:
-    """Return a line that names the queries that found nothing; "" if all found something."""
     named = wording.LIST_SEPARATOR.say(language).join(titled(query[:QUERY_SHOWN]) for query in queries)
     return "\n" + wording.NOT_FOUND.say(language, queries=named) if named else ""
 

@@ -10,10 +10,10 @@ from uuid import UUID
 from asyncpg import Record
 
 from app import errors
-from app.core import memory_files as files
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.memory_files import ROOT, FileMistake
+from app.core.dialects import memory_files as files
+from app.core.dialects.memory_files import ROOT, FileMistake
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
@@ -104,7 +104,6 @@ async def _run(runtime: Runtime, tx: Tx, conversation: Conversation, call: Memor
 
 
 def _checked(arguments: dict[str, Any]) -> str:
-    """Return the command. Raises FileMistake where a member is missing or of another type."""
     command = arguments.get("command")
     if not isinstance(command, str) or command not in ARGUMENTS:
         raise FileMistake(f"Unknown command. The commands are {', '.join(ARGUMENTS)}.")
@@ -149,7 +148,6 @@ async def _insert(found: _Files, given: dict[str, Any]) -> str:
 
 
 def _named(found: _Files, path: str, doing: str) -> list[str]:
-    """Return the keys of a file, or of all in a directory. Raises FileMistake."""
     key = files.key_of(path)
     if not key:
         raise FileMistake(f"Cannot {doing} the {ROOT} directory itself")

@@ -18,8 +18,8 @@ from app import errors
 from app.core import wording
 from app.core.model import Language
 from app.core.neutral import block
-from app.core.quote import Said, memories_text
 from app.core.search.narrowing import EVERYTHING, Narrowing
+from app.core.window.quote import Said, memories_text
 from app.extractive.terms import key_terms
 from app.prompts import prompt
 from app.providers import Chat, ModelToolCall, ProviderError, Reply
@@ -40,10 +40,13 @@ _logger = logging.getLogger(__name__)
 
 REPLY_TOKENS = 1_000
 TOOL_SECONDS = 10.0
+"""Of one call; a slower one tells the model so, and the task goes on."""
 GOOD_ENOUGH = 0.45
 """A search whose best result is less relevant is widened by the fixed policy."""
 DETAILS = 3
+"""Memories that the fixed policy reads in full."""
 KEYS_MAX = 10
+"""Memories that are handed over."""
 BY_NAME = {tool.name: tool for tool in AGENT_TOOLS}
 
 
@@ -216,7 +219,6 @@ async def _iterate(
 
 
 async def _obey(run: _AgentRun, call: ModelToolCall) -> str | Handoff | None:
-    """Execute a call: return text for the model, or a Handoff that ends the task; None ends the iteration."""
     task = run.task
     try:
         tool, arguments = _read(call, run.language, task.messages)
@@ -309,7 +311,6 @@ def _conclude(run: _AgentRun, confidence: float) -> Handoff:
 
 
 async def _latest(runtime: Runtime, tenant: UUID, asking: Asker, count: int) -> list[Said]:
-    """Return the conversation's latest messages, oldest first; none without a conversation."""
     if asking.conversation is None:
         return []
     async with runtime.database.snapshot(tenant) as tx:

@@ -11,8 +11,8 @@ import anyio.to_thread
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
-from app.core.kept import key_problem
 from app.core.neutral import replace_nul
+from app.core.window.kept import key_problem
 from app.extractive.own_words import own_words
 from app.postgres.transactions import Tx
 from app.recall import tools

@@ -21,13 +21,13 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.model import Language
-from app.core.quote import archive_text, day_heading, memories_text, passage_text, run_text
 from app.core.scope import scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.budget import RecallRoom
 from app.core.window.contents import PageEntry, run_lines
 from app.core.window.profile import policy_of
+from app.core.window.quote import archive_text, day_heading, memories_text, passage_text, run_text
 from app.postgres.transactions import ReadTx, Tx
 from app.recall import tools
 from app.recall.arguments import Mistake, read
@@ -35,7 +35,7 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import epochs
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, tree, views
+from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, views
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
@@ -80,8 +80,12 @@ class Asker:
         """Return the owners that its conversation may view; none: what its user may."""
         return () if self.conversation is None else tuple(self.conversation.searched)
 
+    def sees(self, hit: Hit) -> bool:
+        """Return whether a memory is in view of its conversation, or on its line."""
+        here = self.conversation
+        return here is None or hit.owner in self.views or here.line.holds(*_place(hit))
+
     async def owners(self, tx: ReadTx) -> Container[UUID]:
-        """Return the owners that it may view."""
         return self.views or await views.of_user(tx, self.user_id or "")
 
     def is_alone(self, runtime: Runtime) -> bool:
@@ -120,7 +124,6 @@ class ToolRun:
 
     @property
     def room(self) -> RecallRoom:
-        """The tokens that a recall has room for."""
         return epochs.room_for_recall(self.runtime, self.asking.conversation)
 
     @property
@@ -227,7 +230,6 @@ async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> 
 
 
 def _hint(asking: Asker, argument: str, language: Language) -> str:
-    """Return a hint for an argument whose correct values can be named."""
     match argument:
         case "page":
             pages = _pages(asking.conversation, language)
@@ -276,7 +278,6 @@ async def _recall_run(call: ToolRun, run: tuple[int, int]) -> Answer:
 
 
 def _pages(conversation: Conversation | None, language: Language) -> str:
-    """Tell which pages exist."""
     if conversation is None:
         return wording.NO_CONVERSATION.say(language)
     last = conversation.totals.last_page
@@ -413,8 +414,11 @@ async def _get_memory_detail(call: ToolRun) -> Answer:
     found = None
     if key is not None:
         async with call.runtime.database.snapshot(call.tenant) as tx:
-            found = await searching.memory(tx, key, await call.asking.owners(tx), sensitive=call.asking.sensitive)
-            if found is not None and await tree.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
+            owners = await call.asking.owners(tx) if call.asking.conversation is None else None
+            found = await searching.memory(tx, key, owners, sensitive=call.asking.sensitive)
+            if found is not None and not call.asking.sees(found.hit):
+                found = None
+            if found is not None and await views.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
                 found = None
     if found is None:
         return Answer(wording.NO_MEMORY.say(call.language), is_error=True)

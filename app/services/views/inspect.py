@@ -12,8 +12,8 @@ from asyncpg import Record
 from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
+from app.core.history.placeholder import as_sent
 from app.core.model import Epoch, Language
-from app.core.placeholder import as_sent
 from app.core.times import time_text
 from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
 from app.core.window.head_summary import EXTRACTIVE

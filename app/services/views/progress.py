@@ -39,7 +39,6 @@ async def jobs_view(runtime: Runtime, tx: ReadTx) -> dict[str, Any]:
 
 
 async def status_view(tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
-    """Return a conversation's work in numbers."""
     depth, pages = await depths.of_conversation(tx, conversation.id)
     owner = owner_of(conversation.scope)
     return {

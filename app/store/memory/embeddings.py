@@ -25,7 +25,6 @@ def model_id(name: str, dimensions: int) -> UUID:
 
 
 def literal(vector: Vector) -> str:
-    """Return a vector as pgvector reads it."""
     return f"[{','.join(f'{value:.6g}' for value in vector)}]"
 
 

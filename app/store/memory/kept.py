@@ -9,7 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.kept import KEPT_READ_MAX, KeptLine, Status
+from app.core.window.kept import KEPT_READ_MAX, KeptLine, Status
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.text.bm25 import DIMENSIONS
@@ -140,7 +140,6 @@ ONE = _SQL.statement("one")
 
 
 async def one(tx: ReadTx, memory: UUID) -> Record | None:
-    """Return a memory that has a scope, with the user of its conversation."""
     return await tx.fetchrow(ONE, memory=memory)
 
 

@@ -26,7 +26,7 @@ def first_id(time: datetime) -> UUID:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that matched; ``score`` is that of core.relevance, with the neighbours' part."""
+    """A passage that matched; ``score`` is that of core.search.relevance, with the neighbours' part."""
 
     id: UUID
     type: str
@@ -60,7 +60,7 @@ class Hits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A query's vector, and how vectors of its model are to be read: see core.relevance."""
+    """A query's vector, and how vectors of its model are to be read: see core.search.relevance."""
 
     model: UUID
     vector: str
@@ -232,7 +232,6 @@ def search_statement(
 
 
 def _named(named: Named) -> dict[str, object]:
-    """Return the statement's arguments: None where nothing is named, so that it looks for nothing."""
     times = named.times
     return {
         "speakers": bm25.any_of(named.speakers) if named.speakers else None,
@@ -274,7 +273,6 @@ async def find(tx: ReadTx, memory: UUID, owners: Container[UUID] | None = None) 
 
 
 async def among(tx: ReadTx, ids: Sequence[UUID]) -> list[Hit]:
-    """Return memories by id, as far as they are there."""
     return [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],

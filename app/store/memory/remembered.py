@@ -9,9 +9,9 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.kept import Status
 from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES, Narrowing
+from app.core.window.kept import Status
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import served
@@ -58,12 +58,10 @@ class Remembered:
 
     @property
     def owner(self) -> UUID:
-        """Return the owner that finds it."""
         return owner_of(self.scope if self.found_in is None else self.found_in)
 
     @property
     def is_found(self) -> bool:
-        """Return whether search can find it."""
         return self.passages[0][2] > 0
 
 
@@ -173,7 +171,6 @@ PARTS = "SELECT id FROM memories WHERE tenant_id = $1 AND part_of = $2"
 
 
 async def parts(tx: ReadTx, memory: UUID) -> list[UUID]:
-    """Return the passages of a memory."""
     return [row["id"] for row in await tx.fetch(PARTS, memory)]
 
 

@@ -9,11 +9,26 @@ from __future__ import annotations
 
 from app.core.search import relevance
 from app.postgres.statements import SqlFile, Statement
-from app.store.memory.lifting import ALL_WORDS, ARCHIVE_PASSAGES, LOOKED_AT, LOOKED_AT_EACH, SILENT_MAX
 from app.text.bm25 import ASKING, DIMENSIONS
 
 RECENT = 1_000
 """The newest memories, of each owner as many, which tell how common words are, and what all vectors have in common."""
+# What a search looks at to raise a score by the turns around a message, and by what a query names: the piece
+# ``lifting``, and core.search.relevance.
+LOOKED_AT, LOOKED_AT_EACH = 300, 6
+"""The best memories before neighbours count, and more for each requested one: a memory below all of these is not lifted
+into the results.
+"""
+SILENT_MAX = 60
+"""The best memories, of those that are requested, whose neighbours join them without a word of the query. Neighbours
+earn less than these have, so those of the others would not be among the results.
+"""
+ALL_WORDS = 0.6
+"""The coverage of a memory that has all of the query's words, however long it is. It is what the words ask for, and its
+neighbours need not join it.
+"""
+ARCHIVE_PASSAGES = 3
+"""Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
 _SQL = SqlFile(
     __file__,

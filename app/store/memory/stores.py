@@ -99,13 +99,11 @@ async def delete(tx: Tx, store: UUID) -> None:
 
 
 async def delete_whole(tx: Tx, store: UUID) -> None:
-    """Delete a store with its files, where there is one."""
     await tx.execute(DELETE_FILES, owner_of(scope_of_store(store)))
     await delete(tx, store)
 
 
 async def of_user(tx: ReadTx, user_id: str) -> UUID | None:
-    """Return one of a user's stores."""
     found: UUID | None = await tx.fetchval(OF_USER, user_id)
     return found
 

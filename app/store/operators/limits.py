@@ -117,7 +117,6 @@ async def uncounted(tx: ReadTx, limit: int) -> list[str]:
 
 
 async def count_bytes(tx: Tx, user: str) -> None:
-    """Count what a user stores, from what is there."""
     scope = scope_of(user or None, None)
     await tx.execute(COUNT, user, scope, owner_of(scope))
 
@@ -139,7 +138,6 @@ STORED = "SELECT user_id, bytes FROM storage WHERE tenant_id = $1 AND user_id >=
 
 
 async def bytes_by_user(tx: ReadTx, first: str, limit: int) -> dict[str, int]:
-    """Return what users store, in the order of their ids, from one on."""
     return {row["user_id"]: row["bytes"] for row in await tx.fetch(STORED, first, limit)}
 
 

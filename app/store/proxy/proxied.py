@@ -12,13 +12,14 @@ from app.core.canonical import dumps
 from app.core.dialects.proxy import Candidate
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
+from app.store.conversations import line_of
 from app.store.messages import MESSAGE_FIELDS
 
 CANDIDATES_MAX = 20
 BEFORE_MAX = 1_000
 """Messages before an answer, among which its question is."""
 
-_FIELDS = "id, chain, asked, answered, system, updated_at"
+_FIELDS = "id, line, is_forked, chain, asked, answered, system, updated_at"
 _SQL = SqlFile(__file__, fields=_FIELDS, candidates_max=CANDIDATES_MAX)
 FIND = _SQL.statement("find", user="user_id = :user")
 FIND_NOBODYS = _SQL.statement("find", user="user_id IS NULL AND :user::text IS NULL")
@@ -47,7 +48,7 @@ async def candidates(tx: ReadTx, user_id: str | None, ends: Sequence[bytes], las
 
 
 def _candidate(row: Record) -> Candidate:
-    return Candidate(row["id"], row["chain"] or b"", row["asked"] or b"", row["answered"], row["system"])
+    return Candidate(line_of(row), row["chain"] or b"", row["asked"] or b"", row["answered"], row["system"])
 
 
 # An answer by the id that a client of Responses knows. (The pattern lets the index of such ids be used.)
@@ -64,7 +65,6 @@ UPDATE messages SET client_id = NULL, body = $4 WHERE tenant_id = $1 AND convers
 
 
 async def response_place(tx: ReadTx, response_id: str) -> tuple[str, int] | None:
-    """Return the conversation and the seq of an answer."""
     row = await tx.fetchrow(FIND_RESPONSE, response_id)
     return (row["conversation_id"], row["seq"]) if row else None
 
@@ -85,7 +85,7 @@ async def question_before(tx: ReadTx, conversation_id: str, seq: int) -> list[Re
     return list(takewhile(lambda row: row["role"] != "assistant", rows))
 
 
-# What callers know of a conversation, oldest first and newest first. An empty digest: see core.sync.INNER.
+# What callers know of a conversation, oldest first and newest first. An empty digest: see core.history.sync.INNER.
 _TOLD = f"""
 SELECT {MESSAGE_FIELDS}, m.digest FROM messages m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.digest IS DISTINCT FROM '' AND """

@@ -73,9 +73,10 @@ def sync(
 
 
 def fork(
-    conversation_id: str, at: int | str | None, position: str, id_: str | None, title: str | None, key: str | None
-) -> Call:
-    body = {"position": position, **given(at=at, id=id_, title=title)}
+    conversation_id: str, at: int | str | None, position: str, id_: str | None, title: str | None, shares: str | None,
+    key: str | None,
+) -> Call:  # fmt: skip
+    body = {"position": position, **given(at=at, id=id_, title=title, shares=shares)}
     return write("POST", conversation(conversation_id, "fork"), key, body)
 
 

@@ -21,6 +21,7 @@ RecallScope = Literal["user", "conversation"]
 Recall = Literal["auto", "off"]
 OnFork = Literal["branch", "append", "error"]
 Position = Literal["before", "after"]
+Shares = Literal["none", "read", "write"]
 
 URL = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 60.0
@@ -96,10 +97,10 @@ class Quire:
 
     def fork(
         self, conversation: str, at: int | str | None = None, position: Position = "after", *, id: str | None = None,  # noqa: A002
-        title: str | None = None, key: str | None = None,
+        title: str | None = None, shares: Shares | None = None, key: str | None = None,
     ) -> Json:  # fmt: skip
         """Make a branch that shares everything up to a message (its `seq` or id; the newest), and goes on by itself."""
-        return cast(Json, self.send(calls.fork(conversation, at, position, id, title, key)))
+        return cast(Json, self.send(calls.fork(conversation, at, position, id, title, shares, key)))
 
     def report(
         self, conversation: str, text: str | None = None, *, at: int | str | None = None, key: str | None = None
@@ -360,10 +361,10 @@ class AsyncQuire:
 
     async def fork(
         self, conversation: str, at: int | str | None = None, position: Position = "after", *, id: str | None = None,  # noqa: A002
-        title: str | None = None, key: str | None = None,
+        title: str | None = None, shares: Shares | None = None, key: str | None = None,
     ) -> Json:  # fmt: skip
         """Make a branch that shares everything up to a message (its `seq` or id; the newest), and goes on by itself."""
-        return cast(Json, await self.send(calls.fork(conversation, at, position, id, title, key)))
+        return cast(Json, await self.send(calls.fork(conversation, at, position, id, title, shares, key)))
 
     async def report(
         self, conversation: str, text: str | None = None, *, at: int | str | None = None, key: str | None = None

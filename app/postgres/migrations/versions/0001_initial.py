@@ -396,7 +396,7 @@ def upgrade() -> None:
     sa.Column('fresh_tokens', sa.ARRAY(sa.Integer()), server_default=sa.text("'{}'"), nullable=False, comment='what each of them adds if it is shown whole'),
     sa.Column('revision', sa.Integer(), nullable=False),
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
-    sa.Column('digest', sa.LargeBinary(), nullable=True, comment='of what it says: core.sync'),
+    sa.Column('digest', sa.LargeBinary(), nullable=True, comment='of what it says: core.history.sync'),
     sa.Column('chain', sa.LargeBinary(), nullable=True, comment='of all digests up to it'),
     sa.Column('said_at', sa.DateTime(timezone=True), nullable=True, comment='when it was said; null: the sender did not tell'),
     sa.Column('said_offset', sa.SmallInteger(), server_default=sa.text('0'), nullable=False, comment='minutes ahead of UTC'),

@@ -29,7 +29,6 @@ class Said:
 
 
 def page_text(page: int, messages: Sequence[Said], since: datetime, language: Language) -> str:
-    """Return a page in full."""
     time = since.strftime("%Y-%m-%d %H:%M %Z")
     title = wording.PAGE_TITLE.say(language, page=page, time=time)
     lines = "\n".join(f"[{s.seq}] {s.role}: {block(s.text)}" for s in messages)
@@ -43,7 +42,6 @@ def run_text(first: int, last: int, lines: Sequence[str], language: Language) ->
 
 
 def archive_text(uuid: str, tool: str, text: str, part: str, language: Language) -> str:
-    """Quote an archived result, or a part of it."""
     title = wording.ARCHIVE_TITLE.say(language, uuid=uuid, tool=tool, part=part)
     return f"<quire-archive {titled(title)}>\n{neutral(text)}\n</quire-archive>"
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app.api.http import cursors
-from app.api.http.answers import json_value
+from app.api.http.answers import page_of
 from app.api.http.callers import Admin
 from app.api.http.runtime import Wired
 from app.api.http.times import Time
@@ -40,5 +40,4 @@ async def get_audit(
     after = cursors.decode_id(cursor) or UUID(int=0)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await audit.browse(tx, after, since or LONG_AGO, action, user_id, limit + 1)
-    items = [view(row) for row in rows[:limit]]
-    return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["id"]) if len(rows) > limit else None})
+    return page_of([view(row) for row in rows], limit, "id")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.model import Kind, Language, Role
 from app.core.neutral import replace_nul, without_nul
-from app.core.placeholder import ArchiveCard, placeholder
 from app.core.scope import user_of
 
 
@@ -109,7 +109,7 @@ class NewArchive:
     length: int
     tokens: int
     parts: str | None = None
-    """See ``core.fresh.stored_parts``; None where no window will show it fresh."""
+    """See ``core.window.fresh.stored_parts``; None where no window will show it fresh."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,6 @@ def archive_row(
     expires_at: datetime | None,
     parts: str | None = None,
 ) -> NewArchive:
-    """Return the row of an archived result."""
     content, offsets = without_nul(text)
     return NewArchive(
         id=card.uuid,

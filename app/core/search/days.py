@@ -31,7 +31,6 @@ def day_line(day: str, language: Language) -> str:
 
 
 def day_of(time: datetime) -> str:
-    """Return the day of a time, by its own clock."""
     return time.date().isoformat()
 
 
@@ -85,5 +84,4 @@ def in_zone(days: Mapping[int, str], room: int, language: Language) -> tuple[Day
 
 
 def message_text(day: str, language: Language) -> str:
-    """Return a date line as a chat message."""
     return dumps({"role": "user", "content": day_line(day, language)})

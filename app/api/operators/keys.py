@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value
-from app.api.http.body import json_body, parse_model, read_json
-from app.api.http.callers import Admin, IdempotencyKeyHeader
+from app.api.http.answers import json_text, page_of
+from app.api.http.body import json_body
+from app.api.http.callers import Admin
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired
+from app.api.http.writes import WriteByAdmin
 from app.api.schemas import keys as schemas
 from app.core.canonical import dumps
 from app.core.edge.credentials import Credentials
 from app.postgres.transactions import Tx
 from app.services import keys as flow
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.keys import KeyRequest
 from app.store import keys
 
@@ -44,30 +45,28 @@ FIRST_KEY = (
     responses=links.KEY_MADE,
     openapi_extra=json_body(schemas.KeyBody, {"name": "the agent", "scopes": ["read", "write", "admin"]}),
 )
-async def create_key(request: Request, runtime: Wired, caller: Admin, key: IdempotencyKeyHeader = None) -> Response:
+async def create_key(write: WriteByAdmin) -> Response:
     """Create an API key. `key` is shown in this response only; a repeated request returns it as null.
 
     A key cannot grant scopes or user access that its creator lacks. From the deployment's first key on, every request
     needs one, `/docs` and `/ui` included, and nothing ends that: so the first needs `confirm_require_keys`. Its
     response takes a second, until every process knows.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.KeyBody, value)
+    body = await write.body(schemas.KeyBody)
     key_request = checked(body)
-    is_first = not await flow.are_required(runtime)
+    is_first = not await flow.are_required(write.runtime)
     if is_first and not body.confirm_require_keys:
         raise errors.Invalid(FIRST_KEY, errors=[{"loc": ["body", "confirm_require_keys"], "msg": "must be true"}])
     secret: list[Credentials] = []
 
     async def work(tx: Tx) -> StoredResponse:
-        view, made = await flow.make(tx, caller, key_request)
+        view, made = await flow.make(tx, write.caller, key_request)
         secret.append(made)
         note = {} if not is_first or "admin" in body.scopes else {"note": NO_ADMIN}
         return StoredResponse(dumps({**view, **note, "key": None}))  # a stored response must not grant access
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.url.path, value)
-    answer = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
-    await flow.made_known(runtime)
+    answer = await write.once(work)
+    await flow.made_known(write.runtime)
     if secret:
         answer = answer.removesuffix("null}") + dumps(secret[0].reveal()) + "}"
     return json_text(answer, status=201, headers={"Cache-Control": "no-store"})
@@ -98,8 +97,7 @@ async def list_keys(
     after = cursors.decode_id(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await keys.browse(tx, caller.user_id, after, limit + 1)
-    items: list[dict[str, Any]] = [flow.view(row) for row in rows[:limit]]
-    return json_value({"items": items, "next_cursor": cursors.encode(items[-1]["id"]) if len(rows) > limit else None})
+    return page_of([flow.view(row) for row in rows], limit, "id")
 
 
 @router.patch(
@@ -107,28 +105,21 @@ async def list_keys(
     response_model=schemas.Key,
     openapi_extra=json_body(schemas.KeyLimitBody, {"requests_per_minute": 600}),
 )
-async def limit_key(
-    request: Request, runtime: Wired, caller: Admin, key_id: UUID, key: IdempotencyKeyHeader = None
-) -> Response:
+async def limit_key(write: WriteByAdmin, key_id: UUID) -> Response:
     """Set a key's requests per minute. The limit holds from its next request on, in every process."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.KeyLimitBody, value)
+    body = await write.body(schemas.KeyLimitBody)
 
     async def work(tx: Tx) -> StoredResponse:
-        return StoredResponse(dumps(await flow.limit(tx, caller, key_id, body.requests_per_minute)))
+        return StoredResponse(dumps(await flow.limit(tx, write.caller, key_id, body.requests_per_minute)))
 
-    idempotency = IdempotencyKey.of(caller, key, "PATCH", request.url.path, value)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+    return json_text(await write.once(work))
 
 
 @router.delete("/keys/{key_id}", response_model=schemas.Key)
-async def revoke_key(
-    request: Request, runtime: Wired, caller: Admin, key_id: UUID, key: IdempotencyKeyHeader = None
-) -> Response:
+async def revoke_key(write: WriteByAdmin, key_id: UUID) -> Response:
     """Revoke a key, at once and in every process. It stays in the list."""
 
     async def work(tx: Tx) -> StoredResponse:
-        return StoredResponse(dumps(await flow.revoke(tx, caller, key_id)))
+        return StoredResponse(dumps(await flow.revoke(tx, write.caller, key_id)))
 
-    idempotency = IdempotencyKey.of(caller, key, "DELETE", request.url.path, None)
-    return json_text(await run_idempotently(runtime.database, caller.tenant, idempotency, work))
+    return json_text(await write.once(work))

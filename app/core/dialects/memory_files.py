@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 ROOT = "/memories"
 CONTENT_BYTES_MAX, MEMORIES_MAX = 102_400, 2_000
 PATH_BYTES_MAX, SEGMENTS_MAX = 1_024, 20
+"""The bounds of Anthropic's memory stores."""
 NUMBER_WIDTH = 6
+"""Of a line's number, as `cat -n` prints it."""
 LEVELS = 2
+"""Of directories in a listing, as Anthropic's memory tool has it."""
 AROUND = 2
 """Lines shown before and after a change."""
 _NOT_IN_PATHS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -54,17 +56,8 @@ def key_of(path: str) -> str:
 
 
 def below(directory: str, keys: Iterable[str]) -> list[str]:
-    """Return the keys that are in a directory, at any depth."""
     prefix = f"{directory}/" if directory else ""
     return [key for key in keys if key.startswith(prefix)]
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """An entry of a directory; a directory ends in a slash."""
-
-    path: str
-    size: int
 
 
 def grouped(prefix: str, paths: Iterable[str], depth: int) -> Iterator[str]:

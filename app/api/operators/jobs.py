@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors
 from app.api.http.answers import json_text, json_value
-from app.api.http.callers import Admin, IdempotencyKeyHeader
+from app.api.http.callers import Admin
 from app.api.http.runtime import Wired
+from app.api.http.writes import WriteByAdmin
 from app.api.schemas import work as schemas
 from app.core.canonical import dumps
 from app.postgres.transactions import Tx
 from app.queue import table
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.views import progress
 
 router = APIRouter(tags=["jobs"])
@@ -45,14 +46,12 @@ async def list_jobs(
 
 
 @router.post("/jobs/{job_id}/retry", response_model=schemas.Job)
-async def retry_job(
-    request: Request, runtime: Wired, caller: Admin, job_id: UUID, key: IdempotencyKeyHeader = None
-) -> Response:
+async def retry_job(write: WriteByAdmin, job_id: UUID) -> Response:
     """Retry a dead letter at once, with a fresh count of attempts. A job that is not dead stays unchanged.
 
     Finished jobs are removed and answer 404. The request has no body.
     """
-    caller.require_all_users()
+    write.caller.require_all_users()
 
     async def work(tx: Tx) -> StoredResponse:
         row = await table.retry(tx, job_id)
@@ -60,6 +59,5 @@ async def retry_job(
             raise errors.NotFound("There is no such job. Finished jobs are removed.")
         return StoredResponse(dumps(progress.job_view(row)))
 
-    idempotency = IdempotencyKey.of(caller, key, "POST", request.scope["path"], None)
-    response = await run_idempotently(runtime.database, caller.tenant, idempotency, work)
+    response = await write.once(work)
     return json_text(response)

@@ -1,4 +1,4 @@
-"""The route of MCP (streamable HTTP). The protocol is `mcp_server`'s, whose SDK is imported at the first request.
+"""The route of MCP (streamable HTTP). The protocol is in `server`, whose SDK is imported at the first request.
 
 The SDK takes a quarter of a second of CPU to import, and most services never speak MCP.
 """
@@ -71,7 +71,6 @@ class _Handed(Response):
 
 
 async def _beginning(receive: Receive) -> list[Message]:
-    """Read the body, as far as the SDK would."""
     parts, size = [], 0
     while size <= READ_MAX_BYTES:
         parts.append(await receive())
@@ -82,7 +81,6 @@ async def _beginning(receive: Receive) -> list[Message]:
 
 
 def _again(parts: Sequence[Message], receive: Receive) -> Receive:
-    """Give what was read once more, and then the rest."""
     left = iter(parts)
 
     async def receiving() -> Message:
@@ -137,6 +135,6 @@ class OnDemand:
 
 
 def _imported() -> Callable[[Runtime], StreamableHTTPSessionManager]:
-    from app.api.mcp_server import manager
+    from app.api.mcp.server import manager
 
     return manager
