@@ -125,11 +125,12 @@ class Cutter:
         characters; the same unit and 0 where that would show no more than their condensed form.
         """
         short = unit.tokens(ItemForm.SHORT)
-        texts = [m["content"] for item in unit.items if _is_cut(item) for m in chat_messages(item.text)]
+        results = [item for item in unit.items if _is_cut(item)]
+        texts = [message["content"] for item in results for message in chat_messages(item.text)]
         lengths = [len(text) for text in texts if isinstance(text, str)]
-        free, tokens_each = room - short, unit.tokens(ItemForm.MARKED) / max(1, sum(lengths))
+        free, tokens_each = room - short, sum(item.tokens for item in results) / max(1, sum(lengths))
         for _ in range(CUT_TRIES):
-            length = max(fair(lengths, int(free / tokens_each * CUT_CAUTION)), default=0)
+            length = max(fair(lengths, int(free / tokens_each * CUT_CAUTION)), default=0) if tokens_each else 0
             cut = self._counted(cut_results(unit, length, self.language))
             over = cut.tokens(ItemForm.SHORT) - room
             if over <= 0:
