@@ -123,6 +123,7 @@ async def list_conversations(
     """List conversations, latest activity first. `topics` are those of their pages."""
     after = cursors.decode_time_and_id(cursor)
     require_storable("query", user_id=user_id, space_id=space_id, q=q)
+    space_id = caller.space_id if space_id is None and user_id is None else space_id
     user = caller.user(user_id, ("query", "user_id")) if space_id is None or user_id is not None else None
     async with runtime.database.snapshot(caller.tenant) as tx:
         if space_id is not None:

@@ -30,7 +30,7 @@ from app.core.messages import METADATA_MAX
 from app.core.scope import SPACE, scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import Narrowing
-from app.core.window.kept import KEY_MAX, PINNED_MAX, key_problem
+from app.core.window.kept import KEY_MAX, PINNED_MAX, Then, key_problem
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services import limits
@@ -143,7 +143,7 @@ def _user(
         raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "or `conversation_id` is required"}])
     if "user" in scopes and user_id is None and conversation_id is None:
         raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "is required with this scope"}])
-    for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
+    for name, given in (("user_id", named), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, [part, name])
     return user_id
@@ -327,6 +327,7 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
         until=until,
         limit=body.limit,
         relevance_min=body.min_relevance_score,
+        then=Then(body.as_of, body.known_at) if body.as_of or body.known_at else None,
         sensitive=caller.sensitive,
     )
     result = await searching.search(runtime, caller.tenant, request)

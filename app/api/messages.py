@@ -18,6 +18,7 @@ from app.api.http.callers import IDEMPOTENCY_KEY, Reader, Writer
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
 from app.api.http.path_ids import BRANCH, CONVERSATION_ID, ConversationId, check_id, path_id
 from app.api.http.runtime import Wired, runtime_of
+from app.api.http.times import Time
 from app.api.schemas import messages as schemas
 from app.api.schemas import windows
 from app.api.schemas.narrowing import narrowing_of
@@ -28,6 +29,7 @@ from app.core.messages import ID_MAX, MODEL_MAX, read
 from app.core.model import Context, Recall, RecallScope
 from app.core.search.narrowing import EVERYTHING
 from app.core.window.budget import BUDGET_MAX
+from app.core.window.kept import Then
 from app.core.window.served import Call
 from app.runtime import Runtime
 from app.services.conversations.append import AppendOutcome, append
@@ -254,9 +256,21 @@ class ContextQuery(BaseModel):
     load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
     pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
     format: Format = "openai"
-    as_of: int | None = Field(
-        None, ge=1, lt=2**31, description="the window when this message (its `seq`) was the last, by today's settings"
+    as_of: Annotated[int, Field(ge=1, lt=2**31)] | Time | None = Field(
+        None,
+        description="the window when this message (its `seq`) was the last, by today's settings; a time: with what was"
+        " true then kept in mind",
     )
+    known_at: Time | None = Field(None, description="keep in mind what was known then; not with a `seq` in `as_of`")
+
+
+def _past(query: ContextQuery) -> int | Then | None:
+    """Return the message or the time as of which a window is wanted. Raises Invalid."""
+    if not isinstance(query.as_of, int):
+        return Then(query.as_of, query.known_at) if query.as_of or query.known_at else None
+    if query.known_at is not None:
+        raise errors.Invalid(errors=[{"loc": ["query", "known_at"], "msg": "must be left out: `as_of` is a message"}])
+    return query.as_of
 
 
 @router.get(
@@ -291,13 +305,14 @@ async def get_context(request: Request, caller: Reader) -> Response:
         call="context",
     )
     window_request = _checked(runtime, window_request)
-    if query_.as_of is None:
+    past = _past(query_)
+    if past is None:
         window = await context(runtime, caller.tenant, conversation_id, window_request)
         return _window(request, window, window_request.format)
     if window_request.asks_for_tail:
         message = "cannot be combined with query, speaker, load or pages"
         raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
-    window = await as_of(runtime, caller.tenant, conversation_id, window_request, query_.as_of)
+    window = await as_of(runtime, caller.tenant, conversation_id, window_request, past)
     return _window(request, window, window_request.format)
 
 

@@ -62,6 +62,8 @@ async def create_space(write: Write) -> Response:
     for user_id in body.members:
         check_id(user_id, ["body", "members", user_id])
     members = dict(body.members)
+    if write.caller.space_id is not None:
+        write.caller.require_all_users()
     if write.caller.user_id is not None:
         members[write.caller.user_id] = "write"
     new = NewSpace(space_id, **_changes(body))
@@ -130,20 +132,14 @@ async def delete_space(write: Write, space_id: SpaceId) -> Response:
     Each conversation is erased in its own transaction. If the request is cut off, repeat it: it continues where it
     stopped.
     """
-    idempotency = await write.idempotency()
-    if idempotency is not None:
-        stored = await idempotency.find_response(write.runtime.database, write.caller.tenant)
-        if stored is not None:
-            return json_text(stored)
-    async with write.runtime.database.snapshot(write.caller.tenant) as tx:
-        await spaces.get(tx, space_id, write.caller.user_id, right="write")
-    done = await erasing_whole.erase_space(write.runtime, write.caller.tenant, space_id)
-    answer = dumps({"id": space_id, "erased": dict(sorted(done.counts.items()))})
 
-    async def work(_: Tx) -> StoredResponse:
-        return StoredResponse(answer)
+    async def work() -> str:
+        async with write.runtime.database.snapshot(write.caller.tenant) as tx:
+            await spaces.get(tx, space_id, write.caller.user_id, right="write")
+        done = await erasing_whole.erase_space(write.runtime, write.caller.tenant, space_id)
+        return dumps({"id": space_id, "erased": dict(sorted(done.counts.items()))})
 
-    return json_text(await write.once(work))
+    return json_text(await write.by_steps(work))
 
 
 @router.get("/spaces/{space_id}/export", response_class=StreamingResponse, responses=LINES)

@@ -21,8 +21,6 @@ from app.api.schemas import conversations as schemas
 from app.api.schemas.conversations import policy_text
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
-from app.postgres.transactions import Tx
-from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing_whole, exporting
 from app.services.lifecycle.importing import Limit, import_lines
 from app.store import conversations
@@ -49,19 +47,12 @@ async def delete_user(write: Write, user_id: UserId) -> Response:
     stopped.
     """
     write.caller.user(user_id, OWN)
-    idempotency = await write.idempotency()
-    if (
-        idempotency is not None
-        and (stored := await idempotency.find_response(write.runtime.database, write.caller.tenant)) is not None
-    ):
-        return json_text(stored)
-    done = await erasing_whole.erase_user(write.runtime, write.caller.tenant, user_id)
-    answer = dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
-    async def work(_: Tx) -> StoredResponse:
-        return StoredResponse(answer)
+    async def work() -> str:
+        done = await erasing_whole.erase_user(write.runtime, write.caller.tenant, user_id)
+        return dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
 
-    return json_text(await write.once(work))
+    return json_text(await write.by_steps(work))
 
 
 NDJSON = "application/x-ndjson"

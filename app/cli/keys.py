@@ -35,6 +35,7 @@ def keys() -> None:
     "--scope", "scopes", multiple=True, default=("read", "write"), show_default=True, type=click.Choice(SCOPES)
 )
 @click.option("--user", default=None, help="The only user it can see; all users if left out.")
+@click.option("--space", default=None, help="The only space it can see, as a member that writes.")
 @click.option("--days", type=click.IntRange(1, 36_500), default=None, help="Days until it expires; never if left out.")
 @click.option("--requests-per-minute", "per_minute", type=click.IntRange(0, LIMIT_MAX), help="0: unlimited.")
 @OfTenant
@@ -52,6 +53,7 @@ def create_key(tenant: str | None, days: int | None, **given: Any) -> None:
                 "name": given["name"],
                 "scopes": list(given["scopes"]),
                 "user_id": given["user"],
+                "space_id": given["space"],
                 "expires_at": until,
                 "requests_per_minute": given["per_minute"],
             },

@@ -50,3 +50,18 @@ def risen(percent: int, reported: ReportedUsage, *, is_exact: bool) -> int:
     if percent + STEP < seen or (not is_exact and percent == OURS < seen):
         return -(-seen // STEP) * STEP
     return percent if is_exact else max(percent, OURS + 1)
+
+
+FILE_PERCENTS = 25, 400
+"""Bounds of what is learned of files, in percent of the usual estimate."""
+
+
+def learned_of_files(reported: ReportedUsage, percent: int, counted: int, usual: int) -> int:
+    """Return the percent of the usual estimate that a window's files weigh. ``counted``: what they weighed in it.
+
+    ``percent``: the ratio that every count is charged with anyway.
+    """
+    said = (reported.window_tokens - counted) * percent // OURS
+    least, most = FILE_PERCENTS
+    seen = (reported.prompt_tokens - said) * OURS * OURS // max(1, usual * percent)
+    return min(most, max(least, seen))

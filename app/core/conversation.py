@@ -23,6 +23,8 @@ class OpenCall:
     """The call group that its result joins."""
     is_left: bool = field(default=False, compare=False)
     """The conversation went on without its result."""
+    is_far: bool = field(default=False, compare=False)
+    """It went on for so long that the result stands where it comes."""
 
 
 @dataclass(frozen=True, slots=True)

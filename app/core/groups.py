@@ -10,12 +10,13 @@ not.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from app.core.canonical import dumps
+from app.core.messages import LATE
 from app.core.model import UNZONED, Item
 
 
@@ -24,12 +25,73 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
 
     Messages that are not sent belong to no unit; neither do results whose call has been deleted.
     """
-    shown = [item for item in items if item.kind not in UNZONED]
+    shown = [_stands_alone(item) if _LATE in item.text else item for item in items if item.kind not in UNZONED]
+    late = {item.seq: _late_ids(item.text) for item in items if item.kind == "result" and _LATE in item.text}
     found = [unit for _, group in groupby(shown, key=lambda item: item.group) for unit in _units_of(list(group))]
     found = [unit for unit in found if unit[0].kind != "result"]
+    if late:
+        found = _named_later(found, late)
     if found and _is_awaited(found[-1]):
         return [_settled(unit) for unit in found[:-1]], found[-1]
     return [_settled(unit) for unit in found], []
+
+
+# --- Results that stand by themselves ---------------------------------------------------------------------
+
+_LATE = f'"{LATE}":'
+
+
+def _stands_alone(item: Item) -> Item:
+    """Return a message whose results that stand by themselves are text."""
+    if item.kind != "result" or not _late_ids(item.text):
+        return item
+    if not item.results:
+        item = item._replace(kind="message", role="user")
+    return item._replace(
+        text=_told(item.text), short_text=item.short_text and _told(item.short_text),
+        loaded_text=item.loaded_text and _told(item.loaded_text), anthropic=None, fresh=(),
+    )  # fmt: skip
+
+
+def _told(text: str) -> str:
+    """Return a message's chat messages with the results that stand by themselves as text, after the others."""
+    messages = sorted(chat_messages(text), key=lambda message: LATE in message)
+    return ",".join(dumps(_as_text(message) if LATE in message else message) for message in messages)
+
+
+def _as_text(message: dict[str, Any]) -> dict[str, Any]:
+    said = f"[a late result of {message[LATE]}:]"
+    content = message["content"]
+    if isinstance(content, list):
+        return {"role": "user", "content": [{"type": "text", "text": said}, *content]}
+    return {"role": "user", "content": f"{said}\n{content}"}
+
+
+def _late_ids(text: str) -> list[str]:
+    return [message["tool_call_id"] for message in chat_messages(text) if LATE in message]
+
+
+def _named_later(found: list[list[Item]], late: Mapping[int, Sequence[str]]) -> list[list[Item]]:
+    """Return units whose calls say that their result comes later: of those with its id the last before it."""
+    for seq, id_ in [(seq, id_) for seq, ids in late.items() for id_ in ids]:
+        before = [at for at, unit in enumerate(found) if unit[0].kind == "call" and unit[0].seq < seq]
+        for at in reversed(before):
+            call = found[at][0]
+            if not _is_complete(found[at]) and id_ in _call_ids(call.text):
+                short = call.short_text and _with_later(call.short_text, id_)
+                found[at][0] = call._replace(text=_with_later(call.text, id_), short_text=short, anthropic=None)
+                break
+    return found
+
+
+def _call_ids(text: str) -> set[str]:
+    return {call["id"] for message in chat_messages(text) for call in message.get("tool_calls") or ()}
+
+
+def _with_later(text: str, id_: str) -> str:
+    message = chat_messages(text)[0]
+    calls = [{**one, LATE: True} if one["id"] == id_ else one for one in message["tool_calls"]]
+    return dumps({**message, "tool_calls": calls})
 
 
 def shrunk(items: Iterable[Item]) -> Iterator[Item]:
@@ -205,7 +267,11 @@ def _without_unanswered(text: str, answered: set[str]) -> str:
     message = chat_messages(text)[0]
     calls = message.pop("tool_calls", [])
     kept = [call for call in calls if call["id"] in answered]
-    gone = [f"[{call['function']['name']}: no result]" for call in calls if call["id"] not in answered]
+    gone = [
+        f"[{call['function']['name']}: {'result comes later' if LATE in call else 'no result'}]"
+        for call in calls
+        if call["id"] not in answered
+    ]
     content = message.get("content")
     if isinstance(content, list):
         message["content"] = [*content, {"type": "text", "text": " ".join(gone)}]

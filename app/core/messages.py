@@ -11,7 +11,7 @@ returned, but no model sees them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -45,6 +45,8 @@ NO_ID = ""
 """The id of a result that came without one: it answers the first open call."""
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 CARRIED = "carried"
+LATE = "late"
+"""The member of a shown result that stands by itself, far behind its call: the name of the tool."""
 """What an answer had beside its text and its calls (``core.dialects.carried``)."""
 SENT_FIELDS = ("role", "content", "name", "refusal", *THINKING_FIELDS, "tool_calls")
 """The fields of a message in OpenAI form that are sent to a model, in this order."""
@@ -96,6 +98,11 @@ class Draft:
     """The message in OpenAI form, without its tool results; empty if it is nothing but results."""
     is_anthropic: bool = False
     said_at: datetime | None = None
+
+    @property
+    def contents(self) -> list[dict[str, Any]]:
+        """Return what has content: its text, and each result."""
+        return [self.view, *({"content": result.content} for result in self.results)]
 
 
 class _Problems(list[FieldError]):
@@ -390,8 +397,18 @@ FRAME_TOKENS = 4
 """Tokens of a chat message's frame."""
 
 
-def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
-    """Return the texts of a chat message whose tokens count, and the tokens of its structure.
+FILE_KINDS = {
+    **dict.fromkeys(("document", "file", "input_file"), "document"),
+    **dict.fromkeys(("input_audio", "audio"), "audio"),
+    "video": "video",
+}
+"""The kinds of files, by the types of their parts."""
+NO_FILES: Mapping[str, int] = {}
+
+
+def weigh(view: dict[str, Any], files: Mapping[str, int] = NO_FILES) -> tuple[list[str], int]:
+    """Return the texts of a chat message whose tokens count, and the tokens of its structure. ``files``: what files of
+    a kind weigh, in percent of the usual.
 
     OpenAI's models spend four tokens on a message's frame. Ids, names and JSON that only other vendors count are
     counted too, so that the sum errs on the side of the budget. In Anthropic form, a system message within the
@@ -414,7 +431,7 @@ def weigh(view: dict[str, Any]) -> tuple[list[str], int]:
             overhead += 0 if name == "content" else 2
         elif name == "content" and isinstance(value, list):
             for part in value:
-                more, extra = _weigh_part(part)
+                more, extra = _weigh_part(part, files)
                 texts += more
                 overhead += extra
         else:
@@ -428,18 +445,32 @@ FILE_TOKENS_MIN, FILE_TOKENS_MAX = 500, 50_000
 CHARACTERS_PER_FILE_TOKEN = 12
 """Characters of base64 for each token of a file, between the two bounds: about 9 bytes."""
 _IMAGES = frozenset({"image_url", "image", "input_image"})
-_FILES = frozenset({"document", "file", "input_file", "input_audio", "audio", "video"})
 
 
-def _weigh_part(part: dict[str, Any]) -> tuple[list[str], int]:
+def files_in(view: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return the kind and the usual tokens of each file in a chat message."""
+    content = view.get("content")
+    parts = content if isinstance(content, list) else []
+    return [(FILE_KINDS[part["type"]], _size(part)) for part in parts if _is_file(part)]
+
+
+def _is_file(part: dict[str, Any]) -> bool:
+    return part.get("type") in FILE_KINDS and not _is_text_source(part)
+
+
+def _size(part: dict[str, Any]) -> int:
+    size = sum(map(len, strings_of(part)))
+    return min(FILE_TOKENS_MAX, max(FILE_TOKENS_MIN, size // CHARACTERS_PER_FILE_TOKEN))
+
+
+def _weigh_part(part: dict[str, Any], files: Mapping[str, int]) -> tuple[list[str], int]:
     kind = part.get("type")
     if kind == "text":
         return [part["text"]], 3
     if kind in _IMAGES:
         return [], IMAGE_TOKENS
-    if kind in _FILES and not _is_text_source(part):
-        size = sum(map(len, strings_of(part)))
-        return [], min(FILE_TOKENS_MAX, max(FILE_TOKENS_MIN, size // CHARACTERS_PER_FILE_TOKEN))
+    if _is_file(part):
+        return [], _size(part) * files.get(FILE_KINDS[part["type"]], 100) // 100
     return [dumps(part)], 3
 
 

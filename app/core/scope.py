@@ -11,10 +11,23 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 SPACE = "space:"
 """What precedes the id of a space where a caller names its scope."""
+_KEYS = "\x1d"
+"""What precedes the id of a space in the name of the member that its keys are: no user's id can have it."""
+
+
+def keys_member(space_id: str) -> str:
+    """Return the member that the keys bound to a space are, in place of a user. What is theirs is the space's."""
+    return f"{_KEYS}{space_id}"
+
+
+def space_of_keys(user_id: str | None) -> str | None:
+    """Return the space whose keys are the member; None for a user, and for nobody."""
+    return user_id.removeprefix(_KEYS) if user_id is not None and user_id.startswith(_KEYS) else None
 
 
 def scope_of(user_id: str | None, conversation_id: str | None, space_id: str | None = None) -> str:
     """Return the space's scope, or the user's, or the one conversation's where neither is known."""
+    space_id = space_of_keys(user_id) if space_id is None else space_id
     if space_id is not None:
         return space_scope(space_id)
     return f"u:{user_id}" if user_id is not None else f"c:{conversation_id}"

@@ -1,7 +1,8 @@
 """Statements that read a conversation's history, rewritten to read it along a line.
 
 Each names the conversation as ``$2``. For a branch, a table of its history is read as the union of its own rows and of
-its ancestors' up to where it branched off. The statement of a conversation without ancestors is left as it is.
+its ancestors' up to where it branched off. The statement of a conversation without ancestors is left as it is. Tables
+are found by their names: of a mark at each of two hundred places, a forgotten one would silently hide messages.
 
 All ancestors are read at once, so that a plan is as small at any depth. Where rows are wanted in an order up to a
 limit, each is read by itself in that order: PostgreSQL merges them and stops at the limit.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +104,11 @@ def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
     return refusal_in_200({"error": named}, key=key) or UnusableReply("the answer failed")
 
 
+def blames_form(body: Mapping[str, Any], refusal: RefusalError) -> bool:
+    """Return whether the refusal of a request's body is about its form, not about what is asked."""
+    return _about_form(refusal) and learning.blames_form(body, refusal.told)
+
+
 class Upstream:
     """Made and closed in the event loop that uses it."""
 
@@ -146,17 +151,19 @@ class Upstream:
             self._learned.clear()
         self._learned[model] = learned
 
-    def lesson(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> Learned | None:
-        """Return what is known after a refusal; None if nothing can be sent otherwise."""
+    def lesson(
+        self, request: ModelRequest, known: Learned, refusal: RefusalError, tried: Collection[Learned]
+    ) -> Learned | None:
+        """Return what is known after a refusal; None if nothing that was not tried can be sent otherwise."""
         if not _about_form(refusal):
             return None
         fitted = self.fitted(request, known)
-        learned = learning.learn(known, fitted, refusal.told)
-        return learned if learned is not None and self.fitted(request, learned) != fitted else None
+        found = learning.lessons(known, fitted, refusal.told)
+        return next((one for one in found if one not in tried and self.fitted(request, one) != fitted), None)
 
     def blames_form(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> bool:
         """Return whether a refusal is about the request's form, so that the question is not at fault."""
-        return _about_form(refusal) and learning.blames_form(self.fitted(request, known), refusal.told)
+        return blames_form(self.fitted(request, known), refusal)
 
     async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""

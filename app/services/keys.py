@@ -28,6 +28,7 @@ from app.core.edge.hosts import is_loopback, is_ours, named_in, neighbourhood
 from app.core.edge.identity import is_token
 from app.core.edge.limits import Quota
 from app.core.edge.rate import Taken, take
+from app.core.scope import keys_member, space_of_keys
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Database
@@ -35,7 +36,7 @@ from app.postgres.tenants import DEFAULT_TENANT, is_keyed
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Lookup, Runtime
 from app.services import identity, limits
-from app.store import keys
+from app.store import keys, spaces
 from app.store.keys import NewKey
 from app.store.operators.limits import own_limits
 
@@ -64,6 +65,7 @@ class KeyRequest:
     user_id: str | None = None
     expires_at: datetime | None = None
     requests_per_minute: int | None = None
+    space_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,12 +258,26 @@ async def make(tx: Tx, caller: Caller, request: KeyRequest) -> tuple[dict[str, A
                 "A key cannot grant scopes that it lacks.",
                 errors=[{"loc": ["body", "scopes"], "msg": f"contains {scope}, which the caller's key lacks"}],
             )
-    user_id = caller.user(request.user_id)
+    user_id = await _bound_to(tx, caller, request)
     made = Credentials(caller.tenant, uuid7(), secrets.token_hex(SECRET_BYTES))
     scopes = tuple(dict.fromkeys(request.scopes))
     per_minute = _granted(caller, request.requests_per_minute)
     new = NewKey(made.id, made.digest, request.name, scopes, user_id, request.expires_at, per_minute)
     return view(await keys.insert(tx, new)), made
+
+
+async def _bound_to(tx: Tx, caller: Caller, request: KeyRequest) -> str | None:
+    """Return the user of a new key, or the member that the keys of its space are. Raises NotFound and Forbidden."""
+    if request.space_id is None:
+        return caller.user(request.user_id)
+    if caller.user_id not in (None, keys_member(request.space_id)):
+        raise errors.Forbidden(
+            "The caller's key is not bound to this space.",
+            errors=[{"loc": ["body", "space_id"], "msg": "is not the space of the caller's key"}],
+        )
+    await spaces.hold(tx, request.space_id)
+    await spaces.put(tx, request.space_id, keys_member(request.space_id), "write")
+    return keys_member(request.space_id)
 
 
 def _granted(caller: Caller, per_minute: int | None) -> int | None:
@@ -304,7 +320,8 @@ def view(row: Record) -> dict[str, Any]:
         "prefix": prefix(row["tenant_id"], row["id"]),
         "name": row["name"],
         "scopes": list(row["scopes"]),
-        "user_id": row["user_id"],
+        "user_id": row["user_id"] if space_of_keys(row["user_id"]) is None else None,
+        "space_id": space_of_keys(row["user_id"]),
         "requests_per_minute": row["requests_per_minute"],
         **{
             name: time_text(row[name]) if row[name] else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, Layout, Totals
-from app.core.scope import owner_of
+from app.core.scope import owner_of, space_of_keys
 from app.core.times import local
 from app.errors import Forbidden, NotFound
 from app.postgres.database import widen
@@ -211,6 +211,8 @@ class NewConversation:
 
 async def create(tx: ReadTx, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
+    if (space_id := space_of_keys(new.user_id)) is not None:
+        new = replace(new, user_id=None, space_id=space_id)
     has_earlier = new.has_earlier if new.has_earlier is not None else await has_any(tx, new.user_id)
     now = datetime.now(UTC)
     made = Conversation(

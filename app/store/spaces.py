@@ -123,14 +123,16 @@ def member(user_id: str) -> UUID:
 
 # --- Members ------------------------------------------------------------------------------------------
 
+# Of the member that a space's keys are the scope is the space's own; it is neither listed nor counted.
 MEMBERS = """
 SELECT user_id, rights, created_at FROM space_members
- WHERE tenant_id = $1 AND space_id = $2 AND ($3::text IS NULL OR user_id > $3) ORDER BY user_id LIMIT $4
+ WHERE tenant_id = $1 AND space_id = $2 AND member <> owner AND ($3::text IS NULL OR user_id > $3)
+ ORDER BY user_id LIMIT $4
 """
 MEMBER = "SELECT user_id, rights, created_at FROM space_members WHERE tenant_id = $1 AND space_id = $2 AND user_id = $3"
 COUNT = """
 SELECT count(*) AS members, count(*) FILTER (WHERE rights = 'write') AS writers FROM space_members
- WHERE tenant_id = $1 AND space_id = $2
+ WHERE tenant_id = $1 AND space_id = $2 AND member <> owner
 """
 COUNT_SPACES = "SELECT count(*) FROM space_members WHERE tenant_id = $1 AND member = $2"
 PUT = """

@@ -48,5 +48,5 @@ def _measured(opened: Harness, some: int) -> Iterator[Row]:
         yield from values.withdrawn(port, second.port, 400 // some)
     yield from costs.prefixes(port, 300 // some)
     yield from costs.block(opened, 1_000 // some)
-    yield from costs.searches(opened, 10_000 // some, 40 // some)
+    yield from costs.searches(opened, 10_000 // some, 40)
     yield from costs.unpinned(port, 400 // some)

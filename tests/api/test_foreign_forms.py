@@ -76,6 +76,56 @@ def test_a_result_that_comes_in_a_later_request_changes_the_epoch_once(client: h
     assert window(client, "c", budget=8000)["messages"][: len(after["messages"])] == after["messages"]
 
 
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("budget", [1200, 8000])
+def test_a_result_that_comes_very_late_stands_where_it_came(client: httpx.Client, form: str, budget: int) -> None:
+    talk = [said for n in range(20) for said in (user(f"question {n}"), assistant(f"answer {n} " + "of length " * 40))]
+    append(client, "c", [user("go"), call("a", "b"), result("b", "soon"), *talk, call("x"), result("x", "meanwhile")])
+    before = window(client, "c", budget=budget, format=form)
+    asked = json.dumps(before["messages"])
+    assert ("[look: no result]" in asked) is (budget == 8000)
+    assert append(client, "c", [result("a", "at long last")])["warnings"] == []
+    after = window(client, "c", budget=budget, format=form)
+    check = openai_problems if form == "openai" else anthropic_problems
+    assert check(after["messages"]) == []
+    told = json.dumps(after["messages"])
+    assert "[a late result of look:]\\nat long last" in told
+    assert "no result" not in told
+    assert ("[look: result comes later]" in told) is (budget == 8000)
+    assert after["usage"]["total"] <= budget
+    append(client, "c", [call("y"), result("y"), assistant("Good.")])
+    later = window(client, "c", budget=budget, format=form)
+    assert later["epoch"] > after["epoch"] or later["messages"][: len(after["messages"])] == after["messages"]
+
+
+def test_a_very_late_result_beside_others_and_in_one_request(client: httpx.Client) -> None:
+    talk = [said for n in range(20) for said in (user(f"question {n}"), assistant(f"answer {n}"))]
+    block = {"type": "tool_result", "tool_use_id": "a", "content": "at long last"}
+    both = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "y", "content": "soon"}, block]}
+    sent = [user("go"), call("a"), *talk, call("x", "y"), result("x"), both, assistant("Good.")]
+    append(client, "whole", sent)
+    for message in sent:
+        append(client, "pieces", [message])
+    for form, check in (("openai", openai_problems), ("anthropic", anthropic_problems)):
+        whole, pieces = (window(client, name, budget=8000, format=form)["messages"] for name in ("whole", "pieces"))
+        assert [m for m in whole if m["role"] != "system"] == [m for m in pieces if m["role"] != "system"]
+        assert check(whole) == []
+        told = json.dumps(whole)
+        assert told.count("at long last") == told.count("[look: result comes later]") == 1
+        assert "no result" not in told
+
+
+def test_a_large_result_that_comes_very_late_is_archived(client: httpx.Client) -> None:
+    talk = [said for n in range(20) for said in (user(f"question {n}"), assistant(f"answer {n}"))]
+    append(client, "c", [user("go"), call("a"), *talk])
+    made = append(client, "c", [result("a", "The boiler has the code KX-2291. " * 900)])["messages"][0]
+    assert made["archive_id"] in json.dumps(window(client, "c", budget=8000)["messages"])
+    loaded = client.post("/conversations/c/tools/load_tool_history", json={"arguments": {"uuid": made["archive_id"]}})
+    assert "KX-2291" in loaded.json()["content"]
+    assert client.delete(f"/archive/{made['archive_id']}").status_code == 200
+    assert "KX-2291" not in json.dumps(window(client, "c", budget=8000)["messages"])
+
+
 def test_an_id_of_several_turns_is_unique_in_anthropics_form(client: httpx.Client) -> None:
     turns = [[user("go"), call("call:0"), result("call:0", str(n)), assistant("ok")] for n in range(3)]
     found = shown(client, [message for turn in turns for message in turn], "anthropic")

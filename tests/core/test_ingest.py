@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 
 from app.core.conversation import ConversationEnd
-from app.core.history.ingest import LATE_MAX, ShownForms, archived_answers, joined_from, place, shown_forms
+from app.core.history.ingest import FAR_MAX, LATE_MAX, ShownForms, archived_answers, joined_from, place, shown_forms
 from app.core.messages import Limits, read
 from app.core.model import Language, Policy
 from tests.core.conversations import Message, Transcript, calls, result, sizes, transcripts, user
@@ -74,10 +74,20 @@ def test_a_late_result_joins_its_call_with_all_that_came_between() -> None:
     ]
 
 
-def test_a_result_that_comes_much_later_answers_no_call() -> None:
+def test_a_result_that_comes_much_later_stands_where_it_came() -> None:
     chat = [user(str(number)) for number in range(LATE_MAX + 1)]
-    assert places(calls("a"), *chat[1:], result("a"))[-1][-1] == "result"
-    assert places(calls("a"), *chat, result("a"))[-1][-1] == "orphan"
+    near, far = (places(calls("a"), *said, result("a"))[-1] for said in (chat[1:], chat))
+    assert near[2:] == (1, 1 + LATE_MAX, 1, "result")[2:]
+    assert far[2:] == (LATE_MAX + 3, "result")
+    assert places(calls("a"), *chat, result("a"), result("a"))[-1][-1] == "orphan"
+
+
+def test_of_calls_without_a_result_the_newest_are_remembered() -> None:
+    chat = [said for number in range(FAR_MAX + 40) for said in (user("x"), calls(f"a{number}"))]
+    chat += [user(str(number)) for number in range(LATE_MAX + 2)]
+    assert places(*chat, result("a39"))[-1][-1] == "orphan"
+    assert places(*chat, result("a40"))[-1][-1] == "result"
+    assert len(place(ConversationEnd(), read(chat, Limits()))[1].open_calls) == FAR_MAX
 
 
 def test_a_call_id_used_again_is_that_of_the_newer_call() -> None:

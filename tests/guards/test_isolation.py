@@ -344,6 +344,15 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
     ),
     "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
     "a memory by its id": (kept.ONE, {"memory": UUID(int=1)}),
+    "values of keys at a time": (
+        remembered.HELD_AT,
+        {"holders": [owner_of("u:u")], "as_of": None, "known_at": None, "sensitive": True},
+    ),
+    "values that were replaced": (remembered.REPLACED, {"ids": [UUID(int=1)], "sensitive": True}),
+    "what was kept in mind": (
+        kept.THEN,
+        {"conversation": "c", "before": 2, "as_of": None, "known_at": None},
+    ),
     "versions of a memory": (kept.VERSIONS, {"memory": UUID(int=1), "before": None, "before_id": None, "limit": 10}),
     "what a conversation gave away": (kept.CARRIED_BY, ("c",)),
     "windows that recalled something": (conversations.ANCHORED, (owner_of("u:u"),)),

@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from app.api.http.fast_routes import EveryTurn
 from app.core.edge.caller import ALL_SCOPES
 from app.core.edge.identity import is_token
+from app.core.scope import keys_member, owner_of, space_scope
 from app.main import ROUTERS, build_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
@@ -435,6 +436,16 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
         assert scene.ask(name, scene.all_here).is_success
 
 
+@pytest.mark.parametrize("name", [n for n, route in ROUTES.items() if route.scope and n != "post /spaces"])
+def test_the_key_of_another_space_finds_nothing_of_anns(scene: Scene, run_as_superuser: Sql, name: str) -> None:
+    space, keys = "bobs-space", keys_member("bobs-space")
+    run_as_superuser(
+        "INSERT INTO space_members (tenant_id, space_id, user_id, rights, owner, member) VALUES"
+        f" ('{HERE}', '{space}', '{keys}', 'write', '{owner_of(space_scope(space))}', '{owner_of(space_scope(space))}')"
+    )
+    _others(replace(scene, bob=minting(run_as_superuser)(user=keys)), name, ROUTES[name])
+
+
 @pytest.mark.parametrize(
     "name", [n for n, route in ROUTES.items() if route.scope and route.user is None and route.kind != "names"]
 )
@@ -479,7 +490,7 @@ def _others(scene: Scene, name: str, route: Route) -> None:  # noqa: C901, PLR09
             assert MARK not in answer.text
         case "tenant":
             for bound in (scene.bob, scene.ann):
-                problem(scene.ask(name, bound), 403, "bound to one user")
+                problem(scene.ask(name, bound), 403, "bound to one")
             answer = scene.ask(name, scene.elsewhere)
             assert answer.status_code == LISTS.get(name, 404)
             assert "anns" not in answer.text or name == "post /webhooks"  # which is of its own

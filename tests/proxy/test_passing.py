@@ -149,6 +149,23 @@ def test_a_question_that_is_refused_for_good_is_marked_and_leaves(
     assert not any(marked()[1:])
 
 
+@pytest.mark.parametrize("told", ["top_k: Extra inputs are not permitted", "thinking.budget_tokens: must be larger"])
+def test_a_field_that_is_refused_is_not_the_questions_fault(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi, told: str
+) -> None:
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": told}}
+    messages_api.refuses = lambda asked: Refusal(error, 400) if "top_k" in asked else None
+    thinking = {"type": "enabled", "budget_tokens": 9}
+    body = {"model": "fake", "max_tokens": 9, "messages": [{"role": "user", "content": "Sum it up"}]}
+    for more, code in (({"top_k": 5, "thinking": thinking}, 400), ({}, 200)):
+        sent = json.dumps({**body, **more}).encode()
+        headers = {"X-Quire-Conversation": "c"}
+        assert post(speaking_messages, "/v1/messages", sent, **headers).status_code == code
+        wait_for(lambda: len(client.get("/conversations/c/requests").json().get("items", [])) == 1 + (code == 200))  # noqa: B023
+        assert not any(m["refused"] for m in history(client, "c"))
+    assert roles(client, "c") == ["user", "assistant"]
+
+
 @pytest.fixture
 def forgetful(
     postgres: EmbeddedPostgres, proxy_settings: Settings, spoken: tuple[FakeApi, str], clean: None

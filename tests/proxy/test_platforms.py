@@ -69,6 +69,19 @@ def test_a_session_becomes_one_conversation_of_its_user(
     }
 
 
+def test_an_answer_that_comes_back_with_its_thinking_continues_the_conversation(
+    client: httpx.Client, base_url: str, script: Script
+) -> None:
+    """As Dify shows the thinking of a model that reasons."""
+    script.says("Longjing.", "In spring.")
+    talk: list[Any] = [SYSTEM, {"role": "user", "content": "Which tea comes from Hangzhou?"}]
+    sent(base_url, {"model": "fake", "messages": talk, **DIFY}, {})
+    thought = {"role": "assistant", "content": "<think>\nWest Lake …\n</think>\n\nLongjing."}
+    sent(base_url, {"model": "fake", "messages": [*talk, thought, {"role": "user", "content": "When?"}], **DIFY}, {})
+    [conversation] = conversations(client)
+    assert [text for _, text in stored(client, conversation)][1] == "Longjing."
+
+
 def test_difys_check_of_its_settings_leaves_no_memory(client: httpx.Client, base_url: str, script: Script) -> None:
     ping = {"model": "fake", "max_tokens": 5, "messages": [{"role": "user", "content": "ping"}]}
     answer = ok(httpx.post(f"{base_url}/v1/chat/completions", json=ping, timeout=30))

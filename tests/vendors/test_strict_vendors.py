@@ -78,9 +78,7 @@ def test_every_other_turn_passes_every_api(
 @pytest.mark.parametrize("client", DIALECTS)
 @pytest.mark.parametrize("row", NAMED)
 def test_a_condensed_conversation_passes_every_api(agent: Callable[..., Agent], row: str, client: str) -> None:
-    talking = agent(client, *model_of(row), headers={"X-Quire-Budget": "4000"})
-    for number in range(14):
-        assert talking.asks(f"[[call weather {{}}]] {number} " + "of the harbour and its weather " * 25)
+    long_talk(agent(client, *model_of(row), headers={"X-Quire-Budget": "4000"}))
 
 
 CHANGES = [("deepseek", "kimi"), ("kimi", "mistral"), ("gemini", "groq"), ("mistral", "gemini"), ("groq", "deepseek"),
@@ -113,6 +111,17 @@ INVENTED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 for _name, _rules in INVENTED.items():
     strict_row(f"invented-{_name}", f"zz-{_name}", like="openai", **_rules)
+THINKERS: dict[str, dict[str, Any]] = {
+    "on-calls": {"needs": "calls", "sealed": False},
+    "signed-on-calls": {"needs": "calls", "sealed": True, "blank": False},
+    "signed-in-the-loop": {"needs": "loop", "sealed": True, "blank": False},
+    "bound-on-calls": {"needs": "calls", "sealed": True, "blank": False, "bound": True},
+    "bound-in-the-loop": {"needs": "loop", "sealed": True, "blank": False, "bound": True},
+}
+"""They want the thinking of Messages back, each in its own way."""
+for _name, _rules in THINKERS.items():
+    more = {"off_refused": (), "choice": ("auto", "none", "required", "named"), "temperature": "any"}
+    strict_row(f"invented-{_name}", f"zz-{_name}", like="anthropic", thinks=True, **more, **_rules)
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -123,6 +132,36 @@ def test_an_api_that_no_row_names_is_carried_what_it_gave(
 ) -> None:
     for kind in TURNS:
         converse(agent(client, f"zz-{name}", "chat", streams=streams), kind)
+
+
+def long_talk(talking: Agent, turns: int = 14) -> None:
+    for number in range(turns):
+        assert talking.asks(f"[[call weather {{}}]] {number} " + "of the harbour and its weather " * 25)
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+@pytest.mark.parametrize("name", list(THINKERS))
+def test_thinking_that_an_unknown_api_wants_back_locks_no_conversation(
+    vendors: str, agent: Callable[..., Agent], name: str, client: str
+) -> None:
+    talking = agent(client, f"zz-{name}", "messages", streams=True, headers={"X-Quire-Budget": "4000"})
+    for kind in TURNS:
+        converse(talking, kind)
+    long_talk(talking)
+    refused = _refused(vendors, talking.model)
+    converse(talking, "own tool")
+    long_talk(talking, 3)
+    assert _refused(vendors, talking.model) == refused
+
+
+@pytest.mark.parametrize("name", list(INVENTED))
+def test_condensing_locks_no_conversation_with_an_unknown_api(agent: Callable[..., Agent], name: str) -> None:
+    long_talk(agent("chat", f"zz-{name}", "chat", headers={"X-Quire-Budget": "4000"}))
+
+
+def _refused(vendors: str, model: str) -> int:
+    log = httpx.get(f"{vendors}/__log", params={"model": model}).json()
+    return sum(entry["status"] != 200 for entry in log)
 
 
 @pytest.mark.parametrize("client", DIALECTS)

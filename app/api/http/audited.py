@@ -56,7 +56,8 @@ async def _log(scope: Scope, status: int) -> errors.QuireError | None:
     query = {name: value for name, value in request.query_params.items() if name in IDS}
     entry = AuditEntry(
         action, f"{scope['method']} {template}",
-        ids_of(request.path_params, query, scope["state"].get("named", {})), caller.key, caller.user_id,
+        ids_of(request.path_params, query, scope["state"].get("named", {})),
+        caller.key, None if caller.space_id else caller.user_id,
         request.client.host if request.client else "", status, scope["state"]["request_id"],
     )  # fmt: skip
     runtime = scope["app"].state.runtime

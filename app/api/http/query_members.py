@@ -68,10 +68,14 @@ def of_route(route: APIRoute) -> KnownMembers:
     """Return what a route declares: as parameters, or in its part of the OpenAPI document."""
     declared = list(_declared(route.dependant))
     shown = (route.openapi_extra or {}).get("parameters", ())
-    query = {p["name"]: "integer" in str(p["schema"]) for p in shown if p["in"] == "query"}
+    query = {p["name"]: _is_whole(str(p["schema"])) for p in shown if p["in"] == "query"}
     query |= {field.alias: _is_number(field) for kind, field in declared if kind == "query"}
     paths = {field.alias for kind, field in declared if kind == "path" and _is_number(field)}
     return KnownMembers(frozenset(query), frozenset(name for name, number in query.items() if number) | paths)
+
+
+def _is_whole(schema: str) -> bool:
+    return "integer" in schema and "date-time" not in schema
 
 
 def _declared(dependant: Dependant) -> Iterator[tuple[str, Any]]:

@@ -44,6 +44,18 @@ class WriteRequest:
         """Do the work in a transaction and return its response, or return the one that an equal request got."""
         return await run_idempotently(self.runtime.database, self.caller.tenant, await self.idempotency(), work)
 
+    async def by_steps(self, work: Callable[[], Awaitable[str]]) -> str:
+        """Do work that commits step by step and continues if it is repeated; keep its answer for equal requests."""
+        database, tenant, key = self.runtime.database, self.caller.tenant, await self.idempotency()
+        if key is not None and (stored := await key.find_response(database, tenant)) is not None:
+            return stored
+        done = StoredResponse(await work())
+
+        async def keep(_: Tx) -> StoredResponse:
+            return done
+
+        return await run_idempotently(database, tenant, key, keep)
+
 
 class Writes:
     """A dependency: the request, if its caller has a scope."""

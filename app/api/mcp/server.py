@@ -106,7 +106,7 @@ async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCa
     user_id = caller.user(named, ("query", "user_id"))
     if user_id is None and conversation_id is None:
         return _result(NOBODY, is_error=True)
-    for name, given in (("user_id", user_id), ("conversation_id", conversation_id)):
+    for name, given in (("user_id", named), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, ["query", name])
     tenant = caller.tenant

@@ -48,7 +48,8 @@ FIRST_KEY = (
 async def create_key(write: WriteByAdmin) -> Response:
     """Create an API key. `key` is shown in this response only; a repeated request returns it as null.
 
-    A key cannot grant scopes or user access that its creator lacks. From the deployment's first key on, every request
+    It sees all users, or the one user or space that it is bound to; what it stores in a space is the space's. A key
+    cannot grant scopes or access that its creator lacks. From the deployment's first key on, every request
     needs one, `/docs` and `/ui` included, and nothing ends that: so the first needs `confirm_require_keys`. Its
     response takes a second, until every process knows.
     """
@@ -79,11 +80,16 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
         problems.append({"loc": ["body", "name"], "msg": "must be printable text"})
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
         problems.append({"loc": ["body", "expires_at"], "msg": "must be in the future"})
+    if body.user_id is not None and body.space_id is not None:
+        problems.append({"loc": ["body", "space_id"], "msg": "must be left out: the key is bound to a user"})
     if problems:
         raise errors.Invalid(errors=problems)
-    if body.user_id is not None:
-        check_id(body.user_id, ["body", "user_id"])
-    return KeyRequest(body.name, tuple(body.scopes), body.user_id, body.expires_at, body.requests_per_minute)
+    for name, value in (("user_id", body.user_id), ("space_id", body.space_id)):
+        if value is not None:
+            check_id(value, ["body", name])
+    return KeyRequest(
+        body.name, tuple(body.scopes), body.user_id, body.expires_at, body.requests_per_minute, body.space_id
+    )
 
 
 @router.get("/keys", response_model=schemas.KeyList)
@@ -93,7 +99,7 @@ async def list_keys(
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """List keys, newest first, including revoked ones. A key bound to a user sees that user's keys."""
+    """List keys, newest first, including revoked ones. A key bound to a user or space sees the keys of it."""
     after = cursors.decode_id(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await keys.browse(tx, caller.user_id, after, limit + 1)

@@ -24,6 +24,7 @@ class KeyBody(RequestModel):
     name: str = Field(min_length=1, max_length=200, description="a name to recognise it by")
     scopes: list[Scope] = Field(default=["read", "write"], min_length=1, max_length=10)
     user_id: str | None = Field(None, description="the only user that it can see; default: all users")
+    space_id: str | None = Field(None, description="or the only space, of which it is a member that writes")
     expires_at: Time | None = Field(None, description="time from which it is invalid")
     requests_per_minute: int | None = PER_MINUTE
     confirm_require_keys: bool = Field(
@@ -45,6 +46,7 @@ class Key(BaseModel):
     name: str
     scopes: list[Scope]
     user_id: str | None
+    space_id: str | None = Field(description="the space that it is bound to")
     requests_per_minute: int | None
     created_at: datetime
     expires_at: datetime | None

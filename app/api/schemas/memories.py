@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, Field
+from pydantic_core import PydanticCustomError
 
 from app.api.http.body import RequestModel
 from app.api.http.times import Time
@@ -18,8 +20,17 @@ from app.core.search.grep import PATTERN_MAX
 
 MemoryStatus = Literal["held", "proposed", "refused"]
 SOURCES = "person, rule, llm, tool or import; extractive: a message or an archive"
-ScopeName = Annotated[str, Field(max_length=134, pattern="^(user|conversation|space:[^\\x00-\\x1f\\x7f]{1,128})$")]
 SCOPE = "`user`, `conversation`, or `space:` and the id of a space"
+_SCOPE = "^(user|conversation|space:[^\\x00-\\x1f\\x7f]{1,128})$"
+
+
+def _scope(value: str) -> str:
+    if re.fullmatch(_SCOPE, value) is None:
+        raise PydanticCustomError("scope", f"must be {SCOPE}")
+    return value
+
+
+ScopeName = Annotated[str, AfterValidator(_scope), Field(max_length=134, json_schema_extra={"pattern": _SCOPE})]
 QueryText = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
@@ -92,6 +103,8 @@ class SearchBody(Narrowed):
     time_range_days: int | None = Field(None, ge=1, le=36_500, description="only the last N days")
     since: Time | None = Field(None, description="only from this time on")
     until: Time | None = Field(None, description="only before this time")
+    as_of: Time | None = Field(None, description="what held then; default: now")
+    known_at: Time | None = Field(None, description="as far as it was known then; default: now")
     limit: int = Field(10, ge=1, le=100)
     min_relevance_score: float | None = Field(
         None,
@@ -165,9 +178,19 @@ class MemoryResult(BaseModel):
     metadata: dict[str, Any] = Field(description="as the memory or the message was sent with")
 
 
+class Replaced(BaseModel):
+    """The value of a key before the one that was found."""
+
+    memory_key: UUID
+    content_preview: str
+    valid_from: datetime
+    valid_to: datetime = Field(description="since when the one that was found holds")
+
+
 class FoundMemory(MemoryResult):
     scope: str | None = Field(description=f"where it holds or was said: {SCOPE}")
     similar: int = Field(description="older results that say the same, which this one stands for")
+    replaced: Replaced | None = Field(description="the value of its key before it")
 
 
 class Quote(BaseModel):

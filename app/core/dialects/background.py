@@ -71,7 +71,8 @@ def unstored(drafts: Sequence[Draft], form: Format) -> tuple[list[Json], str | N
 def _item(placed: Placement, forms: ShownForms) -> Item:
     return Item(
         placed.seq, placed.page, placed.group, placed.kind, "tool" if placed.kind == "result" else placed.draft.role,
-        ",".join(map(dumps, forms.view)), len(forms.view), 0, len(placed.draft.calls), len(placed.answers), 0,
+        ",".join(map(dumps, forms.view)), len(forms.view), 0, len(placed.draft.calls),
+        len(placed.answers) - len(placed.far), 0,
         anthropic=dumps(forms.anthropic) if forms.anthropic is not None else None,
     )  # fmt: skip
 

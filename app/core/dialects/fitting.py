@@ -17,6 +17,7 @@ from app.core.canonical import dumps, etag_of
 from app.core.dialects.learning import LIMITS, NOTHING, Learned, without
 from app.core.dialects.marking import marked
 from app.core.dialects.question import Dialect
+from app.core.dialects.told import told_blocks, told_messages
 from app.core.messages import CARRIED, THINKING_FIELDS, sound_carried
 from app.core.model import Context, Format
 from app.core.models import GENERAL, ModelRow, ModelTable
@@ -24,6 +25,8 @@ from app.core.parts import CallIds, as_chat
 
 Json = dict[str, Any]
 THINKING = ("thinking", "redacted_thinking")
+NO_THINKING: Json = {"type": "thinking", "thinking": "", "signature": ""}
+"""What stands for thinking that is no longer there, where an API wants some."""
 
 
 def fit(
@@ -127,6 +130,9 @@ def chat_messages(
     row: ModelRow, model: str, messages: Sequence[Mapping[str, Any]], learned: Learned = NOTHING
 ) -> list[Json]:
     """Return messages in OpenAI form as the model's API wants them."""
+    if learned.told:
+        kept = [at for at, message in enumerate(messages) if _is_whole(message, model, learned)]
+        messages = list(told_messages(messages, kept))
     found = [
         _answer(row, model, message, learned, is_due=due) if message["role"] == "assistant" else dict(message)
         for message, due in zip(messages, _due(row, messages), strict=True)
@@ -140,6 +146,23 @@ def chat_messages(
     if row.user_needed and not any(message["role"] == "user" for message in found):
         found.append({"role": "user", "content": "…"})
     return _named_calls(row, found)
+
+
+def _is_whole(message: Mapping[str, Any], model: str, learned: Learned) -> bool:
+    """Return whether an answer has what it carried, and not what stands for it once condensed."""
+    carried = sound_carried(message.get(CARRIED))
+    if carried is None or carried["model"] != model or learned.bare:
+        return False
+    return _says(carried["message"], carried["calls"])
+
+
+def _says(*values: Any) -> bool:
+    return any(
+        _says(*(value.values() if isinstance(value, Mapping) else value))
+        if isinstance(value, Mapping | list)
+        else bool(value)
+        for value in values
+    )
 
 
 def _due(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> list[bool]:
@@ -269,6 +292,7 @@ def _with_ids(message: Json, ids: CallIds) -> Json:
 def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learned) -> list[Json]:
     loop = _loop(messages)
     ids = CallIds(row.ids)
+    told: dict[str, str] = {}
     found: list[Json] = []
     for at, message in enumerate(messages):
         if not isinstance(message["content"], list):
@@ -277,8 +301,11 @@ def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learn
         content = [_with_block_id(block, ids) for block in message["content"]]
         if learned.bare or (row.bound and at < loop):
             content = [block for block in content if block["type"] not in THINKING]
-        if _lacks_thinking(row, message["role"], content):
-            content = [row.stand_in, *content]
+        if learned.told:
+            is_kept = not {block["type"] for block in content}.isdisjoint(THINKING)
+            content = list(told_blocks(content, told, is_kept=is_kept))
+        if _lacks_thinking(row, learned, message["role"], content):
+            content = [row.stand_in or NO_THINKING, *content]
         if content:
             found.append({**message, "content": content})
     return alternating(found) if row.alternate else found
@@ -293,9 +320,10 @@ def _with_block_id(block: Json, ids: CallIds) -> Json:
     return block
 
 
-def _lacks_thinking(row: ModelRow, role: str, content: Sequence[Json]) -> bool:
+def _lacks_thinking(row: ModelRow, learned: Learned, role: str, content: Sequence[Json]) -> bool:
     kinds = {block["type"] for block in content}
-    return role == "assistant" and row.returned == "calls" and "tool_use" in kinds and kinds.isdisjoint(THINKING)
+    is_wanted = row.returned == "calls" or THINKING[0] in learned.stand_ins
+    return role == "assistant" and is_wanted and "tool_use" in kinds and kinds.isdisjoint(THINKING)
 
 
 def _loop(messages: Sequence[Mapping[str, Any]]) -> int:

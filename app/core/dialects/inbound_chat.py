@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from app.core.dialects.items import custom_call, custom_function
 from app.core.dialects.question import Event, Json, Question, function_name
 
+_THINKING = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
+
 
 def question(body: Mapping[str, Any]) -> Question:
     """Read a request that was checked already."""
     options = {name: value for name, value in body.items() if name not in ("messages", "tools")}
-    return Question("chat", body, body["messages"], options, tuple(map(_function, body.get("tools") or ())))
+    said = [_without_thinking(message) for message in body["messages"]]
+    return Question("chat", body, said, options, tuple(map(_function, body.get("tools") or ())))
+
+
+def _without_thinking(message: Any) -> Any:
+    """Return an answer as it was given: Dify and others show thinking in its text and send it back."""
+    content = message.get("content") if isinstance(message, Mapping) and message.get("role") == "assistant" else None
+    found = _THINKING.match(content) if isinstance(content, str) else None
+    return {**message, "content": content[found.end() :]} if found and content else message
 
 
 def custom_names(body: Mapping[str, Any]) -> frozenset[str]:

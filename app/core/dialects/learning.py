@@ -6,7 +6,7 @@ A refusal is read for the names in it: a member that it does not know is left ou
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,10 @@ SCHEMAS = ("parameters", "input_schema", "schema", "metadata")
 """Members with objects of the client's own."""
 SHAPE = r"(?i)content|\bid\b|role|system|alternat|sequence|string|duplicate|nil|null|`text`"
 REASONING = r"(?i)signature|thinking|thought|encrypted|reasoning"
+WANTED = rf"{REASONING}|function|tool"
+"""What is said of something that a call must have."""
+THINKING = "thinking"
+THINKING_BLOCKS = frozenset({"thinking", "redacted_thinking"})
 _WORDS = frozenset({"tool_calls", "tool_call", "tool_call_id", "tool_use", "tool_result", "invalid_request_error"})
 _LIST = re.compile(r"\[(?:(?:'\w+'|\d+)(?:, )?)+\]")
 _PATH = re.compile(r"\w+(?:(?:\.|\[)\w+\]?)+")
@@ -50,23 +54,55 @@ class Learned:
     """Members that each answer with calls must have."""
     careful: bool = False
     """Messages have the form that every API takes."""
+    told: bool = False
+    """Calls without their reasoning are text, and so are their results."""
 
     @property
-    def guesses(self) -> tuple[bool, bool]:
-        return self.bare, self.careful
+    def guesses(self) -> tuple[bool, ...]:
+        return self.bare, self.careful, self.told
 
 
 NOTHING = Learned()
 
 
-def learn(learned: Learned, body: Mapping[str, Any], told: str) -> Learned | None:
-    """Return what is to be done without after a refusal; None if everything was tried.
+def lessons(learned: Learned, body: Mapping[str, Any], told: str) -> Iterator[Learned]:
+    """Yield what can be done without after a refusal, what is most likely first.
 
     A member that the refusal names is left out, or stood in for where it is missing; otherwise nothing that earlier
-    answers carried is sent.
+    answers carried is sent. Where calls lack reasoning that nothing can stand in for, they are told as text.
     """
-    words, sure = _named(told)
     is_missing, is_unknown = (bool(re.search(pattern, told)) for pattern in (MISSING, UNKNOWN))
+    is_of_calls = _has_calls(body) and bool(re.search(REASONING if not is_missing else WANTED, told))
+    if is_of_calls and is_missing and THINKING not in learned.stand_ins and _lacks_thinking(body):
+        yield replace(learned, stand_ins=learned.stand_ins | {THINKING})
+    if (first := _likely(learned, body, told, is_missing=is_missing, is_unknown=is_unknown)) is not None:
+        yield first
+    if is_of_calls:
+        yield replace(learned, told=True, bare=False, stand_ins=frozenset())
+        yield replace(learned, told=True, bare=True, stand_ins=frozenset())
+
+
+def _has_calls(body: Mapping[str, Any]) -> bool:
+    return any(message.get("tool_calls") or _kinds(message) & {"tool_use"} for message in body.get("messages") or [])
+
+
+def _lacks_thinking(body: Mapping[str, Any]) -> bool:
+    """Return whether an answer of Messages has a call and no thinking."""
+    found = [_kinds(message) for message in body.get("messages") or []]
+    return any("tool_use" in kinds and kinds.isdisjoint(THINKING_BLOCKS) for kinds in found)
+
+
+def _kinds(message: Mapping[str, Any]) -> set[Any]:
+    content = message.get("content")
+    return (
+        {block.get("type") for block in content if isinstance(block, Mapping)} if isinstance(content, list) else set()
+    )
+
+
+def _likely(
+    learned: Learned, body: Mapping[str, Any], told: str, *, is_missing: bool, is_unknown: bool
+) -> Learned | None:
+    words, sure = _named(told)
     if learned.bare and is_missing and re.search(REASONING, told):
         return replace(learned, bare=False)
     absent = _absent(learned, body, words) if is_missing else set()

@@ -1,8 +1,8 @@
 """Callers and what they may see.
 
-A caller belongs to one tenant. With a key it has the key's scopes, and sees a single user if the key is bound to one:
-data of other users, or of no user, appears not to exist. Without a key, where none is needed, it has full access to the
-only tenant.
+A caller belongs to one tenant. With a key it has the key's scopes, and sees a single user or space if the key is bound
+to one: data of others, or of nobody, appears not to exist. Without a key, where none is needed, it has full access to
+the only tenant.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 from uuid import UUID
 
-from app.core.scope import scope_of
+from app.core.scope import scope_of, space_of_keys
 from app.errors import Forbidden
 
 Scope = Literal["read", "write", "admin", "memories:sensitive"]
@@ -25,7 +25,9 @@ ALL_SCOPES: frozenset[str] = frozenset(SCOPES)
 class Caller:
     tenant: UUID
     user_id: str | None = None
-    """The only user that it sees; None: all of the tenant's. Stores and services call it ``bound_to``."""
+    """The only user that it sees, or the member that the keys of a space are; None: all of the tenant's. Stores and
+    services call it ``bound_to``.
+    """
     scopes: frozenset[str] = ALL_SCOPES
     key: UUID | None = None
     """The public part of its key."""
@@ -35,6 +37,11 @@ class Caller:
     @property
     def sensitive(self) -> bool:
         return "memories:sensitive" in self.scopes
+
+    @property
+    def space_id(self) -> str | None:
+        """Return the space that its key is bound to."""
+        return space_of_keys(self.user_id)
 
     @property
     def scope(self) -> str | None:
@@ -47,17 +54,19 @@ class Caller:
             raise Forbidden(f"The key lacks the scope {scope}.", extra={"scope": scope})
 
     def require_all_users(self) -> None:
-        """Raise Forbidden for a key bound to one user; for requests that concern a whole tenant."""
+        """Raise Forbidden for a key bound to one user or space; for requests that concern a whole tenant."""
         if self.user_id is not None:
-            raise Forbidden("The key is bound to one user; this request concerns all users.")
+            whom = "user" if self.space_id is None else "space"
+            raise Forbidden(f"The key is bound to one {whom}; this request concerns all users.")
 
     def user(self, named: str | None, loc: Iterable[str | int] = ("body", "user_id")) -> str | None:
         """Return the user of a request: the one it names, or the key's own. Raises Forbidden for any other."""
         if self.user_id is None:
             return named
         if named not in (None, self.user_id):
+            whose = "another user" if self.space_id is None else "a space, not to a user"
             raise Forbidden(
-                "The key is bound to another user.",
+                f"The key is bound to {whose}.",
                 errors=[{"loc": list(loc), "msg": "is not the key's user"}],
             )
         return self.user_id

@@ -113,7 +113,7 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
         arrival = basis.arrivals[one.placement.index]
         if not arrival.is_inner and chain is not None and one.placement.kind != "prompt":
             chain = link(chain, one.digest)
-        row = _row(one, arrival, (full, short, history), chain, counts, new_id)
+        row = _row(one, arrival, (full, short, history), chain, counts, new_id, basis.files)
         full += row.full_tokens
         short += row.short_tokens
         history += row.full_tokens
@@ -125,14 +125,15 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
 
 
 def _row(
-    one: Prepared, arrival: Arrival, before: tuple[int, int, int], chain: bytes | None, counts: Counts, new_id: NewId
-) -> NewMessage:
+    one: Prepared, arrival: Arrival, before: tuple[int, int, int], chain: bytes | None, counts: Counts, new_id: NewId,
+    files: Mapping[str, int],
+) -> NewMessage:  # fmt: skip
     """Return a message's row. ``before``: what all messages before it weigh, verbatim, condensed and
     with what is archived.
     """
     placement, forms = one.placement, one.forms
     draft = placement.draft
-    tokens = form_tokens(forms, placement.kind, counts)
+    tokens = form_tokens(forms, placement.kind, counts, files)
     body, view = dumps(_stored_body(one)), _joined(forms.view)
     return NewMessage(
         seq=placement.seq,
@@ -150,7 +151,7 @@ def _row(
         anthropic=dumps(forms.anthropic) if forms.anthropic is not None else None,
         parts=len(forms.view),
         calls=len(draft.calls),
-        results=len(placement.answers),
+        results=len(placement.answers) - len(placement.far),
         full_tokens=tokens.full,
         short_tokens=tokens.short,
         loaded_tokens=tokens.loaded,

@@ -111,7 +111,7 @@ def at_end(known: Conversation, place: ForkPlace) -> ForkPlace:
     totals: Totals = known.totals
     return replace(
         place, seq=totals.last_seq, page=totals.last_page, user_seq=known.end.user_seq, group=known.end.group,
-        open_calls=tuple(call for call in known.end.open_calls if not call.is_left), full=totals.full,
+        open_calls=tuple(replace(call, is_far=call.is_left) for call in known.end.open_calls), full=totals.full,
         short=totals.short, history=totals.history, chain=known.chain, answered=known.answered, said_at=known.said_at,
         revision=known.revision, at=None, chaptered=known.chaptered_through, summarised=known.summary_through,
     )  # fmt: skip

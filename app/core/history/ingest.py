@@ -22,7 +22,18 @@ from typing import Any
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
-from app.core.messages import CARRIED, NO_ID, THINKING_FIELDS, THINKING_PARTS, Draft, Result, has_thinking, weigh
+from app.core.messages import (
+    CARRIED,
+    LATE,
+    NO_FILES,
+    NO_ID,
+    THINKING_FIELDS,
+    THINKING_PARTS,
+    Draft,
+    Result,
+    has_thinking,
+    weigh,
+)
 from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 
@@ -33,7 +44,13 @@ LONG_TEXT = 2_000
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
 LATE_MAX = 30
-"""Messages after which a call that the conversation went on without can no longer be answered."""
+"""Messages after which the result of a call that the conversation went on without joins it no more: all that came
+between would be one group. It stands where it came (``LATE``).
+"""
+FAR_MAX, FAR_ARGUMENTS_MAX = 64, 100
+"""Such calls that are remembered, the newest, and the characters of their arguments."""
+LATE_TOKENS = 24
+"""What the text adds that such a result is, besides the tool's name."""
 OPEN_ARGUMENTS_MAX = 4_000
 """Characters of a call's arguments that are kept for its archive while the call is open."""
 
@@ -62,8 +79,13 @@ class Placement:
 
     @property
     def is_late(self) -> bool:
-        """Return whether it answers a call that the conversation went on without."""
-        return any(answer.call.is_left for answer in self.answers)
+        """Return whether it joins a call that the conversation went on without."""
+        return any(answer.call.is_left and not answer.call.is_far for answer in self.answers)
+
+    @property
+    def far(self) -> list[AnsweredCall]:
+        """Return its results that stand by themselves."""
+        return [answer for answer in self.answers if answer.call.is_far]
 
 
 def place(
@@ -97,9 +119,11 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
     prompt_through = end.prompt_through
     kind: Kind = "message"
     if answers:
-        kind, group = "result", min(answer.call.group for answer in answers)
+        near = [answer.call for answer in answers if not answer.call.is_far]
+        awaited = near or [call for call in end.open_calls if not call.is_left]
+        kind, group = "result", min((call.group for call in awaited), default=seq)
         answered = {answer.call.id for answer in answers}
-        is_late = any(answer.call.is_left for answer in answers)
+        is_late = any(call.is_left for call in near)
         rest = open_calls if draft.view else end.open_calls
         open_calls = tuple(
             replace(call, group=min(call.group, group)) if is_late and call.group > group else call
@@ -135,7 +159,10 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
 
 
 def _left(end: ConversationEnd, seq: int) -> tuple[OpenCall, ...]:
-    return tuple(replace(call, is_left=True) for call in end.open_calls if seq - call.group <= LATE_MAX)
+    """Return the open calls where something follows that is no result."""
+    left = [replace(call, is_left=True, is_far=call.is_far or seq - call.group > LATE_MAX) for call in end.open_calls]
+    far = [replace(call, arguments=call.arguments[:FAR_ARGUMENTS_MAX]) for call in left if call.is_far]
+    return (*far[-FAR_MAX:], *(call for call in left if not call.is_far))
 
 
 def _place_refused(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placement, ConversationEnd]:
@@ -193,25 +220,31 @@ class FormTokens:
     """0 where no recall tool brought anything in."""
 
 
-def form_tokens(forms: ShownForms, kind: Kind, counts: Mapping[str, int]) -> FormTokens:
-    """Return what a message weighs in each form; nothing while it is in no zone. ``counts``: tokens by text.
+def form_tokens(
+    forms: ShownForms, kind: Kind, counts: Mapping[str, int], files: Mapping[str, int] = NO_FILES
+) -> FormTokens:
+    """Return what a message weighs in each form; nothing while it is in no zone. ``counts``: tokens by text; ``files``
+    as for ``weigh``.
 
     As sent in Anthropic form it keeps its thinking, which the OpenAI form has not: the larger one is charged,
     so that the window fits in either.
     """
     if kind in UNZONED:
         return FormTokens(0, 0, 0)
-    full = weight(forms.view, counts) + sum(counts[text] + 3 for text in thinking(forms))
-    short = weight(forms.short if forms.short is not None else forms.view, counts)
-    return FormTokens(full, min(full, short), weight(forms.loaded, counts) if forms.loaded is not None else 0)
+    full = weight(forms.view, counts, files) + sum(counts[text] + 3 for text in thinking(forms))
+    short = weight(forms.short if forms.short is not None else forms.view, counts, files)
+    return FormTokens(full, min(full, short), weight(forms.loaded, counts, files) if forms.loaded is not None else 0)
 
 
-def weight(chat_messages: Sequence[dict[str, Any]], counts: Mapping[str, int]) -> int:
+def weight(
+    chat_messages: Sequence[dict[str, Any]], counts: Mapping[str, int], files: Mapping[str, int] = NO_FILES
+) -> int:
     """Return the tokens of chat messages, by those of their texts."""
     total = 0
     for message in chat_messages:
-        texts, overhead = weigh(message)
+        texts, overhead = weigh(message, files)
         total += overhead + sum(counts[text] for text in texts)
+        total += LATE_TOKENS + len(message[LATE]) if LATE in message else 0
     return total
 
 
@@ -256,7 +289,7 @@ def shown_forms(
     short = _condensed(view, placement.page, policy, language, first_lines)
     loaded = _without_nul(_messages(placement, placeholders, recall_tools)) if marks else None
     # Calls outside of the content are in OpenAI's form: the message is converted to Anthropic's like any other.
-    as_sent = draft.is_anthropic and not draft.original.get("tool_calls")
+    as_sent = draft.is_anthropic and not draft.original.get("tool_calls") and not placement.far
     anthropic = _as_sent(placement, {**marks, **placeholders}) if as_sent else None
     return ShownForms(
         view=view,
@@ -275,6 +308,7 @@ def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: f
             "tool_call_id": answer.call.id,
             "content": contents[i] if i in contents else _result_content(answer, recall_tools),
             **({"is_error": True} if answer.result.is_error else {}),
+            **({LATE: answer.call.name} if answer.call.is_far else {}),
         }
         for i, answer in enumerate(placement.answers)
     ]

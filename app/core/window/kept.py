@@ -97,6 +97,14 @@ class KeptLine:
     since: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Then:
+    """A time at which memories held, as far as they were known at another; None: now."""
+
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+
+
 KEY_MAX, SEGMENTS_MAX = 256, 8
 _NOT_IN_KEYS = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 

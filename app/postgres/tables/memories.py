@@ -160,6 +160,7 @@ Index(
     "memories_pinned_idx",
     memories.c.tenant_id,
     memories.c.holder,
+    memories.c.key,
     memories.c.valid_from,
     postgresql_where=memories.c.pinned,
 )

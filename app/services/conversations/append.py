@@ -51,14 +51,14 @@ from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services import limits
-from app.services.conversations import chains, changes, chapters, epochs, forking
+from app.services.conversations import chains, changes, chapters, epochs, files, forking
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
     ImportedMessages,
     ProxyAnswer,
     check,
-    new_conversation_user,
+    new_conversation_place,
     origin_of,
 )
 from app.services.conversations.selection import (
@@ -292,7 +292,8 @@ async def _decide(
     """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
-    basis = replace(_basis(task, known, selection), question=question)
+    weights = await files.percents(task.runtime, task.tenant, known, selection) if known is not None else {}
+    basis = replace(_basis(task, known, selection), question=question, files=weights)
     before = earlier.preparation if earlier is not None else None
     size = _characters(task.request, selection)
     counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))
@@ -307,10 +308,10 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
     runtime = task.runtime
     conversation = known
     if conversation is None:
-        user_id = new_conversation_user(task.request)
+        user_id, space_id = new_conversation_place(task.request)
         conversation = Conversation(
             task.conversation_id, uuid7(), task.now, task.now, user_id=user_id, system=selection.system,
-            has_earlier=selection.has_earlier, space_id=getattr(task.request, "space_id", None),
+            has_earlier=selection.has_earlier, space_id=space_id,
         )  # fmt: skip
     rules = PreparationRules(
         recall_tools=TOOL_NAMES,

@@ -6,11 +6,12 @@ comes late: each changes what every window is laid out by, so it begins a genera
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.core.calibration import risen
 from app.core.conversation import Conversation
-from app.core.history.ingest import joined_from, place
+from app.core.history.ingest import Placement, joined_from, place
 from app.core.history.preparation import spoken_language
 from app.core.messages import FRAME_TOKENS
 from app.postgres.transactions import Tx
@@ -26,7 +27,7 @@ def is_due(runtime: Runtime, known: Conversation, request: AppendRequest, select
     """Return whether the append changes what every window's layout depends on."""
     calibrates = _token_percent(runtime, known, selection) != known.token_percent
     takes_out = refused.leaves(known, request, selection)
-    is_late = _late_from(known, selection) is not None
+    is_late = bool(_late(known, selection))
     return (
         calibrates or takes_out or is_late or _changes_system(known, selection) or _turns_out_chinese(known, selection)
     )
@@ -44,9 +45,10 @@ async def make(
         known = await refused.take_out(runtime, tx, known, request)
     if _changes_system(known, selection):
         known = await _change_system(runtime, tx, known, selection.system or "")
-    if (group := _late_from(known, selection)) is not None:
+    late = _late(known, selection)
+    if (group := joined_from(known.end, late)) is not None:
         await conversations.join_group(tx, known.id, group)
-    if takes_out or group is not None or _turns_out_chinese(known, selection):
+    if takes_out or late or _turns_out_chinese(known, selection):
         await conversations.begin_generation(tx, known.id)
         known = _of_next_generation(known)
     if (percent := _token_percent(runtime, known, selection)) != known.token_percent:
@@ -55,11 +57,12 @@ async def make(
     return known
 
 
-def _late_from(known: Conversation, selection: Arrivals) -> int | None:
-    """Return the group of a call that the conversation went on without, if its result comes now."""
+def _late(known: Conversation, selection: Arrivals) -> Sequence[Placement]:
+    """Return the messages with results of calls that the conversation went on without."""
     if not any(call.is_left for call in known.end.open_calls):
-        return None
-    return joined_from(known.end, place(known.end, [arrival.draft for arrival in selection.arrivals])[0])
+        return []
+    placed, _ = place(known.end, [arrival.draft for arrival in selection.arrivals])
+    return [one for one in placed if any(answer.call.is_left for answer in one.answers)]
 
 
 def _token_percent(runtime: Runtime, known: Conversation, selection: Arrivals) -> int:

@@ -31,6 +31,7 @@ from app.core.window.answer import answer_of, system_of
 from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, with_tail
 from app.core.window.budget import reserves
 from app.core.window.fresh import FreshResult
+from app.core.window.kept import Then
 from app.core.window.profile import Profile
 from app.core.window.squeezing import Cutter
 from app.postgres.transactions import ReadTx
@@ -297,29 +298,35 @@ def _keep(call: WindowCall, shown: KeptWindow, answer: Context, gathered: tail.G
 # --- The past -------------------------------------------------------------------------------------------
 
 
-async def as_of(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, seq: int) -> Context:
-    """Return the window that a conversation had when a message was its last, by the settings of today.
+async def as_of(
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, past: int | Then
+) -> Context:
+    """Return the window that a conversation had when a message was its last, by the settings of today; or its window
+    with what it would keep in mind as of another time.
 
     Raises NotFound, Invalid if there is no such message, or BudgetTooSmall.
     """
     call = WindowCall(runtime, tenant, conversation_id, request)
     async with runtime.database.snapshot(tenant) as tx:
         now = await conversations.get(tx, conversation_id, bound_to=request.bound_to)
+        seq = past if isinstance(past, int) else now.totals.last_seq
         then = await windows.as_of(tx, now, seq) if seq <= now.totals.last_seq else None
         if then is None:
             message = f"must be the seq of a message: 1 to {now.totals.last_seq}"
             raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
         try:
-            shown = await _window_then(tx, call, then, may_offer=True)
+            shown = await _window_then(tx, call, then, past, may_offer=True)
         except errors.BudgetTooSmall:
-            shown = await _window_then(tx, call, then, may_offer=False)
+            shown = await _window_then(tx, call, then, past, may_offer=False)
     window = await _with_fresh(call, now, shown.window)
     return await _render(call, replace(shown, window=window))
 
 
-async def _window_then(tx: ReadTx, call: WindowCall, then: Conversation, *, may_offer: bool) -> KeptWindow:
+async def _window_then(
+    tx: ReadTx, call: WindowCall, then: Conversation, past: int | Then, *, may_offer: bool
+) -> KeptWindow:
     target = await epochs.profile_of_call(call, then, may_offer=may_offer)
-    epoch = await epochs.derive(call.runtime, tx, then, target)
+    epoch = await epochs.derive(call.runtime, tx, then, target, None if isinstance(past, int) else past)
     last = (then.totals.last_seq, then.totals.last_page)
     items = await served.items(tx, then, epoch.layout, last, anthropic=call.anthropic)
     prompt = tuple(item for item in items if item.kind == "prompt")

@@ -17,6 +17,7 @@ from app.core.model import Epoch, Fixed, Head
 from app.core.window import epoch, head, paging
 from app.core.window.budget import RecallRoom, recall_room
 from app.core.window.head_summary import HeadReader
+from app.core.window.kept import Then
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
@@ -26,6 +27,7 @@ from app.recall.window_tools import beside, guide_of, taken_names
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.store import conversations, heads, windows
+from app.store.memory import kept
 from app.store.windows import WindowParts
 from app.text.language import sentences
 
@@ -102,18 +104,30 @@ async def open_epoch(runtime: Runtime, tx: Tx, conversation: Conversation) -> Co
     return replace(conversation, epoch=new.layout.number, own=(own.key, new.layout))
 
 
-async def derive(runtime: Runtime, tx: ReadTx, conversation: Conversation, target: Profile) -> Epoch:
-    """Return the epoch that a conversation is in for a profile, by the steps of ``core/window/epoch.py``."""
+async def derive(
+    runtime: Runtime, tx: ReadTx, conversation: Conversation, target: Profile, then: Then | None = None
+) -> Epoch:
+    """Return the epoch that a conversation is in for a profile, by the steps of ``core/window/epoch.py``.
+
+    ``then``: with what it would keep in mind as of another time.
+    """
     reader, language = reader_of(runtime), conversation.language or "en"
-    at = (tx, conversation.id)
     entries = await windows.entries(tx, conversation, paging.ledger_reach(conversation.totals, target.shares))
     plan = epoch.plan(entries, conversation.totals, language, target)
-    material = await heads.material(*at, plan)
+    material = await _material(tx, conversation.id, plan, then)
     if least := epoch.least_head(plan, material, reader):
         first, plan = plan, epoch.plan(entries, conversation.totals, language, target, least_head=least)
         if plan.layout != first.layout:
-            material = await heads.material(*at, plan)
+            material = await _material(tx, conversation.id, plan, then)
     return epoch.freeze(plan, material, reader)
+
+
+async def _material(tx: ReadTx, conversation_id: str, plan: epoch.EpochPlan, then: Then | None) -> epoch.Material:
+    material = await heads.material(tx, conversation_id, plan)
+    if then is None:
+        return material
+    lines = await kept.then(tx, conversation_id, plan.layout.condensed_from, then.as_of, then.known_at)
+    return replace(material, kept=lines)
 
 
 def known(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch | None:

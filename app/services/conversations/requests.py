@@ -13,6 +13,7 @@ from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
 from app.core.history.preparation import Arrival, Origin
 from app.core.messages import Draft
+from app.core.scope import space_of_keys
 from app.postgres.transactions import ReadTx, Tx
 from app.services.conversations.lists import CallersList
 from app.store import conversations, spaces
@@ -130,13 +131,20 @@ def new_conversation_user(request: AppendRequest) -> str | None:
             raise errors.NotFound("There is no such conversation. Send `user_id` to create it.")
 
 
+def new_conversation_place(request: AppendRequest) -> tuple[str | None, str | None]:
+    """Return the user and the space that a new conversation gets. Raises NotFound for a request that creates none."""
+    user_id = new_conversation_user(request)
+    space_id = getattr(request, "space_id", None) or space_of_keys(user_id)
+    return (user_id, None) if space_id is None else (None, space_id)
+
+
 async def check(tx: ReadTx, conversation: Conversation | None, request: AppendRequest) -> None:
     """Raise NotFound, Forbidden or Conflict unless the request can append to the conversation as it is."""
     if conversation is None:
-        new_conversation_user(request)
-        if isinstance(request, PostedMessages) and request.space_id is not None:
+        _, space_id = new_conversation_place(request)
+        if space_id is not None:
             read = spaces.hold if isinstance(tx, Tx) else spaces.get
-            await read(tx, request.space_id, request.bound_to, right="write")
+            await read(tx, space_id, getattr(request, "bound_to", None), right="write")
         return
     match request:
         case ProxyAnswer():

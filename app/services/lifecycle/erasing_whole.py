@@ -11,7 +11,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction
-from app.core.scope import owner_of, scope_of, space_scope
+from app.core.scope import keys_member, owner_of, scope_of, space_scope
 from app.postgres.database import widen
 from app.queue import outbox
 from app.runtime import Runtime
@@ -106,7 +106,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
 
 
 async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
-    """Erase everything of a space in the same way, at last the space and its memberships."""
+    """Erase everything of a space in the same way, at last the space, its memberships and the keys bound to it."""
     scope = space_scope(space_id)
     done = await _erase_scope(runtime, tenant, scope, stored.CONVERSATION_OF_SPACE, space_id)
     async with runtime.database.snapshot(tenant) as reading:
@@ -118,6 +118,8 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
         for name in await spaces.forget_readers(tx, space_id):
             done.touched.add(name)
             runtime.caches.forget_conversation(tenant, name)
+        if gone := await keys.delete_of_user(tx, keys_member(space_id)):
+            done.counts["keys"] += gone
         await spaces.delete(tx, space_id)
         await outbox.tell(tx, erased_event("space", space_id))
         done.counts.update(spaces=1, space_members=members)

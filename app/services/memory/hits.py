@@ -42,8 +42,14 @@ class SearchHit:
     """Minutes that the clock of its speaker is ahead of UTC."""
     scope: str = ""
     """The scope that it was found in; "" where that is not known."""
+    replaced: Record | None = None
+    """The value of its key before it."""
     alike: frozenset[UUID] = frozenset()
     """Older results that say the same, which it stands for."""
+
+    @property
+    def is_keyed(self) -> bool:
+        return self.whole is not None and self.whole["named"] is not None
 
     @property
     def status(self) -> str:

@@ -27,12 +27,13 @@ from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.vector_text import last_speaker, middle, query_text
 from app.core.search.when import days_named
 from app.core.times import time_text
+from app.core.window.kept import Then
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
-from app.services.memory import reranking, views
+from app.services.memory import past, reranking, views
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
@@ -94,6 +95,8 @@ class SearchRequest:
     """As callers name them: `user`, `conversation`, `space:` and its id; none: all that may be viewed."""
     views: tuple[UUID, ...] = ()
     """The owners that the conversation of a tool may view, which need no look-up."""
+    then: Then | None = None
+    """Another time at which they held."""
     expansion: str | None = None
     """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.search.fusion``."""
 
@@ -226,9 +229,24 @@ async def _answers(
     """Return the results of each query in each view, and a warning if vectors lag."""
     views, line = await _views(tx, request)
     answers = [await _search(tx, request, query, keywords, view, line) for query in queries for view in views]
+    if request.then is not None:
+        asked = [(query, view) for query in queries for view in views]
+        answers = [await _then(tx, request, *one, found) for one, found in zip(asked, answers, strict=True)]
+    replaced = past.with_replaced
+    answers = [replace(one, hits=await replaced(tx, one.hits, sensitive=request.sensitive)) for one in answers]
     is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
     owners = [owner for view in views for owner in view.owners]
     return answers, await vectors_lag(tx, owners, queries[0]) if is_searched else []
+
+
+async def _then(tx: ReadTx, request: SearchRequest, query: Query, view: View, found: _SearchAnswer) -> _SearchAnswer:
+    """Return the results of a search for what held at another time."""
+    assert request.then is not None
+    values = await past.values(tx, view, request.then, query.terms, sensitive=request.sensitive)
+    held = [hit for hit in found.hits if not hit.is_keyed and past.held(request.then, hit)]
+    held += await with_texts(tx, values, sensitive=request.sensitive)
+    shown = worth_showing(sorted(held, key=lambda hit: -hit.score), query.text)[: request.limit]
+    return _SearchAnswer(shown, len(held), is_kept_back=found.is_kept_back and not held)
 
 
 def _fused(found: list[list[SearchHit]], views: int, request: SearchRequest) -> list[SearchHit]:
@@ -494,7 +512,20 @@ def _sent_metadata(body: str) -> dict[str, Any]:
 def result(found: SearchHit, query: str) -> dict[str, Any]:
     whole = found.whole["scope"] if found.whole else None
     scope = whole or found.scope
-    return {**fields(found, query), "scope": shown(scope) if scope else None, "similar": found.similar}
+    return {
+        **fields(found, query),
+        "scope": shown(scope) if scope else None,
+        "similar": found.similar,
+        "replaced": _replaced(found),
+    }
+
+
+def _replaced(found: SearchHit) -> dict[str, Any] | None:
+    row = found.replaced
+    if row is None:
+        return None
+    times = {name: time_text(row[name]) for name in ("valid_from", "valid_to")}
+    return {"memory_key": str(row["id"]), "content_preview": row["content"], **times}
 
 
 def size(hits: Sequence[SearchHit], query: str) -> int:

@@ -259,9 +259,9 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
                 if not guesses:
                     refusals.append(refused)
                     watch.blames_form = upstream.blames_form(asking, learned, refused)
-                lesson = upstream.lesson(asking, learned, refused)
-                if lesson is None or lesson in tried or watch.answered or len(refusals) > RETRIES_MAX:
-                    if lesson is not None and lesson not in tried and watch.blames_form:
+                lesson = upstream.lesson(asking, learned, refused, tried)
+                if lesson is None or watch.answered or len(refusals) > RETRIES_MAX:
+                    if lesson is not None and watch.blames_form:
                         upstream.remember(task.model, lesson)
                     raise refusals[-1] from None
                 learned, guesses = lesson, lesson.guesses != learned.guesses

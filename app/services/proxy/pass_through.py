@@ -25,7 +25,7 @@ from app.core.model import Language
 from app.core.window.render import tail_text
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer, events_in
-from app.providers.upstream import Upstream, is_final, refused
+from app.providers.upstream import Upstream, blames_form, is_final, refused
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
@@ -63,7 +63,7 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
         stored = _beside(runtime, passing.request)
         if passing.request.recall == "auto":
             body = await _with_recalled(runtime, passing, passing.request, stored)
-    passed = _Passed(runtime, upstream, stored)
+    passed = _Passed(runtime, upstream, stored, body)
     passed.watch.begin()
     try:
         answer = await upstream.raw(passing.path, body, passing.headers)
@@ -125,6 +125,7 @@ class _Passed:
     runtime: Runtime
     upstream: Upstream
     stored: asyncio.Task[ProxyTurn | None] | None
+    sent: bytes
     watch: Watch = field(default_factory=partial(Watch, "pass-through"))
 
     async def read_along(self, answer: RawAnswer) -> AsyncIterator[bytes]:
@@ -162,7 +163,8 @@ class _Passed:
     async def _mark(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception:
         """Mark a question that the model's API refused for good (``core.history.refused``); return the refusal."""
         refusal = refused(answer.status, _json(body), retry_after=None, key=None)
-        if is_final(refusal):
+        sent = await run_in_thread_if_large(len(self.sent), _json, self.sent)
+        if is_final(refusal) and not blames_form(sent, refusal):
             await mark_refused(self.runtime, asked)
         return refusal
 

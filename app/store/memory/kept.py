@@ -47,9 +47,13 @@ async def withdraw(tx: Tx, owners: Collection[UUID]) -> None:
         await tx.execute(WITHDRAW, sorted(set(owners)), datetime.now(UTC))
 
 
+# A value that was told ahead of its time waits for it.
+_TRUE = {"from": "greatest(t.time, m.learnt_at)", "to": "t.time"}
+
+
 def in_mind(*, before: str, opened: str) -> str:
     """Return the named SQL of the arrays of what a conversation ``c`` keeps in mind. See ``kept.sql``."""
-    return _SQL.piece("in_mind", before=before, known=_SQL.piece("known_at", opened=opened), only="true")
+    return _SQL.piece("in_mind", before=before, known=_SQL.piece("known_at", opened=opened), only="true", **_TRUE)
 
 
 def read_kept(row: Record) -> list[KeptLine]:
@@ -57,7 +61,19 @@ def read_kept(row: Record) -> list[KeptLine]:
     return [KeptLine(*one) for one in zip(*columns, strict=True)]
 
 
-OF_SPEAKER = _SQL.statement("of_speaker", kept=_SQL.piece("in_mind", before="1", known="now()", only="NOT v.sensitive"))
+OF_SPEAKER = _SQL.statement(
+    "of_speaker", kept=_SQL.piece("in_mind", before="1", known="now()", only="NOT v.sensitive", **_TRUE)
+)
+_THEN = {"known": "coalesce(:known_at, now())", "from": "coalesce(:as_of, now())", "to": "coalesce(:as_of, now())"}
+THEN = _SQL.statement("then", kept=_SQL.piece("in_mind", before=":before", only="true", **_THEN))
+
+
+async def then(
+    tx: ReadTx, conversation_id: str, before: int, as_of: datetime | None, known_at: datetime | None
+) -> list[KeptLine]:
+    """Return what a conversation would keep in mind as of a time, besides what is said from a message on."""
+    row = await tx.fetchrow(THEN, conversation=conversation_id, before=before, as_of=as_of, known_at=known_at)
+    return read_kept(row) if row is not None else []
 
 
 async def of_speaker(tx: ReadTx, conversation_id: str, speaker: UUID) -> list[KeptLine]:

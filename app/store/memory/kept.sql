@@ -1,7 +1,21 @@
+-- piece: pinned
+-- What a scope s keeps in view, or kept.
+m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned
+
+-- piece: held
+-- Of that what is true from {from} on, was known at the time t, and is not in view already.
+m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
+                AND m.valid_from <= {from} AND (m.expires_at IS NULL OR m.expires_at > t.time)
+                AND (m.conversation_id IS DISTINCT FROM :conversation OR m.seq IS NULL OR m.seq < {before})
+                AND (m.learnt_at <= t.time
+                     OR m.conversation_id = :conversation
+                    AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
+
 -- piece: in_mind
 -- The arrays of what a conversation c keeps in mind, the widest scope and the newest first. {before}: the first message
 -- in view; what is said in it or after it is there to read. {known}: a time; what was learnt later is left out, but for
--- the conversation's own. {only}: a condition on the value that holds.
+-- the conversation's own. {from} and {to}: when it is true. {only}: a condition on the value that holds. Keys are
+-- walked one by one: each can have any number of former values.
 SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_agg(k.tokens) AS kept_tokens,
            array_agg(k.valid_from) AS kept_since
       FROM (
@@ -9,20 +23,21 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
           FROM (SELECT {known} AS time) t
           CROSS JOIN LATERAL unnest(c.scopes) WITH ORDINALITY AS s (owner, place)
           CROSS JOIN LATERAL (
-            SELECT DISTINCT ON (coalesce(p.key, p.id::text)) p.id, p.content, p.tokens, p.valid_from, p.valid_to,
-                   p.sensitive
-              FROM (
-                SELECT m.id, m.key, m.content, m.tokens, m.valid_from, m.valid_to, m.learnt_at, m.sensitive
-                  FROM memories /*in mind*/ m
-                 WHERE m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
-                   AND (m.expires_at IS NULL OR m.expires_at > t.time)
-                   AND (m.conversation_id IS DISTINCT FROM :conversation OR m.seq IS NULL OR m.seq < {before})
-                   AND (m.learnt_at <= t.time
-                        OR m.conversation_id = :conversation
-                       AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
-                 ORDER BY m.valid_from DESC LIMIT {pinned_read_max}) p
-             ORDER BY coalesce(p.key, p.id::text), p.valid_from DESC, p.learnt_at DESC, p.id DESC) v
-         WHERE (v.valid_to IS NULL OR v.valid_to > t.time) AND {only}
+            (SELECT m.id, m.content, m.tokens, m.valid_from, m.valid_to, m.sensitive FROM memories /*in mind*/ m
+              WHERE {held} AND m.key IS NULL ORDER BY m.valid_from DESC LIMIT {pinned_read_max})
+            UNION ALL
+            (WITH RECURSIVE keys (key) AS (
+               (SELECT m.key FROM memories m WHERE {pinned} ORDER BY m.key LIMIT 1)
+               UNION ALL
+               SELECT (SELECT m.key FROM memories m WHERE {pinned} AND m.key > keys.key ORDER BY m.key LIMIT 1)
+                 FROM keys WHERE keys.key IS NOT NULL)
+             SELECT m.id, m.content, m.tokens, m.valid_from, m.valid_to, m.sensitive FROM keys
+              CROSS JOIN LATERAL (
+                SELECT m.id, m.content, m.tokens, m.valid_from, m.valid_to, m.sensitive FROM memories m
+                 WHERE {held} AND m.key = keys.key
+                 ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT 1) m
+              LIMIT {pinned_read_max})) v
+         WHERE (v.valid_to IS NULL OR v.valid_to > {to}) AND {only}
          ORDER BY s.place, v.valid_from DESC, v.id DESC LIMIT {kept_read_max}) k
 
 -- piece: known_at
@@ -30,6 +45,10 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
 -- something was taken back.
 greatest({opened}, (SELECT max(d."at") FROM withdrawals d
                                             WHERE d.tenant_id = :tenant::uuid AND d.owner = ANY (c.scopes)))
+
+-- name: then
+-- What a conversation would keep in mind of what was true at a time, as far as it was known at another.
+SELECT k.* FROM conversations c CROSS JOIN LATERAL ({kept}) k WHERE c.tenant_id = :tenant AND c.id = :conversation;
 
 -- name: of_speaker
 -- What a person, the owner of their scope, keeps in mind, for a group to which they speak: nothing sensitive.
@@ -65,12 +84,21 @@ UPDATE memories m SET content = :text, tokens = :tokens, source = 'person', stat
 RETURNING {fields};
 
 -- name: versions
--- The rows of a memory's key, the latest value first; of one without a key itself alone.
-SELECT {fields} FROM memories o
-  JOIN memories m ON m.tenant_id = :tenant AND (m.id = o.id OR m.holder = o.holder AND m.key = o.key)
- WHERE o.tenant_id = :tenant AND o.id = :memory AND o.scope IS NOT NULL AND m.scope IS NOT NULL
-   AND (:before::timestamptz IS NULL OR (m.valid_from, m.id) < (:before, :before_id::uuid))
- ORDER BY m.valid_from DESC, m.id DESC LIMIT :limit;
+-- The rows of a memory's key, the latest value first; of one without a key itself alone. Each half has an index of its
+-- own before the table was analyzed, too.
+SELECT * FROM (
+  (SELECT {fields} FROM memories m
+    WHERE m.tenant_id = :tenant AND m.scope IS NOT NULL
+      AND m.holder = (SELECT o.holder FROM memories o WHERE o.tenant_id = :tenant AND o.id = :memory)
+      AND m.key = (SELECT o.key FROM memories o WHERE o.tenant_id = :tenant AND o.id = :memory)
+      AND m.valid_from <= coalesce(:before::timestamptz, 'infinity')
+      AND (:before::timestamptz IS NULL OR (m.valid_from, m.id) < (:before, :before_id::uuid))
+    ORDER BY m.valid_from DESC, m.id DESC LIMIT :limit)
+  UNION ALL
+  (SELECT {fields} FROM memories m
+    WHERE m.tenant_id = :tenant AND m.id = :memory AND m.key IS NULL AND m.scope IS NOT NULL
+      AND :before::timestamptz IS NULL)) v
+ ORDER BY v.valid_from DESC, v.id DESC LIMIT :limit;
 
 -- name: one
 -- A memory that has a scope, with the user and the space of its conversation.

@@ -69,6 +69,8 @@ _SQL = SqlFile(__file__, metadata_of_m=jsonb("m.metadata"), metadata_of_c=jsonb(
 INSERT = _SQL.statement("insert")
 HOLD = _SQL.statement("hold")
 CONTENTS = _SQL.statement("contents")
+HELD_AT = _SQL.statement("held_at")
+REPLACED = _SQL.statement("replaced")
 LIST = _SQL.statement("list", on_place=IN_CONVERSATION)
 LIST_ON_LINE = _SQL.statement("list", on_place=ON_LINE)
 
@@ -97,6 +99,18 @@ async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[
     rows = await tx.fetch(CONTENTS, ids=ids, sensitive=sensitive)
     wholes = {row["key"]: row for row in rows if row["is_whole"]}
     return {row["id"]: wholes[row["key"]] for row in rows}
+
+
+async def held_at(
+    tx: ReadTx, holders: Sequence[UUID], as_of: datetime | None, known_at: datetime | None, *, sensitive: bool
+) -> Sequence[Record]:
+    """List the values of keys that held at a time; None: now."""
+    return await tx.fetch(HELD_AT, holders=holders, as_of=as_of, known_at=known_at, sensitive=sensitive)
+
+
+async def replaced(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
+    """Return the value before each of some values of keys, by the later one."""
+    return {row["by"]: row for row in await tx.fetch(REPLACED, ids=ids, sensitive=sensitive)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,3 +63,27 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginnin
                       AND lower(t.topic) = ANY (:topics)))
    AND (:metadata::text = '{}' OR {metadata_of_m} @> :metadata::jsonb OR {metadata_of_c} @> :metadata::jsonb)
  ORDER BY m.id DESC LIMIT :limit;
+
+-- name: held_at
+-- The values of keys that holders held at a time, as far as they were known at another: the newest 1,000.
+SELECT m.id, m.type, m.conversation_id, m.page, m.holder, m.content, m.created_at FROM memories m
+ WHERE m.tenant_id = :tenant AND m.holder = ANY (:holders::uuid[]) AND m.key IS NOT NULL AND m.status = 'held'
+   AND m.content IS NOT NULL AND (:sensitive OR NOT m.sensitive) AND (m.expires_at IS NULL OR m.expires_at > now())
+   AND m.valid_from <= coalesce(:as_of, now()) AND m.learnt_at <= coalesce(:known_at, now())
+   AND (m.valid_to IS NULL OR m.valid_to > coalesce(:as_of, now()))
+   AND m.id = (
+     SELECT n.id FROM memories n
+      WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
+        AND n.valid_from <= coalesce(:as_of, now()) AND n.learnt_at <= coalesce(:known_at, now())
+      ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1)
+ ORDER BY m.valid_from DESC, m.id DESC LIMIT 1000;
+
+-- name: replaced
+-- The value before each of some values of keys.
+SELECT m.id AS by, p.id, left(p.content, 200) AS content, p.valid_from, m.valid_from AS valid_to FROM memories m
+ CROSS JOIN LATERAL (
+   SELECT n.id, n.content, n.valid_from FROM memories n
+    WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
+      AND (n.valid_from, n.learnt_at, n.id) < (m.valid_from, m.learnt_at, m.id) AND (:sensitive OR NOT n.sensitive)
+    ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1) p
+ WHERE m.tenant_id = :tenant AND m.id = ANY (:ids::uuid[]) AND p.content IS NOT NULL;

@@ -593,7 +593,7 @@ def upgrade() -> None:
     op.create_index('memories_archive_idx', 'memories', ['tenant_id', 'archive_id', 'start'], unique=False, postgresql_where=sa.text('archive_id IS NOT NULL'))
     op.create_index('memories_conversation_idx', 'memories', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('conversation_id IS NOT NULL'))
     op.create_index('memories_key_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('key IS NOT NULL'))
-    op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'holder', 'valid_from'], unique=False, postgresql_where=sa.text('pinned'))
+    op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('pinned'))
     op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
     op.create_index('memories_refused_idx', 'memories', ['tenant_id', 'owner'], unique=False, postgresql_where=sa.text('refused'))
     op.create_index('memories_search_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'sensitive', 'expires_at', 'terms'])

@@ -1,0 +1,55 @@
+"""Search what held at another time, and say what a value replaced.
+
+The words of former values are in no index: search finds the current value of a key. Here they are compared one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.core.search import relevance
+from app.core.window.kept import Then
+from app.postgres.transactions import ReadTx
+from app.services.memory.hits import SearchHit
+from app.services.memory.views import View
+from app.store.memory import remembered
+from app.store.memory.memories import Hit
+from app.text import bm25
+
+WORDS_SHARE = 0.3
+"""The part of a query's words that a former value needs."""
+
+
+def held(then: Then, hit: SearchHit) -> bool:
+    """Return whether a result without a key was there: what was said later was not known."""
+    whole = hit.whole
+    learnt = whole["learnt_at"] if whole is not None else None
+    if then.known_at is not None and (learnt or hit.hit.created_at) > then.known_at:
+        return False
+    if then.as_of is None or whole is None or whole["valid_from"] is None:
+        return True
+    ends = whole["valid_to"]
+    return bool(whole["valid_from"] <= then.as_of and (ends is None or ends > then.as_of))
+
+
+async def values(tx: ReadTx, view: View, then: Then, terms: Sequence[int], *, sensitive: bool) -> list[Hit]:
+    """Return the values of keys that held then and have enough of a query's words, best first."""
+    rows = await remembered.held_at(tx, view.owners, then.as_of, then.known_at, sensitive=sensitive)
+    wanted = set(terms)
+    found = [(len(wanted & set(bm25.query(row["content"]))) / max(1, len(wanted)), row) for row in rows]
+    return [
+        Hit(
+            row["id"], row["type"], row["conversation_id"], None, row["page"], None, 0, len(row["content"]),
+            relevance.score_of(min(share, 0.99)), row["created_at"], coverage=share, owner=row["holder"],
+        )
+        for share, row in sorted(found, key=lambda one: -one[0])
+        if share >= WORDS_SHARE
+    ]  # fmt: skip
+
+
+async def with_replaced(tx: ReadTx, hits: Sequence[SearchHit], *, sensitive: bool) -> list[SearchHit]:
+    """Return results with the value that each replaced of its key."""
+    keyed = [hit.key for hit in hits if hit.is_keyed]
+    former = await remembered.replaced(tx, keyed, sensitive=sensitive) if keyed else {}
+    return [replace(hit, replaced=former.get(hit.key)) for hit in hits]

@@ -1,0 +1,61 @@
+"""What a file weighs is learned from what the model's API reports, within bounds."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from app.core.calibration import FILE_PERCENTS
+from tests.api.kit import Json, append, assistant, ok, path, user, window
+
+USUAL = 25_000
+
+
+def document(number: int) -> Json:
+    data = f"JVBERi0{number}" + "QUJD" * 75_000
+    source = {"type": "base64", "media_type": "application/pdf", "data": data}
+    return user([{"type": "document", "source": source}, {"type": "text", "text": f"Sum up number {number}"}])
+
+
+def audio(number: int) -> Json:
+    sound = {"data": f"{number}" + "QUJD" * 75_000, "format": "mp3"}
+    return user([{"type": "input_audio", "input_audio": sound}, {"type": "text", "text": f"Write down {number}"}])
+
+
+def tokens(sent: Json) -> int:
+    return int(sent["messages"][-1]["tokens"])
+
+
+def reported(client: httpx.Client, prompt: float) -> Any:
+    shown = window(client, "c", budget=120_000)["usage"]["total"]
+    body = {
+        "messages": [assistant("It says this.")],
+        "reported_usage": {"window_tokens": shown, "prompt_tokens": int(prompt)},
+    }
+    return ok(client.post(path("c", "messages"), json=body), 201)
+
+
+@pytest.mark.parametrize(("part", "learned"), [(0.4, 0.4), (0.02, 0.25), (3.0, 3.0), (30.0, 4.0)])
+def test_after_a_report_files_of_the_kind_weigh_what_was_reported(
+    client: httpx.Client, part: float, learned: float
+) -> None:
+    first = tokens(append(client, "c", [document(1)]))
+    assert first == pytest.approx(USUAL, rel=0.05)
+    reported(client, first * part)
+    for number in (2, 3):
+        weight = tokens(append(client, "c", [document(number)]))
+        assert weight == pytest.approx(learned * USUAL, rel=0.05)
+        assert tokens(append(client, "c", [audio(number)])) == pytest.approx(USUAL, rel=0.05)
+    assert FILE_PERCENTS == (25, 400)
+
+
+def test_without_a_file_in_the_window_nothing_is_learned(client: httpx.Client) -> None:
+    append(client, "c", [user("Tell me about the boiler. " * 100)])
+    reported(client, 5_000)
+    assert tokens(append(client, "c", [document(1)])) >= USUAL
+
+
+def test_files_of_two_kinds_tell_nothing_of_each(client: httpx.Client) -> None:
+    append(client, "c", [document(1), audio(1)])
+    reported(client, 10_000)
+    assert tokens(append(client, "c", [document(2)])) >= USUAL
