@@ -81,3 +81,8 @@ def test_a_value_that_is_told_ahead_of_its_time_waits_for_it(client: httpx.Clien
     append(client, "w", [user("Hello there")], user_id="u")
     head = str(ok(client.get("/conversations/w/context"))["messages"])
     assert ("Lin" in head, "Mei" in head) == (True, False)
+
+
+def test_a_bad_scope_is_told_in_words(client: httpx.Client) -> None:
+    answer = client.get("/memories", params={"user_id": "u", "scope": "everybody"})
+    problem(answer, 422, "scope", "`space:` and the id of a space")
