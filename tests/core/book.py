@@ -51,8 +51,7 @@ from app.core.window.assemble import assemble, with_tail
 from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
-from app.core.window.head import SummaryLine
-from app.core.window.head_summary import HeadReader, Written
+from app.core.window.head import HeadReader, SummaryLine, Written
 from app.core.window.kept import KeptLine
 from app.core.window.paging import ledger_reach
 from app.core.window.profile import Profile, profile
