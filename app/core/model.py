@@ -434,6 +434,8 @@ class Squeezed:
     """The form of each unit; blank: out of view."""
     fresh_max: int
     """Tokens for the fresh results of the newest unit."""
+    cut_at: int = 0
+    """Characters to which its other results are cut; 0: they are not."""
 
 
 @dataclass(frozen=True, slots=True)

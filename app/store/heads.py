@@ -11,7 +11,7 @@ from asyncpg import Record
 from app.core.window import contents
 from app.core.window.contents import ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material
-from app.core.window.head_summary import EXTRACTIVE, Written
+from app.core.window.head import EXTRACTIVE, Written
 from app.core.window.topics import counted
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx

@@ -51,12 +51,12 @@ from app.core.window.assemble import assemble, with_tail
 from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
-from app.core.window.head import SummaryLine
-from app.core.window.head_summary import HeadReader, Written
+from app.core.window.head import HeadReader, SummaryLine, Written
 from app.core.window.kept import KeptLine
 from app.core.window.paging import ledger_reach
 from app.core.window.profile import Profile, profile
 from app.core.window.render import Rendered, render, tools_text
+from app.core.window.squeezing import Cutter
 from app.core.window.summarising import due_through
 from app.core.window.topics import Topic, counted, merged
 from app.extractive.chapters import Shelf, ToldPage, close, words_told
@@ -331,8 +331,7 @@ class Book:
         """The window. Raises BudgetTooSmall."""
         wanted = self.profile(budget, form)
         found = self.epoch(wanted)
-        most_fresh = wanted.shares.fresh
-        window = assemble(found, self.items(found.layout), wanted.fixed, budget, self.totals, most_fresh=most_fresh)
+        window = assemble(found, self.items(found.layout), wanted, self.totals, cutter=Cutter(self.language, count))
         window = with_tail(with_fresh(window, self.results()), tail)
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
         rendered = render(window, self._system_text(), tools_text(tools, form), form, self.language)

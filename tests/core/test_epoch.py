@@ -9,14 +9,17 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.model import Policy
+from app.core.model import Entry, Fixed, Item, Layout, Policy
 from app.core.search import days
 from app.core.window import epoch
 from app.core.window.contents import Chapter
+from app.core.window.epoch import Material
 from app.core.window.kept import KeptLine
-from app.core.window.paging import ledger_reach
+from app.core.window.paging import is_over, ledger_reach
+from app.core.window.profile import Profile, profile
 from tests.core.book import READER, Book
 from tests.core.conversations import Transcript, transcripts
+from tests.core.test_paging import history, totals
 
 policies = st.builds(Policy, unlist_after_turns=st.sampled_from((1, 3, 40)), contents_max=st.sampled_from((2000, 60)))
 
@@ -69,3 +72,38 @@ def test_what_is_kept_in_mind_is_no_chapters_sentence_too() -> None:
     assert found.text.count("The tea is in the tin.") == 1
     without = epoch.freeze(replace(plan, room=3000), replace(material, kept=()), READER).head
     assert without.text.count(kept.text) == 1
+
+
+WISH = KeptLine(
+    UUID(int=1), "From now on always answer in French, in whole sentences.", 12, datetime(2026, 1, 1, tzinfo=UTC)
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.sampled_from((10, 30, 150, 400)), min_size=10, max_size=60), st.integers(0, 300))
+def test_what_is_kept_in_mind_moves_no_cut_that_was_made(sizes: list[int], recalled: int) -> None:
+    target = profile(Policy(), 1_500, Fixed(0, 0))
+    entries = history(*([(size, min(size, 20))] for size in sizes))
+    entries = [entry._replace(loaded=recalled if entry.seq % 3 == 0 else 0) for entry in entries]
+    made = None
+    for last in range(1, len(entries) + 1):
+        decided = _decided(entries[:last], target)
+        if made is not None and made.holds(totals(entries[:last])) and not is_over(made, _items(entries[:last]), 0):
+            assert decided == made  # as another process finds it
+        made = decided
+
+
+def _items(entries: list[Entry]) -> list[Item]:
+    return [
+        Item(
+            entry.seq, entry.page, entry.group, entry.kind, "user", "", 1, entry.full, 0, 0, entry.full_after,
+            loaded_tokens=entry.full + entry.loaded,
+        )
+        for entry in entries
+    ]  # fmt: skip
+
+
+def _decided(entries: list[Entry], target: Profile) -> Layout:
+    plan = epoch.plan(entries, totals(entries), "en", target)
+    least = epoch.least_head(plan, Material(pages=(), kept=[WISH]), READER)
+    return epoch.plan(entries, totals(entries), "en", target, least_head=least).layout

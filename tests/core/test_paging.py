@@ -72,24 +72,41 @@ def test_until_the_first_threshold_everything_is_verbatim() -> None:
 
 
 def test_what_does_not_fit_makes_a_cut_that_keeps_the_newest_within_their_share() -> None:
-    #   1 .. 46 ..... 81 ..... 101    101 x 10 tokens; message 101 does not fit
-    #   head | condensed | verbatim   200 tokens back is message 82; a page begins at 86, 40 tokens on;
-    #                                 150 tokens condensed are 37 messages back from there: pages from 51 on
+    #   1 .. 41 ..... 86 ..... 101    101 x 10 tokens; message 101 does not fit
+    #   head | condensed | verbatim   200 tokens back is message 82; a page begins at 86, 40 tokens on; 150 tokens and
+    #                                 these 40 condensed are 47 messages back from there: pages from 41 on
     found = laid_out(small_pages(101))
-    assert (trigger(found), found.verbatim_from, found.condensed_from) == (101, 86, 51)
-    #   850 tokens before it, and 1,000 less the head's 100 and 140 condensed
-    assert (found.full_until, found.trigger_page, found.head_room) == (850 + 760, 21, 100)
+    assert (trigger(found), found.verbatim_from, found.condensed_from) == (101, 86, 41)
+    #   850 tokens before it, and 1,000 less the head's 100 and 180 condensed
+    assert (found.full_until, found.trigger_page, found.head_room) == (850 + 720, 21, 100)
+
+
+def test_of_two_groups_the_cut_falls_where_what_stays_is_nearest_to_its_share() -> None:
+    #   a group of 150 tokens before one of 110: 110 are 90 too few, 260 are 60 too many
+    entries = history([(10, 4)] * 80, [(150, 4)], [(110, 4)])
+    assert laid_out(entries).verbatim_from == 81
+    #   with 190 before it, 300 are 100 too many: the room is for what was before, condensed
+    entries = history([(10, 4)] * 80, [(190, 4)], [(110, 4)])
+    found = laid_out(entries)
+    assert (found.verbatim_from, found.condensed_from) == (82, 22)
+
+
+def test_a_group_larger_than_the_window_leaves_room_to_what_was_before() -> None:
+    entries = history([(10, 4)] * 80, [(2_000, 50)])
+    found = laid_out(entries)
+    assert found.verbatim_from == 81
+    assert found.condensed_from < 81
 
 
 def test_within_an_epoch_nothing_moves() -> None:
     made = laid_out(small_pages(101))
-    for messages in range(102, 162):  # 161 x 10 = 1610
+    for messages in range(102, 158):  # 157 x 10 = 1570
         assert laid_out(small_pages(messages)) == made
-    assert trigger(laid_out(small_pages(162))) == 162
+    assert trigger(laid_out(small_pages(158))) == 158
 
 
 def test_a_window_is_full_at_the_end_of_an_epoch() -> None:
-    entries = small_pages(161)
+    entries = small_pages(157)
     found = laid_out(entries)
     verbatim = sum(e.full for e in entries if e.seq >= found.verbatim_from)
     condensed = sum(e.short for e in entries if found.condensed_from <= e.seq < found.verbatim_from)
@@ -148,8 +165,8 @@ def test_what_is_recalled_for_a_message_makes_a_cut_of_its_own_where_it_does_not
     assert laid_out(recalled_for(entries, 96, 40)) == laid_out(entries)
     found = laid_out(recalled_for(entries, 96, 41))
     assert found.number == epoch_number(96, 0, recalled=True)
-    #   159 tokens are left for messages: back to the page that begins at 86
-    assert (found.verbatim_from, found.full_until) == (86, 850 + 760)
+    #   159 tokens are left for messages: the page that begins at 81 is one more, which is nearest
+    assert (found.verbatim_from, found.full_until) == (81, 800 + 760)
 
 
 def test_a_cut_for_what_was_recalled_is_found_again_when_its_page_is_over() -> None:

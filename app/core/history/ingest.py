@@ -14,6 +14,7 @@ unchanged.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,6 +37,8 @@ from app.core.messages import (
 from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 
+DEPTH_CUT = 8
+"""Texts deeper than this in a call's arguments are not cut: so deep stand data, not documents."""
 LONG_TEXT = 2_000
 """Longer texts of users and assistants, in characters, are cut as results are: one alone would fill the zone."""
 MARK_ARGUMENTS_MAX = 100
@@ -386,6 +389,9 @@ def _condensed(
 
 
 def _with_long_cut(message: dict[str, Any], page: int, policy: Policy, language: Language) -> dict[str, Any]:
+    if any(_is_long(call["function"]["arguments"], policy) for call in message.get("tool_calls") or ()):
+        calls = [_with_cut_arguments(call, page, policy, language) for call in message["tool_calls"]]
+        message = {**message, "tool_calls": calls}
     longest, content = policy.condensed_tool_max, message.get("content")
     if isinstance(content, str):
         return {**message, "content": _cut(content, page, longest, language)} if _is_long(content, policy) else message
@@ -396,6 +402,29 @@ def _with_long_cut(message: dict[str, Any], page: int, policy: Policy, language:
         for part in content
     ]
     return {**message, "content": parts}
+
+
+def _with_cut_arguments(call: dict[str, Any], page: int, policy: Policy, language: Language) -> dict[str, Any]:
+    """Return a call with its long arguments cut, as JSON of the same shape."""
+    function = call["function"]
+    if not _is_long(function["arguments"], policy):
+        return call
+    try:
+        read = json.loads(function["arguments"])
+        arguments = dumps(_with_texts_cut(read, page, policy.condensed_tool_max, language, DEPTH_CUT))
+    except (ValueError, RecursionError):
+        return call
+    return {**call, "function": {**function, "arguments": arguments}}
+
+
+def _with_texts_cut(value: Any, page: int, longest: int, language: Language, depth: int) -> Any:
+    if isinstance(value, str):
+        return _cut(value, page, longest, language)
+    if depth and isinstance(value, list):
+        return [_with_texts_cut(one, page, longest, language, depth - 1) for one in value]
+    if depth and isinstance(value, dict):
+        return {name: _with_texts_cut(one, page, longest, language, depth - 1) for name, one in value.items()}
+    return value
 
 
 def _is_long(text: Any, policy: Policy) -> bool:

@@ -4,19 +4,15 @@ The recipe: take the epoch's layout and head, show the body as the layout says, 
 because a layout ends where it would not (``core/window/paging.py``).
 
 It can still fail to fit, when the newest user message or call group is larger than the zone it is in. Then the window
-is squeezed: the newest user message is kept whole whatever happens, then what is pinned in the head, the newest unit,
-the rest of the head, and older units, newest first, in their condensed form, which grow again as far as there is room,
-without date lines. A squeezed window is an epoch of its own.
+is squeezed (``core/window/squeezing.py``), and is an epoch of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from typing import NamedTuple
 
-from app.core.calibration import OURS
 from app.core.canonical import dumps
 from app.core.groups import units
 from app.core.model import (
@@ -27,9 +23,9 @@ from app.core.model import (
     Anchored,
     Day,
     Epoch,
-    Fixed,
     Head,
     Item,
+    Language,
     Layout,
     Ledger,
     Placed,
@@ -42,7 +38,8 @@ from app.core.model import (
 )
 from app.core.search.days import MESSAGE_TOKENS
 from app.core.window.budget import smallest_budget, usable
-from app.core.window.fresh import shown_tokens
+from app.core.window.profile import Profile
+from app.core.window.squeezing import Cutter, ItemForm, WindowUnit, opens_page, place, squeeze, squeezed_again
 from app.errors import BudgetTooSmall
 
 TAIL_OVERHEAD = 40
@@ -52,58 +49,21 @@ UNMATCHED_NAMED = 10
 """Unmatched results that a warning names, the newest."""
 
 
-class _Form(Enum):
-    WHOLE = "w"  # as sent, with what is fresh and what a recall tool brought in
-    MARKED = "m"  # as sent, with placeholders, and marks for what a recall tool brought in
-    SHORT = "s"  # condensed
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """Items that are shown together or not at all, in the forms they can take."""
-
-    items: tuple[Item, ...]
-    fresh: tuple[int, ...] = ()
-    """Tokens for each of its archived results while they are fresh."""
-
-    @property
-    def is_user(self) -> bool:
-        return _opens_page(self.items[0])
-
-    def tokens(self, form: _Form) -> int:
-        return sum(_shown(item, form)[1] for item in self.items) + (sum(self.fresh) if form is _Form.WHOLE else 0)
-
-    def within(self, most_fresh: int) -> _Unit:
-        sizes = [size for item in self.items for size in item.fresh]
-        return replace(self, fresh=tuple(shown_tokens(sizes, most_fresh)))
-
-
-def _opens_page(item: Item) -> bool:
-    return item.role == "user" and item.kind == "message"
-
-
-def _shown(item: Item, form: _Form) -> tuple[str, int]:
-    if form is _Form.WHOLE and item.loaded_text is not None:
-        return item.loaded_text, item.loaded_tokens
-    if form is _Form.SHORT and item.short_text is not None:
-        return item.short_text, item.short_tokens
-    return item.text, item.tokens
-
-
 def assemble(
-    epoch: Epoch, items: Sequence[Item], fixed: Fixed, budget: int, totals: Totals, token_percent: int = OURS,
-    *, most_fresh: int = 0, anchored: Anchored | None = None,
+    epoch: Epoch, items: Sequence[Item], target: Profile, totals: Totals,
+    *, anchored: Anchored | None = None, cutter: Cutter | None = None,
 ) -> Window:  # fmt: skip
     """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works.
 
-    ``most_fresh``: tokens for the fresh results of one call group (``Shares.fresh``). ``anchored``: what was recalled
-    for the newest user message; it is left out where it does not fit.
+    ``anchored``: what was recalled for the newest user message; it is left out where it does not fit. ``cutter``: for
+    results that have to be cut, which are condensed without it.
     """
-    room = usable(budget, token_percent) - fixed.tokens
+    fixed, token_percent = target.fixed, target.token_percent
+    room = usable(target.budget, token_percent) - fixed.tokens
     shown, held_back = units(items)
-    body = [_unit(tuple(unit), epoch.layout, totals.last_page, most_fresh) for unit in shown]
+    body = [_unit(tuple(unit), epoch.layout, totals.last_page, target.shares.fresh) for unit in shown]
     newest = next((unit for unit in reversed(body) if unit.is_user), None)
-    needed = newest.tokens(_Form.MARKED) if newest else 0
+    needed = newest.tokens(ItemForm.MARKED) if newest else 0
     if needed > room:
         raise BudgetTooSmall(smallest_budget(fixed.tokens + needed, token_percent))
 
@@ -116,11 +76,11 @@ def assemble(
     taken = head.tokens + opening + sum(p.tokens + sum(p.fresh) for p in placed)
     recalled = _recalled(anchored, layout, totals.last_page, room - taken)
     if taken > room:
-        head, placed, squeezed, tight = _squeeze(body, newest, head, layout, room)
+        head, placed, squeezed, tight = squeeze(body, head, layout, room, target.shares.reserve, cutter)
         warnings.append(tight)
     if recalled is not None and anchored is not None:
         _insert(placed, recalled, anchored.seq)
-    ledger = _ledger(fixed, head, placed, budget, token_percent, totals)
+    ledger = _ledger(target, head, placed, totals)
     pages = _pages(items, body, placed, head, layout, totals.last_page)
     return Window(
         number=_number(items, layout, totals, anchored if recalled else None),
@@ -154,32 +114,25 @@ def placed_again(
     most_fresh: int,
     squeezed: Squeezed | None,
     anchored: Anchored | None,
+    language: Language,
 ) -> tuple[tuple[Placed, ...], PagesShown]:
     """Return the body of a window that was assembled before, and its pages."""
     body = [_unit(tuple(unit), layout, last_page, most_fresh) for unit in units(items)[0]]
-    if squeezed is None:
-        placed = _placed(body, head, layout)
-    else:
-        newest_user = next((i for i in reversed(range(len(body))) if body[i].is_user), None)
-        newest = next((i for i in reversed(range(len(body))) if i != newest_user), None)
-        if newest is not None and body[newest].fresh:
-            body[newest] = body[newest].within(squeezed.fresh_max)
-        shown = zip(body, squeezed.forms, strict=False)
-        placed = [p for unit, form in shown if form for p in _place(unit, _Form(form), layout)]
+    placed = squeezed_again(body, squeezed, layout, language) if squeezed else _placed(body, head, layout)
     recalled = _recalled(anchored, layout, last_page, UNBOUNDED)
     if recalled is not None and anchored is not None:
         _insert(placed, recalled, anchored.seq)
     return tuple(_marked(placed, items, layout)), _pages(items, body, placed, head, layout, last_page)
 
 
-def _unit(items: tuple[Item, ...], layout: Layout, last_page: int, most_fresh: int) -> _Unit:
-    unit = _Unit(items)
+def _unit(items: tuple[Item, ...], layout: Layout, last_page: int, most_fresh: int) -> WindowUnit:
+    unit = WindowUnit(items)
     is_fresh = items[0].page == last_page and items[0].seq >= layout.verbatim_from
     return unit.within(most_fresh) if is_fresh and any(item.fresh for item in items) else unit
 
 
-def _placed(body: Sequence[_Unit], head: Head, layout: Layout) -> list[Placed]:
-    return list(_dated([p for unit in body for p in _place(unit, _Form.WHOLE, layout)], head.days, layout))
+def _placed(body: Sequence[WindowUnit], head: Head, layout: Layout) -> list[Placed]:
+    return list(_dated([p for unit in body for p in place(unit, ItemForm.WHOLE, layout)], head.days, layout))
 
 
 def _dated(body: Iterable[Placed], days: Sequence[Day], layout: Layout) -> Iterator[Placed]:
@@ -220,83 +173,6 @@ def with_tail(window: Window, requested: Iterable[TailItem]) -> Window:
     return replace(window, tail=tuple(taken), ledger=replace(window.ledger, tail=tokens), warnings=warnings)
 
 
-def _place(unit: _Unit, form: _Form, layout: Layout) -> list[Placed]:
-    placed = []
-    fresh = list(unit.fresh) if form is _Form.WHOLE else []
-    for item in unit.items:
-        text, tokens = _shown(item, form)
-        as_sent = item.seq >= layout.verbatim_from and text == item.text
-        passing = text == item.loaded_text
-        rooms = tuple(fresh[: len(item.fresh)])
-        del fresh[: len(item.fresh)]
-        placed.append(
-            Placed(
-                seq=item.seq,
-                page=item.page,
-                zone="verbatim" if as_sent or passing or item.seq == layout.pinned else "condensed",
-                role=item.role,
-                text=text,
-                parts=item.parts,
-                tokens=tokens,
-                anthropic=item.anthropic if as_sent else None,
-                archive_ids=item.archive_ids,
-                fresh=rooms,
-                passing=passing,
-            )
-        )
-    return placed
-
-
-def _squeeze(
-    body: Sequence[_Unit], newest_user: _Unit | None, head: Head, layout: Layout, room: int
-) -> tuple[Head, list[Placed], Squeezed, WindowWarning]:
-    """Fit what matters most, in the order the module's docstring says."""
-    body, fresh_max = list(body), 0
-    forms: dict[int, _Form] = {}
-    room -= OPENING_TOKENS  # should the newest user message not be the first
-    newest_first = [i for i in reversed(range(len(body))) if body[i] is not newest_user]
-    if newest_user is not None:
-        forms[body.index(newest_user)] = _Form.MARKED
-        room -= newest_user.tokens(_Form.MARKED)
-    pinned = head.only_pinned()
-    if pinned.tokens > room:
-        pinned = Head()
-    room -= pinned.tokens
-    for index in newest_first[:1]:
-        if body[index].fresh:
-            fresh_max = min(sum(body[index].fresh), room - body[index].tokens(_Form.MARKED))
-            body[index] = body[index].within(fresh_max)
-        for form in _Form:
-            if body[index].tokens(form) <= room:
-                forms[index] = form
-                room -= body[index].tokens(form)
-                break
-    if head.tokens - pinned.tokens <= room:
-        room -= head.tokens - pinned.tokens
-    else:
-        head = pinned
-    for index in newest_first[1:]:
-        if body[index].tokens(_Form.SHORT) > room:
-            break
-        forms[index] = _Form.SHORT
-        room -= body[index].tokens(_Form.SHORT)
-    _grow(body, forms, newest_first, room)
-    placed = [p for index in sorted(forms) for p in _place(body[index], forms[index], layout)]
-    detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
-    shown = tuple(forms[index].value if index in forms else "" for index in range(len(body)))
-    return head, placed, Squeezed(shown, fresh_max), WindowWarning("window_squeezed", detail)
-
-
-def _grow(body: Sequence[_Unit], forms: dict[int, _Form], newest_first: Sequence[int], room: int) -> None:
-    """Give the room that is left to units in a smaller form than they could have, the newest first."""
-    for smaller, larger in ((_Form.SHORT, _Form.MARKED), (_Form.MARKED, _Form.WHOLE)):
-        for index in newest_first:
-            grown = body[index].tokens(larger) - body[index].tokens(smaller)
-            if forms.get(index) is smaller and grown <= room:
-                forms[index] = larger
-                room -= grown
-
-
 def _opening(head: Head, first_role: str) -> int:
     return OPENING_TOKENS if first_role == "assistant" and not head.text else 0
 
@@ -335,27 +211,25 @@ def _recalled(anchored: Anchored | None, layout: Layout, page: int, free: int) -
     return Placed(0, page, "verbatim", "user", said, parts=1, tokens=anchored.tokens, passing=True)
 
 
-def _ledger(
-    fixed: Fixed, head: Head, placed: Sequence[Placed], budget: int, token_percent: int, totals: Totals
-) -> Ledger:
+def _ledger(target: Profile, head: Head, placed: Sequence[Placed], totals: Totals) -> Ledger:
     return Ledger(
-        budget=budget,
-        token_percent=token_percent,
-        tools=fixed.tools_tokens,
-        system=fixed.system_tokens,
+        budget=target.budget,
+        token_percent=target.token_percent,
+        tools=target.fixed.tools_tokens,
+        system=target.fixed.system_tokens,
         notes=head.notes_tokens,
         summary=head.summary_tokens,
         contents=head.contents_tokens + head.frame_tokens,
         condensed=sum(p.tokens for p in placed if p.zone == "condensed"),
         recent=sum(p.tokens for p in placed if p.zone == "verbatim")
         + _opening(head, placed[0].role if placed else "user"),
-        full_history=fixed.tokens + totals.history,
+        full_history=target.fixed.tokens + totals.history,
     )
 
 
 def _pages(
     items: Sequence[Item],
-    body: Sequence[_Unit],
+    body: Sequence[WindowUnit],
     placed: Sequence[Placed],
     head: Head,
     layout: Layout,
@@ -369,7 +243,7 @@ def _pages(
     shown = {p.seq for p in placed}
     partly = {item.page for unit in body for item in unit.items if item.seq not in shown}
     first = next((item for item in items if item.seq >= layout.condensed_from and item.kind not in UNSENT), None)
-    if first is not None and layout.condensed_from > 1 and (first.page == 1 or not _opens_page(first)):
+    if first is not None and layout.condensed_from > 1 and (first.page == 1 or not opens_page(first)):
         partly.add(first.page)
     condensed = {p.page for p in placed if p.zone == "condensed" and p.seq} - listed - partly
     verbatim = {p.page for p in placed if p.zone == "verbatim"} - listed - condensed - partly

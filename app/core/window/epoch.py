@@ -16,10 +16,9 @@ from datetime import UTC
 
 from app.core.model import Entry, Epoch, Language, Layout, Policy, Totals
 from app.core.search import days
-from app.core.window import contents, head, head_summary, kept, paging
+from app.core.window import contents, head, kept, paging
 from app.core.window.contents import Chapter, PageEntry, PageNames
-from app.core.window.head import SummaryLine
-from app.core.window.head_summary import HeadReader, HeadSummary, Written
+from app.core.window.head import HeadReader, HeadSummary, SummaryLine, Written
 from app.core.window.kept import KeptLine
 from app.core.window.profile import Profile
 from app.core.window.topics import Topic
@@ -66,10 +65,12 @@ def plan(
 
 
 def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
-    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already."""
+    """Return what the head must weigh for what is kept in mind; 0 for nothing.
+
+    It counts where a plan has that room anyway: a later plan of the same epoch, which has not, makes the same cuts.
+    """
     notes, _ = _kept(material.kept, plan.kept_max, reader)
-    weight = head.frame_tokens(plan.language, reader.count) + head.weight(notes)
-    return weight if notes and plan.room < weight else 0
+    return head.frame_tokens(plan.language, reader.count) + head.weight(notes) if notes else 0
 
 
 def of_whole(
@@ -200,9 +201,9 @@ def _summary(
     plan: EpochPlan, material: Material, room: int, reader: HeadReader
 ) -> tuple[SummaryLine | None, HeadSummary]:
     """Return the line of topics and the stored summary; neither, where none is stored."""
-    if material.summary is None or room < head_summary.ROOM_LEAST:
+    if material.summary is None or room < head.SUMMARY_ROOM_LEAST:
         return None, HeadSummary()
     topics = head.topics_line(material.topics, room, plan.language, reader.count)
     room -= head.weight([topics]) if topics else 0
-    written = head_summary.fitted(material.summary, room, reader)
+    written = head.fitted_summary(material.summary, room, reader)
     return (topics, written) if written.lines else (None, HeadSummary())

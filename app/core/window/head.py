@@ -5,14 +5,16 @@ naming the topics, and the contents page gets what is left. Everything in the he
 models, so it is framed as quotation.
 
 Once something has left the view, the summary gets SUMMARY_TOKENS_MIN tokens or its full length, as long as the head has
-that room at all (``core/window/budget.py`` ensures this for windows of 1,500 available tokens and more).
+that room at all (``core/window/budget.py`` ensures this for windows of 1,500 available tokens and more). Texts are
+understood by functions that are passed in, because the core knows no language.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from typing import Protocol
 
 from app.core import wording
 from app.core.model import Day, Head, Language, Policy, TailItem
@@ -31,6 +33,9 @@ TOPICS_SHARE = 0.25
 TOPICS_TOKENS_MAX = 60
 SUMMARY_TOKENS_MIN, SUMMARY_ROOM_MIN = 150, 190
 """The minimum of a summary, and the room that its lines need for it."""
+SUMMARY_ROOM_LEAST = 30
+"""A smaller room holds no summary."""
+EXTRACTIVE = "extractive"
 
 FRAMES: dict[Language, dict[str, str]] = {
     "en": {
@@ -186,3 +191,52 @@ def compose(
 
 def _framed(parts: Sequence[str], words: Mapping[str, str], *, is_kept_alone: bool) -> str:
     return "\n".join([words["open_kept" if is_kept_alone else "open"], neutral("\n".join(parts)), words["close"]])
+
+
+class Pick(Protocol):
+    """Returns the positions of the most informative of (role, line) pairs, ascending."""
+
+    def __call__(self, lines: Sequence[tuple[str, str]], /, *, max_items: int, max_chars: int) -> list[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeadReader:
+    """Functions that understand texts without a model."""
+
+    count: Count
+    pick: Pick
+    sentences: Callable[[str], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A stored version of the rolling summary."""
+
+    text: str
+    """A sentence on each line."""
+    through_seq: int
+    author: str
+    """``llm`` or ``extractive``."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSummary:
+    """The summary of a head."""
+
+    lines: Sequence[SummaryLine] = ()
+    through_seq: int = 0
+    author: str = EXTRACTIVE
+
+
+def fitted_summary(written: Written, room: int, reader: HeadReader) -> HeadSummary:
+    """Return a written summary for a room: all of its lines, or its most informative sentences."""
+    lines = _counted(written.text.split("\n"), reader)
+    if weight(lines) > room:
+        lines = _counted(reader.sentences(written.text), reader)
+        best = reader.pick([("assistant", line.text) for line in lines], max_items=len(lines), max_chars=room * 5)
+        lines = picked(lines, [*best, *range(len(lines))], room)
+    return HeadSummary(lines, written.through_seq, written.author)
+
+
+def _counted(texts: Sequence[str], reader: HeadReader) -> list[SummaryLine]:
+    return [SummaryLine(text, reader.count(text)) for text in texts]

@@ -39,7 +39,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
-from app.core.window.budget import Shares
+from app.core.window.budget import ZONES_MAX, Shares
 from app.core.window.fresh import shown_tokens
 
 PAGES_MAX = 2**31 - 1
@@ -84,7 +84,7 @@ def is_whole(totals: Totals, shares: Shares, policy: Policy) -> bool:
 
 def ledger_reach(totals: Totals, shares: Shares) -> int:
     """Return the condensed offset from which on ``layout`` needs the entries."""
-    return max(0, anchor(totals.short, shares) - shares.keep - shares.condensed)
+    return max(0, anchor(totals.short, shares) - shares.body)
 
 
 def is_over(layout: Layout, items: Iterable[Item], most_fresh: int) -> bool:
@@ -217,9 +217,14 @@ def _cut(
     weight = trigger.full_after - verbatim.full_before + page.since(verbatim.seq)
     opener = next((e for e in entries[: at + 1] if e.seq == verbatim.user_seq), verbatim)
     pinned = opener if opener.seq < verbatim.seq else None
-    room = max(0, shares.body - OPENING_TOKENS - (pinned.full if pinned else 0) - weight)
+    room = max(0, shares.body - OPENING_TOKENS - (pinned.full if pinned else 0))
+    if weight > room:  # the newest group is squeezed: it leaves room to what was before
+        room -= min(room, trigger.short_before + trigger.short - verbatim.short_before)
+    else:
+        room -= weight
     head_room = max(frame.least_head, min(shares.head, room))
-    most = max(0, min(shares.condensed, room - head_room))
+    unused = max(0, shares.keep - weight)
+    most = max(0, min(shares.condensed + unused, int(room * ZONES_MAX) - head_room))
     condensed = _condensed_start(entries[: at + 1], verbatim, most, oldest_page)
     if oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
         head_room = max(head_room, min(shares.head_most, (room - shares.condensed) // 2))
@@ -246,24 +251,27 @@ def _cut(
 
 
 def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, frame: _Frame) -> Entry:
-    """Return the first message that stays verbatim: the newest group does in any case."""
-    trigger, keep = entries[at], frame.shares.keep
+    """Return the first message that stays verbatim, so that what stays is nearest to its share. The newest group does
+    in any case.
+    """
+    trigger, shares = entries[at], frame.shares
     unit = next((e for e in entries[: at + 1] if e.seq == trigger.group), trigger)
-    reachable = [
-        e
-        for e in entries[: at + 1]
-        if e.seq <= unit.seq
-        and e.page >= oldest_page
-        and e.opens_group
-        and trigger.full_after - e.full_before <= keep
-        and trigger.full_after - e.full_before + page.since(e.seq) <= keep
-    ]
+    groups = [e for e in entries[: at + 1] if e.seq <= unit.seq and e.page >= oldest_page and e.opens_group]
+    weights = [trigger.full_after - e.full_before + page.since(e.seq) for e in groups]
+    reachable = [e for e, weight in zip(groups, weights, strict=True) if weight <= shares.keep]
     if not reachable:
         return unit
+    if (more := len(groups) - len(reachable)) and _is_nearer(weights[more - 1], weights[more], shares):
+        reachable = groups[more - 1 :]
     enough = trigger.seq - frame.policy.full_recent_count + 1
     most = reachable[0].full_before + int(frame.shares.body * PAGE_COST)
     opening = next((e for e in reachable if e.opens_page and e.full_before <= most and e.seq <= enough), None)
     return opening or reachable[0]
+
+
+def _is_nearer(larger: int, smaller: int, shares: Shares) -> bool:
+    """Return whether the larger weight is nearer to what a cut should keep, and leaves the window room to grow."""
+    return larger - shares.keep < shares.keep - smaller and larger <= int(shares.body * ZONES_MAX) - shares.head
 
 
 def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, oldest_page: int) -> Entry:

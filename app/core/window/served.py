@@ -145,6 +145,8 @@ class Served:
     forms: str = ""
     """The form of each unit of a window that was squeezed."""
     squeezed_fresh: int = 0
+    squeezed_at: int = 0
+    """Characters to which results of the newest unit were cut."""
     warnings: tuple[tuple[str, str], ...] = ()
     named: tuple[str, ...] = ()
     """Archives and pages that the request named."""
@@ -233,9 +235,11 @@ def laid_out(
     recalled by itself.
     """
     anchored = Anchored(served.recalled_for, recalled, served.recalled_tokens) if recalled else None
-    squeezed = Squeezed(tuple(read_forms(served.forms)), served.squeezed_fresh) if served.forms else None
+    forms = tuple(read_forms(served.forms))
+    squeezed = Squeezed(forms, served.squeezed_fresh, served.squeezed_at) if forms else None
     shown = [_restored(item, served.refused) for item in items]
-    body, pages = placed_again(shown, head, frame.layout, served.last_page, frame.fresh_max, squeezed, anchored)
+    at = (frame.layout, served.last_page, frame.fresh_max)
+    body, pages = placed_again(shown, head, *at, squeezed, anchored, frame.language)
     return Window(
         number=served.number,
         head=head.text,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import UUID
 
 from app import errors
@@ -32,6 +33,7 @@ from app.core.window.budget import reserves
 from app.core.window.fresh import FreshResult
 from app.core.window.kept import Then
 from app.core.window.profile import Profile
+from app.core.window.squeezing import Cutter
 from app.postgres.transactions import ReadTx
 from app.recall.window_tools import guide_of, taken_names, window_tools
 from app.runtime import Runtime
@@ -219,7 +221,7 @@ async def _derived(
 
 async def _assemble(call: WindowCall, laid: _LaidOut) -> KeptWindow:
     runtime, request, conversation, epoch = call.runtime, call.request, laid.parts.conversation, laid.epoch
-    window = await _with_fresh(call, conversation, _head_and_body(request, laid))
+    window = await _with_fresh(call, conversation, await _head_and_body(call, laid))
     policy, threshold = laid.target.policy, runtime.defaults.summary_threshold
     warnings = (
         *window.warnings,
@@ -233,12 +235,16 @@ async def _assemble(call: WindowCall, laid: _LaidOut) -> KeptWindow:
     return KeptWindow(call.key, parts, laid.target, epoch, window)
 
 
-def _head_and_body(request: ContextRequest, laid: _LaidOut) -> Window:
-    conversation, target = laid.parts.conversation, laid.target
-    return assemble(
-        laid.epoch, laid.parts.items, target.fixed, target.budget, conversation.totals, target.token_percent,
-        most_fresh=target.shares.fresh, anchored=anchoring.in_view(conversation, request, target.policy),
-    )  # fmt: skip
+async def _head_and_body(call: WindowCall, laid: _LaidOut) -> Window:
+    conversation, items = laid.parts.conversation, laid.parts.items
+    anchored = anchoring.in_view(conversation, call.request, laid.target.policy)
+    window = assemble(laid.epoch, items, laid.target, conversation.totals, anchored=anchored)
+    if window.squeezed is None:
+        return window
+    cutter = Cutter(conversation.language or "en", call.runtime.tokens.count)
+    again = partial(assemble, anchored=anchored, cutter=cutter)
+    size = sum(len(item.text) for item in items)
+    return await run_in_thread_if_large(size, again, laid.epoch, items, laid.target, conversation.totals)
 
 
 async def _with_fresh(call: WindowCall, conversation: Conversation, window: Window) -> Window:
@@ -326,4 +332,4 @@ async def _window_then(
     prompt = tuple(item for item in items if item.kind == "prompt")
     body = tuple(item for item in items if item.kind != "prompt")
     laid = _LaidOut(target, epoch, WindowParts(then, None, prompt, body))
-    return KeptWindow((), laid.parts, target, epoch, _head_and_body(call.request, laid))
+    return KeptWindow((), laid.parts, target, epoch, await _head_and_body(call, laid))

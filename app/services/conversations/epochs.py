@@ -16,7 +16,7 @@ from app.core.messages import FRAME_TOKENS
 from app.core.model import Epoch, Fixed, Head
 from app.core.window import epoch, head, paging
 from app.core.window.budget import RecallRoom, recall_room
-from app.core.window.head_summary import HeadReader
+from app.core.window.head import HeadReader
 from app.core.window.kept import Then
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.summarising import LEFT_OUT
@@ -116,8 +116,9 @@ async def derive(
     plan = epoch.plan(entries, conversation.totals, language, target)
     material = await _material(tx, conversation.id, plan, then)
     if least := epoch.least_head(plan, material, reader):
-        plan = epoch.plan(entries, conversation.totals, language, target, least_head=least)
-        material = await _material(tx, conversation.id, plan, then)
+        first, plan = plan, epoch.plan(entries, conversation.totals, language, target, least_head=least)
+        if plan.layout != first.layout:
+            material = await _material(tx, conversation.id, plan, then)
     return epoch.freeze(plan, material, reader)
 
 

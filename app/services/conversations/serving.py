@@ -156,6 +156,7 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
         refused=tuple(item.seq for item in shown.parts.items if item.kind == "refused"),
         forms=forms_text(window.squeezed.forms) if window.squeezed else "",
         squeezed_fresh=window.squeezed.fresh_max if window.squeezed else 0,
+        squeezed_at=window.squeezed.cut_at if window.squeezed else 0,
         warnings=tuple((warning.code, warning.detail) for warning in window.warnings),
         named=(*map(str, request.load), *map(str, request.pages)),
         recalled=_digest(anchored.text) if anchored else "",

@@ -16,7 +16,7 @@ from app.core.history.placeholder import as_sent
 from app.core.model import Epoch, Language
 from app.core.times import time_text
 from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
-from app.core.window.head_summary import EXTRACTIVE
+from app.core.window.head import EXTRACTIVE
 from app.core.window.profile import policy_of
 from app.core.window.summarising import lag
 from app.postgres.transactions import ReadTx

@@ -1,0 +1,227 @@
+"""Fit a window whose newest messages are larger than the zone they are in.
+
+The newest user message is kept whole whatever happens, then what is pinned in the head, the newest unit, the rest of
+the head, and older units, newest first, in their condensed form, which grow again as far as there is room, without date
+lines. Results of the newest unit that are too large for what the head leaves are cut, each to the same length: a model
+that has just called a tool sees as much of its answer as there is room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from app.core import wording
+from app.core.canonical import dumps
+from app.core.groups import chat_messages
+from app.core.messages import weigh
+from app.core.model import OPENING_TOKENS, Head, Item, Language, Layout, Placed, Squeezed, WindowWarning
+from app.core.window.budget import fair
+from app.core.window.fresh import shown_tokens
+
+CUT_TRIES = 4
+"""Estimates of a cut's length before results are shown in their condensed form after all."""
+CUT_CAUTION = 0.95
+"""A text's beginning can have more tokens a character than the whole: an estimate leaves this much of the room."""
+
+
+class ItemForm(Enum):
+    WHOLE = "w"  # as sent, with what is fresh and what a recall tool brought in
+    MARKED = "m"  # as sent, with placeholders, and marks for what a recall tool brought in
+    SHORT = "s"  # condensed
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUnit:
+    """Items that are shown together or not at all, in the forms they can take."""
+
+    items: tuple[Item, ...]
+    fresh: tuple[int, ...] = ()
+    """Tokens for each of its archived results while they are fresh."""
+
+    @property
+    def is_user(self) -> bool:
+        return opens_page(self.items[0])
+
+    def tokens(self, form: ItemForm) -> int:
+        return sum(shown_item(item, form)[1] for item in self.items) + (
+            sum(self.fresh) if form is ItemForm.WHOLE else 0
+        )
+
+    def within(self, most_fresh: int) -> WindowUnit:
+        sizes = [size for item in self.items for size in item.fresh]
+        return replace(self, fresh=tuple(shown_tokens(sizes, most_fresh)))
+
+
+def opens_page(item: Item) -> bool:
+    return item.role == "user" and item.kind == "message"
+
+
+def shown_item(item: Item, form: ItemForm) -> tuple[str, int]:
+    if form is ItemForm.WHOLE and item.loaded_text is not None:
+        return item.loaded_text, item.loaded_tokens
+    if form is ItemForm.SHORT and item.short_text is not None:
+        return item.short_text, item.short_tokens
+    return item.text, item.tokens
+
+
+def place(unit: WindowUnit, form: ItemForm, layout: Layout) -> list[Placed]:
+    placed = []
+    fresh = list(unit.fresh) if form is ItemForm.WHOLE else []
+    for item in unit.items:
+        text, tokens = shown_item(item, form)
+        as_sent = item.seq >= layout.verbatim_from and text == item.text
+        passing = text == item.loaded_text
+        rooms = tuple(fresh[: len(item.fresh)])
+        del fresh[: len(item.fresh)]
+        placed.append(
+            Placed(
+                seq=item.seq,
+                page=item.page,
+                zone="verbatim" if as_sent or passing or item.seq == layout.pinned else "condensed",
+                role=item.role,
+                text=text,
+                parts=item.parts,
+                tokens=tokens,
+                anthropic=item.anthropic if as_sent else None,
+                archive_ids=item.archive_ids,
+                fresh=rooms,
+                passing=passing,
+            )
+        )
+    return placed
+
+
+def cut_results(unit: WindowUnit, length: int, language: Language) -> WindowUnit:
+    """Return the unit with the beginnings of its results for their condensed form, their tokens to be counted."""
+    return replace(unit, items=tuple(_cut(item, length, language) if _is_cut(item) else item for item in unit.items))
+
+
+def _is_cut(item: Item) -> bool:
+    return item.kind == "result" and not item.archive_ids
+
+
+def _cut(item: Item, length: int, language: Language) -> Item:
+    messages = chat_messages(item.text)
+    for message in messages:
+        content = message.get("content")
+        if message["role"] == "tool" and isinstance(content, str) and len(content) > length:
+            said = wording.RESULT_CUT.say(language, text=content[:length], length=len(content), page=item.page)
+            message["content"] = said
+    return item._replace(short_text=",".join(map(dumps, messages)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cutter:
+    """Cuts results for a window."""
+
+    language: Language
+    count: Callable[[str], int]
+    """Returns the tokens of a text."""
+
+    def fitted(self, unit: WindowUnit, room: int) -> tuple[WindowUnit, int]:
+        """Return the unit with its results cut to one length, as long as there is ``room`` for, and the length in
+        characters; the same unit and 0 where that would show no more than their condensed form.
+        """
+        short = unit.tokens(ItemForm.SHORT)
+        results = [item for item in unit.items if _is_cut(item)]
+        texts = [message["content"] for item in results for message in chat_messages(item.text)]
+        lengths = [len(text) for text in texts if isinstance(text, str)]
+        free, tokens_each = room - short, sum(item.tokens for item in results) / max(1, sum(lengths))
+        for _ in range(CUT_TRIES):
+            length = max(fair(lengths, int(free / tokens_each * CUT_CAUTION)), default=0) if tokens_each else 0
+            cut = self._counted(cut_results(unit, length, self.language))
+            over = cut.tokens(ItemForm.SHORT) - room
+            if over <= 0:
+                return (cut, length) if cut.tokens(ItemForm.SHORT) > short else (unit, 0)
+            free -= over
+        return unit, 0
+
+    def _counted(self, unit: WindowUnit) -> WindowUnit:
+        return replace(unit, items=tuple(self._weighed(item) if _is_cut(item) else item for item in unit.items))
+
+    def _weighed(self, item: Item) -> Item:
+        weighed = [weigh(message) for message in chat_messages(item.short_text or item.text)]
+        tokens = sum(overhead + sum(map(self.count, texts)) for texts, overhead in weighed)
+        return item._replace(short_tokens=tokens)
+
+
+def squeeze(
+    body: Sequence[WindowUnit], head: Head, layout: Layout, room: int, reserve: int, cutter: Cutter | None
+) -> tuple[Head, list[Placed], Squeezed, WindowWarning]:
+    """Fit what matters most, in the order the module's docstring says.
+
+    ``reserve``: tokens that cut results leave to the tail. Without a ``cutter`` no result is cut.
+    """
+    body, fresh_max, cut_at = list(body), 0, 0
+    newest_user = next((unit for unit in reversed(body) if unit.is_user), None)
+    forms: dict[int, ItemForm] = {}
+    room -= OPENING_TOKENS  # should the newest user message not be the first
+    newest_first = [i for i in reversed(range(len(body))) if body[i] is not newest_user]
+    if newest_user is not None:
+        forms[body.index(newest_user)] = ItemForm.MARKED
+        room -= newest_user.tokens(ItemForm.MARKED)
+    pinned = head.only_pinned()
+    if pinned.tokens > room:
+        pinned = Head()
+    room -= pinned.tokens
+    for index in newest_first[:1]:
+        rest = reserve + head.tokens - pinned.tokens
+        body[index], fresh_max, cut_at = _made_to_fit(body[index], room, rest, cutter)
+        form = next((form for form in ItemForm if body[index].tokens(form) <= room), None)
+        if form is not None:
+            forms[index] = form
+            room -= body[index].tokens(form)
+    if head.tokens - pinned.tokens <= room:
+        room -= head.tokens - pinned.tokens
+    else:
+        head = pinned
+    for index in newest_first[1:]:
+        if body[index].tokens(ItemForm.SHORT) > room:
+            break
+        forms[index] = ItemForm.SHORT
+        room -= body[index].tokens(ItemForm.SHORT)
+    _grow(body, forms, newest_first, room)
+    placed = [p for index in sorted(forms) for p in place(body[index], forms[index], layout)]
+    detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
+    shown = tuple(forms[index].value if index in forms else "" for index in range(len(body)))
+    return head, placed, Squeezed(shown, fresh_max, cut_at), WindowWarning("window_squeezed", detail)
+
+
+def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, layout: Layout, language: Language) -> list[Placed]:
+    """Return what a window showed of its body."""
+    body = list(body)
+    newest_user = next((i for i in reversed(range(len(body))) if body[i].is_user), None)
+    newest = next((i for i in reversed(range(len(body))) if i != newest_user), None)
+    if newest is not None and body[newest].fresh:
+        body[newest] = body[newest].within(squeezed.fresh_max)
+    if newest is not None and squeezed.cut_at:
+        body[newest] = cut_results(body[newest], squeezed.cut_at, language)
+    shown = zip(body, squeezed.forms, strict=False)
+    return [p for unit, form in shown if form for p in place(unit, ItemForm(form), layout)]
+
+
+def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter | None) -> tuple[WindowUnit, int, int]:
+    """Return the newest unit with what is fresh in it, and its other results, cut as they have to be; and both limits.
+
+    ``rest``: tokens that cut results leave to others.
+    """
+    fresh_max = 0
+    if unit.fresh:
+        fresh_max = min(sum(unit.fresh), room - unit.tokens(ItemForm.MARKED))
+        unit = unit.within(fresh_max)
+    if cutter is None or unit.tokens(ItemForm.MARKED) <= room:
+        return unit, fresh_max, 0
+    cut, cut_at = cutter.fitted(unit, room - rest)
+    return cut, fresh_max, cut_at
+
+
+def _grow(body: Sequence[WindowUnit], forms: dict[int, ItemForm], newest_first: Sequence[int], room: int) -> None:
+    """Give the room that is left to units in a smaller form than they could have, the newest first."""
+    for smaller, larger in ((ItemForm.SHORT, ItemForm.MARKED), (ItemForm.MARKED, ItemForm.WHOLE)):
+        for index in newest_first:
+            grown = body[index].tokens(larger) - body[index].tokens(smaller)
+            if forms.get(index) is smaller and grown <= room:
+                forms[index] = larger
+                room -= grown

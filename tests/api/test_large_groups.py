@@ -1,0 +1,96 @@
+"""A call group larger than its window: the model sees as much of it as there is room for, and what was before."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+
+from tests.api.kit import Json, append, assistant, call, ok, path, result, user
+from tests.served.kit import is_given_back, records, served
+
+BUDGET = 4_000
+LINE = "Row {} of the report says that the committee read the bill again. "
+
+
+def report(rows: int, first: int = 0) -> str:
+    return "".join(LINE.format(row) for row in range(first, first + rows))
+
+
+def window(client: httpx.Client, budget: int = BUDGET, **query: str | int) -> Json:
+    return ok(client.get(path("c", "context"), params={"budget": budget, **query}))
+
+
+def results(found: Json) -> list[str]:
+    return [message["content"] for message in found["messages"] if message["role"] == "tool"]
+
+
+def parallel(*texts: str) -> list[Json]:
+    ids = [f"call_{number}" for number in range(len(texts))]
+    return [call(*ids), *(result(id_, text) for id_, text in zip(ids, texts, strict=True))]
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_results_larger_than_the_window_are_cut_to_fill_it(client: httpx.Client, count: int) -> None:
+    append(client, "c", [user("Compare the reports.")])
+    append(client, "c", parallel(*(report(140, 1_000 * number) for number in range(count))))
+    found = window(client)
+    shown = results(found)
+    assert len(shown) == count
+    assert all(text.startswith(LINE.format(1_000 * number)) for number, text in enumerate(shown))
+    assert len({len(text) for text in shown}) == 1
+    assert all("characters in all; recall_page(1) has the rest]" in text for text in shown)
+    assert BUDGET * 0.6 < found["usage"]["total"] <= BUDGET
+
+
+def test_a_small_result_beside_large_ones_stays_whole(client: httpx.Client) -> None:
+    append(client, "c", [user("Compare the reports.")])
+    append(client, "c", parallel(report(140), "404", report(140)))
+    assert results(window(client))[1] == "404"
+
+
+def test_cut_results_leave_the_room_that_a_query_needs(client: httpx.Client) -> None:
+    append(client, "c", [user("The vault's code word is heliotrope."), assistant("Noted.")])
+    append(client, "c", [user("Compare the reports."), *parallel(report(140), report(140))])
+    assert "heliotrope" in json.dumps(window(client, query="the code word of the vault")["messages"])
+
+
+def test_a_window_with_cut_results_is_given_back(client: httpx.Client) -> None:
+    append(client, "c", [user("Compare the reports."), *parallel(report(140), "404", report(140))])
+    sent = [served(client, "c", budget=BUDGET, format=form) for form in ("openai", "anthropic")]
+    append(client, "c", [assistant("They differ.")])
+    for record, window in zip(records(client, "c"), reversed(sent), strict=True):
+        assert is_given_back(client, "c", record, window)
+
+
+def test_a_call_larger_than_the_window_is_shown_without_its_long_texts(client: httpx.Client) -> None:
+    append(client, "c", [user("Write the report."), assistant("First an outline."), user("Go on.")])
+    written = call("call_1", arguments=json.dumps({"path": "report.md", "content": report(400)}))
+    append(client, "c", [written, result("call_1", "written")])
+    found = window(client)
+    (shown,) = [message["tool_calls"][0] for message in found["messages"] if message.get("tool_calls")]
+    arguments = json.loads(shown["function"]["arguments"])
+    assert arguments["path"] == "report.md"
+    assert arguments["content"].startswith(LINE.format(0))
+    assert len(arguments["content"]) < 300
+    assert results(found) == ["written"]
+    assert "First an outline." in json.dumps(found["messages"])
+
+
+def test_a_long_argument_in_anothers_form_keeps_its_shape(client: httpx.Client) -> None:
+    append(client, "c", [user("Write.")])
+    edit: Json = {"old": report(60), "new": "x", "line": 3}
+    edits = {"edits": [edit], "strict": True}
+    append(client, "c", [call("call_1", arguments=json.dumps(edits)), result("call_1", "written")])
+    append(client, "c", [user("And the rest?"), *parallel(report(140), report(140))])
+    found = window(client, format="anthropic")
+    (shown,) = [
+        block["input"]
+        for message in found["messages"]
+        for block in message["content"]
+        if isinstance(block, dict) and block.get("type") == "tool_use" and "edits" in block["input"]
+    ]
+    assert shown["strict"] is True
+    assert shown["edits"][0] == {**edit, "old": shown["edits"][0]["old"]}
+    assert len(shown["edits"][0]["old"]) < 300
