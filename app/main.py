@@ -212,7 +212,8 @@ def retention(settings: Settings) -> Retention:
 
 def proxying(settings: Settings) -> Proxying:
     rules = taken(settings, Proxying)
-    return replace(rules, model=rules.model or settings.memory_llm_model)
+    prices = replace(rules.prices, models=TABLE.extended(settings.quire_models))
+    return replace(rules, model=rules.model or settings.memory_llm_model, prices=prices)
 
 
 def working(settings: Settings) -> Working:

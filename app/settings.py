@@ -155,7 +155,8 @@ class Settings(BaseSettings):
     quire_models: str = Field(
         "",
         description='Rows for the table of model APIs (`app/core/models.json`), as JSON such as `{"mine": {"prefixes": '
-        '["my-model"], "reasoning": "reasoning_content", "window": 65536}}`. `like` names a row to start from.',
+        '["my-model"], "reasoning": "reasoning_content", "window": 65536}}`. `like` names a row to start from,'
+        " `input_price` and `output_price` are dollars for a million tokens.",
     )
 
     otel_exporter_otlp_endpoint: str | None = Field(

@@ -399,8 +399,8 @@ FRAME_TOKENS = 4
 
 FILE_KINDS = {
     **dict.fromkeys(("document", "file", "input_file"), "document"),
-    **dict.fromkeys(("input_audio", "audio"), "audio"),
-    "video": "video",
+    **dict.fromkeys(("input_audio", "audio", "audio_url"), "audio"),
+    **dict.fromkeys(("video", "video_url", "input_video"), "video"),
 }
 """The kinds of files, by the types of their parts."""
 NO_FILES: Mapping[str, int] = {}

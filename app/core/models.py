@@ -92,9 +92,14 @@ class ModelRow:
     output: int | None = None
     """Tokens of the longest answer."""
     cache: PromptCache = field(default_factory=PromptCache)
+    input_price: float | None = None
+    """US dollars for a million tokens of the prompt; what its cache reads and takes is a part of that."""
+    output_price: float | None = None
+    """US dollars for a million tokens of the answer. Without both the price is not known."""
 
 
 GENERAL = ModelRow()
+NUMBER_MAX = 2**31
 _OBJECTS = frozenset({"off", "down", "unstreamed"})
 _FREE = frozenset({"stand_in"})
 
@@ -181,6 +186,7 @@ def _value(where: str, member: str, hint: Any, value: Any) -> Any:
     else:
         kinds = tuple(kind for kind in (options or (hint,)) if isinstance(kind, type))
         valid = type(value) in kinds or (float in kinds and type(value) is int)
+        valid = valid and not (isinstance(value, int | float) and not 0 <= value < NUMBER_MAX)
     if not valid:
         raise ValueError(f"{where} cannot be {json.dumps(value)}")
     return value

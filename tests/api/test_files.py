@@ -49,6 +49,17 @@ def test_after_a_report_files_of_the_kind_weigh_what_was_reported(
     assert FILE_PERCENTS == (25, 400)
 
 
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("kind", ["video_url", "audio_url"])
+def test_a_file_by_data_url_is_no_text(client: httpx.Client, kind: str, form: str) -> None:
+    data = "data:video/mp4;base64," + "QUJD" * 75_000
+    made = append(client, "c", [user([{"type": kind, kind: {"url": data}}, {"type": "text", "text": "What is it?"}])])
+    assert tokens(made) < 60_000
+    shown = str(window(client, "c", budget=60_000, format=form)["messages"])
+    assert "QUJDQUJD" not in shown
+    assert f"[{kind}: " in shown
+
+
 def test_without_a_file_in_the_window_nothing_is_learned(client: httpx.Client) -> None:
     append(client, "c", [user("Tell me about the boiler. " * 100)])
     reported(client, 5_000)

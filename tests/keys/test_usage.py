@@ -1,6 +1,7 @@
 """What models were used for: by whom, in which conversation, of which model, and what it costs."""
 
 import asyncio
+import json
 from uuid import UUID
 
 import httpx
@@ -58,6 +59,17 @@ def test_usage_by_each(serve: Serve, mint: Mint, used: None) -> None:
     assert conversations == [("a", 3), ("b", 1), ("n", 1)]
     assert usage(client, key, since="2100-01-01") == []
     assert [item["user_id"] for item in usage(client, mint(ELSEWHERE), by="user")] == ["ann"]
+
+
+def test_a_row_of_the_table_of_models_can_have_prices(serve: Serve, mint: Mint, used: None) -> None:
+    cache = {"kind": "marks", "read": 0.1, "write": 1.25}
+    rows = {"big": {"prefixes": ["big"], "input_price": 10, "output_price": 100, "cache": cache}}
+    prices = '{"small": {"input": 1, "output": 2}}'
+    client, key = serve(quire_models=json.dumps(rows), quire_proxy_prices=prices), mint()
+    models = {item["model"]: item["cost"] for item in usage(client, key, by="model")}
+    one = 300 * 10e-6 + 600 * 1e-6 + 100 * 12.5e-6 + 10 * 100e-6
+    assert models["big-1"] == pytest.approx(3 * one)
+    assert models["small"] is not None
 
 
 @pytest.mark.parametrize(("by", "names"), [("user", [None, "ann", "bob"]), ("conversation", ["a", "b", "n"])])

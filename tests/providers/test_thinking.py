@@ -27,6 +27,8 @@ def test_an_answer_that_thinking_used_up_is_known_by_its_reasoning_or_its_usage(
     ("text", "wrong"),
     [
         ('{"mine": {"colour": 1}}', "the row 'mine' has the unknown member 'colour'"),
+        ('{"mine": {"input_price": -1}}', "`input_price` of the row 'mine' cannot be -1"),
+        ('{"mine": {"output_price": "2"}}', "`output_price` of the row 'mine' cannot be"),
         ('{"mine": {"cache": {"size": 1}}}', "`cache` of the row 'mine' has the unknown member 'size'"),
         ('{"mine": {"like": "yours"}}', "is like 'yours', which is no row"),
         ('{"mine": {"window": "large"}}', "`window` of the row 'mine' cannot be"),

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from app.core.models import GENERAL, ModelTable
+
 PER = 1_000_000
 """Prices are for a million tokens."""
 PRICE_MAX = 1_000_000.0
@@ -69,6 +71,8 @@ class Prices:
     """A price for each model that has one."""
 
     by_model: Mapping[str, Price] = field(default_factory=dict)
+    models: ModelTable | None = None
+    """Its rows have the prices of models that have none here."""
 
     @staticmethod
     def read(text: str) -> Prices:
@@ -85,13 +89,21 @@ class Prices:
         """Return the US dollars that an answer costs; None where the tokens or the price are not known.
 
         A model without a price of its own has that of the longest name that its name begins with, as `gpt-5` for
-        `gpt-5-2026-01-01`, else that of `*`.
+        `gpt-5-2026-01-01`, else that of its row in the table of models, else that of `*`.
         """
         if usage is None:
             return None
         names = [name for name in self.by_model if name != ANY and model.startswith(name)]
-        price = self.by_model.get(max(names, key=len, default=ANY))
+        own = self.by_model[max(names, key=len)] if names else self._of_row(model)
+        price = own or self.by_model.get(ANY)
         return price.cost(usage) if price is not None else None
+
+    def _of_row(self, model: str) -> Price | None:
+        row = self.models.row(model) if self.models is not None else GENERAL
+        if row.input_price is None or row.output_price is None:
+            return None
+        read, write = (row.input_price * part for part in (row.cache.read, row.cache.write))
+        return Price(row.input_price, row.output_price, read, write)
 
 
 def _price(model: str, given: object) -> Price:
