@@ -40,7 +40,7 @@ from typing import NamedTuple
 
 from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
 from app.core.window.budget import ZONES_MAX, Shares
-from app.core.window.fresh import shown_tokens
+from app.core.window.fresh import weight_in_turn
 
 PAGES_MAX = 2**31 - 1
 """No limit, in a column of 32 bits."""
@@ -138,7 +138,7 @@ class _NewestPage:
 
     def since(self, seq: int) -> int:
         found = (weights for group, weights in self.groups.items() if group >= seq)
-        return sum(sum(shown_tokens(sizes, self.most_fresh)) + recalled for sizes, recalled in found)
+        return sum(weight_in_turn(sizes, self.most_fresh) + recalled for sizes, recalled in found)
 
 
 def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy, *, least_head: int = 0) -> Layout:
