@@ -367,9 +367,13 @@ class Book:
 
     def epoch(self, wanted: Profile) -> Epoch:
         entries = self.entries(ledger_reach(self.totals, wanted.shares))
-        plan = epoch.plan(entries, self.totals, self.language, wanted)
+        weight = 0
+        if not paging.anchor(self.totals.short, wanted.shares):
+            whole = epoch.plan((), self.totals, self.language, wanted)
+            weight = epoch.least_head(whole, self.material(whole), READER)
+        plan = epoch.plan(entries, self.totals, self.language, wanted, whole_head=weight)
         if least := epoch.least_head(plan, self.material(plan), READER):
-            plan = epoch.plan(entries, self.totals, self.language, wanted, least_head=least)
+            plan = epoch.plan(entries, self.totals, self.language, wanted, whole_head=weight, least_head=least)
         return epoch.freeze(plan, self.material(plan), READER)
 
     def material(self, plan: EpochPlan) -> Material:
