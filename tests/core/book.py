@@ -235,8 +235,8 @@ class Book:
             self.conversation, is_new=not self.rows, arrivals=arrivals, origin="caller", policy=self.policy,
             language=self.language, rules=PreparationRules(recall_tools=RECALL_TOOLS), now=self.now,
         )  # fmt: skip
-        if (group := joined_from(self.conversation.end, basis.placed[0])) is not None:
-            basis = self._joined(basis, group)
+        if any(answer.call.is_left for placed in basis.placed[0] for answer in placed.answers):
+            basis = self._came_late(basis)
         counts = {text: count(text) for text in results_to_count(basis)}
         preparation = prepare(basis, counts, BookReader(), self._archive_id)
         counts |= {text: count(text) for text in texts(basis, preparation)}
@@ -248,11 +248,12 @@ class Book:
         self._close_chapters()
         return added
 
-    def _joined(self, basis: Basis, group: int) -> Basis:
+    def _came_late(self, basis: Basis) -> Basis:
         """What app/services/conversations/changes.py does when a result comes late."""
+        group = joined_from(self.conversation.end, basis.placed[0])
         self.rows = [
             replace(row, message=replace(row.message, call_group=min(row.message.call_group, group)))
-            if row.message.seq > group
+            if group is not None and row.message.seq > group
             else row
             for row in self.rows
         ]
