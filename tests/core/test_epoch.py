@@ -87,7 +87,8 @@ def test_what_is_kept_in_mind_moves_no_cut_that_was_made(sizes: list[int], recal
     entries = [entry._replace(loaded=recalled if entry.seq % 3 == 0 else 0) for entry in entries]
     made = None
     for last in range(1, len(entries) + 1):
-        decided = _decided(entries[:last], target)
+        told = [replace(WISH, id=UUID(int=number)) for number in range(1 + last // 5)]
+        decided = _decided(entries[:last], target, told)
         if made is not None and made.holds(totals(entries[:last])) and not is_over(made, _items(entries[:last]), 0):
             assert decided == made  # as another process finds it
         made = decided
@@ -103,7 +104,7 @@ def _items(entries: list[Entry]) -> list[Item]:
     ]  # fmt: skip
 
 
-def _decided(entries: list[Entry], target: Profile) -> Layout:
+def _decided(entries: list[Entry], target: Profile, told: list[KeptLine]) -> Layout:
     plan = epoch.plan(entries, totals(entries), "en", target)
-    least = epoch.least_head(plan, Material(pages=(), kept=[WISH]), READER)
+    least = epoch.least_head(plan, Material(pages=(), kept=told), READER)
     return epoch.plan(entries, totals(entries), "en", target, least_head=least).layout

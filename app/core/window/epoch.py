@@ -65,12 +65,12 @@ def plan(
 
 
 def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
-    """Return what the head must weigh for what is kept in mind; 0 for nothing.
+    """Return what the head must have room for where anything is kept in mind; 0 for nothing.
 
-    It counts where a plan has that room anyway: a later plan of the same epoch, which has not, makes the same cuts.
+    It is the most that this may weigh, not what it weighs: so cuts that were made stay where they are while more is
+    told, and where a later plan of the same epoch has less room for its head.
     """
-    notes, _ = _kept(material.kept, plan.kept_max, reader)
-    return head.frame_tokens(plan.language, reader.count) + head.weight(notes) if notes else 0
+    return head.frame_tokens(plan.language, reader.count) + plan.kept_max if material.kept else 0
 
 
 def of_whole(
