@@ -31,9 +31,12 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
     found = [unit for unit in found if unit[0].kind != "result"]
     if late:
         found = _named_later(found, late)
-    if found and _is_awaited(found[-1]):
-        return [_settled(unit) for unit in found[:-1]], found[-1]
-    return [_settled(unit) for unit in found], []
+    last = len(found)
+    while last and found[last - 1][0].kind == "message" and found[last - 1][0].seq in late:
+        last -= 1  # it can come between a call and its results
+    if not last or not _is_awaited(found[last - 1]):
+        return [_settled(unit) for unit in found], []
+    return [_settled(unit) for unit in found[: last - 1]], [item for unit in found[last - 1 :] for item in unit]
 
 
 # --- Results that stand by themselves ---------------------------------------------------------------------

@@ -235,8 +235,8 @@ class Book:
             self.conversation, is_new=not self.rows, arrivals=arrivals, origin="caller", policy=self.policy,
             language=self.language, rules=PreparationRules(recall_tools=RECALL_TOOLS), now=self.now,
         )  # fmt: skip
-        if (group := joined_from(self.conversation.end, basis.placed[0])) is not None:
-            basis = self._joined(basis, group)
+        if any(answer.call.is_left for placed in basis.placed[0] for answer in placed.answers):
+            basis = self._came_late(basis)
         counts = {text: count(text) for text in results_to_count(basis)}
         preparation = prepare(basis, counts, BookReader(), self._archive_id)
         counts |= {text: count(text) for text in texts(basis, preparation)}
@@ -248,11 +248,12 @@ class Book:
         self._close_chapters()
         return added
 
-    def _joined(self, basis: Basis, group: int) -> Basis:
+    def _came_late(self, basis: Basis) -> Basis:
         """What app/services/conversations/changes.py does when a result comes late."""
+        group = joined_from(self.conversation.end, basis.placed[0])
         self.rows = [
             replace(row, message=replace(row.message, call_group=min(row.message.call_group, group)))
-            if row.message.seq > group
+            if group is not None and row.message.seq > group
             else row
             for row in self.rows
         ]
@@ -367,9 +368,13 @@ class Book:
 
     def epoch(self, wanted: Profile) -> Epoch:
         entries = self.entries(ledger_reach(self.totals, wanted.shares))
-        plan = epoch.plan(entries, self.totals, self.language, wanted)
+        weight = 0
+        if not paging.anchor(self.totals.short, wanted.shares):
+            whole = epoch.plan((), self.totals, self.language, wanted)
+            weight = epoch.least_head(whole, self.material(whole), READER)
+        plan = epoch.plan(entries, self.totals, self.language, wanted, whole_head=weight)
         if least := epoch.least_head(plan, self.material(plan), READER):
-            plan = epoch.plan(entries, self.totals, self.language, wanted, least_head=least)
+            plan = epoch.plan(entries, self.totals, self.language, wanted, whole_head=weight, least_head=least)
         return epoch.freeze(plan, self.material(plan), READER)
 
     def material(self, plan: EpochPlan) -> Material:

@@ -105,6 +105,9 @@ def _items(entries: list[Entry]) -> list[Item]:
 
 
 def _decided(entries: list[Entry], target: Profile, told: list[KeptLine]) -> Layout:
-    plan = epoch.plan(entries, totals(entries), "en", target)
+    """The layout as it is decided where one wish was known at the beginning, and more at the cut."""
+    whole = epoch.plan((), totals(entries), "en", target)
+    weight = epoch.least_head(whole, Material(pages=(), kept=[WISH]), READER)
+    plan = epoch.plan(entries, totals(entries), "en", target, whole_head=weight)
     least = epoch.least_head(plan, Material(pages=(), kept=told), READER)
-    return epoch.plan(entries, totals(entries), "en", target, least_head=least).layout
+    return epoch.plan(entries, totals(entries), "en", target, whole_head=weight, least_head=least).layout

@@ -61,7 +61,7 @@ def assemble(
     fixed, token_percent = target.fixed, target.token_percent
     room = usable(target.budget, token_percent) - fixed.tokens
     shown, held_back = units(items)
-    body = [_unit(tuple(unit), epoch.layout, totals.last_page, target.shares.fresh) for unit in shown]
+    body = _units(shown, epoch.layout, totals.last_page, target.shares.fresh)
     newest = next((unit for unit in reversed(body) if unit.is_user), None)
     needed = newest.tokens(ItemForm.MARKED) if newest else 0
     if needed > room:
@@ -117,7 +117,7 @@ def placed_again(
     language: Language,
 ) -> tuple[tuple[Placed, ...], PagesShown]:
     """Return the body of a window that was assembled before, and its pages."""
-    body = [_unit(tuple(unit), layout, last_page, most_fresh) for unit in units(items)[0]]
+    body = _units(units(items)[0], layout, last_page, most_fresh)
     placed = squeezed_again(body, squeezed, layout, language) if squeezed else _placed(body, head, layout)
     recalled = _recalled(anchored, layout, last_page, UNBOUNDED)
     if recalled is not None and anchored is not None:
@@ -125,10 +125,17 @@ def placed_again(
     return tuple(_marked(placed, items, layout)), _pages(items, body, placed, head, layout, last_page)
 
 
-def _unit(items: tuple[Item, ...], layout: Layout, last_page: int, most_fresh: int) -> WindowUnit:
-    unit = WindowUnit(items)
-    is_fresh = items[0].page == last_page and items[0].seq >= layout.verbatim_from
-    return unit.within(most_fresh) if is_fresh and any(item.fresh for item in items) else unit
+def _units(found: Iterable[Sequence[Item]], layout: Layout, last_page: int, most_fresh: int) -> list[WindowUnit]:
+    """Return units with the room of what is fresh in them, which those of one call group share, in their order."""
+    body: list[WindowUnit] = []
+    taken: dict[int, int] = {}
+    for items in found:
+        unit, first = WindowUnit(tuple(items)), items[0]
+        if first.page == last_page and first.seq >= layout.verbatim_from and any(item.fresh for item in items):
+            unit = unit.within(most_fresh - taken.get(first.group, 0))
+            taken[first.group] = taken.get(first.group, 0) + sum(unit.fresh)
+        body.append(unit)
+    return body
 
 
 def _placed(body: Sequence[WindowUnit], head: Head, layout: Layout) -> list[Placed]:

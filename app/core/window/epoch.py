@@ -55,22 +55,22 @@ class EpochPlan:
 
 
 def plan(
-    entries: Sequence[Entry], totals: Totals, language: Language, target: Profile, *, least_head: int = 0
-) -> EpochPlan:
+    entries: Sequence[Entry], totals: Totals, language: Language, target: Profile,
+    *, whole_head: int = 0, least_head: int = 0,
+) -> EpochPlan:  # fmt: skip
     """Lay the window out. ``entries`` reach back as ``paging.layout`` needs them."""
-    layout = paging.layout(entries, totals, target.shares, target.policy, least_head=least_head)
+    heads = {"whole_head": whole_head, "least_head": least_head}
+    layout = paging.layout(entries, totals, target.shares, target.policy, **heads)
     last_page = _last_page_gone(entries, layout)
     kept_max = kept.tokens_max(target.shares.available)
     return EpochPlan(layout, target.policy, language, layout.head_room, last_page, _zone(entries, layout), kept_max)
 
 
 def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
-    """Return what the head must have room for where anything is kept in mind; 0 for nothing.
-
-    It is the most that this may weigh, not what it weighs: so cuts that were made stay where they are while more is
-    told, and where a later plan of the same epoch has less room for its head.
-    """
-    return head.frame_tokens(plan.language, reader.count) + plan.kept_max if material.kept else 0
+    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already."""
+    notes, _ = _kept(material.kept, plan.kept_max, reader)
+    weight = head.frame_tokens(plan.language, reader.count) + head.weight(notes)
+    return weight if notes and plan.room < weight else 0
 
 
 def of_whole(
@@ -82,10 +82,10 @@ def of_whole(
     """
     material = Material(pages=(), kept=kept_lines)
     whole = plan((), totals, language, target)
-    least = least_head(whole, material, reader)
-    if totals.full + least > target.shares.whole:
+    weight = least_head(whole, material, reader)
+    if totals.full + weight > target.shares.whole:
         return None
-    return freeze(plan((), totals, language, target, least_head=least) if least else whole, material, reader)
+    return freeze(plan((), totals, language, target, whole_head=weight) if weight else whole, material, reader)
 
 
 def _last_page_gone(entries: Sequence[Entry], layout: Layout) -> int:

@@ -76,6 +76,14 @@ def shown_tokens(sizes: Sequence[int], most: int) -> list[int]:
     return [size if size <= share else min(share, PARTS_TOKENS_MAX) for size, share in shares]
 
 
+def weight_in_turn(sizes: Sequence[int], most: int) -> int:
+    """Return the most that results of a call group weigh, whether they come at once or one after the other."""
+    left = most
+    for size in sizes:
+        left -= size if size <= left else min(left, PARTS_TOKENS_MAX)
+    return most - left
+
+
 def wanted(window: Window) -> list[UUID]:
     return [UUID(uuid) for placed in window.body if placed.fresh for uuid in placed.archive_ids]
 

@@ -40,7 +40,7 @@ from typing import NamedTuple
 
 from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
 from app.core.window.budget import ZONES_MAX, Shares
-from app.core.window.fresh import shown_tokens
+from app.core.window.fresh import weight_in_turn
 
 PAGES_MAX = 2**31 - 1
 """No limit, in a column of 32 bits."""
@@ -138,18 +138,22 @@ class _NewestPage:
 
     def since(self, seq: int) -> int:
         found = (weights for group, weights in self.groups.items() if group >= seq)
-        return sum(sum(shown_tokens(sizes, self.most_fresh)) + recalled for sizes, recalled in found)
+        return sum(weight_in_turn(sizes, self.most_fresh) + recalled for sizes, recalled in found)
 
 
-def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy, *, least_head: int = 0) -> Layout:
+def layout(
+    entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy,
+    *, whole_head: int = 0, least_head: int = 0,
+) -> Layout:  # fmt: skip
     """Lay the window out.
 
     ``entries`` are the newest messages in order, from a group's start on and reaching back to the condensed offset
     ``ledger_reach`` (or to the beginning), and before them the user message that opened the page they begin in. What
-    is older cannot change the answer. ``least_head``: tokens that the head has in any case, for what is pinned.
+    is older cannot change the answer. ``whole_head``: tokens of the head while the whole history is in view; and
+    ``least_head``, those that it has in any case after a cut, for what is pinned.
     """
     last_anchor = anchor(totals.short, shares)
-    frame = _Frame(totals, shares, policy, last_anchor, least_head)
+    frame = _Frame(totals, shares, policy, last_anchor, whole_head, least_head)
     found = _beginning(frame)
     page = _NewestPage(shares.fresh)
     page_at, is_anchored = 0, not last_anchor
@@ -181,6 +185,7 @@ class _Frame:
     shares: Shares
     policy: Policy
     anchor: int
+    whole_head: int
     least_head: int
 
     @property
@@ -190,13 +195,13 @@ class _Frame:
 
 def _beginning(frame: _Frame) -> Layout:
     shares = frame.shares
-    until = shares.whole - frame.least_head
+    until = shares.whole - frame.whole_head
     return Layout(
         number=epoch_number(0, frame.totals.generation),
         condensed_from=1,
         verbatim_from=1,
         pinned=0,
-        head_room=max(frame.least_head, shares.body - shares.whole),
+        head_room=max(frame.whole_head, shares.body - shares.whole),
         full_until=until,
         short_until=frame.short_until,
         pages_until=pages_until(0, frame.policy),

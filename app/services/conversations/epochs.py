@@ -113,12 +113,16 @@ async def derive(
     """
     reader, language = reader_of(runtime), conversation.language or "en"
     entries = await windows.entries(tx, conversation, paging.ledger_reach(conversation.totals, target.shares))
-    plan = epoch.plan(entries, conversation.totals, language, target)
+    of = (entries, conversation.totals, language, target)
+    weight = 0
+    if not paging.anchor(conversation.totals.short, target.shares):
+        whole = epoch.plan((), *of[1:])
+        weight = epoch.least_head(whole, await _material(tx, conversation.id, whole, then), reader)
+    plan = epoch.plan(*of, whole_head=weight)
     material = await _material(tx, conversation.id, plan, then)
     if least := epoch.least_head(plan, material, reader):
-        first, plan = plan, epoch.plan(entries, conversation.totals, language, target, least_head=least)
-        if plan.layout != first.layout:
-            material = await _material(tx, conversation.id, plan, then)
+        plan = epoch.plan(*of, whole_head=weight, least_head=least)
+        material = await _material(tx, conversation.id, plan, then)
     return epoch.freeze(plan, material, reader)
 
 
