@@ -42,6 +42,8 @@ def test_results_larger_than_the_window_are_cut_to_fill_it(client: httpx.Client,
     assert len({len(text) for text in shown}) == 1
     assert all("characters in all; recall_page(1) has the rest]" in text for text in shown)
     assert BUDGET * 0.6 < found["usage"]["total"] <= BUDGET
+    [tight] = [warning for warning in found["warnings"] if warning["code"] == "window_squeezed"]
+    assert "the newest results are cut to " in tight["detail"]
 
 
 def test_a_small_result_beside_large_ones_stays_whole(client: httpx.Client) -> None:

@@ -46,7 +46,7 @@ class Shares:
     head: int
     condensed: int
     keep: int
-    """Most that is verbatim right after a cut, unless the newest call group alone weighs more."""
+    """What is verbatim right after a cut, as near as call groups allow."""
     head_most: int
     """What a head can use at all."""
 

@@ -223,10 +223,11 @@ def _cut(
     opener = next((e for e in entries[: at + 1] if e.seq == verbatim.user_seq), verbatim)
     pinned = opener if opener.seq < verbatim.seq else None
     room = max(0, shares.body - OPENING_TOKENS - (pinned.full if pinned else 0))
-    if weight > room:  # the newest group is squeezed: it leaves room to what was before
+    if weight > room and not shares.reserve:
+        # The newest group is squeezed: what was before has room beside it, where no tail needs that.
         room -= min(room, trigger.short_before + trigger.short - verbatim.short_before)
     else:
-        room -= weight
+        room = max(0, room - weight)
     head_room = max(frame.least_head, min(shares.head, room))
     unused = max(0, shares.keep - weight)
     most = max(0, min(shares.condensed + unused, int(room * ZONES_MAX) - head_room))

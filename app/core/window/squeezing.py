@@ -185,6 +185,7 @@ def squeeze(
     _grow(body, forms, newest_first, room)
     placed = [p for index in sorted(forms) for p in place(body[index], forms[index], layout)]
     detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
+    detail += f", and the newest results are cut to {cut_at:,} characters each" if cut_at else ""
     shown = tuple(forms[index].value if index in forms else "" for index in range(len(body)))
     return head, placed, Squeezed(shown, fresh_max, cut_at), WindowWarning("window_squeezed", detail)
 
