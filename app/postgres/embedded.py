@@ -219,10 +219,17 @@ def last_early_end(data_dir: Path) -> str | None:
 
 
 def _shut_down(layout: DataDirectory) -> None:
-    """Shut down in fast mode: roll back open transactions and write a checkpoint."""
+    """Shut down in fast mode: roll back open transactions and write a checkpoint.
+
+    pg_ctl returns when the server has removed its lock file, which is a moment before its process ends.
+    """
     if not _is_listening(layout):  # it was killed
         return
+    servers = [process for process in psutil.process_iter() if _works_in(process, layout.cluster)]
     run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
+    deadline = time.monotonic() + DYING_SECONDS
+    while any(_works_in(process, layout.cluster) for process in servers) and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _is_listening(layout: DataDirectory) -> bool:

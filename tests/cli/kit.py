@@ -51,15 +51,15 @@ def own_environment() -> Iterator[dict[str, str]]:
     folder_permissions.make_passable(folder)
     kept = {name: value for name, value in os.environ.items() if name not in settings_of(os.environ)}
     yield {**kept, "QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": "0"}
-    left = [
-        process
+    left = {
+        process: command
         for process in psutil.process_iter(["cmdline"])
-        if str(folder) in " ".join(process.info["cmdline"] or ())
-    ]
+        if str(folder) in (command := " ".join(process.info["cmdline"] or ()))
+    }
     for process in left:
         process.kill()
     shutil.rmtree(folder)
-    assert left == []
+    assert not left, left.values()
 
 
 @pytest.fixture
