@@ -118,8 +118,7 @@ class Policy:
     )
     remember_tool: bool = setting(
         Variable("memory_remember_tool", False, own=Own(description="true: windows offer the tool `remember`")),
-        "Offer the model the tool `remember` in windows. It keeps what a person said in these words, and proposes "
-        "anything else.",
+        "Offer the tool `remember` in windows.",
     )
     head_share: float = setting(
         Variable("memory_head_share", 0.1, ge=0, le=0.5, own=Own(0, 0.5, "of the body's room")),
