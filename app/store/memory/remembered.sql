@@ -69,8 +69,8 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginnin
 m.tenant_id = :tenant::uuid AND m.holder = s.owner
 
 -- piece: then
--- The time at which memories held and that up to which they were learnt, in a row of its own: as expressions on a column
--- they would be applied after row-level security, to all versions of a key.
+-- The time at which memories held, and that up to which they were learnt, in a row of its own. As expressions they
+-- would be compared after row-level security, with all versions of a key.
 (SELECT coalesce(:as_of::timestamptz, now()) AS held_at, coalesce(:known_at::timestamptz, now()) AS known_at OFFSET 0) t
 
 -- name: held_at
