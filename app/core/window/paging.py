@@ -140,7 +140,7 @@ class _NewestPage:
         return sum(fresh + recalled for fresh, recalled in self._weights(seq))
 
     def counted_at_a_cut(self, seq: int) -> int:
-        """Return what a cut should count of it: fresh results by half, since the window is emptier without them."""
+        """Return what a cut counts of it: fresh results by half, because they shrink when the page closes."""
         return sum(fresh // 2 + recalled for fresh, recalled in self._weights(seq))
 
     def _weights(self, seq: int) -> Iterator[tuple[int, int]]:
