@@ -98,11 +98,12 @@ def test_a_group_larger_than_the_window_leaves_room_to_what_was_before() -> None
     assert found.condensed_from < 81
 
 
-def test_beside_a_call_that_is_condensed_what_was_before_has_the_room_of_what_stays() -> None:
+@pytest.mark.parametrize("kind", ["call", "message"])
+def test_beside_a_call_that_is_condensed_what_was_before_has_the_room_of_what_stays(kind: Kind) -> None:
     before = history([(10, 4)] * 80)
     last = before[-1]
     sums = last.full_after, last.short_before + last.short
-    call = Entry(81, last.page, 81, "call", 2_000, 50, *sums, last.user_seq, 81)
+    call = Entry(81, last.page, 81, kind, 2_000, 50, *sums, last.user_seq, 81)
     result = call._replace(
         seq=82, kind="result", full=10, short=10, full_before=sums[0] + 2_000, short_before=sums[1] + 50
     )

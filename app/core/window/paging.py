@@ -289,9 +289,10 @@ def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest
 
 
 def _squeezed_weight(entries: Sequence[Entry], group: int) -> int:
-    """Return what a group weighs with its calls condensed, and its results as long as there is room."""
+    """Return what a group weighs with what the assistant said condensed, and its results as long as there is room."""
     shown = [e for e in entries if e.seq >= group and e.kind not in UNZONED]
-    return sum((e.short if e.kind == "call" else e.full) + sum(e.fresh) for e in shown)
+    in_full = {e.seq for e in shown if e.kind == "result" or e.seq == e.user_seq}
+    return sum((e.full if e.seq in in_full else e.short) + sum(e.fresh) for e in shown)
 
 
 def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, oldest_page: int) -> Entry:
