@@ -117,7 +117,7 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
         full += row.full_tokens
         short += row.short_tokens
         history += row.full_tokens
-        history += sum(counts[archived.text] - counts[archived.placeholder] for archived in one.archived.values())
+        history += sum(counts[archived.shown] - counts[archived.placeholder] for archived in one.archived.values())
         rows.append(row)
     last = rows[-1]
     totals = replace(totals, last_seq=last.seq, last_page=last.page, full=full, short=short, history=history)
@@ -162,7 +162,7 @@ def _row(
         line_tokens=counts[one.lines.line],
         words=one.lines.words,
         archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),
-        fresh_tokens=tuple(whole_tokens(archived.text, counts[archived.text]) for archived in one.archived.values()),
+        fresh_tokens=tuple(whole_tokens(archived.shown, counts[archived.shown]) for archived in one.archived.values()),
         digest=INNER if arrival.is_inner else one.digest,
         chain=chain,
         said_at=draft.said_at,
@@ -254,7 +254,7 @@ def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) ->
     for one in found:
         for archived in one.archived.values():
             yield archive_row(
-                archived.card, archived.text, counts[archived.text], archived.answer.call.arguments,
+                archived.card, archived.text, counts[archived.shown], archived.answer.call.arguments,
                 ArchivePlace(scope, after.id, one.placement.seq), after.language or "en", archived.expires_at,
                 stored_parts(archived.parts, counts),
             )  # fmt: skip
