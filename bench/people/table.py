@@ -44,11 +44,11 @@ def _measured(opened: Harness, some: int) -> Iterator[Row]:
     yield from carrying.injected(port, 1_000)
     yield from moods.by_tool(port, 1_000)
     yield from values.updated(port, 1_000)
-    yield from values.retired(port, 200 // some)
+    yield from values.retired(port, 200)
     environment = harness.environment_of(opened.postgres, opened.folder) | {"QUIRE_WORKER": "false"}
     with harness.serving(harness.QUIRE, environment, opened.folder, opened.quire.postmaster) as second:
-        yield from values.withdrawn(port, second.port, 400 // some)
-    yield from costs.prefixes(port, 300 // some)
-    yield from costs.block(opened, 1_000 // some)
-    yield from costs.searches(opened, 10_000 // some, 40)
-    yield from costs.unpinned(port, 400 // some)
+        yield from values.withdrawn(port, second.port, 400)
+    yield from costs.prefixes(port, 300)
+    yield from costs.block(opened, 1_000)
+    yield from costs.searches(opened, 10_000, 40)
+    yield from costs.unpinned(port, 400)
