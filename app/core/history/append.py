@@ -17,7 +17,7 @@ from app.core.history.ingest import Placement, form_tokens, unmatched_results, w
 from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
 from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
 from app.core.history.sync import INNER, link
-from app.core.messages import FRAME_TOKENS, NO_ID
+from app.core.messages import FRAME_TOKENS
 from app.core.model import UNMATCHED, Totals, WindowWarning
 from app.core.scope import owner_of
 from app.core.times import dated, offset_of
@@ -181,17 +181,19 @@ def _stored_body(one: Prepared) -> dict[str, Any]:
     """
     original = one.placement.draft.original
     references = {
-        archived.answer.result.call_id: {"archive": str(archived.card.uuid)}
+        id(archived.answer.result): {"archive": str(archived.card.uuid)}
         for archived in one.archived.values()
         if isinstance(archived.answer.result.content, str)
     }
     if not references:
         return original
-    if one.placement.draft.role == "tool":
-        return {**original, "content": references[original.get("tool_call_id") or NO_ID]}
+    draft = one.placement.draft
+    if draft.role == "tool":
+        return {**original, "content": references[id(draft.results[0])]}
+    results = iter(draft.results)
     blocks = [
         {**block, "content": references[id_]}
-        if block["type"] == "tool_result" and (id_ := block.get("tool_use_id") or NO_ID) in references
+        if block["type"] == "tool_result" and (id_ := id(next(results))) in references
         else block
         for block in original["content"]
     ]

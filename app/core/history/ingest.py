@@ -27,6 +27,7 @@ from app.core.messages import (
     LATE,
     NO_FILES,
     NO_ID,
+    REPEATED,
     THINKING_FIELDS,
     THINKING_PARTS,
     Draft,
@@ -178,16 +179,23 @@ def unmatched_results(placement: Placement) -> list[str]:
     """Return the call ids of a message's results that answer no open call."""
     if placement.kind == "refused":
         return []
-    answered = [answer.result for answer in placement.answers]
-    return [result.call_id for result in placement.draft.results if result not in answered]
+    answered = {id(answer.result) for answer in placement.answers}
+    return [result.call_id for result in placement.draft.results if id(result) not in answered]
 
 
 def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, ...]:
-    """Return the results that answer an open call, wherever it stands; of two for one call, the first."""
+    """Return the results that answer an open call, wherever it stands; of two for one call, the first. Calls of one id
+    are answered in order.
+    """
     open_calls = {call.id: call for call in end.open_calls}
+    repeated: dict[str, list[str]] = {}
+    for id_ in reversed(open_calls):
+        repeated.setdefault(id_.rpartition(REPEATED)[0], []).append(id_)
     answers = []
     for result in draft.results:
         id_ = next(iter(open_calls), NO_ID) if result.call_id == NO_ID else result.call_id
+        if id_ not in open_calls and repeated.get(id_):
+            id_ = repeated[id_].pop()
         call = open_calls.pop(id_, None)
         if call is not None:
             answers.append(AnsweredCall(result, call))
@@ -349,16 +357,16 @@ def _disarmed_part(part: dict[str, Any]) -> dict[str, Any]:
 
 def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any]:
     """Return an Anthropic message in a form the API accepts: without unmatched results and cache marks."""
-    by_call = {answer.result.call_id: i for i, answer in enumerate(placement.answers)}
+    by_result = {id(answer.result): i for i, answer in enumerate(placement.answers)}
     blocks = []
     content = placement.draft.original["content"]
-    calls = iter(placement.draft.calls)
+    calls, results = iter(placement.draft.calls), iter(placement.draft.results)
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         part = {name: value for name, value in block.items() if name != "cache_control"}
         if block["type"] == "tool_use":
             part["id"] = next(calls).id
         if block["type"] == "tool_result":
-            index = by_call.pop(block.get("tool_use_id") or NO_ID, None)
+            index = by_result.get(id(next(results)))
             if index is None:
                 continue
             part["tool_use_id"] = placement.answers[index].call.id
