@@ -25,7 +25,6 @@ from rich.console import Console
 
 from app.core.scope import owner_of
 from app.postgres.database import Database
-from app.postgres.statements import Statement
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection, ReadTx
 from app.store.memory import embeddings, memories
@@ -40,11 +39,7 @@ from bench.words import WORDS
 SIZES = (100, 1_000, 10_000, 60_000, 200_000)
 LOOKED_AT, PAIRS_MIN, PAIRS_MAX = 400_000, 8, 60
 NAME, DIMENSIONS = "multilingual-e5-small", 384
-PRINT = (
-    "import json; from app.store.memory.search_statement import BY_WORDS, SEARCH;"
-    "print(json.dumps([[one.text, one.names] for one in (BY_WORDS, SEARCH)]))"
-)
-OURS = (BY_WORDS, SEARCH)
+PRINT = "import json; from app.store.memory.search_statement import BY_WORDS, SEARCH; print(json.dumps([*map(str, (BY_WORDS, SEARCH))]))"
 WIDTH = 140
 
 
@@ -53,14 +48,12 @@ class Statements:
     """A connection that runs a tree's statement in place of this one's."""
 
     connection: Connection
-    sql: dict[str, Statement]
+    sql: dict[str, str]
     spent_ms: list[float] = field(default_factory=list)
 
     async def fetch(self, sql: str, *arguments: object) -> Any:
-        its, names = self.sql[sql], next(one.names for one in OURS if one.text == sql)
-        given = dict(zip(("tenant", *names), arguments, strict=True))
         before = self._used()
-        rows = await self.connection.fetch(its.text, given["tenant"], *its.arguments({n: given[n] for n in its.names}))
+        rows = await self.connection.fetch(self.sql[sql], *arguments)
         self.spent_ms.append((self._used() - before) / 1e6)
         return rows
 
@@ -80,15 +73,14 @@ def main(tree: Path, sizes: tuple[int, ...]) -> None:
     tables.show(Console(width=WIDTH), Table("The search statement, before and after", columns, rows, notes))
 
 
-def statements(tree: Path) -> dict[str, Statement]:
+def statements(tree: Path) -> dict[str, str]:
     """Return the other tree's statements, by this one's."""
     command = [sys.executable, "-c", PRINT]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=True)  # noqa: S603 - our own
-    theirs = [Statement(text, tuple(names)) for text, names in json.loads(done.stdout)]
-    return dict(zip([one.text for one in OURS], theirs, strict=True))
+    return dict(zip((BY_WORDS.text, SEARCH.text), json.loads(done.stdout), strict=True))
 
 
-async def _compared(dsn: str, superuser_dsn: str, other: dict[str, Statement], sizes: Sequence[int]) -> list[list[str]]:
+async def _compared(dsn: str, superuser_dsn: str, other: dict[str, str], sizes: Sequence[int]) -> list[list[str]]:
     database = await Database.connect(dsn, pool_size=2)
     superuser = await asyncpg.connect(superuser_dsn)
     model, rows = embeddings.model_id(NAME, DIMENSIONS), []
@@ -107,11 +99,11 @@ async def _compared(dsn: str, superuser_dsn: str, other: dict[str, Statement], s
 
 
 async def _pair(
-    database: Database, other: dict[str, Statement], owner: UUID, words: str, mode: str, model: UUID, size: int
+    database: Database, other: dict[str, str], owner: UUID, words: str, mode: str, model: UUID, size: int
 ) -> list[str]:
     rng, same = Random(size), True
     async with database.search_snapshot(DEFAULT_TENANT) as one, database.search_snapshot(DEFAULT_TENANT) as two:
-        both = Statements(one.connection, {one.text: one for one in OURS}), Statements(two.connection, other)
+        both = Statements(one.connection, {sql: sql for sql in other}), Statements(two.connection, other)
         for turn in range(min(max(PAIRS_MIN, LOOKED_AT // size), PAIRS_MAX) + 1):
             scoring = _scoring(rng, words, mode, model)
             found = {}
