@@ -18,6 +18,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from app.core.canonical import dumps
+from app.core.encoded import marked
 from app.core.model import Role
 from app.core.setting import Variable, setting
 from app.core.times import said_at
@@ -92,7 +93,7 @@ class Draft:
     original: dict[str, Any]
     """The message as sent, without `said_at`."""
     text: str
-    """All its plain text, without thinking and tool results."""
+    """All its plain text, without thinking and tool results; files in it are marks."""
     client_id: str | None = None
     name: str | None = None
     calls: tuple[Call, ...] = ()
@@ -191,7 +192,7 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
         "\n".join([p["text"] for p in parts if p.get("type") == "text"] + refusals(message)) if role != "tool" else ""
     )
     view = {} if role == "tool" else _view(message, parts, calls, is_anthropic)
-    return Draft(role, message, text, client_id, name, calls, results, view, is_anthropic, time)
+    return Draft(role, message, marked(text), client_id, name, calls, results, view, is_anthropic, time)
 
 
 def _said_at(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Problems) -> datetime | None:

@@ -14,6 +14,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
+from app.core.encoded import marked
 from app.core.history.erasure import without_archive
 from app.core.history.rows import NewArchive
 from app.core.scope import owner_of, space_of
@@ -59,10 +60,11 @@ SELECT a.id, p.start, a.tool_name, substr(t.content, p.start + 1, p.length) AS t
 """
 
 
-# Archives of a conversation ($2) with their parts, and in full those that weigh no more than $4 tokens; NUL stands as
-# U+FFFD.
+# Archives of a conversation ($2) with their parts, and in full those that weigh no more than $4 tokens, unless a long
+# file is in them; NUL stands as U+FFFD.
 FRESH = f"""
-SELECT a.id, CASE WHEN t.tokens <= $4 THEN t.content END AS content, t.tokens, a.parts
+SELECT a.id, CASE WHEN t.tokens <= $4 AND t.length <= 1000000 + 8 * t.tokens THEN t.content END AS content, t.tokens,
+       a.parts
   FROM {JOINED}
  WHERE a.tenant_id = $1 AND a.conversation_id = $2 AND a.id = ANY ($3::uuid[]) AND {ALIVE}
 """
@@ -75,7 +77,7 @@ async def fresh(tx: ReadTx, conversation_id: str, uuids: Sequence[UUID], tokens_
 
 
 async def passages(tx: ReadTx, places: Sequence[tuple[UUID, int, int]]) -> dict[tuple[UUID, int], tuple[str, str]]:
-    """Return tool name and text by archive and start. ``places``: archive, start and length of each."""
+    """Return tool name and text, with marks for files, by archive and start. ``places``: archive, start and length."""
     if not places:
         return {}
     ranges = joined_ranges(places)
@@ -85,7 +87,7 @@ async def passages(tx: ReadTx, places: Sequence[tuple[UUID, int, int]]) -> dict[
     for (uuid, first, _), inside in ranges.items():
         if (row := read.get((uuid, first))) is not None:
             text, name = row["text"], row["tool_name"]
-            found |= {(uuid, at): (name, text[at - first : at - first + length]) for at, length in inside}
+            found |= {(uuid, at): (name, marked(text[at - first : at - first + length])) for at, length in inside}
     return found
 
 

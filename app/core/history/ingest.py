@@ -22,6 +22,7 @@ from typing import Any
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
+from app.core.encoded import marked
 from app.core.messages import (
     CARRIED,
     LATE,
@@ -144,7 +145,7 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
         if end.group and names.isdisjoint(call.id for call in end.open_calls):
             group, open_calls = end.group, end.open_calls
         next_group = group
-        new = [OpenCall(c.id, c.name, c.arguments[:OPEN_ARGUMENTS_MAX], group) for c in draft.calls]
+        new = [OpenCall(c.id, c.name, marked(c.arguments)[:OPEN_ARGUMENTS_MAX], group) for c in draft.calls]
         open_calls = (*(call for call in open_calls if call.id not in names), *new)
     placement = Placement(draft, index, seq, page, user_seq, group, kind, answers)
     after = replace(
@@ -274,7 +275,9 @@ def archived_answers(
         i
         for i, answer in enumerate(placement.answers)
         if answer.call.name not in recall_tools
-        and (len(answer.result.text) > policy.archive_threshold or (limit and tokens[answer.result.text] > limit))
+        and (
+            len(answer.result.text) > policy.archive_threshold or (limit and tokens[marked(answer.result.text)] > limit)
+        )
     ]
 
 
@@ -327,9 +330,15 @@ def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: f
 
 def _said(placement: Placement) -> dict[str, Any]:
     view = placement.draft.view
-    if placement.kind == "prompt" or "content" not in view:
+    if placement.kind == "prompt":
         return view
-    return {**view, "content": _disarmed(view["content"])}
+    if "tool_calls" in view:
+        view = {**view, "tool_calls": [_marked_call(call) for call in view["tool_calls"]]}
+    return {**view, "content": _disarmed(view["content"])} if "content" in view else view
+
+
+def _marked_call(call: dict[str, Any]) -> dict[str, Any]:
+    return {**call, "function": {**call["function"], "arguments": marked(call["function"]["arguments"])}}
 
 
 def _result_content(answer: AnsweredCall, recall_tools: frozenset[str]) -> Any:
@@ -339,9 +348,9 @@ def _result_content(answer: AnsweredCall, recall_tools: frozenset[str]) -> Any:
 
 
 def _disarmed(content: Any) -> Any:
-    """Make the texts of content neutral. Thinking stays as it is: it may be signed."""
+    """Make the texts of content neutral, with marks for files. Thinking stays as it is: it may be signed."""
     if isinstance(content, str):
-        return neutral(content)
+        return neutral(marked(content))
     if not isinstance(content, list):
         return content
     return [_disarmed_part(part) if isinstance(part, dict) else part for part in content]
@@ -350,7 +359,7 @@ def _disarmed(content: Any) -> Any:
 def _disarmed_part(part: dict[str, Any]) -> dict[str, Any]:
     if part.get("type") in THINKING_PARTS:
         return part
-    texts = {"text": neutral(part["text"])} if isinstance(part.get("text"), str) else {}
+    texts = {"text": neutral(marked(part["text"]))} if isinstance(part.get("text"), str) else {}
     inner = {"content": _disarmed(part["content"])} if part.get("type") == "tool_result" and "content" in part else {}
     return {**part, **texts, **inner}
 
@@ -364,7 +373,10 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         part = {name: value for name, value in block.items() if name != "cache_control"}
         if block["type"] == "tool_use":
-            part["id"] = next(calls).id
+            call = next(calls)
+            part["id"] = call.id
+            if (arguments := marked(call.arguments)) != call.arguments:
+                part["input"] = json.loads(arguments)
         if block["type"] == "tool_result":
             index = by_result.get(id(next(results)))
             if index is None:
