@@ -131,7 +131,8 @@ INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_
                       pinned, status, tokens, quote, valid_from, valid_to, learnt_at)
 SELECT tenant_id, :version, owner, type, conversation_id, conversation_uid, seq, page, 0, 0, '{no_terms}'::sparsevec,
        content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key, pinned, status,
-       tokens, quote, valid_from, valid_to, learnt_at FROM memories WHERE tenant_id = :tenant AND id = :memory;
+       tokens, quote, valid_from, valid_to, learnt_at FROM memories WHERE tenant_id = :tenant AND id = :memory
+RETURNING id;
 
 -- name: change
 -- Changes what a memory says of itself besides its text.
