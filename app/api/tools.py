@@ -65,6 +65,8 @@ async def call_tool(write: WriteByReader, conversation_id: ConversationId, name:
 async def _remembered(
     runtime: Runtime, caller: Caller, conversation_id: str, arguments: dict[str, Any], key: IdempotencyKey | None
 ) -> Response:
+    if key is not None and (stored := await key.find_response(runtime.database, caller.tenant)) is not None:
+        return json_text(stored)
     asking = await tool_calls.asker(runtime, caller.tenant, caller.user_id, conversation_id, sensitive=caller.sensitive)
     answer = await remember(runtime, caller.tenant, asking, arguments, bound_to=caller.user_id)
     said = dumps({"name": REMEMBER.name, "content": answer.content, "is_error": answer.is_error})

@@ -11,12 +11,14 @@ returned, but no model sees them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
 from app.core.canonical import dumps
+from app.core.encoded import marked
 from app.core.model import Role
 from app.core.setting import Variable, setting
 from app.core.times import said_at
@@ -43,6 +45,8 @@ THINKING_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 ANTHROPIC_PARTS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
 NO_ID = ""
 """The id of a result that came without one: it answers the first open call."""
+REPEATED = "__"
+"""Between the id that several calls of a message came with and the number of each but the first."""
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 CARRIED = "carried"
 LATE = "late"
@@ -89,7 +93,7 @@ class Draft:
     original: dict[str, Any]
     """The message as sent, without `said_at`."""
     text: str
-    """All its plain text, without thinking and tool results."""
+    """All its plain text, without thinking and tool results; files in it are marks."""
     client_id: str | None = None
     name: str | None = None
     calls: tuple[Call, ...] = ()
@@ -188,7 +192,7 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
         "\n".join([p["text"] for p in parts if p.get("type") == "text"] + refusals(message)) if role != "tool" else ""
     )
     view = {} if role == "tool" else _view(message, parts, calls, is_anthropic)
-    return Draft(role, message, text, client_id, name, calls, results, view, is_anthropic, time)
+    return Draft(role, message, marked(text), client_id, name, calls, results, view, is_anthropic, time)
 
 
 def _said_at(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Problems) -> datetime | None:
@@ -262,9 +266,24 @@ def _calls(
         calls += _call(call, i, function, "arguments", (*loc, "tool_calls", i), problems)
     for i, block in enumerate(blocks):
         calls += _call(block, i, block, "input", (*loc, "content"), problems)
-    if len({call.id for call in calls}) < len(calls):
-        problems.at((*loc, "tool_calls"), "must have different ids")
-    return tuple(calls)
+    return _apart(calls)
+
+
+def _apart(calls: Sequence[Call]) -> tuple[Call, ...]:
+    """Return calls with different ids. Some gateways give one id to all calls of a message; each but the first then
+    gets a number, by the message alone.
+    """
+    given, used = {call.id for call in calls}, set[str]()
+    numbers: Counter[str] = Counter()
+    found = []
+    for call in calls:
+        id_ = call.id
+        while id_ in used or (id_ != call.id and id_ in given):
+            numbers[call.id] += 1
+            id_ = f"{call.id}{REPEATED}{numbers[call.id]}"
+        used.add(id_)
+        found.append(replace(call, id=id_))
+    return tuple(found)
 
 
 def function_of(call: dict[str, Any]) -> Any:

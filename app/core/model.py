@@ -116,6 +116,10 @@ class Policy:
         Variable("memory_remember", True, own=Own(description="false: nothing said here follows the user")),
         "Let what a user says be remembered beyond its conversation.",
     )
+    remember_tool: bool = setting(
+        Variable("memory_remember_tool", False, own=Own(description="true: windows offer the tool `remember`")),
+        "Offer the tool `remember` in windows.",
+    )
     head_share: float = setting(
         Variable("memory_head_share", 0.1, ge=0, le=0.5, own=Own(0, 0.5, "of the body's room")),
         "Maximum share of the body's room for the head after a cut.",

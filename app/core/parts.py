@@ -305,13 +305,18 @@ class CallIds:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._seen: Counter[str] = Counter()
+        self._made: set[str] = set()
         self._latest: dict[str, str] = {}
 
     def call(self, id_: str) -> str:
-        times = self._seen[id_]
-        self._seen[id_] += 1
-        self._latest[id_] = mapped_id(self._pattern, id_ if not times else f"{id_}-{times}")
-        return self._latest[id_]
+        mapped = ""
+        while not mapped or mapped in self._made:
+            times = self._seen[id_]
+            self._seen[id_] += 1
+            mapped = mapped_id(self._pattern, id_ if not times else f"{id_}-{times}")
+        self._made.add(mapped)
+        self._latest[id_] = mapped
+        return mapped
 
     def result(self, id_: str) -> str:
         return self._latest.get(id_) or mapped_id(self._pattern, id_)

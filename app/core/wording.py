@@ -83,6 +83,9 @@ CODE_BUSY = Wording(
 )
 NO_RESULT = Wording("The code ran, and assigned nothing to __result__.", "代码已运行，但没有给 __result__ 赋值。")
 REMEMBERED = Wording("It is remembered.", "已记下。")
+PROPOSED = Wording("It is proposed: it counts once a person accepts it.", "已作为提议记下，有人接受后才生效。")
+NOT_PROPOSED = Wording("It is not remembered: a person refused it before.", "没有记下：有人拒绝过这条内容。")
+NOTHING_KEPT = Wording("Nothing is remembered in this conversation.", "这个对话中不记忆任何内容。")
 NO_ARCHIVE = Wording(
     "There is no such archive; use the uuid in a placeholder's first line.",
     "没有这个归档；请使用占位文本第一行里的 uuid。",

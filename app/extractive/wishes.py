@@ -69,8 +69,25 @@ def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
     if text.count("<") > _TAGS_MAX:
         return []
     own = _PUT_IN.sub("\n\n", text) if "</" in text or '"""' in text else text
-    opens_a_text = any(_says("opens_a_text", one.strip()) for one in _BLANK_LINE.split(own)[:-1])
-    return wishes_in(prose if own == text else take_apart(window(own)).prose, is_own=not opens_a_text)
+    return wishes_in(prose if own == text else take_apart(window(own)).prose, is_own=not _opens_a_text(own))
+
+
+def speaks_for_itself(text: str) -> bool:
+    """Return whether a message speaks for its writer: it hands over no text, plays no role and tells no story."""
+    return text.count("<") <= _TAGS_MAX and not _opens_a_text(text) and _travels(take_apart(window(text)).prose)
+
+
+def is_sensitive(text: str) -> bool:
+    return _says("sensitive", text)
+
+
+def _opens_a_text(text: str) -> bool:
+    return any(_says("opens_a_text", one.strip()) for one in _BLANK_LINE.split(text)[:-1])
+
+
+def _travels(prose: Sequence[str]) -> bool:
+    is_written = len(prose) <= _SENTENCES_MAX
+    return is_written and not any(_says(name, one) for one in prose for name in ("handed_over", "play", "speaker"))
 
 
 def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
@@ -79,8 +96,7 @@ def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
     ``is_own``: no paragraph shows that the next ones are somebody else's.
     """
     standing = dict.fromkeys(notes_in(prose))
-    travels = is_own and len(prose) <= _SENTENCES_MAX
-    travels = travels and not any(_says(name, one) for one in prose for name in ("handed_over", "play", "speaker"))
+    travels = is_own and _travels(prose)
     found: dict[str, Wish] = {}
     for sentence in (squeeze(one) for one in prose):
         text = clip(strip_lead(sentence), _SENTENCE_MAX)

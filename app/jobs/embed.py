@@ -22,6 +22,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
+from app.core.encoded import is_mark
 from app.core.neutral import with_nul
 from app.core.search.vector_text import Utterance, result_text, turn_text
 from app.jobs.policy import HARMLESS, fault_of_all, refuses_most
@@ -186,7 +187,7 @@ def _text(
     start, end = row["start"], row["start"] + row["length"]
     if row["archive_id"] is not None:
         passage = passages.get((row["archive_id"], start))
-        return result_text(*passage) if passage else ""
+        return result_text(*passage) if passage and not is_mark(passage[1]) else ""
     if row["type"] == "episode":
         place = (row["conversation_id"], row["seq"])
         if (whole := said.get(place)) is None:

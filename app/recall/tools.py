@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Literal
 
 from app.core.canonical import spaced
-from app.core.model import Language
+from app.core.model import Language, Policy
 from app.core.search.fusion import QUERIES_MAX
 from app.core.search.grep import PATTERN_MAX
 from app.core.search.narrowing import ROLES, TOPICS_MAX
@@ -244,23 +244,21 @@ EXTRACT_SEARCH_KEYWORDS = Tool(
 )
 REMEMBER = Tool(
     "remember",
-    "Keep something, so that later searches of any conversation find it.",
-    "记下一条内容，以后任何对话的搜索都能找到。",
+    "Keep a sentence of the user's for later conversations. Other words wait until a person accepts them.",
+    "记下用户的一句话，供以后的对话使用。不是原话的内容要有人接受后才生效。",
     (
         Argument(
             "content",
             "string",
-            "one fact or preference, complete in itself",
-            "一条完整的事实或偏好",
+            "word for word",
+            "用户的原话",
             required=True,
             minimum=1,
             maximum=TEXT_MAX,
         ),
-        Argument("memory_type", "string", choices=("preference", "fact", "general", "command_output")),
-        Argument("keywords", "strings", "further words to find it by", "便于查找的其他词", maximum=20),
-        Argument(
-            "key", "string", "what it is about; a later one replaces it", "主题，后写的取代先写的", maximum=KEY_MAX
-        ),
+        Argument("memory_type", "string", choices=("preference", "fact", "general", "command_output"), in_window=False),
+        Argument("keywords", "strings", "further words to find it by", "便于查找的其他词", maximum=20, in_window=False),
+        Argument("key", "string", "its topic; a later one replaces it", "主题，后写的取代先写的", maximum=KEY_MAX),
     ),
 )
 EXPAND_CONTEXT_WINDOW = Tool(
@@ -289,6 +287,8 @@ HANDOFF = Tool(
 
 WINDOW_TOOLS: tuple[Tool, ...] = (RECALL_PAGE, LOAD_TOOL_HISTORY, SEARCH_MEMORIES)
 """The tools in every window."""
+WINDOW_TOOLS_WRITING: tuple[Tool, ...] = (*WINDOW_TOOLS, REMEMBER)
+"""Those where the conversation lets the model write."""
 TOOLS: tuple[Tool, ...] = (*WINDOW_TOOLS, GREP_MEMORIES, RECALL_MEMORY, GET_MEMORY_DETAIL, EXTRACT_SEARCH_KEYWORDS)
 """The tools that any model can call."""
 AGENT_TOOLS: tuple[Tool, ...] = (
@@ -296,7 +296,9 @@ AGENT_TOOLS: tuple[Tool, ...] = (
 )  # fmt: skip
 """The recall agent's tools; only it can call the last two."""
 MCP_TOOLS: tuple[Tool, ...] = (*TOOLS, REMEMBER)
-"""MCP clients have no other way to write. It is kept from the others: what a model reads must not have it write."""
+"""MCP clients have no other way to write. Windows offer it where their conversation wants it: what a model reads must
+not have it write.
+"""
 BY_NAME = {tool.name: tool for tool in TOOLS}
 SHORT_NAMES = {"grep": GREP_MEMORIES.name}
 """Names that calls over HTTP can use too. Tools are not offered under them: many agents have a `grep` of their own,
@@ -334,14 +336,19 @@ def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS, language: Language 
     return [_schema(form, tool, tool.description(language), tool.schema(language)) for tool in tools]
 
 
-def window_schemas(form: ToolFormat) -> list[dict[str, Any]]:
-    return [_schema(form, tool, tool.en, tool.short_schema()) for tool in WINDOW_TOOLS]
+def of_windows(policy: Policy) -> tuple[Tool, ...]:
+    """Return the tools of a conversation's windows."""
+    return WINDOW_TOOLS_WRITING if policy.remember_tool and policy.remember else WINDOW_TOOLS
+
+
+def window_schemas(form: ToolFormat, tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    return [_schema(form, tool, tool.en, tool.short_schema()) for tool in tools]
 
 
 @cache
-def schemas_text(form: ToolFormat) -> str:
+def schemas_text(form: ToolFormat, tools: tuple[Tool, ...]) -> str:
     """Return the text whose tokens are the cost of a window's schemas."""
-    return spaced(window_schemas(form))
+    return spaced(window_schemas(form, tools))
 
 
 def prompt(form: ToolFormat) -> dict[Language, str]:

@@ -10,14 +10,14 @@ from app.core import wording
 from app.core.conversation import Conversation
 from app.core.model import Format, Language, Policy
 from app.core.window.render import tools_text
-from app.recall.tools import GUIDE, window_schemas
+from app.recall.tools import GUIDE, Tool, window_schemas
 
 
-def window_tools(own: Sequence[dict[str, Any]], form: Format, *, offered: bool) -> str:
-    """Return the caller's tools, and the recall tools if they are offered, as a JSON array."""
+def window_tools(own: Sequence[dict[str, Any]], form: Format, offered: tuple[Tool, ...]) -> str:
+    """Return the caller's tools, and those of Quire's that are offered, as a JSON array."""
     if not own:
-        return _recall_tools(form) if offered else "[]"
-    return tools_text([*own, *(beside(own, form) if offered else ())], form)
+        return _offered_alone(form, offered)
+    return tools_text([*own, *beside(own, form, offered)], form)
 
 
 def guide_of(conversation: Conversation, policy: Policy) -> str:
@@ -27,16 +27,16 @@ def guide_of(conversation: Conversation, policy: Policy) -> str:
     return GUIDE[language] + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
 
 
-def beside(own: Sequence[dict[str, Any]], form: Format) -> list[dict[str, Any]]:
-    """Return the recall tools whose names the caller's tools leave free."""
+def beside(own: Sequence[dict[str, Any]], form: Format, tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """Return the tools of Quire's whose names the caller's tools leave free."""
     taken = set(map(_name, own))
-    return [tool for tool in window_schemas(form) if _name(tool) not in taken]
+    return [schema for schema in window_schemas(form, tools) if _name(schema) not in taken]
 
 
-def taken_names(own: Sequence[dict[str, Any]], form: Format) -> list[str]:
-    """Return the names of recall tools that the caller's tools have."""
+def taken_names(own: Sequence[dict[str, Any]], tools: Sequence[Tool]) -> list[str]:
+    """Return the names of tools of Quire's that the caller's tools have."""
     names = set(map(_name, own))
-    return [name for tool in window_schemas(form) if (name := _name(tool)) in names] if names else []
+    return [tool.name for tool in tools if tool.name in names]
 
 
 def _name(tool: Mapping[str, Any]) -> Any:
@@ -45,5 +45,5 @@ def _name(tool: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _recall_tools(form: Format) -> str:
-    return tools_text(window_schemas(form), form)
+def _offered_alone(form: Format, offered: tuple[Tool, ...]) -> str:
+    return tools_text(window_schemas(form, offered), form)

@@ -14,6 +14,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
+from app.core.encoded import marked
 from app.core.history.erasure import without_archive
 from app.core.history.rows import NewArchive
 from app.core.scope import owner_of, space_of
@@ -59,10 +60,11 @@ SELECT a.id, p.start, a.tool_name, substr(t.content, p.start + 1, p.length) AS t
 """
 
 
-# Archives of a conversation ($2) with their parts, and in full those that weigh no more than $4 tokens; NUL stands as
-# U+FFFD.
+# Archives of a conversation ($2) with their parts, and in full those that weigh no more than $4 tokens, unless a long
+# file is in them; NUL stands as U+FFFD.
 FRESH = f"""
-SELECT a.id, CASE WHEN t.tokens <= $4 THEN t.content END AS content, t.tokens, a.parts
+SELECT a.id, CASE WHEN t.tokens <= $4 AND t.length <= 1000000 + 8 * t.tokens THEN t.content END AS content, t.tokens,
+       a.parts
   FROM {JOINED}
  WHERE a.tenant_id = $1 AND a.conversation_id = $2 AND a.id = ANY ($3::uuid[]) AND {ALIVE}
 """
@@ -75,7 +77,7 @@ async def fresh(tx: ReadTx, conversation_id: str, uuids: Sequence[UUID], tokens_
 
 
 async def passages(tx: ReadTx, places: Sequence[tuple[UUID, int, int]]) -> dict[tuple[UUID, int], tuple[str, str]]:
-    """Return tool name and text by archive and start. ``places``: archive, start and length of each."""
+    """Return tool name and text, with marks for files, by archive and start. ``places``: archive, start and length."""
     if not places:
         return {}
     ranges = joined_ranges(places)
@@ -85,7 +87,7 @@ async def passages(tx: ReadTx, places: Sequence[tuple[UUID, int, int]]) -> dict[
     for (uuid, first, _), inside in ranges.items():
         if (row := read.get((uuid, first))) is not None:
             text, name = row["text"], row["tool_name"]
-            found |= {(uuid, at): (name, text[at - first : at - first + length]) for at, length in inside}
+            found |= {(uuid, at): (name, marked(text[at - first : at - first + length])) for at, length in inside}
     return found
 
 
@@ -181,8 +183,8 @@ async def replace_shown(tx: Tx, message: Record, uuid: UUID, replacement: str, t
     """
     place = (message["conversation_id"], message["seq"])
     view = message["view"] or message["body"]
-    calls = {m["tool_call_id"] for m in json.loads(f"[{view}]") if m["role"] == "tool" and _shows(m["content"], uuid)}
-    body = dumps(_without_results(json.loads(message["body"]), calls, uuid, replacement))
+    shown = [(m["tool_call_id"], _shows(m["content"], uuid)) for m in json.loads(f"[{view}]") if m["role"] == "tool"]
+    body = dumps(_without_results(json.loads(message["body"]), shown, uuid, replacement))
     view, short, anthropic = (
         None if text is None else dumps(without_archive(json.loads(f"[{text}]"), str(uuid), replacement))[1:-1]
         for text in (view, message["short"], message["anthropic"])
@@ -198,25 +200,24 @@ def _shows(value: Any, uuid: UUID) -> bool:
     return isinstance(value, str) and str(uuid) in value
 
 
-def _without_results(body: dict[str, Any], calls: set[str], uuid: UUID, replacement: str) -> dict[str, Any]:
-    """Return a message as sent without the results of some calls.
+def _without_results(
+    body: dict[str, Any], shown: Sequence[tuple[str, bool]], uuid: UUID, replacement: str
+) -> dict[str, Any]:
+    """Return a message as sent without the results that show the archive. ``shown``: the call of each result in its
+    view, and whether that shows it. A view lacks what answers no call; else both have the same order.
 
     A result that was archived becomes a reference; a text that was loaded says that it is gone.
     """
-    content = body["content"]
-    if body["role"] == "tool":
-        shown = body.get("tool_call_id") in calls and not _shows(content, uuid)
-        return {
-            **body,
-            "content": {"archive": str(uuid)} if shown else without_archive(content, str(uuid), replacement),
-        }
-    blocks = [
-        {**block, "content": {"archive": str(uuid)}}
-        if block.get("tool_use_id") in calls and not _shows(block.get("content"), uuid)
-        else without_archive(block, str(uuid), replacement)
-        for block in content
-    ]
-    return {**body, "content": blocks}
+    blocks = [body] if body["role"] == "tool" else body["content"]
+    at = [place for place, block in enumerate(blocks) if body["role"] == "tool" or block["type"] == "tool_result"]
+    named = {call for call, shows in shown if shows}
+    ids = (blocks[place].get("tool_use_id") or blocks[place].get("tool_call_id") for place in at)
+    gone = [shows for _, shows in shown] if len(shown) == len(at) else [id_ in named for id_ in ids]
+    for place in (place for place, is_gone in zip(at, gone, strict=True) if is_gone):
+        if not _shows(blocks[place].get("content"), uuid):
+            blocks[place] = {**blocks[place], "content": {"archive": str(uuid)}}
+    kept = without_archive(blocks, str(uuid), replacement)
+    return kept[0] if body["role"] == "tool" else {**body, "content": kept}
 
 
 DELETE = "DELETE FROM archives WHERE tenant_id = $1 AND id = $2 RETURNING digest"

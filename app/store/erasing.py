@@ -122,11 +122,13 @@ async def put_mark(tx: Tx, message: Marked) -> None:
     )
 
 
-# What search knows of messages, and what a model made of their pages; their passages and vectors go with them.
+# What search knows of messages, and what a model made of their pages or proposed there; their passages and vectors go
+# with them.
 FORGET = """
 DELETE FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2
-   AND (seq = ANY ($3::int[]) OR (page = ANY ($4::int[]) AND source = 'llm'))
+   AND (seq = ANY ($3::int[]) OR (page = ANY ($4::int[]) AND (
+     source = 'llm' OR source = 'tool' AND status = 'proposed' AND seq IS NULL)))
 RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
 """
 # Vectors of the following message and of answers were made from the erased text too, and are made again.

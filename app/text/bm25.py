@@ -211,17 +211,28 @@ def any_of(components: Iterable[int]) -> str:
     return f"{{{','.join(f'{index}:1' for index in sorted(set(components)))}}}/{DIMENSIONS}"
 
 
+BLANKS = 200
+_BLANK = re.compile(rf"\s{{{BLANKS},}}")
+
+
 def passages(text: str, start: int = 0, most: int | None = None) -> list[tuple[int, int]]:
-    """Return offset and length of each passage, cut after a line or a sentence where possible.
+    """Return offset and length of each passage, cut after a line or a sentence where possible. A stretch of blanks is
+    one: a file that is none of the text stood there.
 
     The end of a passage depends only on its start, so the work can resume at the end of any passage.
     """
     offsets: list[tuple[int, int]] = []
     at = start
     while at < len(text) and (most is None or len(offsets) < most):
-        end = _reach(text, at)
-        if end < len(text):
-            end = _seam(text, (at + end) // 2, end)
+        if blank := _BLANK.match(text, at):
+            end = blank.end()
+        else:
+            end = _reach(text, at)
+            blank = _BLANK.search(text, at, end + BLANKS)
+            if blank and blank.start() < end:
+                end = blank.start()
+            elif end < len(text):
+                end = _seam(text, (at + end) // 2, end)
         offsets.append((at, end - at))
         at = end
     return offsets

@@ -50,11 +50,6 @@ def refused(message: Any) -> list[tuple[str, str]]:
             "tool_calls.0.arguments",
             "JSON string or an object",
         ),
-        (
-            {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}}] * 2},
-            "tool_calls",
-            "must have different ids",
-        ),
         ({"role": "tool", "tool_call_id": 3, "content": "x"}, "tool_call_id", "must be the id"),
         ({"role": "tool", "tool_call_id": "a", "content": None}, "content", "must be a string or a list"),
         (

@@ -61,8 +61,11 @@ def test_every_tool_is_named_with_its_arguments() -> None:
 def test_the_tokens_are_as_counted(counter: TokenCounter) -> None:
     forms: list[tuple[ToolFormat, str]] = [("openai", "OpenAI"), ("anthropic", "Anthropic")]
     for form, name in forms:
-        tokens = counter.count(tools.schemas_text(form)) + counter.count(tools.GUIDE["en"])
+        alone = counter.count(tools.schemas_text(form, tools.WINDOW_TOOLS))
+        tokens = alone + counter.count(tools.GUIDE["en"])
         assert re.search(rf"{tokens} (?:tokens )?in {name}'s", TOOLS), tokens
+        more = counter.count(tools.schemas_text(form, tools.WINDOW_TOOLS_WRITING)) - alone
+        assert re.search(rf"{more} (?:more tokens )?in {name}'s", TOOLS), more
 
 
 def test_the_limits_are_those_of_the_code() -> None:

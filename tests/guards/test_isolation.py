@@ -173,6 +173,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "memories in mind of a conversation": (kept.OF_CONVERSATION, {"conversation": "c"}),
     "what a speaker keeps in mind": (kept.OF_SPEAKER, {"conversation": "c", "speaker": owner_of("u:u")}),
     "whether a key is pinned": (kept.IS_PINNED, (owner_of("u:u"), "diet")),
+    "whether a person set a key": (kept.IS_SET, (owner_of("u:u"), "diet")),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
     "names of pages": (page_index.NAMES, ("c", [1, 2], 100)),
     "topics": (page_index.MENTIONS, ("c", LAST, 100, 10)),
@@ -330,6 +331,10 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
     "answers by their keys": (kept_answers.LOCK, (["none"],)),
     "archives that are still there": (erasing.STILL_THERE, ([UUID(int=1)],)),
     "owner of a memory": (remembered.OWNER, (UUID(int=1),)),
+    "what became of a text": (
+        kept.STATUS_OF,
+        {"holder": owner_of("u:u"), "key": "diet", "content": f"note of {BOB}"},
+    ),
     "answers of tools": (kept_answers.ANSWERS_SAID, (idempotency.UNKNOWN, "")),
     "answers that name ids": (kept_answers.ANSWERS_NAMING, ([UUID(int=1)], idempotency.UNKNOWN, "")),
     "answers that name few ids": (kept_answers.ANSWERS_NAMING_FEW, ([UUID(int=1)], idempotency.UNKNOWN, "")),

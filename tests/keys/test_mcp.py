@@ -13,6 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from app.core.wording import PROPOSED
 from tests.api.kit import ok
 from tests.keys.kit import ELSEWHERE, MARK, Mint, bearing, key_id, populate
 from tests.tools.test_mcp import use
@@ -45,7 +46,7 @@ def test_a_key_sees_over_mcp_what_it_sees_over_http(locked: httpx.Client, locked
     assert is_error
     assert "write" in text
     assert "a secret zebrafish" in asked(locked_url, all_, "", "recall_memory", query="secret zebrafish")[0]
-    assert asked(locked_url, all_, "", "remember", content="Zebrafish have stripes.") == ("It is remembered.", False)
+    assert asked(locked_url, all_, "", "remember", content="Zebrafish have stripes.") == (PROPOSED.en, False)
 
 
 @pytest.mark.parametrize("query", ["?conversation_id=anns", "?user_id=ann", "?user_id=ann&conversation_id=anns"])

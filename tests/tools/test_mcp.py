@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from app.api.mcp import server as mcp_server
+from app.core.wording import PROPOSED
 from app.main import access, build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.recall import tools
@@ -148,7 +149,7 @@ async def test_a_remembered_text_is_stored_once_and_found_by_its_user(seeded: ht
     async with connected(base_url, TEA) as client, connected(base_url, "?user_id=bob") as other:
         for _ in range(2):
             found = await use(client, "remember", content="Prefers jasmine in summer.", keywords=["花茶", "\x00"])
-            assert found == ("It is remembered.", False)
+            assert found == (PROPOSED.en, False)
         text, _ = await use(client, "search_memories", query="jasmine")
         assert text.count("memory_key") == 1
         assert "jasmine" in (await use(client, "search_memories", query="花茶"))[0]

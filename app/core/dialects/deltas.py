@@ -110,12 +110,10 @@ class AnswerSoFar(NamedTuple):
         """The prompt tokens of all calls so far, if their API reports them."""
         return tokens if type(tokens := (self.usage or {}).get("prompt_tokens")) is int else 0
 
-    def next_round(self) -> AnswerSoFar:
+    def next_round(self, owners: ToolOwners) -> AnswerSoFar:
         """Return the answer at the beginning of another call of the model."""
-        calls, tag = self.round.calls, self.round.splitter.tag
-        begun = RoundSoFar(
-            CallsSoFar(calls.tools, calls.outer), TagSplitter(tag, is_over=not tag), self.text, bool(self.text)
-        )
+        calls, tag = CallsSoFar(owners, self.round.calls.outer), self.round.splitter.tag
+        begun = RoundSoFar(calls, TagSplitter(tag, is_over=not tag), self.text, bool(self.text))
         return self._replace(round=begun)
 
     def feed(self, chunk: Mapping[str, Any]) -> Step:

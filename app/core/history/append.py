@@ -17,7 +17,7 @@ from app.core.history.ingest import Placement, form_tokens, unmatched_results, w
 from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
 from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
 from app.core.history.sync import INNER, link
-from app.core.messages import FRAME_TOKENS, NO_ID
+from app.core.messages import FRAME_TOKENS
 from app.core.model import UNMATCHED, Totals, WindowWarning
 from app.core.scope import owner_of
 from app.core.times import dated, offset_of
@@ -117,7 +117,7 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
         full += row.full_tokens
         short += row.short_tokens
         history += row.full_tokens
-        history += sum(counts[archived.text] - counts[archived.placeholder] for archived in one.archived.values())
+        history += sum(counts[archived.shown] - counts[archived.placeholder] for archived in one.archived.values())
         rows.append(row)
     last = rows[-1]
     totals = replace(totals, last_seq=last.seq, last_page=last.page, full=full, short=short, history=history)
@@ -162,7 +162,7 @@ def _row(
         line_tokens=counts[one.lines.line],
         words=one.lines.words,
         archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),
-        fresh_tokens=tuple(whole_tokens(archived.text, counts[archived.text]) for archived in one.archived.values()),
+        fresh_tokens=tuple(whole_tokens(archived.shown, counts[archived.shown]) for archived in one.archived.values()),
         digest=INNER if arrival.is_inner else one.digest,
         chain=chain,
         said_at=draft.said_at,
@@ -181,17 +181,19 @@ def _stored_body(one: Prepared) -> dict[str, Any]:
     """
     original = one.placement.draft.original
     references = {
-        archived.answer.result.call_id: {"archive": str(archived.card.uuid)}
+        id(archived.answer.result): {"archive": str(archived.card.uuid)}
         for archived in one.archived.values()
         if isinstance(archived.answer.result.content, str)
     }
     if not references:
         return original
-    if one.placement.draft.role == "tool":
-        return {**original, "content": references[original.get("tool_call_id") or NO_ID]}
+    draft = one.placement.draft
+    if draft.role == "tool":
+        return {**original, "content": references[id(draft.results[0])]}
+    results = iter(draft.results)
     blocks = [
         {**block, "content": references[id_]}
-        if block["type"] == "tool_result" and (id_ := block.get("tool_use_id") or NO_ID) in references
+        if block["type"] == "tool_result" and (id_ := id(next(results))) in references
         else block
         for block in original["content"]
     ]
@@ -252,7 +254,7 @@ def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) ->
     for one in found:
         for archived in one.archived.values():
             yield archive_row(
-                archived.card, archived.text, counts[archived.text], archived.answer.call.arguments,
+                archived.card, archived.text, counts[archived.shown], archived.answer.call.arguments,
                 ArchivePlace(scope, after.id, one.placement.seq), after.language or "en", archived.expires_at,
                 stored_parts(archived.parts, counts),
             )  # fmt: skip

@@ -22,11 +22,13 @@ from typing import Any
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
+from app.core.encoded import marked
 from app.core.messages import (
     CARRIED,
     LATE,
     NO_FILES,
     NO_ID,
+    REPEATED,
     THINKING_FIELDS,
     THINKING_PARTS,
     Draft,
@@ -143,7 +145,7 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
         if end.group and names.isdisjoint(call.id for call in end.open_calls):
             group, open_calls = end.group, end.open_calls
         next_group = group
-        new = [OpenCall(c.id, c.name, c.arguments[:OPEN_ARGUMENTS_MAX], group) for c in draft.calls]
+        new = [OpenCall(c.id, c.name, marked(c.arguments)[:OPEN_ARGUMENTS_MAX], group) for c in draft.calls]
         open_calls = (*(call for call in open_calls if call.id not in names), *new)
     placement = Placement(draft, index, seq, page, user_seq, group, kind, answers)
     after = replace(
@@ -178,16 +180,23 @@ def unmatched_results(placement: Placement) -> list[str]:
     """Return the call ids of a message's results that answer no open call."""
     if placement.kind == "refused":
         return []
-    answered = [answer.result for answer in placement.answers]
-    return [result.call_id for result in placement.draft.results if result not in answered]
+    answered = {id(answer.result) for answer in placement.answers}
+    return [result.call_id for result in placement.draft.results if id(result) not in answered]
 
 
 def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, ...]:
-    """Return the results that answer an open call, wherever it stands; of two for one call, the first."""
+    """Return the results that answer an open call, wherever it stands; of two for one call, the first. Calls of one id
+    are answered in order.
+    """
     open_calls = {call.id: call for call in end.open_calls}
+    repeated: dict[str, list[str]] = {}
+    for id_ in reversed(open_calls):
+        repeated.setdefault(id_.rpartition(REPEATED)[0], []).append(id_)
     answers = []
     for result in draft.results:
         id_ = next(iter(open_calls), NO_ID) if result.call_id == NO_ID else result.call_id
+        if id_ not in open_calls and repeated.get(id_):
+            id_ = repeated[id_].pop()
         call = open_calls.pop(id_, None)
         if call is not None:
             answers.append(AnsweredCall(result, call))
@@ -266,7 +275,9 @@ def archived_answers(
         i
         for i, answer in enumerate(placement.answers)
         if answer.call.name not in recall_tools
-        and (len(answer.result.text) > policy.archive_threshold or (limit and tokens[answer.result.text] > limit))
+        and (
+            len(answer.result.text) > policy.archive_threshold or (limit and tokens[marked(answer.result.text)] > limit)
+        )
     ]
 
 
@@ -319,9 +330,15 @@ def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: f
 
 def _said(placement: Placement) -> dict[str, Any]:
     view = placement.draft.view
-    if placement.kind == "prompt" or "content" not in view:
+    if placement.kind == "prompt":
         return view
-    return {**view, "content": _disarmed(view["content"])}
+    if "tool_calls" in view:
+        view = {**view, "tool_calls": [_marked_call(call) for call in view["tool_calls"]]}
+    return {**view, "content": _disarmed(view["content"])} if "content" in view else view
+
+
+def _marked_call(call: dict[str, Any]) -> dict[str, Any]:
+    return {**call, "function": {**call["function"], "arguments": marked(call["function"]["arguments"])}}
 
 
 def _result_content(answer: AnsweredCall, recall_tools: frozenset[str]) -> Any:
@@ -331,9 +348,9 @@ def _result_content(answer: AnsweredCall, recall_tools: frozenset[str]) -> Any:
 
 
 def _disarmed(content: Any) -> Any:
-    """Make the texts of content neutral. Thinking stays as it is: it may be signed."""
+    """Make the texts of content neutral, with marks for files. Thinking stays as it is: it may be signed."""
     if isinstance(content, str):
-        return neutral(content)
+        return neutral(marked(content))
     if not isinstance(content, list):
         return content
     return [_disarmed_part(part) if isinstance(part, dict) else part for part in content]
@@ -342,23 +359,26 @@ def _disarmed(content: Any) -> Any:
 def _disarmed_part(part: dict[str, Any]) -> dict[str, Any]:
     if part.get("type") in THINKING_PARTS:
         return part
-    texts = {"text": neutral(part["text"])} if isinstance(part.get("text"), str) else {}
+    texts = {"text": neutral(marked(part["text"]))} if isinstance(part.get("text"), str) else {}
     inner = {"content": _disarmed(part["content"])} if part.get("type") == "tool_result" and "content" in part else {}
     return {**part, **texts, **inner}
 
 
 def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any]:
     """Return an Anthropic message in a form the API accepts: without unmatched results and cache marks."""
-    by_call = {answer.result.call_id: i for i, answer in enumerate(placement.answers)}
+    by_result = {id(answer.result): i for i, answer in enumerate(placement.answers)}
     blocks = []
     content = placement.draft.original["content"]
-    calls = iter(placement.draft.calls)
+    calls, results = iter(placement.draft.calls), iter(placement.draft.results)
     for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         part = {name: value for name, value in block.items() if name != "cache_control"}
         if block["type"] == "tool_use":
-            part["id"] = next(calls).id
+            call = next(calls)
+            part["id"] = call.id
+            if (arguments := marked(call.arguments)) != call.arguments:
+                part["input"] = json.loads(arguments)
         if block["type"] == "tool_result":
-            index = by_call.pop(block.get("tool_use_id") or NO_ID, None)
+            index = by_result.get(id(next(results)))
             if index is None:
                 continue
             part["tool_use_id"] = placement.answers[index].call.id

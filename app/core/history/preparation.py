@@ -17,7 +17,10 @@ from functools import cached_property
 from typing import Literal, Protocol
 from uuid import UUID
 
+from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd
+from app.core.encoded import blanked, marked
+from app.core.groups import chat_messages
 from app.core.history.erasure import refused_mark
 from app.core.history.ingest import AnsweredCall, Placement, ShownForms, archived_answers, place, shown_forms, thinking
 from app.core.history.placeholder import ArchiveCard, placeholder
@@ -153,6 +156,11 @@ class Archived:
     def text(self) -> str:
         return self.answer.result.text
 
+    @property
+    def shown(self) -> str:
+        """Its text as models see it."""
+        return marked(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Searchable:
@@ -191,7 +199,7 @@ def results_to_count(basis: Basis) -> list[str]:
     """Return the results whose tokens decide whether they are archived."""
     if not basis.policy.archive_threshold_tokens:
         return []
-    return [answer.result.text for placement in basis.placed[0] for answer in placement.answers]
+    return [marked(answer.result.text) for placement in basis.placed[0] for answer in placement.answers]
 
 
 def prepare(
@@ -250,9 +258,9 @@ def _parts(placement: Placement, index: int, basis: Basis, reader: TextReader) -
     answer = placement.answers[index]
     asked = (one.draft.text for one in basis.placed[0] if one.seq == placement.user_seq)
     question = f"{next(asked, basis.question)[:SCAN_MAX]}\n{answer.call.arguments}"
-    text = answer.result.text
-    found = reader.parts(text, question)
-    return [(start, part_text(start, text[start : start + length])) for start, length in found]
+    text = blanked(answer.result.text)
+    found = [(start, text[start : start + length]) for start, length in reader.parts(text, question)]
+    return [(start, part_text(start, part)) for start, part in found if part.strip()]
 
 
 def _neutral(text: str | None) -> str | None:
@@ -291,12 +299,12 @@ def _searchable(
     """Yield the searchable parts of a message: not of the prompt, a refused question, a recalled text or its call."""
     if placement.kind in ("prompt", "refused") or forms.loaded is not None:
         return
-    shown = forms.view if placement.kind != "orphan" else [placement.draft.original]
+    shown = forms.view if placement.kind != "orphan" else chat_messages(marked(dumps(placement.draft.original)))
     text = searchable_text(shown, recall_tools)
     if text.strip():
         yield _passages(None, text, speaker_of(shown), reader)
     for one in archived.values():
-        yield _passages(one.card.uuid, one.text, None, reader)
+        yield _passages(one.card.uuid, blanked(one.text), None, reader)
 
 
 def _passages(archive_id: UUID | None, text: str, speaker: str | None, reader: TextReader) -> Searchable:
@@ -309,7 +317,7 @@ def texts(basis: Basis, preparation: Preparation) -> Iterator[str]:
     """Yield the texts whose tokens ``decide`` needs; some more than once."""
     for one in preparation.messages:
         for archived in one.archived.values():
-            yield archived.text
+            yield archived.shown
             yield from (text for _, text in archived.parts)
         for form in (one.forms.view, one.forms.short, one.forms.loaded):
             for message in form or ():

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from app.core.canonical import dumps
+from app.core.encoded import marked
 from app.core.groups import chat_messages
 from app.core.model import Placed, Window
 from app.core.neutral import neutral, without_ranges
@@ -124,8 +125,9 @@ class _ShownText:
 
 def _fitting(result: FreshResult, room: int) -> _ShownText | None:
     """Return as much of a result as fits; None if nothing does."""
-    if result.text is not None and (tokens := whole_tokens(result.text, result.tokens)) <= room:
-        return _ShownText(neutral(result.text), tokens, lines=1)
+    text = marked(result.text) if result.text is not None else None
+    if text is not None and (tokens := whole_tokens(text, result.tokens)) <= room:
+        return _ShownText(neutral(text), tokens, lines=1)
     left, taken = min(room, PARTS_TOKENS_MAX) - FRAME_TOKENS, list[ResultPart]()
     for part in result.parts:
         if part.tokens + 1 > left:

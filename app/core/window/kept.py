@@ -88,6 +88,40 @@ def keep(
 
 
 @dataclass(frozen=True, slots=True)
+class SaidByTool:
+    """What a model's tool says of a person."""
+
+    words: str
+    """The person's own words that say it; blank: nobody said it in these words."""
+    key: str | None = None
+    is_lasting: bool = False
+    """The words themselves show that this is the value of their closed key for good."""
+    is_sensitive: bool = False
+    is_set: bool = False
+    """A person set the value of its key, or wants the key in view."""
+
+
+def lets_tools_keep(conversation: Conversation, policy: Policy) -> bool:
+    """Return whether tools can keep anything of what is said in a conversation."""
+    return policy.remember and conversation.parent is None
+
+
+def told(saying: SaidByTool, conversation: Conversation, policy: Policy) -> Status:
+    """Return what becomes of something that a model says: it holds where a person's own words say it.
+
+    What that would put in view, or in the place of what a person set, has to be shown by the words; a group's is
+    proposed. So is what is sensitive.
+    """
+    if not saying.words or saying.is_sensitive:
+        return "proposed"
+    if saying.key in CLOSED_KEYS:
+        is_held = saying.is_lasting and policy.carry == "explicit" and conversation.space_id is None
+    else:
+        is_held = not saying.is_set
+    return "held" if is_held else "proposed"
+
+
+@dataclass(frozen=True, slots=True)
 class KeptLine:
     """A memory as a head shows it."""
 

@@ -172,6 +172,13 @@ Index(
     memories.c.valid_from,
     postgresql_where=memories.c.key.isnot(None),
 )
+Index(
+    "memories_content_idx",
+    memories.c.tenant_id,
+    memories.c.holder,
+    text("md5(content)"),
+    postgresql_where=memories.c.holder.isnot(None),
+)
 Index("memories_part_idx", memories.c.tenant_id, memories.c.part_of, postgresql_where=memories.c.part_of.isnot(None))
 Index(
     "memories_archive_idx",

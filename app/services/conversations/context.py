@@ -35,6 +35,7 @@ from app.core.window.kept import Then
 from app.core.window.profile import Profile
 from app.core.window.squeezing import Cutter
 from app.postgres.transactions import ReadTx
+from app.recall.tools import of_windows
 from app.recall.window_tools import guide_of, taken_names, window_tools
 from app.runtime import Runtime
 from app.services.conversations import anchoring, epochs, serving, tail
@@ -225,7 +226,7 @@ async def _assemble(call: WindowCall, laid: _LaidOut) -> KeptWindow:
     policy, threshold = laid.target.policy, runtime.defaults.summary_threshold
     warnings = (
         *window.warnings,
-        *notices.of_tools(taken_names(request.tools, request.format), offered=laid.target.offers_tools),
+        *notices.of_tools(taken_names(request.tools, of_windows(policy)), offered=laid.target.offers_tools),
         *notices.of_model(request.model or conversation.model, runtime.defaults.models),
         *(notices.of_lag(conversation, epoch, policy, threshold) if runtime.chat is not None else ()),
         *notices.of_head(epoch.head),
@@ -272,7 +273,8 @@ async def _render(call: WindowCall, shown: KeptWindow) -> Context:
     guide = guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
     size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
-    tools = window_tools(request.tools, request.format, offered=shown.offers_tools)
+    offered = of_windows(shown.target.policy) if shown.offers_tools else ()
+    tools = window_tools(request.tools, request.format, offered)
     rendered = await run_in_thread_if_large(
         size, answer_of, conversation, shown.epoch, window, text, tools, request.format, language, most=LONG_COPIED
     )

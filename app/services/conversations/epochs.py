@@ -22,7 +22,7 @@ from app.core.window.profile import Profile, budget_of, offers_tools, policy_of,
 from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
 from app.postgres.transactions import ReadTx, Tx
-from app.recall.tools import schemas_text
+from app.recall.tools import of_windows, schemas_text
 from app.recall.window_tools import beside, guide_of, taken_names
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest, WindowCall
@@ -48,8 +48,9 @@ async def profile_of_call(call: WindowCall, conversation: Conversation, *, may_o
     if request.system is not None:
         system = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     own, fewer = Fixed(tools, system), None
-    if taken_names(request.tools, request.format):
-        fewer = await runtime.count(spaced(beside(request.tools, request.format)))
+    offered = of_windows(policy_of(runtime.defaults, conversations.policy_overrides(conversation)))
+    if taken_names(request.tools, offered):
+        fewer = await runtime.count(spaced(beside(request.tools, request.format, offered)))
     return _profile(runtime, conversation, request, own, fewer=fewer, reserve=call.reserve, may_offer=may_offer)
 
 
@@ -63,7 +64,7 @@ def _profile(
     own_budget = conversation.budget if request.model is None else None
     budget = budget_of(runtime.defaults, request.budget, own_budget, model)
     percent = charged(conversation.token_percent, is_exact=runtime.defaults.models.row(model or "").exact)
-    tools = runtime.count_short(schemas_text(request.format))
+    tools = runtime.count_short(schemas_text(request.format, of_windows(policy)))
     guide = runtime.count_short(guide_of(conversation, policy)) + FRAME_TOKENS
     offers = may_offer and offers_tools(budget, tools + guide, percent)
     if offers:

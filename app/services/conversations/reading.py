@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from app.core.encoded import marked
 from app.core.history.ingest import AnsweredCall, Placement
 from app.core.history.placeholder import ArchiveCard
 from app.core.history.preparation import LinesOfMessage, Passage
@@ -68,8 +69,8 @@ def _line(placement: Placement) -> str:
     draft = placement.draft
     if placement.answers:
         answer = placement.answers[0]
-        return result_line(answer.call.name, answer.result.text)
+        return result_line(answer.call.name, marked(answer.result.text))
     if draft.calls and not draft.text.strip():
-        return ", ".join(call_line(call.name, call.arguments) for call in draft.calls[:3])
-    text = draft.text or "\n".join(result.text for result in draft.results)
+        return ", ".join(call_line(call.name, marked(call.arguments)) for call in draft.calls[:3])
+    text = draft.text or "\n".join(marked(result.text) for result in draft.results)
     return message_line(draft.role, text)

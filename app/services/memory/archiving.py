@@ -17,6 +17,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.encoded import blanked, marked
 from app.core.groups import chat_messages
 from app.core.history.placeholder import ArchiveCard
 from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, archive_row
@@ -91,15 +92,16 @@ def make_card(
     now: datetime,
 ) -> ArchiveCard:
     """Describe a result. Reads up to 200 000 characters of it: use a thread if it is long."""
+    shown = marked(text)
     return ArchiveCard(
         uuid=uuid,
         tool_name=tool_name,
-        query_summary=query_summary(tool_name, tool_input),
+        query_summary=query_summary(tool_name, marked(tool_input)),
         created_at=now,
         length=len(text),
-        result_summary=summarize(text, language=language),
-        key_terms=tuple(key_terms(text)),
-        sources=tuple(sources(text, declared)),
+        result_summary=summarize(shown, language=language),
+        key_terms=tuple(key_terms(shown)),
+        sources=tuple(sources(shown, declared)),
     )
 
 
@@ -141,7 +143,7 @@ async def archive(runtime: Runtime, tx: Tx, request: ArchiveRequest) -> tuple[di
                 errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
             )
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation) if conversation else {})
-    (tokens,) = await runtime.tokens.count_many([request.result])
+    (tokens,) = await runtime.tokens.count_many([marked(request.result)])
     if not _is_long(request.result, tokens, policy):
         return _passed_through(request, tokens), conversation
     language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
@@ -181,7 +183,7 @@ def _prepare(
         card, request.result, tokens, request.tool_input, ArchivePlace(scope, request.conversation_id), language,
         expires_at,
     )  # fmt: skip
-    first_vectors = vectors(request.result)
+    first_vectors = vectors(blanked(request.result))
     rows = [
         NewMemory(
             id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=request.conversation_id,
@@ -198,7 +200,7 @@ def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
     return {
         "uuid": None,
         "archived": False,
-        "placeholder": request.result,
+        "placeholder": marked(request.result),
         "tool_name": request.tool_name,
         "tool_input": _input(request.tool_input),
         "query_summary": query_summary(request.tool_name, request.tool_input),
@@ -299,7 +301,7 @@ async def shown(runtime: Runtime, loaded: Loaded) -> dict[str, Any]:
     view_ = view(row)
     if part.query is not None:
         passages = await _fitting(runtime, loaded, part.max_tokens or PASSAGE_TOKENS)
-        is_cut = sum(p["length"] for p in passages) < sum(len(text) for _, text in loaded.passages)
+        is_cut = sum(p["length"] for p in passages) < sum(hit.length for hit, _ in loaded.passages)
         how = {"mode": part.query.mode, "warnings": part.query.warnings}
         return {**view_, "passages": passages, "is_cut": is_cut, **how}
     content = await run_in_thread_if_large(len(row["text"]), _as_sent, row, row["text"], part.offset)
@@ -331,15 +333,17 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
     row = loaded.row
     taken: list[dict[str, Any]] = []
     for hit, passage_text in loaded.passages:
-        text = await run_in_thread_if_large(len(row["nul_offsets"]), _as_sent, row, passage_text, hit.start)
-        if not taken:
-            text = await clipped(runtime, text, max_tokens)
+        text, length = passage_text, hit.length
+        if len(text) == length:
+            text = await run_in_thread_if_large(len(row["nul_offsets"]), _as_sent, row, text, hit.start)
+        if not taken and (cut := await clipped(runtime, text, max_tokens)) != text:
+            text, length = cut, len(cut)
         tokens = runtime.tokens.count(text) + PASSAGE_FRAME
         if taken and tokens > max_tokens:
             continue
         max_tokens -= tokens
         score = round(memories.relevance(hit.score), 4)
-        taken.append({"offset": hit.start, "length": len(text), "text": text, "relevance_score": score})
+        taken.append({"offset": hit.start, "length": length, "text": text, "relevance_score": score})
     return sorted(taken, key=lambda passage: passage["offset"])
 
 
@@ -386,7 +390,7 @@ def _shown_text(loaded: Mapping[str, Any], language: Language) -> tuple[str, str
         if SEMANTIC_UNAVAILABLE in loaded["warnings"]:
             about += wording.BY_KEYWORD_ALONE.say(language)
         return "\n".join(parts) or nothing, f"{about} / {whole}"
-    return loaded["content"], f"{loaded['offset']}–{loaded['offset'] + loaded['length']} / {whole}"
+    return marked(loaded["content"]), f"{loaded['offset']}–{loaded['offset'] + loaded['length']} / {whole}"
 
 
 def input_text(value: Any) -> str:

@@ -17,6 +17,7 @@ from uuid import UUID
 import anyio.to_thread
 from asyncpg import Record
 
+from app.core.encoded import blanked
 from app.core.groups import chat_messages
 from app.core.line import Line, named
 from app.core.neutral import replace_nul
@@ -273,7 +274,7 @@ def _result(row: Record) -> _Text:
         role = f"tool {row['tool_name']}"
         return GrepHit(line, row["conversation_id"], row["page"], role, said_at, archive_id=row["id"])
 
-    return _Text(row["content"], hit)
+    return _Text(blanked(row["content"]), hit)
 
 
 def answer(found: GrepLines) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from uuid import UUID
 import anyio.to_thread
 from asyncpg import Record
 
+from app.core.encoded import blanked
 from app.core.history.rows import NewMemory
 from app.core.scope import conversation_scope, owner_of, scope_of
 from app.core.times import dated
@@ -63,7 +64,8 @@ async def _row(tx: ReadTx, of: Text, *, locked: bool = False) -> Record | None:
 
 async def _text(tx: ReadTx, row: Record) -> str:
     if "digest" in row.keys():  # noqa: SIM118 - a Record's own `in` looks at values
-        return await archives.content(tx, row["scope"], row["digest"])
+        content = await archives.content(tx, row["scope"], row["digest"])
+        return await anyio.to_thread.run_sync(blanked, content)
     return recalling.searchable_text(row)
 
 

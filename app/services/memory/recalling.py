@@ -10,6 +10,7 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core import wording
+from app.core.encoded import marked
 from app.core.groups import chat_messages
 from app.core.model import Language
 from app.core.times import local
@@ -85,4 +86,6 @@ def speaker(row: Record) -> str | None:
 
 
 def _seen(row: Record) -> list[dict[str, Any]]:
-    return chat_messages(row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"])
+    if row["kind"] == "orphan":
+        return chat_messages(marked(row["body"]))
+    return chat_messages(row["view"] if row["view"] is not None else row["body"])

@@ -76,7 +76,8 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     new = await anyio.to_thread.run_sync(prepared, request, scope, uid, found_in)
     await keep(runtime, tx, new, pinned=request.pinned)
     if new.status == "proposed":
-        await outbox.tell(tx, outbox.event("memory.proposed", memory_key=str(new.id)))
+        told_of = outbox.event("memory.proposed", memory_key=str(new.id), conversation_id=new.conversation_id)
+        await outbox.tell(tx, told_of)
     if request.alone and conversation is not None:
         await conversations.begin_generation(tx, conversation.id)
     hit = await memories.find(tx, new.id)

@@ -29,7 +29,7 @@ from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import finished, recall_message
 from app.core.dialects.learning import Learned
 from app.core.dialects.marking import ROLES, places
-from app.core.dialects.proxy import offered
+from app.core.dialects.proxy import ToolOwners, offered
 from app.core.dialects.question import Json, ShownToClient
 from app.core.messages import read
 from app.core.model import Context
@@ -39,6 +39,7 @@ from app.ids import uuid7
 from app.inflight import Answering
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.upstream import ModelRequest, OverdueError, RefusalError, Upstream, is_final
+from app.recall.tools import REMEMBER
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
@@ -48,8 +49,10 @@ from app.services.proxy.question import ProxyRequest, ProxyTurn, branched
 from app.services.proxy.state import AnswerTask, Watch, record
 from app.services.proxy.writing import Telling, given_again, scalars, writer_of
 from app.services.tools import tool_calls
+from app.services.tools.remember import remember
 from app.store import conversations, messages
 
+NOBODYS = ToolOwners((), ())
 RETRIES_MAX = 3
 """Of one call of the model, each without another thing that its API refuses."""
 
@@ -131,16 +134,16 @@ async def _answer_in_time(task: AnswerTask, watch: Watch) -> None:
 
 async def _answer(task: AnswerTask, watch: Watch) -> None:
     """Ask the model, again after each recall, until the answer is the client's; store it, then send its end."""
-    said, reported, rounds_left = AnswerSoFar.start(task.owners, task.thinking_tag), None, task.runtime.proxying.rounds
+    said, reported, rounds_left = AnswerSoFar.start(NOBODYS, task.thinking_tag), None, task.runtime.proxying.rounds
     while True:
         window = await _window(task)
-        asking = _asking(task, window, recalls=rounds_left > 0)
+        asking, owners = _asking(task, window, recalls=rounds_left > 0), task.owners(json.loads(window.tools))
         watch.window_tokens, before = window.window.ledger.total, said.prompt_tokens
         watch.window = task.runtime.caches.served.last(task.asked.tenant, window.conversation_uid)
-        said, whole = await _asked(task, said.next_round(), asking, watch)
+        said, whole = await _asked(task, said.next_round(owners), asking, watch)
         if (prompt := said.prompt_tokens - before) > 0:
             reported = ReportedUsage(window.window.ledger.total, prompt)
-        calls = task.owners.divide(said.calls)
+        calls = owners.divide(said.calls)
         recalled = await _recalled(task, said, calls.inner) if rounds_left and calls.inner else []
         if calls.outer or not recalled:
             break
@@ -323,7 +326,7 @@ async def _recalled(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) 
     asking = await tool_calls.asker(
         runtime, asked.tenant, caller.user_id, asked.conversation.id, sensitive=caller.sensitive
     )
-    answers = [await tool_calls.run(runtime, asked.tenant, asking, call) for call in map(_tool_call, calls)]
+    answers = [await _ran(task, asking, call["function"]["name"], _arguments(call)) for call in calls]
     await tool_calls.keep(runtime, asked.tenant, asking, answers, "")
     results = [
         {"role": "tool", "tool_call_id": call["id"], "content": found.content}
@@ -332,13 +335,19 @@ async def _recalled(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) 
     return [recall_message(task.model, said.round, calls), *results]
 
 
-def _tool_call(call: Mapping[str, Any]) -> tool_calls.ToolCall:
-    function = call["function"]
+async def _ran(task: AnswerTask, asking: tool_calls.Asker, name: str, arguments: Json) -> tool_calls.Answer:
+    runtime, tenant = task.runtime, task.asked.tenant
+    if name == REMEMBER.name:
+        return await remember(runtime, tenant, asking, arguments, bound_to=task.asked.request.caller.user_id)
+    return await tool_calls.run(runtime, tenant, asking, tool_calls.checked(name, arguments))
+
+
+def _arguments(call: Mapping[str, Any]) -> Json:
     try:
-        arguments = json.loads(function["arguments"] or "{}")
+        arguments = json.loads(call["function"]["arguments"] or "{}")
     except (ValueError, RecursionError):
         arguments = None
-    return tool_calls.checked(function["name"], arguments if isinstance(arguments, dict) else {})
+    return arguments if isinstance(arguments, dict) else {}
 
 
 async def _store(

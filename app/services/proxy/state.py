@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -57,9 +57,10 @@ class AnswerTask:
     def model(self) -> str:
         return str(self.question.options["model"])
 
-    @property
-    def owners(self) -> ToolOwners:
-        return ToolOwners(tools.BY_NAME, names_of(self.tools))
+    def owners(self, shown: Sequence[Json]) -> ToolOwners:
+        """Return whose a call is after a window that ``shown`` so many tools: what writes is Quire's if it is there."""
+        writes = names_of(shown[len(self.tools) :]) & {tools.REMEMBER.name}
+        return ToolOwners(writes | tools.BY_NAME.keys(), names_of(self.tools))
 
     @property
     def response_id(self) -> str | None:

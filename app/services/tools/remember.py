@@ -1,77 +1,193 @@
-"""The tool that writes: MCP clients store memories with it. Windows do not offer it."""
+"""The tool that writes: what a person said is held, and anything else is proposed.
+
+The same text, said again, is stored once.
+"""
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 import anyio.to_thread
+from asyncpg import Record
 
 from app.core import wording
-from app.core.canonical import dumps
-from app.core.edge.caller import Caller
+from app.core.conversation import Conversation
+from app.core.model import Language, Policy
 from app.core.neutral import replace_nul
-from app.core.window.kept import key_problem
+from app.core.scope import owner_of
+from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, SaidByTool, Status, key_problem, lets_tools_keep, told
+from app.core.window.profile import policy_of
+from app.core.wording import Wording
+from app.extractive.blocks import take_apart
 from app.extractive.own_words import own_words
+from app.extractive.wishes import is_sensitive, speaks_for_itself, wishes_of
 from app.postgres.transactions import Tx
+from app.queue import outbox
 from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.runtime import Runtime
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.memory import recalling, remembering
 from app.services.memory.remembering import MemoryRequest
 from app.services.tools.tool_calls import Answer, Asker
-from app.store import messages
+from app.store import conversations, locks, messages, spaces
+from app.store.memory import kept
+from app.store.memory.remembered import Remembered
+from app.text.language import window
 
 KEYWORD_MAX = 100
 MESSAGES_READ = 200
 """Of a conversation's messages, to find a person's words in."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    """A person's own words in a message that say what a model wants remembered."""
+
+    words: str
+    seq: int
+    page: int
+    message: str
+    """The message as it was read."""
+    is_lasting: bool
+
+
 async def remember(
     runtime: Runtime, tenant: UUID, asking: Asker, given: dict[str, Any], *, bound_to: str | None = None
 ) -> Answer:
-    """Store a memory of the user, or of the conversation where no user is known. The same one, said again within a
-    day, is stored once.
+    """Store a memory of the user or the space, or of the conversation where neither is known.
 
     It is held where a person said it in the conversation; else it is proposed, and a person accepts or refuses it.
     """
-    language = asking.language(given)
+    language, conversation = asking.language(given), asking.conversation
     try:
-        arguments = read(tools.REMEMBER, given, language)
+        arguments = _read(given, language)
     except Mistake as mistake:
         return Answer(str(mistake), is_error=True)
-    if (key := arguments.get("key")) is not None and (problem := key_problem(key)) is not None:
-        return Answer(f"`key` {problem}.", is_error=True)
-    request = MemoryRequest(
-        content=arguments["content"],
-        memory_type=arguments.get("memory_type", "general"),
-        user_id=asking.user_id,
-        conversation_id=asking.conversation.id if asking.conversation and asking.user_id is None else None,
-        source="tool",
-        key=key,
-        status="held" if await _is_said(runtime, tenant, asking, arguments["content"]) else "proposed",
-        bound_to=bound_to,
-        space_id=asking.conversation.space_id if asking.conversation else None,
-        keywords=tuple(replace_nul(word)[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
+    policy = runtime.defaults.policy
+    quote = None
+    if conversation is not None:
+        policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+        if not lets_tools_keep(conversation, policy):
+            return Answer(wording.NOTHING_KEPT.say(language), is_error=True)
+        quote = await _quote(runtime, tenant, conversation, arguments)
+    new = await anyio.to_thread.run_sync(_prepared, asking, arguments, quote)
+    async with runtime.database.begin(tenant) as tx:
+        await _hold(tx, asking, bound_to)
+        said = await _store(runtime, tx, asking, policy, new, quote)
+    return Answer(said.say(language), is_error=said is wording.NOT_PROPOSED)
+
+
+def _read(given: Mapping[str, Any], language: Language) -> dict[str, Any]:
+    """Return the call's arguments. Raises Mistake."""
+    arguments = read(tools.REMEMBER, given, language)
+    if (key := arguments.get("key")) is not None:
+        if (problem := key_problem(key)) is not None:
+            raise Mistake(f"`key` {problem}.", "key")
+        if len(arguments["content"]) > PINNED_MAX:
+            most = Wording(f"at most {PINNED_MAX} characters with a key", f"有 key 时最多 {PINNED_MAX} 个字符")
+            raise Mistake(wording.MUST_BE.say(language, name="content", what=most.say(language)), "content")
+    return arguments
+
+
+# --- Gather -----------------------------------------------------------------------------------------------------
+
+
+async def _quote(
+    runtime: Runtime, tenant: UUID, conversation: Conversation, arguments: Mapping[str, Any]
+) -> _Quote | None:
+    """Return the newest words of a person, among the conversation's newest messages, that say it."""
+    async with runtime.database.snapshot(tenant) as tx:
+        rows = await messages.history(tx, conversation.id, 2**31 - 1, MESSAGES_READ, newest_first=True)
+    return await anyio.to_thread.run_sync(_quote_among, rows, conversation, arguments)
+
+
+def _quote_among(rows: Sequence[Record], conversation: Conversation, arguments: Mapping[str, Any]) -> _Quote | None:
+    for row in rows:
+        if row["role"] != "user" or (
+            conversation.user_id is not None and recalling.speaker(row) not in (None, conversation.user_id)
+        ):
+            continue
+        message = recalling.said_text(row)
+        if (words := own_words(arguments["content"], message)) and speaks_for_itself(message):
+            is_lasting = _shows(message, words, arguments.get("key"))
+            return _Quote(words, row["seq"], row["page"], message, is_lasting)
+    return None
+
+
+def _shows(message: str, words: str, key: str | None) -> bool:
+    """Return whether a message wishes for good what some of its words say, as a key that the rules know."""
+    found = wishes_of(message, take_apart(window(message)).prose) if key in CLOSED_KEYS else ()
+    return any(
+        wish.key == key and wish.reach == "user" and not wish.ends and (wish.text in words or words in wish.text)
+        for wish in found
     )
 
-    async def work(tx: Tx) -> StoredResponse:
-        await remembering.remember(runtime, tx, request)
-        return StoredResponse.about('"remembered"', asking.conversation, asking.user_id)
 
-    digest = hashlib.sha256(dumps([asking.scope, arguments]).encode()).hexdigest()
-    idempotency = IdempotencyKey.of(Caller(tenant), f"remember:{digest}", "TOOL", tools.REMEMBER.name, arguments)
-    await run_idempotently(runtime.database, tenant, idempotency, work)
-    return Answer(wording.REMEMBERED.say(language))
+def _prepared(asking: Asker, arguments: Mapping[str, Any], quote: _Quote | None) -> Remembered:
+    conversation = asking.conversation
+    content = quote.words if quote is not None else arguments["content"]
+    request = MemoryRequest(
+        content=content,
+        memory_type=arguments.get("memory_type", "general"),
+        source="tool",
+        key=arguments.get("key"),
+        sensitive=is_sensitive(content),
+        keywords=tuple(replace_nul(word)[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
+    )
+    if conversation is None:
+        return remembering.prepared(request, asking.scope, None)
+    totals, line = conversation.totals, conversation.line
+    seq, page = (quote.seq, quote.page) if quote is not None else (totals.last_seq, totals.last_page)
+    keeper = line.keeper(seq)
+    uid = {one.id: one.uid for one in line.stretches}.get(keeper, conversation.uid)
+    request = replace(request, conversation_id=keeper)
+    return replace(remembering.prepared(request, asking.scope, uid, conversation.scope), page=page)
 
 
-async def _is_said(runtime: Runtime, tenant: UUID, asking: Asker, content: str) -> bool:
-    """Return whether a person said it, in these words, among the conversation's newest messages."""
-    if asking.conversation is None or asking.conversation.parent is not None:
-        return False
-    async with runtime.database.snapshot(tenant) as tx:
-        rows = await messages.history(tx, asking.conversation.id, 2**31 - 1, MESSAGES_READ, newest_first=True)
-    said = [recalling.said_text(row) for row in rows if row["role"] == "user"]
-    return await anyio.to_thread.run_sync(lambda: any(own_words(content, text) for text in said))
+# --- Apply ------------------------------------------------------------------------------------------------------
+
+
+async def _hold(tx: Tx, asking: Asker, bound_to: str | None) -> None:
+    """Let nobody erase or write anything of the scope meanwhile. Raises NotFound, or Forbidden."""
+    await locks.lock_owner(tx, owner_of(asking.scope))
+    if (conversation := asking.conversation) is None:
+        return
+    current = await conversations.hold(tx, conversation.id, bound_to=bound_to)
+    if current is None or current.uid != conversation.uid:
+        raise conversations.unknown()
+    if conversation.space_id is not None:
+        await spaces.hold(tx, conversation.space_id, bound_to)
+
+
+async def _store(
+    runtime: Runtime, tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: _Quote | None
+) -> Wording:
+    """Store what is new, and return what the model is told."""
+    holder = owner_of(new.scope)
+    status: Status = "proposed"
+    before = await kept.status_of(tx, holder, new.key, new.content)
+    if asking.conversation is not None and quote is not None and await _is_there(tx, asking.conversation, quote):
+        new = replace(new, seq=quote.seq, quote=quote.words)
+        is_set = new.key is not None and await kept.is_set(tx, holder, new.key)
+        saying = SaidByTool(quote.words, new.key, quote.is_lasting, new.sensitive, is_set)
+        status = told(saying, asking.conversation, policy)
+    if before == "held":
+        return wording.REMEMBERED
+    if status == "proposed" and before is not None:
+        return wording.NOT_PROPOSED if before == "refused" else wording.PROPOSED
+    pinned = True if status == "held" and new.key in CLOSED_KEYS else None
+    await remembering.keep(runtime, tx, replace(new, status=status), pinned=pinned)
+    if status == "proposed":
+        told_of = outbox.event("memory.proposed", memory_key=str(new.id), conversation_id=new.conversation_id)
+        await outbox.tell(tx, told_of)
+        return wording.PROPOSED
+    return wording.REMEMBERED
+
+
+async def _is_there(tx: Tx, conversation: Conversation, quote: _Quote) -> bool:
+    """Return whether nobody erased the message since it was read."""
+    rows = await messages.history(tx, conversation.id, quote.seq - 1, 1, newest_first=False)
+    return any(row["seq"] == quote.seq and recalling.said_text(row) == quote.message for row in rows)

@@ -159,6 +159,25 @@ async def one(tx: ReadTx, memory: UUID) -> Record | None:
     return await tx.fetchrow(ONE, memory=memory)
 
 
+STATUS_OF = _SQL.statement("status_of")
+# Whether a person set the value of a key, or wants it in view.
+IS_SET = """
+SELECT source = 'person' OR pinned AS is_set FROM memories
+ WHERE tenant_id = $1 AND holder = $2 AND key = $3 AND status = 'held'
+ ORDER BY valid_from DESC, learnt_at DESC, id DESC LIMIT 1
+"""
+
+
+async def status_of(tx: ReadTx, holder: UUID, key: str | None, content: str) -> Status | None:
+    """Return what became of a text in a scope before; None: nothing."""
+    status: Status | None = await tx.fetchval(STATUS_OF, holder=holder, key=key, content=content)
+    return status
+
+
+async def is_set(tx: ReadTx, holder: UUID, key: str) -> bool:
+    return bool(await tx.fetchval(IS_SET, holder, key))
+
+
 RETIRE = _SQL.statement("retire")
 
 

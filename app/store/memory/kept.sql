@@ -106,6 +106,17 @@ SELECT {fields}, c.user_id, c.space_id FROM memories m
   LEFT JOIN conversations c ON c.tenant_id = :tenant AND c.id = m.conversation_id
  WHERE m.tenant_id = :tenant AND m.id = :memory AND m.scope IS NOT NULL;
 
+-- name: status_of
+-- What became of a text in its scope before: held before refused.
+SELECT m.status FROM memories m
+ WHERE m.tenant_id = :tenant AND m.holder = :holder AND md5(m.content) = md5(:content) AND m.content = :content
+   AND m.key IS NOT DISTINCT FROM :key::text AND (m.expires_at IS NULL OR m.expires_at > now())
+   AND (m.status <> 'held' OR m.valid_to IS NULL AND (m.key IS NULL OR NOT EXISTS (
+     SELECT FROM memories n
+      WHERE n.tenant_id = :tenant AND n.holder = :holder AND n.key = m.key AND n.status = 'held'
+        AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id))))
+ ORDER BY array_position(ARRAY['held', 'refused', 'proposed'], m.status) LIMIT 1;
+
 -- name: retire
 -- Takes the values of a key that a later one replaces out of search: they are history.
 WITH old AS (

@@ -592,6 +592,7 @@ def upgrade() -> None:
     )
     op.create_index('memories_archive_idx', 'memories', ['tenant_id', 'archive_id', 'start'], unique=False, postgresql_where=sa.text('archive_id IS NOT NULL'))
     op.create_index('memories_conversation_idx', 'memories', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('conversation_id IS NOT NULL'))
+    op.create_index('memories_content_idx', 'memories', ['tenant_id', 'holder', sa.literal_column('md5(content)')], unique=False, postgresql_where=sa.text('holder IS NOT NULL'))
     op.create_index('memories_key_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('key IS NOT NULL'))
     op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('pinned'))
     op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
