@@ -136,5 +136,5 @@ class Node:
 
 def listening(port: int) -> list[psutil.Process]:
     """Return the server of a port of this machine."""
-    pids = {one.pid for one in psutil.net_connections("tcp") if one.status == "LISTEN" and one.laddr.port == port}
+    pids = {one.pid for one in psutil.net_connections("tcp") if one.status == "LISTEN" and one.laddr[1:2] == (port,)}
     return [psutil.Process(pid) for pid in pids if pid is not None]
