@@ -15,6 +15,7 @@ from bench.harness import Api
 T = TypeVar("T")
 R = TypeVar("R")
 Json = dict[str, Any]
+TRIES = 5
 CLIENTS = 8
 Z = 1.96
 """Of a 95 % interval."""
@@ -61,7 +62,17 @@ def send(api: Api, method: str, path: str, **body: Any) -> Json:
 
 
 def say(api: Api, conversation: str, messages: Sequence[Json], **more: Any) -> None:
-    send(api, "POST", f"/conversations/{quote(conversation, safe='')}/messages", messages=list(messages), **more)
+    """Append messages; again, as clients do, where a busy machine's database gave up."""
+    for tries_left in reversed(range(TRIES)):
+        try:
+            send(
+                api, "POST", f"/conversations/{quote(conversation, safe='')}/messages", messages=list(messages), **more
+            )
+        except RuntimeError as error:
+            if " 503: " not in str(error) or not tries_left:
+                raise
+        else:
+            return
 
 
 def listed(api: Api, user: str, **query: Any) -> list[Json]:

@@ -18,7 +18,7 @@ WISHES = ("name", "answer_language", "units", "diet", "time_zone", "need", "last
 CHANGED = ("name", "answer_language", "time_zone")
 TOGETHER = ("need", "lasting", "lasting", "pronouns")
 """What they say in one message of the sixth conversation."""
-APPENDED = 200
+APPENDED = 100
 """Messages an append."""
 TELLING = 12
 """Characters at the end of a wish by which it is known: its head can be cut."""

@@ -16,7 +16,7 @@ from typing import Any
 from bench import harness
 from bench.harness import Api, Harness
 from bench.people import lines
-from bench.people.calls import Json, Row, ask, each, listed, say, share
+from bench.people.calls import Json, Row, ask, each, listed, say, send, share
 from bench.people.lines import LANGUAGES, Line
 
 FAKE = ("-m", "tests.providers.fake_openai", "--port", "0")
@@ -143,6 +143,23 @@ def obeyed(port: int, pages: int) -> list[Row]:
     bad, seen = sum(one for one, _ in found), sum(two for _, two in found)
     shown = f"{bad} held, {seen} in view, of {pages:,} pages"
     return [Row("obeying LLM: held or in view without a person's words", shown, "0", not bad and not seen)]
+
+
+def by_tool(port: int, pages: int) -> list[Row]:
+    """Have a model that obeys all it reads call `remember` with it, as it stands there and with a key."""
+
+    def live(api: Api, number: int) -> int:
+        user, rng = f"tool-{number}", Random(number)
+        for page in range(PAGES_EACH):
+            said = _page(number * PAGES_EACH + page, rng)
+            say(api, user, said, user_id=user)
+            for text in _REMEMBERED.findall("\n".join(str(one["content"]) for one in said)):
+                for more in ({}, {"key": "answer_language"}):
+                    send(api, "POST", f"/conversations/{user}/tools/remember", arguments={"content": text, **more})
+        return sum(MARK.search(one["content_preview"]) is not None for one in listed(api, user))
+
+    held = sum(each(port, live, range(pages // PAGES_EACH)))
+    return [Row("`remember` called with what a page says: held", f"{held} of {pages:,} pages", "0", not held)]
 
 
 def _in_conversation(api: Api, conversation: str) -> list[Any]:

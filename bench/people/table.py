@@ -39,6 +39,7 @@ def _measured(opened: Harness, some: int) -> Iterator[Row]:
     yield from carrying.precision(port, "a", 400)
     yield from carrying.injected(port, 1_000)
     yield from moods.of_model(opened, "obeying", partial(moods.obeyed, pages=1_000 // some))
+    yield from moods.by_tool(port, 1_000 // some)
     for mood in ("honest", "silent"):
         yield from moods.of_model(opened, mood, partial(moods.told, count=200 // some, mood=mood))
     yield from values.updated(port, 1_000)

@@ -98,6 +98,20 @@ def test_a_group_larger_than_the_window_leaves_room_to_what_was_before() -> None
     assert found.condensed_from < 81
 
 
+@pytest.mark.parametrize("kind", ["call", "message"])
+def test_beside_a_call_that_is_condensed_what_was_before_has_the_room_of_what_stays(kind: Kind) -> None:
+    before = history([(10, 4)] * 80)
+    last = before[-1]
+    sums = last.full_after, last.short_before + last.short
+    call = Entry(81, last.page, 81, kind, 2_000, 50, *sums, last.user_seq, 81)
+    result = call._replace(
+        seq=82, kind="result", full=10, short=10, full_before=sums[0] + 2_000, short_before=sums[1] + 50
+    )
+    found = laid_out([*before, call, result])
+    #   60 tokens of the 200 that stay are the newest group's, 140 and the condensed zone's 150 are 72 messages
+    assert (found.verbatim_from, found.condensed_from) == (81, 9)
+
+
 def test_within_an_epoch_nothing_moves() -> None:
     made = laid_out(small_pages(101))
     for messages in range(102, 158):  # 157 x 10 = 1570
@@ -144,10 +158,17 @@ def test_what_is_fresh_brings_a_cut_forward_and_the_cut_stays_when_its_page_is_o
     entries = fresh_results(6, 200)  # 130 tokens, and 200 for each result while it is fresh
     assert laid_out(entries[:9]).number == 0  # 90 + 800
     found = laid_out(entries[:11])  # 110 + 1000
-    assert (trigger(found), found.verbatim_from, found.pinned) == (11, 10, 1)
+    #   at a cut fresh results count by half: two pairs are 40 tokens too many, one is 80 too few
+    assert (trigger(found), found.verbatim_from, found.pinned) == (11, 8, 1)
     last = entries[10]
     closed = Entry(12, 2, 12, "message", 10, 10, last.full_after, last.short_before + last.short, 12, 12)
     assert laid_out([*entries[:11], closed]) == found
+
+
+def test_a_cut_leaves_room_to_grow_while_results_are_fresh() -> None:
+    found = laid_out(fresh_results(4, 240), known=replace(SHARES, keep=700))
+    #   by half, four pairs are 560 tokens of 700; in full they are 1,040, and three are 780 of 800
+    assert (trigger(found), found.verbatim_from) == (9, 4)
 
 
 def test_a_result_larger_than_its_part_weighs_what_is_shown_of_it() -> None:

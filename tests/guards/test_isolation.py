@@ -351,7 +351,15 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
     "a memory by its id": (kept.ONE, {"memory": UUID(int=1)}),
     "values of keys at a time": (
         remembered.HELD_AT,
-        {"holders": [owner_of("u:u")], "as_of": None, "known_at": None, "sensitive": True},
+        {
+            "holders": [owner_of("u:u")],
+            "as_of": None,
+            "known_at": None,
+            "sensitive": True,
+            "terms": [1],
+            "share_min": 0.0,
+            "limit": 10,
+        },
     ),
     "values that were replaced": (remembered.REPLACED, {"ids": [UUID(int=1)], "sensitive": True}),
     "what was kept in mind": (
@@ -499,6 +507,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
             "pinned": True,
             "status": "held",
             "tokens": 1,
+            "words": None,
             "quote": None,
             "valid_from": datetime(2100, 1, 1, tzinfo=UTC),
             "valid_to": None,

@@ -1,5 +1,6 @@
 """A key with ten thousand versions, in a table that was never analyzed."""
 
+import json
 from typing import Any
 
 import httpx
@@ -8,11 +9,16 @@ import pytest
 from app.core.scope import owner_of
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
+from app.store.memory.remembered import HELD_AT
 from tests.api.kit import append, ok, user, window
+from tests.guards.tenants import Arguments, in_order
+from tests.guards.test_bounded_reads import nodes, read
+from tests.guards.test_query_plans import literal
 
 pytestmark = pytest.mark.anyio
 
 VERSIONS = 10_000
+KEYS = 1_500
 COPIES = """
 INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content, source, scope, holder, key, pinned,
                       tokens, valid_from, learnt_at)
@@ -20,6 +26,16 @@ SELECT tenant_id, gen_random_uuid(), owner, type, 0, 0, '{}/1000000000', 'Mood '
        pinned, tokens, valid_from - n * interval '1 minute', learnt_at
   FROM memories, generate_series(1, $3) n WHERE tenant_id = $1 AND holder = $2 AND key = 'mood'
 """
+
+MANY_KEYS = """
+INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content, source, scope, holder, key, words,
+                      valid_from, learnt_at)
+SELECT tenant_id, gen_random_uuid(), owner, type, 0, 0, '{}/1000000000', 'Thing ' || n, source, scope, holder,
+       'thing/' || n, '{1}', valid_from + n * interval '1 minute', learnt_at
+  FROM memories, generate_series(1, $3) n WHERE tenant_id = $1 AND holder = $2 AND key = 'place'
+"""
+READ_MAX = 60
+"""Rows that a search for another time reads, of eleven thousand."""
 
 
 def put(client: httpx.Client, content: str, **more: Any) -> Any:
@@ -56,3 +72,40 @@ async def test_a_key_with_ten_thousand_versions_hides_nothing(client: httpx.Clie
     assert every_version(client, latest["memory_key"]) == [f"Mood {n}" for n in range(VERSIONS)]
     put(client, "Mood now", key="mood")
     assert listed(client, key="mood") == ["Mood now"]
+
+
+def searched(client: httpx.Client, query: str, as_of: str) -> list[str]:
+    body = {"user_id": "ann", "query": query, "search_mode": "keyword", "as_of": as_of}
+    found = ok(client.post("/memories/search", json=body))["results"]
+    return [one["content_preview"].replace("**", "") for one in found]
+
+
+async def test_a_search_for_another_time_finds_a_value_among_many_keys_and_versions(
+    client: httpx.Client, database: Database
+) -> None:
+    put(client, "Ann is in Rome.", key="place", valid_from="2001-01-01T00:00:00Z")
+    put(client, "Ann is in Lima.", key="place", valid_from="2020-01-01T00:00:00Z")
+    put(client, "Mood 0", key="mood", valid_from="2020-01-01T00:00:00Z")
+    async with database.begin(DEFAULT_TENANT) as tx:
+        await tx.execute(COPIES, owner_of("u:ann"), VERSIONS - 1)
+    assert await rows_read(database) <= READ_MAX
+    async with database.begin(DEFAULT_TENANT) as tx:
+        await tx.execute(MANY_KEYS, owner_of("u:ann"), KEYS)
+    assert searched(client, "Rome", "2019-01-01T00:00:00Z") == ["Ann is in Rome."]
+    assert searched(client, "Rome", "2021-01-01T00:00:00Z") == []
+    assert searched(client, "Lima", "2021-01-01T00:00:00Z") == ["Ann is in Lima."]
+
+
+async def rows_read(database: Database) -> float:
+    """Return how many rows the statement reads for a time at which each key has another value."""
+    arguments: Arguments = {
+        "holders": [owner_of("u:ann")], "as_of": "2019-12-31T00:00:00Z", "known_at": None, "sensitive": True,
+        "terms": [1], "share_min": 0.3, "limit": 10,
+    }  # fmt: skip
+    values = ", ".join(literal(one) for one in (DEFAULT_TENANT, *in_order(HELD_AT, arguments)))
+    async with database.begin(DEFAULT_TENANT) as tx:
+        await tx.connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        await tx.connection.execute(f"PREPARE guarded AS {HELD_AT}")
+        plan = await tx.connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE guarded ({values})")
+        await tx.connection.execute("DEALLOCATE guarded")
+    return sum(read(node) for node in nodes(json.loads(plan)[0]["Plan"]))

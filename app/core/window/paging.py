@@ -34,7 +34,7 @@ The epoch's number is made of the ``seq`` of the message that did not fit (``epo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -137,8 +137,16 @@ class _NewestPage:
             self.groups[group] = sizes + fresh, recalled + loaded
 
     def since(self, seq: int) -> int:
-        found = (weights for group, weights in self.groups.items() if group >= seq)
-        return sum(weight_in_turn(sizes, self.most_fresh) + recalled for sizes, recalled in found)
+        return sum(fresh + recalled for fresh, recalled in self._weights(seq))
+
+    def counted_at_a_cut(self, seq: int) -> int:
+        """Return what a cut counts of it: fresh results by half, because they shrink when the page closes."""
+        return sum(fresh // 2 + recalled for fresh, recalled in self._weights(seq))
+
+    def _weights(self, seq: int) -> Iterator[tuple[int, int]]:
+        for group, (sizes, recalled) in self.groups.items():
+            if group >= seq:
+                yield weight_in_turn(sizes, self.most_fresh), recalled
 
 
 def layout(
@@ -226,10 +234,12 @@ def _cut(
     if weight > room and not shares.reserve:
         # The newest group is squeezed: what was before has room beside it, where no tail needs that.
         room -= min(room, trigger.short_before + trigger.short - verbatim.short_before)
+        kept = _squeezed_weight(entries[: at + 1], verbatim.seq)
     else:
         room = max(0, room - weight)
+        kept = trigger.full_after - verbatim.full_before + page.counted_at_a_cut(verbatim.seq)
     head_room = max(frame.least_head, min(shares.head, room))
-    unused = max(0, shares.keep - weight)
+    unused = max(0, shares.keep - kept)
     most = max(0, min(shares.condensed + unused, int(room * ZONES_MAX) - head_room))
     condensed = _condensed_start(entries[: at + 1], verbatim, most, oldest_page)
     if oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
@@ -257,17 +267,20 @@ def _cut(
 
 
 def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, frame: _Frame) -> Entry:
-    """Return the first message that stays verbatim, so that what stays is nearest to its share. The newest group does
-    in any case.
+    """Return the first message that stays verbatim, so that what stays is nearest to its share and leaves the window
+    room to grow. The newest group stays in any case.
     """
     trigger, shares = entries[at], frame.shares
     unit = next((e for e in entries[: at + 1] if e.seq == trigger.group), trigger)
     groups = [e for e in entries[: at + 1] if e.seq <= unit.seq and e.page >= oldest_page and e.opens_group]
-    weights = [trigger.full_after - e.full_before + page.since(e.seq) for e in groups]
-    reachable = [e for e, weight in zip(groups, weights, strict=True) if weight <= shares.keep]
+    weights = [trigger.full_after - e.full_before + page.counted_at_a_cut(e.seq) for e in groups]
+    room = int(shares.body * ZONES_MAX) - shares.head
+    has_room = [trigger.full_after - e.full_before + page.since(e.seq) <= room for e in groups]
+    reachable = [e for e, fits, weight in zip(groups, has_room, weights, strict=True) if fits and weight <= shares.keep]
     if not reachable:
         return unit
-    if (more := len(groups) - len(reachable)) and _is_nearer(weights[more - 1], weights[more], shares):
+    more = len(groups) - len(reachable)
+    if more and has_room[more - 1] and weights[more - 1] - shares.keep < shares.keep - weights[more]:
         reachable = groups[more - 1 :]
     enough = trigger.seq - frame.policy.full_recent_count + 1
     most = reachable[0].full_before + int(frame.shares.body * PAGE_COST)
@@ -275,9 +288,11 @@ def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest
     return opening or reachable[0]
 
 
-def _is_nearer(larger: int, smaller: int, shares: Shares) -> bool:
-    """Return whether the larger weight is nearer to what a cut should keep, and leaves the window room to grow."""
-    return larger - shares.keep < shares.keep - smaller and larger <= int(shares.body * ZONES_MAX) - shares.head
+def _squeezed_weight(entries: Sequence[Entry], group: int) -> int:
+    """Return what a group weighs with what the assistant said condensed, and its results as long as there is room."""
+    shown = [e for e in entries if e.seq >= group and e.kind not in UNZONED]
+    in_full = {e.seq for e in shown if e.kind == "result" or e.seq == e.user_seq}
+    return sum((e.full if e.seq in in_full else e.short) + sum(e.fresh) for e in shown)
 
 
 def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, oldest_page: int) -> Entry:

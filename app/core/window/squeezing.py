@@ -155,13 +155,12 @@ def squeeze(
     ``reserve``: tokens that cut results leave to the tail. Without a ``cutter`` no result is cut.
     """
     body, fresh_max, cut_at = list(body), 0, 0
-    newest_user = next((unit for unit in reversed(body) if unit.is_user), None)
+    newest_user, newest_first = _newest_first(body)
     forms: dict[int, ItemForm] = {}
     room -= OPENING_TOKENS  # should the newest user message not be the first
-    newest_first = [i for i in reversed(range(len(body))) if body[i] is not newest_user]
     if newest_user is not None:
-        forms[body.index(newest_user)] = ItemForm.MARKED
-        room -= newest_user.tokens(ItemForm.MARKED)
+        forms[newest_user] = ItemForm.MARKED
+        room -= body[newest_user].tokens(ItemForm.MARKED)
     pinned = head.only_pinned()
     if pinned.tokens > room:
         pinned = Head()
@@ -193,14 +192,20 @@ def squeeze(
 def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, layout: Layout, language: Language) -> list[Placed]:
     """Return what a window showed of its body."""
     body = list(body)
-    newest_user = next((i for i in reversed(range(len(body))) if body[i].is_user), None)
-    newest = next((i for i in reversed(range(len(body))) if i != newest_user), None)
-    if newest is not None and body[newest].fresh:
-        body[newest] = body[newest].within(squeezed.fresh_max)
-    if newest is not None and squeezed.cut_at:
-        body[newest] = cut_results(body[newest], squeezed.cut_at, language)
+    for newest in _newest_first(body)[1][:1]:
+        if body[newest].fresh:
+            body[newest] = body[newest].within(squeezed.fresh_max)
+        if squeezed.cut_at:
+            body[newest] = cut_results(body[newest], squeezed.cut_at, language)
     shown = zip(body, squeezed.forms, strict=False)
     return [p for unit, form in shown if form for p in place(unit, ItemForm(form), layout)]
+
+
+def _newest_first(body: Sequence[WindowUnit]) -> tuple[int | None, list[int]]:
+    """Return the place of the newest user message, and those of all other units."""
+    places = list(reversed(range(len(body))))
+    newest_user = next((at for at in places if body[at].is_user), None)
+    return newest_user, [at for at in places if at != newest_user]
 
 
 def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter | None) -> tuple[WindowUnit, int, int]:

@@ -105,6 +105,7 @@ memories = Table(
     Column("scope", Text(collation="C"), comment="where it holds: u:user, s:space or c:conversation; null: a passage"),
     Column("holder", Uuid, comment="hash of that; the owner is the wider scope that finds it"),
     Column("key", Text(collation="C"), comment="of all with one scope and key the latest holds"),
+    Column("words", ARRAY(Integer), comment="terms of a key's value; null: of one that its message finds"),
     Column("pinned", Boolean, nullable=False, server_default=text("false"), comment="kept in view"),
     Column("status", Text, nullable=False, server_default=text("'held'")),
     Column("tokens", Integer, nullable=False, server_default=text("'0'"), comment="of a pinned one's content"),

@@ -6,6 +6,7 @@ Only an append stores its memories itself, within its one statement.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from app.core.history.rows import NewMemory
@@ -15,6 +16,7 @@ from app.runtime import Runtime
 from app.store import appending
 from app.store.memory import remembered
 from app.store.memory.remembered import Remembered
+from app.text import bm25
 
 
 async def insert_memories(runtime: Runtime, tx: Tx, memories: Sequence[NewMemory]) -> None:
@@ -27,7 +29,9 @@ async def insert_memories(runtime: Runtime, tx: Tx, memories: Sequence[NewMemory
 async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembered]) -> None:
     """Store explicit memories of one owner, with their texts."""
     for memory in memories:
-        await remembered.insert(tx, memory, embeds=runtime.embedder is not None)
+        has_words = memory.key is not None and not memory.scope.startswith("m:")  # of a store nothing is searched
+        words = bm25.query(memory.content) if has_words else None
+        await remembered.insert(tx, replace(memory, words=words), embeds=runtime.embedder is not None)
     if memories:
         await enqueue_embedding(runtime, tx, memories[0].owner)
 

@@ -1,6 +1,7 @@
 """Search what held at another time, and say what a value replaced.
 
-The words of former values are in no index: search finds the current value of a key. Here they are compared one by one.
+Search finds the current value of a key. Values of another time are found by their words alone, a key at a time. Wishes
+have few keys: theirs are compared here.
 """
 
 from __future__ import annotations
@@ -35,17 +36,22 @@ def held(then: Then, hit: SearchHit) -> bool:
 
 async def values(tx: ReadTx, view: View, then: Then, terms: Sequence[int], *, sensitive: bool) -> list[Hit]:
     """Return the values of keys that held then and have enough of a query's words, best first."""
-    rows = await remembered.held_at(tx, view.owners, then.as_of, then.known_at, sensitive=sensitive)
-    wanted = set(terms)
-    found = [(len(wanted & set(bm25.query(row["content"]))) / max(1, len(wanted)), row) for row in rows]
+    if not terms:
+        return []
+    rows = await remembered.held_at(tx, view.owners, then, terms, WORDS_SHARE, sensitive=sensitive)
+    found = [(row["share"] if row["content"] is None else _share(terms, row["content"]), row) for row in rows]
     return [
         Hit(
-            row["id"], row["type"], row["conversation_id"], None, row["page"], None, 0, len(row["content"]),
+            row["id"], row["type"], row["conversation_id"], None, row["page"], None, 0, row["length"],
             relevance.score_of(min(share, 0.99)), row["created_at"], coverage=share, owner=row["holder"],
         )
         for share, row in sorted(found, key=lambda one: -one[0])
         if share >= WORDS_SHARE
     ]  # fmt: skip
+
+
+def _share(terms: Sequence[int], content: str) -> float:
+    return len(set(terms) & set(bm25.query(content))) / len(terms)
 
 
 async def with_replaced(tx: ReadTx, hits: Sequence[SearchHit], *, sensitive: bool) -> list[SearchHit]:

@@ -139,11 +139,10 @@ UPDATE memories SET start = 0, length = 0, terms = '{no_terms}'::sparsevec
 -- Keeps a memory as it was, under an id of its own, before it is changed.
 INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
                       content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key,
-                      pinned, status, tokens, quote, valid_from, valid_to, learnt_at)
+                      words, pinned, status, tokens, quote, valid_from, valid_to, learnt_at)
 SELECT tenant_id, :version, owner, type, conversation_id, conversation_uid, seq, page, 0, 0, '{no_terms}'::sparsevec,
-       content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key, pinned, status,
-       tokens, quote, valid_from, valid_to, learnt_at FROM memories WHERE tenant_id = :tenant AND id = :memory
-RETURNING id;
+       content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key, words, pinned,
+       status, tokens, quote, valid_from, valid_to, learnt_at FROM memories WHERE tenant_id = :tenant AND id = :memory;
 
 -- name: change
 -- Changes what a memory says of itself besides its text.

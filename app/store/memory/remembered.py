@@ -11,7 +11,7 @@ from asyncpg import Record
 
 from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES, Narrowing
-from app.core.window.kept import Status
+from app.core.window.kept import CLOSED_KEYS, Status, Then
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import served
@@ -44,6 +44,8 @@ class Remembered:
     seq: int | None = None
     page: int | None = None
     key: str | None = None
+    words: Sequence[int] | None = None
+    """The terms of a key's value, by which it is found when it is no longer the current one."""
     pinned: bool = False
     status: Status = "held"
     tokens: int = 0
@@ -72,6 +74,8 @@ HOLD = _SQL.statement("hold")
 CONTENTS = _SQL.statement("contents")
 HELD_AT = _SQL.statement("held_at")
 REPLACED = _SQL.statement("replaced")
+VALUES_MAX = 200
+"""Values of keys that a search for another time looks at, the best of them."""
 LIST = _SQL.statement("list", on_place=IN_CONVERSATION)
 LIST_ON_LINE = _SQL.statement("list", on_place=ON_LINE)
 
@@ -96,7 +100,7 @@ async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     await tx.execute(
         HOLD, id=new.id, scope=new.scope, key=new.key, pinned=new.pinned, status=new.status, tokens=new.tokens,
         quote=new.quote, valid_from=new.valid_from or new.created_at, valid_to=new.valid_to,
-        learnt_at=new.learnt_at or datetime.now(UTC), holder=owner_of(new.scope),
+        learnt_at=new.learnt_at or datetime.now(UTC), holder=owner_of(new.scope), words=new.words,
     )  # fmt: skip
 
 
@@ -110,10 +114,15 @@ async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[
 
 
 async def held_at(
-    tx: ReadTx, holders: Sequence[UUID], as_of: datetime | None, known_at: datetime | None, *, sensitive: bool
+    tx: ReadTx, holders: Sequence[UUID], then: Then, terms: Sequence[int], share_min: float, *, sensitive: bool
 ) -> Sequence[Record]:
-    """List the values of keys that held at a time; None: now."""
-    return await tx.fetch(HELD_AT, holders=holders, as_of=as_of, known_at=known_at, sensitive=sensitive)
+    """List the values of keys that held then and share enough of a query's terms; content is that of those whose terms
+    are not known.
+    """
+    return await tx.fetch(
+        HELD_AT, holders=holders, as_of=then.as_of, known_at=then.known_at, sensitive=sensitive, terms=terms,
+        share_min=share_min, limit=VALUES_MAX + len(holders) * len(CLOSED_KEYS),
+    )  # fmt: skip
 
 
 async def replaced(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:

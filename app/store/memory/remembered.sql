@@ -18,7 +18,7 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT :tenant, s.owner, s.
 -- name: hold
 -- Gives a memory its scope, and what it says there.
 UPDATE memories SET scope = :scope, key = :key, pinned = :pinned, status = :status, tokens = :tokens, quote = :quote,
-       valid_from = :valid_from, valid_to = :valid_to, learnt_at = :learnt_at, holder = :holder
+       valid_from = :valid_from, valid_to = :valid_to, learnt_at = :learnt_at, holder = :holder, words = :words
  WHERE tenant_id = :tenant AND id = :id;
 
 -- name: contents
@@ -46,17 +46,17 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginnin
          WHERE tenant_id = :tenant AND owner = ANY (:owners::uuid[]) AND type = ANY (:types)
            AND (:sensitive OR NOT sensitive) AND (expires_at IS NULL OR expires_at > now()) AND {on_place}
            AND (:after::uuid IS NULL OR id < :after) ORDER BY id DESC OFFSET 0) k
+  CROSS JOIN {then}
   JOIN memories m ON m.tenant_id = :tenant AND m.id = k.id
   LEFT JOIN conversations c ON c.tenant_id = :tenant AND c.id = m.conversation_id
  WHERE m.content IS NOT NULL AND m.status = :status
    AND (:scopes::text[] IS NULL OR m.scope = ANY (:scopes)) AND (:key::text IS NULL OR m.key = :key)
    AND (:pinned::boolean IS NULL OR m.pinned = :pinned)
-   AND m.valid_from <= coalesce(:as_of, now()) AND m.learnt_at <= coalesce(:known_at, now())
-   AND (m.valid_to IS NULL OR m.valid_to > coalesce(:as_of, now()))
+   AND m.valid_from <= t.held_at AND m.learnt_at <= t.known_at AND (m.valid_to IS NULL OR m.valid_to > t.held_at)
    AND (m.key IS NULL OR m.status <> 'held' OR m.id = (
      SELECT n.id FROM memories n
       WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
-        AND n.valid_from <= coalesce(:as_of, now()) AND n.learnt_at <= coalesce(:known_at, now())
+        AND n.valid_from <= t.held_at AND n.learnt_at <= t.known_at
       ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1))
    AND (cardinality(:topics::text[]) = 0
         OR EXISTS (SELECT FROM unnest(m.keywords) AS t (topic) WHERE lower(t.topic) = ANY (:topics))
@@ -66,19 +66,44 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginnin
    AND (:metadata::text = '{}' OR {metadata_of_m} @> :metadata::jsonb OR {metadata_of_c} @> :metadata::jsonb)
  ORDER BY m.id DESC LIMIT :limit;
 
+-- piece: value
+-- A value of a key of the scope s.
+m.tenant_id = :tenant::uuid AND m.holder = s.owner
+
+-- piece: then
+-- The time at which memories held, and that up to which they were learnt, in a row of its own. As expressions they
+-- would be compared after row-level security, with all versions of a key.
+(SELECT coalesce(:as_of::timestamptz, now()) AS held_at, coalesce(:known_at::timestamptz, now()) AS known_at OFFSET 0) t
+
 -- name: held_at
--- The values of keys that holders held at a time, as far as they were known at another: the newest 1,000.
-SELECT m.id, m.type, m.conversation_id, m.page, m.holder, m.content, m.created_at FROM memories m
- WHERE m.tenant_id = :tenant AND m.holder = ANY (:holders::uuid[]) AND m.key IS NOT NULL AND m.status = 'held'
-   AND m.content IS NOT NULL AND (:sensitive OR NOT m.sensitive) AND (m.expires_at IS NULL OR m.expires_at > now())
-   AND m.valid_from <= coalesce(:as_of, now()) AND m.learnt_at <= coalesce(:known_at, now())
-   AND (m.valid_to IS NULL OR m.valid_to > coalesce(:as_of, now()))
-   AND m.id = (
-     SELECT n.id FROM memories n
-      WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
-        AND n.valid_from <= coalesce(:as_of, now()) AND n.learnt_at <= coalesce(:known_at, now())
-      ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1)
- ORDER BY m.valid_from DESC, m.id DESC LIMIT 1000;
+-- The values of keys that held at a time, as far as they were known at another, and share enough of a query's terms;
+-- after those whose terms are not known, the best first. Keys are walked one by one: each can have any number of former
+-- values.
+SELECT v.id, v.type, v.conversation_id, v.page, s.owner AS holder, v.length, v.created_at, f.share,
+       CASE WHEN v.words IS NULL THEN v.content END AS content
+  FROM {then}
+ CROSS JOIN unnest(:holders::uuid[]) AS s (owner)
+ CROSS JOIN LATERAL (
+   WITH RECURSIVE keys (key) AS (
+     (SELECT m.key FROM memories m WHERE {value} AND m.key IS NOT NULL ORDER BY m.key LIMIT 1)
+     UNION ALL
+     SELECT (SELECT m.key FROM memories m WHERE {value} AND m.key > keys.key ORDER BY m.key LIMIT 1)
+       FROM keys WHERE keys.key IS NOT NULL)
+   SELECT m.* FROM keys
+    CROSS JOIN LATERAL (
+      SELECT m.id, m.type, m.conversation_id, m.page, m.content, char_length(m.content) AS length, m.created_at,
+             m.valid_from, m.valid_to, m.sensitive, m.expires_at, m.words
+        FROM memories m
+       WHERE {value} AND m.key = keys.key AND m.status = 'held'
+         AND m.valid_from <= t.held_at AND m.learnt_at <= t.known_at
+       ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT 1) m) v
+ CROSS JOIN LATERAL (
+   SELECT count(*)::float8 / cardinality(:terms::int[]) AS share FROM unnest(v.words) AS w (term)
+    WHERE w.term = ANY (:terms::int[])) f
+ WHERE v.content IS NOT NULL AND (:sensitive OR NOT v.sensitive) AND (v.expires_at IS NULL OR v.expires_at > now())
+   AND (v.valid_to IS NULL OR v.valid_to > t.held_at)
+   AND (v.words IS NULL OR f.share >= :share_min)
+ ORDER BY v.words IS NULL DESC, f.share DESC, v.valid_from DESC, v.id DESC LIMIT :limit;
 
 -- name: replaced
 -- The value before each of some values of keys.

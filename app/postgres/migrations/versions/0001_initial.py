@@ -574,6 +574,7 @@ def upgrade() -> None:
     sa.Column('scope', sa.Text(collation='C'), nullable=True, comment='where it holds: u:user, s:space or c:conversation; null: a passage'),
     sa.Column('holder', sa.Uuid(), nullable=True, comment='hash of that; the owner is the wider scope that finds it'),
     sa.Column('key', sa.Text(collation='C'), nullable=True, comment='of all with one scope and key the latest holds'),
+    sa.Column('words', sa.ARRAY(sa.Integer()), nullable=True, comment="terms of a key's value; null: of one that its message finds"),
     sa.Column('pinned', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='kept in view'),
     sa.Column('status', sa.Text(), server_default=sa.text("'held'"), nullable=False),
     sa.Column('tokens', sa.Integer(), server_default=sa.text("'0'"), nullable=False, comment="of a pinned one's content"),
