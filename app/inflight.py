@@ -7,7 +7,7 @@ meanwhile reads the same answer from its beginning.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -115,8 +115,6 @@ class Turns:
     """Token usage that the model's API reported for the newest answer, by tenant and conversation. It is stored with
     the next question, not with the answer: that question can begin a generation, which no earlier answer belongs to.
     """
-    files: LRUCache[Hashable, Mapping[str, int]] = field(default_factory=lambda: LRUCache(REPORTS_KEPT))
-    """What files of a kind weigh, in percent of the usual, by tenant and conversation."""
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def find(self, request: Hashable, through: int) -> Answering | None:

@@ -9,7 +9,9 @@ another language, makes more of a later one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 OURS = 100
 """Percent of ours: as o200k_base counts. A conversation has it until its model's API has reported more."""
@@ -52,16 +54,35 @@ def risen(percent: int, reported: ReportedUsage, *, is_exact: bool) -> int:
     return percent if is_exact else max(percent, OURS + 1)
 
 
+class FileWeight(NamedTuple):
+    """What the files of a kind in a message weigh."""
+
+    seq: int
+    kind: str
+    usual: int
+    """By the usual estimate."""
+    counted: int
+    """As they were charged when the message came."""
+
+
 FILE_PERCENTS = 25, 400
 """Bounds of what is learned of files, in percent of the usual estimate."""
 
 
-def learned_of_files(reported: ReportedUsage, percent: int, counted: int, usual: int) -> int:
-    """Return the percent of the usual estimate that a window's files weigh. ``counted``: what they weighed in it.
+FILES_KEPT = 100
+"""Of a conversation's newest messages with files, those whose weights are kept."""
 
-    ``percent``: the ratio that every count is charged with anyway.
+
+def learned(
+    known: Mapping[str, int], shown: Sequence[FileWeight], reported: ReportedUsage, percent: int
+) -> Mapping[str, int]:
+    """Return what files weigh, in percent of the usual, after a report for a window that shows some. Files of one kind
+    tell what that kind weighs. ``percent``: the ratio that every count is charged with anyway.
     """
-    said = (reported.window_tokens - counted) * percent // OURS
+    if len(kinds := {weight.kind for weight in shown}) != 1:
+        return known
+    said = (reported.window_tokens - sum(weight.counted for weight in shown)) * percent // OURS
+    usual = sum(weight.usual for weight in shown) * percent
     least, most = FILE_PERCENTS
-    seen = (reported.prompt_tokens - said) * OURS * OURS // max(1, usual * percent)
-    return min(most, max(least, seen))
+    seen = (reported.prompt_tokens - said) * OURS * OURS // max(1, usual)
+    return {**known, kinds.pop(): min(most, max(least, seen))}

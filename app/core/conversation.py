@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from app.core.calibration import OURS
+from app.core.calibration import OURS, FileWeight
 from app.core.line import Line
 from app.core.model import Anchored, Language, Layout, Totals
 from app.core.scope import conversation_scope, owner_of, scope_of, scopes_in_view
@@ -66,6 +66,10 @@ class Conversation:
     budget: int | None = None
     token_percent: int = OURS
     """Tokens that its model makes of a hundred of ours, as far as was reported."""
+    file_percents: tuple[tuple[str, int], ...] = ()
+    """What its model's API makes of files, in percent of the usual, by kind: as far as was learned."""
+    file_weights: tuple[FileWeight, ...] = ()
+    """Its newest files."""
     policy: str = "{}"
     """Overrides of the paging settings, a JSON object."""
     metadata: str = "{}"

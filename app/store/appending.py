@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from operator import attrgetter
 from uuid import UUID
 
+from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.append import Append
 from app.core.history.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
@@ -109,7 +110,8 @@ def _select(alias: str, names: Sequence[str]) -> str:
 _STATE = (
     "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
     "history_total", "prompt_tokens", "language", "updated_at", "chain", "asked",
-    "answered", "said_at", "said_offset", "asked_from", "refused", "title",
+    "answered", "said_at", "said_offset", "asked_from", "refused", "title", "file_percents",
+    "file_weights",
 )  # fmt: skip
 _FIRST = 6
 OWN = ("", "", "", "", "::uuid[]", "")
@@ -328,6 +330,7 @@ def _arguments(
     arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
     arguments += [after.chain, after.asked, after.answered, after.said_at, offset_of(after.said_at)]
     arguments += [after.asked_from, after.refused, after.title]
+    arguments += [dumps(dict(after.file_percents)), dumps(after.file_weights)]
     if append.is_new:
         arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes, after.space_id]
     for row, rows in (

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.canonical import dumps
 from app.core.history.fork import Forked
 from app.core.line import line_text
 from app.postgres.statements import SqlFile
@@ -89,6 +90,7 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
         chaptered_through=after.chaptered_through, summary_through=after.summary_through, chain=after.chain,
         answered=after.answered, said_at=after.said_at, said_offset=fork.said_offset, asked=after.asked,
         asked_from=after.asked_from, parent=after.parent, is_apart=after.is_apart,
+        file_weights=dumps(after.file_weights),
     )  # fmt: skip
     if made is not None:
         await tx.execute(MARK, [one.id for one in fork.stretches])

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.calibration import OURS
+from app.core.calibration import OURS, FileWeight
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.line import CallersId, Line, Stretch
@@ -45,6 +45,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
  c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
+ c.file_percents, c.file_weights,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
  c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.erasures, c.has_earlier, c.scopes,
  c.recalled_seq, c.recalled, c.recalled_tokens, c.parent_id, c.line, c.is_forked, c.shown,
@@ -98,7 +99,10 @@ def read_conversation(row: Record) -> Conversation:
     said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
     anchored = Anchored(row["recalled_seq"], row["recalled"], row["recalled_tokens"]) if row["recalled_seq"] else None
     return Conversation(
-        **values, id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own,
+        **values,
+        file_percents=tuple(json.loads(row["file_percents"]).items()),
+        file_weights=tuple(FileWeight(*weight) for weight in json.loads(row["file_weights"])),
+        id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own,
         said_at=said_at, anchored=anchored,
     )  # fmt: skip
 

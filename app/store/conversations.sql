@@ -15,6 +15,7 @@ UPDATE conversations
    SET title = :title, system = :system, system_tokens = :system_tokens, model = :model, budget = :budget,
        policy = :policy, metadata = :metadata,
        token_percent = CASE WHEN model IS DISTINCT FROM :model THEN {ours} ELSE token_percent END,
+       file_percents = CASE WHEN model IS DISTINCT FROM :model THEN '{}' ELSE file_percents END,
        version = version + 1, generation = generation + :moves_zones * (last_seq + 1)
  WHERE tenant_id = :tenant AND id = :conversation;
 

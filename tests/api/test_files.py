@@ -66,6 +66,26 @@ def test_without_a_file_in_the_window_nothing_is_learned(client: httpx.Client) -
     assert tokens(append(client, "c", [document(1)])) >= USUAL
 
 
+def test_what_was_learned_holds_in_every_process(client: httpx.Client, other: httpx.Client) -> None:
+    """One process serves the window, another one is told what it weighed, and the first one knows."""
+    first = tokens(append(client, "c", [document(1)]))
+    shown = window(client, "c", budget=120_000)["usage"]["total"]
+    assert len(ok(client.get(path("c", "windows")))["items"]) == 1
+    usage = {"window_tokens": shown, "prompt_tokens": int(first * 0.4)}
+    append(other, "c", [assistant("It says this.")], reported_usage=usage)
+    for each in (client, other):
+        assert tokens(append(each, "c", [document(2)])) == pytest.approx(0.4 * USUAL, rel=0.05)
+    forked = ok(client.post(path("c", "fork"), json={"id": "f"}), 201)["id"]
+    assert tokens(append(other, forked, [document(3)])) == pytest.approx(0.4 * USUAL, rel=0.05)
+
+
+def test_another_model_weighs_files_anew(client: httpx.Client) -> None:
+    first = tokens(append(client, "c", [document(1)]))
+    reported(client, first * 0.4)
+    ok(client.patch(path("c"), json={"model": "gpt-5"}))
+    assert tokens(append(client, "c", [document(2)])) == pytest.approx(USUAL, rel=0.05)
+
+
 def test_files_of_two_kinds_tell_nothing_of_each(client: httpx.Client) -> None:
     append(client, "c", [document(1), audio(1)])
     reported(client, 10_000)

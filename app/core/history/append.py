@@ -11,14 +11,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from app.core.calibration import FILES_KEPT, OURS, FileWeight
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.ingest import Placement, form_tokens, unmatched_results, weight
 from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
 from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
 from app.core.history.sync import INNER, link
-from app.core.messages import FRAME_TOKENS
-from app.core.model import UNMATCHED, Totals, WindowWarning
+from app.core.messages import FRAME_TOKENS, files_in
+from app.core.model import UNMATCHED, UNZONED, Totals, WindowWarning
 from app.core.scope import owner_of
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
@@ -113,7 +114,7 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
         arrival = basis.arrivals[one.placement.index]
         if not arrival.is_inner and chain is not None and one.placement.kind != "prompt":
             chain = link(chain, one.digest)
-        row = _row(one, arrival, (full, short, history), chain, counts, new_id, basis.files)
+        row = _row(one, arrival, (full, short, history), chain, counts, new_id, dict(basis.conversation.file_percents))
         full += row.full_tokens
         short += row.short_tokens
         history += row.full_tokens
@@ -170,6 +171,16 @@ def _row(
     )
 
 
+def _file_weights(basis: Basis, found: Sequence[Prepared]) -> Iterator[FileWeight]:
+    percents = dict(basis.conversation.file_percents)
+    for one in found:
+        sizes: dict[str, int] = {}
+        for kind, size in (file for message in one.forms.view for file in files_in(message)):
+            sizes[kind] = sizes.get(kind, 0) + size
+        for kind, usual in sizes.items() if one.placement.kind not in UNZONED else ():
+            yield FileWeight(one.placement.seq, kind, usual, usual * percents.get(kind, OURS) // OURS)
+
+
 def _joined(chat_messages: Sequence[dict[str, Any]]) -> str:
     return ",".join(dumps(message) for message in chat_messages)
 
@@ -214,6 +225,7 @@ def _after(
         totals=totals,
         language=basis.language,
         prompt_tokens=before.prompt_tokens + prompt_tokens,
+        file_weights=(*before.file_weights, *_file_weights(basis, found))[-FILES_KEPT:],
         chain=chain,
         asked=chain if basis.origin == "proxy question" else before.asked,
         asked_from=goes_on or (found[0].placement.seq if basis.origin == "proxy question" else None),

@@ -88,6 +88,7 @@ def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
             history=place.history,
         ),
         language=known.language if place.user_seq else None,
+        file_weights=tuple(weight for weight in known.file_weights if weight.seq <= place.seq),
         revision=place.revision,
         indexed_through=min(known.indexed_through, max(0, place.page - 1)),
         chaptered_through=place.chaptered,

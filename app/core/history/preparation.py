@@ -11,7 +11,7 @@ An append holds for the version of the conversation that it was decided on. For 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Literal, Protocol
@@ -94,8 +94,6 @@ class Basis:
     now: datetime
     question: str = ""
     """What the user said last before the arrivals; needed where a result among them is archived."""
-    files: Mapping[str, int] = field(default_factory=dict)
-    """What files of a kind weigh, in percent of the usual: as far as it was learned."""
 
     @cached_property
     def placed(self) -> tuple[list[Placement], ConversationEnd]:

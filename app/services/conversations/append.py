@@ -292,8 +292,9 @@ async def _decide(
     """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
-    weights = await files.percents(task.runtime, task.tenant, known, selection) if known is not None else {}
-    basis = replace(_basis(task, known, selection), question=question, files=weights)
+    if known is not None and (learned := await files.percents(task.runtime, task.tenant, known, selection)):
+        known = replace(known, file_percents=learned)
+    basis = replace(_basis(task, known, selection), question=question)
     before = earlier.preparation if earlier is not None else None
     size = _characters(task.request, selection)
     counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))

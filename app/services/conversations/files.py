@@ -1,73 +1,46 @@
-"""What files weigh for a conversation's model: learned from the window whose tokens its API reported last."""
+"""What files weigh for a conversation's model: learned from the window whose tokens its API reported last.
+
+The window's record says which messages it showed, and the conversation's row what their files weigh. No text is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from uuid import UUID
 
-from app.core.calibration import learned_of_files
+from app.core.calibration import learned
 from app.core.conversation import Conversation
-from app.core.groups import chat_messages
-from app.core.messages import FILE_KINDS, files_in, weigh
-from app.core.model import Placed, Window
+from app.core.window.served import Served, ServedFrame, ledger_of
+from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.selection import Arrivals
-
-_MARKS = tuple(f'"type":"{kind}"' for kind in FILE_KINDS)
-
-
-async def percents(runtime: Runtime, tenant: UUID, known: Conversation, selection: Arrivals) -> Mapping[str, int]:
-    """Return the percent of the usual estimate that new files of each kind weigh; none for the usual.
-
-    A window with files of one kind tells what that kind weighs. It is remembered as long as the process runs.
-    """
-    place, turns = (tenant, known.uid), runtime.turns
-    if selection.reported_usage is not None:
-        turns.reported[place] = selection.reported_usage
-    if not any(files_in(view) for arrival in selection.arrivals for view in arrival.draft.contents):
-        return {}
-    learned = dict(turns.files.get(place, {}))
-    reported = turns.reported.get(place)
-    window = _reported(runtime, tenant, known, reported.window_tokens) if reported is not None else None
-    if reported is not None and window is not None:
-        usual, counted = await _files(runtime, window)
-        if len(usual) == 1:
-            [(kind, tokens)] = usual.items()
-            learned[kind] = learned_of_files(reported, known.token_percent, counted, tokens)
-            turns.files[place] = learned
-    return learned
+from app.store import served as stored
 
 
-def _reported(runtime: Runtime, tenant: UUID, known: Conversation, tokens: int) -> Window | None:
-    """Return the window of so many tokens that this process made last for the conversation."""
-    found = [
-        kept.window
-        for (owner, *_), kept in runtime.caches.windows.items()
-        if owner == tenant and kept.conversation.uid == known.uid and kept.window.ledger.total == tokens
-    ]
-    return found[-1] if found else None
+async def percents(
+    runtime: Runtime, tenant: UUID, known: Conversation, selection: Arrivals
+) -> tuple[tuple[str, int], ...]:
+    """Return the percent of the usual estimate that files of each kind weigh, after what is reported with an append."""
+    reported = selection.reported_usage
+    if reported is None or not known.file_weights:
+        return known.file_percents
+    newest = runtime.caches.served.last(tenant, known.uid)
+    window = (newest.frame, newest.served) if newest is not None else None
+    if window is None or ledger_of(*window).total != reported.window_tokens:
+        window = await runtime.database.read(tenant, _recorded, known.id, reported.window_tokens)
+    if window is None:
+        return known.file_percents
+    shown = [weight for weight in known.file_weights if _shows(*window, weight.seq)]
+    return tuple(learned(dict(known.file_percents), shown, reported, known.token_percent).items())
 
 
-async def _files(runtime: Runtime, window: Window) -> tuple[dict[str, int], int]:
-    """Return the usual tokens of a window's files by kind, and what was counted for all of them."""
-    usual: dict[str, int] = {}
-    counted = 0
-    for placed in window.body:
-        if any(mark in placed.text for mark in _MARKS):
-            found, beside = await _of_message(runtime, placed)
-            counted += max(0, placed.tokens - beside) if found else 0
-            usual |= {kind: usual.get(kind, 0) + tokens for kind, tokens in found.items()}
-    return usual, counted
+def _shows(frame: ServedFrame, served: Served, seq: int) -> bool:
+    return not served.forms and (frame.condensed_from <= seq <= served.last_seq or seq == frame.pinned)
 
 
-async def _of_message(runtime: Runtime, placed: Placed) -> tuple[dict[str, int], int]:
-    """Return the usual tokens of a message's files by kind, and those of everything else in it."""
-    found: dict[str, int] = {}
-    beside = 0
-    for message in chat_messages(placed.text):
-        texts, tokens = weigh(message)
-        for kind, size in files_in(message):
-            found[kind] = found.get(kind, 0) + size
-            tokens -= size
-        beside += tokens + sum(await runtime.tokens.count_many(texts))
-    return found, beside
+async def _recorded(tx: ReadTx, conversation_id: str, tokens: int) -> tuple[ServedFrame, Served] | None:
+    """Return the newest window of so many tokens, if it is one of the newest."""
+    for row in await stored.browse(tx, conversation_id, 2**31 - 1, 1):
+        for _, frame, served in reversed(row.windows):
+            if ledger_of(frame, served).total == tokens:
+                return frame, served
+    return None

@@ -110,6 +110,8 @@ def upgrade() -> None:
     sa.Column('prompt_tokens', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.Column('system_tokens', sa.Integer(), server_default=sa.text('0'), nullable=False),
     sa.Column('token_percent', sa.SmallInteger(), server_default=sa.text("'100'"), nullable=False, comment='tokens that its model makes of a hundred of ours'),
+    sa.Column('file_percents', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment="what its model's API makes of files, in percent of the usual, JSON by kind"),
+    sa.Column('file_weights', sa.Text(), server_default=sa.text("'[]'"), nullable=False, comment="its newest files' tokens, JSON"),
     sa.Column('language', sa.Text(), nullable=True, comment="of Quire's own words in its windows: zh or en, from the first user message on"),
     sa.Column('revision', sa.Integer(), server_default=sa.text('0'), nullable=False, comment='counts what a head may quote'),
     sa.Column('generation', sa.BigInteger(), server_default=sa.text('0'), nullable=False, comment='grows when the past is changed'),
