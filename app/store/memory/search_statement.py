@@ -12,7 +12,9 @@ from app.postgres.statements import SqlFile, Statement
 from app.text.bm25 import ASKING, DIMENSIONS
 
 RECENT = 1_000
-"""The newest memories, of each owner as many, which tell how common words are, and what all vectors have in common."""
+"""The newest memories, of each owner as many, which tell how common words are and how close vectors."""
+RECENT_FOR_MEAN = 250
+"""So many of them show what all vectors have in common; more change it by hundredths."""
 # What a search looks at to raise a score by the turns around a message, and by what a query names: the piece
 # ``lifting``, and core.search.relevance.
 LOOKED_AT, LOOKED_AT_EACH = 300, 6
@@ -66,7 +68,11 @@ def _without_vectors(place: str) -> Statement:
 
 
 def _with_vectors(place: str) -> Statement:
-    by_meaning, joined = _SQL.piece("closeness") + " ", _SQL.piece("vectors")
+    newest = {
+        "newest_for_mean": _SQL.piece("newest", vectors=RECENT_FOR_MEAN),
+        "newest_for_spread": _SQL.piece("newest", vectors=RECENT),
+    }
+    by_meaning, joined = _SQL.piece("closeness", **newest) + " ", _SQL.piece("vectors")
     is_close = "closeness >= (SELECT least FROM closeness)"
     return _SQL.statement(
         "search", on_place=place, by_meaning=by_meaning, joined=joined, is_close=is_close, silent="", silent_turns=""

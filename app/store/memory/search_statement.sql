@@ -70,34 +70,35 @@ worded AS (
                        ELSE :conversation_uid::uuid IS NULL
                         AND (conversation_uid = ANY (:tree::uuid[])) IS NOT TRUE END)
 
+-- piece: newest
+-- The newest vectors, of each owner as many.
+unnest(:owners::uuid[]) AS o (owner),
+         LATERAL (SELECT embedding FROM embeddings WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
+                     AND model = :model ORDER BY owner DESC, memory_id DESC
+                   LIMIT {vectors} / cardinality(:owners::uuid[])) e
+
 -- piece: closeness
--- How a vector is compared with the query's. The mean and spread of closeness are worked out over the newest vectors:
--- to read them three times costs less than to keep them.
+-- How a vector is compared with the query's.
 --
 -- least is a closeness below which a memory without a word of the query is neither among the best nor counts as found:
 -- enough of the newest vectors are as close, whatever words they have, even if all that are not to be found are of
 -- them.
-sample AS NOT MATERIALIZED (
-  SELECT embedding FROM unnest(:owners::uuid[]) AS o (owner),
-         LATERAL (SELECT embedding FROM embeddings WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
-                     AND model = :model ORDER BY owner DESC, memory_id DESC
-                   LIMIT {recent} / cardinality(:owners::uuid[])) e
-), common AS MATERIALIZED (
+common AS MATERIALIZED (
   SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
          {common} * n / (n + {few}) AS part
-    FROM (SELECT sum(embedding::vector) AS total, count(*) AS n FROM sample) s -- three times as fast as avg
+    FROM (SELECT sum(embedding::vector) AS total, count(*) AS n FROM {newest_for_mean}) s -- three times as fast as avg
 ), probe AS MATERIALIZED (
-  SELECT n, CASE WHEN n = 0 THEN :vector::text::halfvec
-                 ELSE (:vector::text::vector
-                       - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec END AS v,
+  SELECT CASE WHEN n = 0 THEN :vector::text::halfvec
+              ELSE (:vector::text::vector
+                    - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec END AS v,
          CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
 ), near AS MATERIALIZED (
-  SELECT p.level - (embedding <#> p.v) AS x FROM probe p, sample
+  SELECT p.level - (embedding <#> p.v) AS x FROM probe p, {newest_for_spread}
 ), spread AS MATERIALIZED (
-  SELECT p.v, p.level, (coalesce(s.total, 0) + {few} * :usual_mean::float8) / (p.n + {few}) AS mean,
-         sqrt((p.n * coalesce(s.variance, 0) + {few} * :usual_deviation::float8 * :usual_deviation::float8)
-              / (p.n + {few})) AS deviation
-    FROM probe p, (SELECT sum(x) AS total, var_pop(x) AS variance FROM near) s
+  SELECT p.v, p.level, (coalesce(s.total, 0) + {few} * :usual_mean::float8) / (s.n + {few}) AS mean,
+         sqrt((s.n * coalesce(s.variance, 0) + {few} * :usual_deviation::float8 * :usual_deviation::float8)
+              / (s.n + {few})) AS deviation
+    FROM probe p, (SELECT count(*) AS n, sum(x) AS total, var_pop(x) AS variance FROM near) s
 ), closeness AS MATERIALIZED (
   SELECT v, level, mean, deviation,
          least(coalesce(((SELECT x FROM near ORDER BY x DESC LIMIT 1
@@ -161,7 +162,9 @@ SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.
 -- every (id, coverage, own, score) of scored: a message scores as its best passage does, and is lifted by its
 -- neighbours where it is a turn of a dialogue; everything else stands alone, of an archive its best passages. As far as
 -- a turn asks, it lifts the next and is not lifted by it. See core/search/relevance.py.
-best AS MATERIALIZED (
+top AS MATERIALIZED (
+  SELECT * FROM scored ORDER BY score DESC, id LIMIT {looked_at} + {looked_at_each} * :limit
+), best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, {asking},
          CASE WHEN :speakers::text IS NOT NULL AND (m.terms <#> :speakers::text::sparsevec) < 0 THEN {spoken} ELSE 0 END
          + CASE WHEN :times_since::uuid[] IS NULL THEN 0
@@ -169,9 +172,10 @@ best AS MATERIALIZED (
                                  FROM unnest(:times_since, :times_until::uuid[], :times_weight::float8[])
                                       t (since, until, weight)
                                 WHERE b.id >= since AND b.id < until), 0) END AS named
-    FROM (SELECT * FROM scored ORDER BY score DESC, id LIMIT {looked_at} + {looked_at_each} * :limit) b,
-         LATERAL (SELECT type, conversation_uid, seq, page, archive_id, terms FROM memories
-                   WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = b.id OFFSET 0) m -- each by itself
+    FROM top b FULL JOIN -- never a look-up per row; see vectors
+         (SELECT id, type, conversation_uid, seq, page, archive_id, terms FROM memories
+           WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = ANY (ARRAY(SELECT id FROM top)) OFFSET 0) m
+         ON m.id = b.id
 ), {silent}turns AS (
   SELECT id, conversation_uid, seq, coverage, score, named, asking, {talk} AS talk FROM best WHERE type = 'episode'
   {silent_turns}
