@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import asyncpg
 import httpx
@@ -38,6 +39,8 @@ TESTS = Path(__file__).parent
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("untimed")
 TRIES = 10
+CITUS = os.environ.get("QUIRE_TEST_CITUS_URL", "")
+"""Run the tests on a cluster. Those that look at plans or kill the server expect an embedded one."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -98,9 +101,25 @@ def data_dir() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+class Citus:
+    """The coordinator of a cluster, in place of an embedded server: a superuser's DSN, of `postgres`.
+
+    The roles have the same password.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.superuser_dsn = url
+        self.owner_dsn = url.replace("//postgres", "//quire_owner", 1)
+        self.app_dsn = url.replace("//postgres", "//quire_app", 1)
+
+
 @pytest.fixture(scope="session")
 def postgres(data_dir: Path) -> Iterator[EmbeddedPostgres]:
     """A server with the schema, for the whole run."""
+    if CITUS:
+        migrate.upgrade(Citus(CITUS).owner_dsn)
+        yield cast("EmbeddedPostgres", Citus(CITUS))
+        return
     server = embedded.start(data_dir)
     migrate.upgrade(server.owner_dsn)
     yield server
@@ -132,7 +151,11 @@ def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) ->
     first = ("spending", "conversations")  # as `spending.record` locks them
     others = [t.name for t in metadata.sorted_tables if t.name not in (*first, *last)]
     statements = "".join(f"DELETE FROM {name};" for name in (*first, *others, *last))
-    run_as_superuser("SET session_replication_role = replica")
+    if CITUS:
+        run_as_superuser("SET citus.multi_shard_modify_mode = sequential")
+        statements = "".join(f"DELETE FROM {t.name};" for t in reversed(metadata.sorted_tables))
+    else:
+        run_as_superuser("SET session_replication_role = replica")
 
     def delete() -> None:
         wait_for(lambda: not any(server.is_storing for server in _serving))

@@ -197,6 +197,14 @@ def grants(tables: Collection[Table], role: str) -> Check:
     return Check("grants", "ok", f"{role} can read and write every table.")
 
 
+def placement(misplaced: Sequence[str]) -> Check:
+    """Check that Citus distributes every table."""
+    if misplaced:
+        said = f"Citus does not distribute by tenant, or hold on every node: {', '.join(misplaced)}."
+        return Check("distribution", "fail", said, MIGRATE)
+    return Check("distribution", "ok", "Citus distributes every table by tenant.")
+
+
 # --- Work -------------------------------------------------------------------------------------------
 
 

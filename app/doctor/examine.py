@@ -128,8 +128,10 @@ async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tup
     ]
     if migrations.state == "ok":
         tables = await probes.protected_tables(connection)
+        misplaced = await probes.misplaced(connection, tables)
+        checked += [] if misplaced is None else [checks.placement(misplaced)]
         checked += [checks.protection(tables), checks.grants(tables, server.role)]
-    is_usable = migrations.state == "ok" and checked[-1].state == "ok"
+    is_usable = all(check.state == "ok" for check in checked if check.name in ("migrations", "distribution", "grants"))
     return checked, is_usable
 
 

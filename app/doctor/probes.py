@@ -12,7 +12,7 @@ import stat
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -21,6 +21,7 @@ import asyncpg
 
 from app import healthcheck
 from app.doctor.checks import DoctorQuestion, Folder, Port, ServerFacts, Table
+from app.postgres import distribution
 from app.postgres.database import Database
 from app.postgres.refusals import CONNECT_SECONDS
 from app.postgres.statements import SqlFile
@@ -77,6 +78,14 @@ async def revision(connection: asyncpg.Connection) -> str | None:
 
 async def protected_tables(connection: asyncpg.Connection) -> list[Table]:
     return [Table(**row) for row in await connection.fetch(TABLES)]
+
+
+async def misplaced(connection: asyncpg.Connection, tables: Sequence[Table]) -> list[str] | None:
+    """Return the tables that Citus does not hold where they should be; None without Citus."""
+    if not await connection.fetchval(distribution.IS_CITUS):
+        return None
+    found = {row["name"]: row["is_by_tenant"] for row in await connection.fetch(distribution.FOUND)}
+    return distribution.misplaced([table.name for table in tables], found)
 
 
 # --- Work -------------------------------------------------------------------------------------------

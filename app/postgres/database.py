@@ -1,5 +1,8 @@
 """The connection to PostgreSQL: two kinds of transaction, and how failures are handled.
 
+On Citus (``is_sharded``) the settings of a transaction are sent to the nodes one by one, and a statement that writes
+must be one that goes to a single node whole: see ``app/postgres/sharding.py``.
+
 A transaction belongs to one tenant: row-level security reads `app.tenant`, which is set for the
 transaction only, so that it cannot leak to the next user of a pooled connection.
 
@@ -16,7 +19,7 @@ returned to the pool, because its next answer is unpredictable.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -26,6 +29,7 @@ from uuid import UUID
 import asyncpg
 
 from app import errors
+from app.postgres.distribution import IS_CITUS
 from app.postgres.failures import CUT_SHORT, committing, may_be_done, translated
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
 from app.postgres.statements import Statement
@@ -66,9 +70,10 @@ PLANNED_ANEW = """(SELECT count(*)
    FROM generate_series(36, length($1::text)) AS a, generate_series(36, length($1::text)) AS b) = 1"""
 
 # UUIDs have digits and hyphens only, so they can stand in a statement.
-NARROW = """; SELECT set_config('app.scopes', (ARRAY['{user}'::uuid] || ARRAY(
-  SELECT owner FROM space_members WHERE tenant_id = '{tenant}' AND member = '{user}'))::text, true)"""
-WIDEN = "SELECT set_config('app.scopes', (current_setting('app.scopes')::uuid[] || $1::uuid)::text, true)"
+SCOPES = """(ARRAY['{user}'::uuid] || ARRAY(
+  SELECT owner FROM space_members WHERE tenant_id = '{tenant}' AND member = '{user}'))::text"""
+NARROW = f"; SELECT set_config('app.scopes', {SCOPES}, true)"
+WIDENED = "(current_setting('app.scopes')::uuid[] || $1::uuid)::text"
 
 _logger = logging.getLogger(__name__)
 
@@ -84,7 +89,11 @@ def narrow(user: UUID | None) -> None:
 async def widen(tx: ReadTx, owner: UUID) -> None:
     """Let a narrowed transaction see one scope more, to which the caller has been admitted."""
     if _narrowed_to.get() is not None:
-        await tx.connection.execute(WIDEN, str(owner))
+        if not tx.is_sharded:
+            await tx.connection.execute(f"SELECT set_config('app.scopes', {WIDENED}, true)", str(owner))
+            return
+        scopes = await tx.connection.fetchval(f"SELECT {WIDENED}", str(owner))
+        await tx.connection.execute(f"SET LOCAL app.scopes = '{scopes}'")
 
 
 def wake_at_commit(tx: Tx) -> None:
@@ -101,7 +110,11 @@ class Reads(Protocol):
 class Database:
     """A pool of connections, lent out for one transaction or one statement at a time."""
 
-    def __init__(self, pool: Pool, ordered: Pool, *, preamble: str, check: Check | None = None) -> None:
+    def __init__(
+        self, pool: Pool, ordered: Pool, *, preamble: str, check: Check | None = None, is_sharded: bool = False
+    ) -> None:
+        self.is_sharded = is_sharded
+        """The server is the coordinator of a Citus cluster."""
         self._pool = pool
         self._ordered = ordered
         self._preamble = preamble
@@ -127,16 +140,17 @@ class Database:
         with_session = SERVER_TIMEOUTS if statement_cache else {}
         try:
             pool = await _pool(dsn, int(at_once), pool_size, with_session, statement_cache=statement_cache)
+            is_sharded = at_once and await pool.fetchval(IS_CITUS, timeout=FIRST_SECONDS)
             if not statement_cache:  # then no plan is cached, and each is made for the tables as they are
-                return cls(pool, pool, preamble=_set_local(SERVER_TIMEOUTS))
+                return cls(pool, pool, preamble=_set_local(SERVER_TIMEOUTS), is_sharded=is_sharded)
             ordered = await _pool(dsn, 0, 1, with_session | ORDERED, statement_cache=True)
         except KINDS as error:
             raise errors.StorageUnavailable(why_not(error, dsn)) from error
-        return cls(pool, ordered, preamble="")
+        return cls(pool, ordered, preamble="", is_sharded=is_sharded)
 
     def after(self, check: Check) -> "Database":
         """Return the same pool, which runs a check before it lends a connection; the check can raise."""
-        checked = Database(self._pool, self._ordered, preamble=self._preamble, check=check)
+        checked = Database(self._pool, self._ordered, preamble=self._preamble, check=check, is_sharded=self.is_sharded)
         checked.work_came, checked.faults = self.work_came, self.faults
         return checked
 
@@ -200,6 +214,9 @@ class Database:
     async def write_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
         """Do as `fetch_row`, for a statement that writes. Raises OutcomeUnknown if the reply is lost."""
         text, values = bound(sql, args, named)
+        if self.is_sharded:
+            async with self.begin(UUID(str(values[0]))) as tx:
+                return await tx.connection.fetchrow(text, *values)
         async with self._lent(self._pool) as connection:
             with may_be_done(connection):
                 return await connection.fetchrow(text, *values)
@@ -218,6 +235,14 @@ class Database:
         text, values = bound(sql, args, named)
         async with self._lent(self._ordered) as connection:
             return await connection.fetch(text, *values)
+
+    async def fetch_of_each(
+        self, every: str | Statement, one: str | Statement, tenants: Sequence[UUID], /, **named: object
+    ) -> list[asyncpg.Record]:
+        """Do as `fetch_ordered` with a statement over tenants; on Citus, with that of one for each of them."""
+        if not self.is_sharded:
+            return await self.fetch_ordered(every, tenants, **named)
+        return [row for tenant in tenants for row in await self.fetch_ordered(one, str(tenant), **named)]
 
     async def ping(self) -> None:
         """Check that the database answers. Raises StorageUnavailable if not."""
@@ -284,15 +309,10 @@ class Database:
         acquire_seconds: float,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> AsyncIterator[AnyTx]:
-        # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
-        own = f" SET LOCAL app.tenant = '{UUID(int=tenant.int)}'"
-        if (user := _narrowed_to.get()) is not None:
-            own += NARROW.format(user=UUID(int=user.int), tenant=UUID(int=tenant.int))
-        begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}{_set_local(settings)}{own}"
         async with self._lent(self._pool, acquire_seconds) as connection:
-            await connection.execute(begin, timeout=FIRST_SECONDS)
+            await self._begin(connection, mode, tenant, settings)
             try:
-                yield kind(connection, tenant)
+                yield kind(connection, tenant, is_sharded=self.is_sharded)
             except CUT_SHORT:
                 raise  # the connection is closed below, which rolls back
             except BaseException:
@@ -306,6 +326,22 @@ class Database:
                 raise RuntimeError("the transaction was rolled back by an error that its block did not raise")
             if connection in _with_work:
                 self.work_came.set()
+
+    async def _begin(self, connection: Connection, mode: str, tenant: UUID, settings: Mapping[str, str]) -> None:
+        # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
+        tenant, user = UUID(int=tenant.int), _narrowed_to.get()
+        begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}"
+        own = f"SET LOCAL app.tenant = '{tenant}'"
+        if not self.is_sharded:
+            narrowed = "" if user is None else NARROW.format(user=UUID(int=user.int), tenant=tenant)
+            await connection.execute(f"{begin}{_set_local(settings)} {own}{narrowed}", timeout=FIRST_SECONDS)
+            return
+        # Citus sends the text that holds a SET LOCAL to the nodes; a plan for any tenant it could send to none.
+        await connection.execute(f"{begin} SET LOCAL citus.propagate_set_commands = 'local'", timeout=FIRST_SECONDS)
+        await connection.execute(own)
+        if user is not None:
+            scopes = await connection.fetchval(f"SELECT {SCOPES.format(user=UUID(int=user.int), tenant=tenant)}")
+            await connection.execute(f"SET LOCAL app.scopes = '{scopes}'")
 
     @asynccontextmanager
     async def _lent(self, pool: Pool, acquire_seconds: float = ACQUIRE_SECONDS) -> AsyncIterator[Connection]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from app import errors
+from app.postgres.distribution import IS_CITUS
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
     Two processes can do so at once: the second waits, and finds nothing left to do. Raises StorageUnavailable where
     the database refuses.
     """
-    if run(_revision(owner_dsn)) == HEAD:
+    if run(_is_settled(owner_dsn)):
         return
     from alembic import command
 
@@ -39,15 +40,17 @@ def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
     command.upgrade(config, "head")
 
 
-async def _revision(dsn: str) -> str:
+async def _is_settled(dsn: str) -> bool:
+    """Return whether there is nothing to do; on Citus a table can wait to be distributed."""
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
     except KINDS as error:
         raise errors.StorageUnavailable(why_not(error, dsn)) from error
     try:
-        return await connection.fetchval("SELECT version_num FROM alembic_version") or ""
+        revision = await connection.fetchval("SELECT version_num FROM alembic_version")
+        return revision == HEAD and not await connection.fetchval(IS_CITUS)
     except asyncpg.UndefinedTableError:
-        return ""
+        return False
     finally:
         await connection.close()
 

@@ -24,12 +24,14 @@ class ReadTx:
     ``$2``, is read along it.
     """
 
-    __slots__ = ("connection", "tenant")
+    __slots__ = ("connection", "is_sharded", "tenant")
 
-    def __init__(self, connection: Connection, tenant: UUID) -> None:
+    def __init__(self, connection: Connection, tenant: UUID, *, is_sharded: bool = False) -> None:
         self.connection = connection
         """For statements that name no tenant."""
         self.tenant = tenant
+        self.is_sharded = is_sharded
+        """On Citus, where a statement that writes into one table and then another goes to no node."""
 
     def _bound(
         self, sql: str | Statement, args: tuple[object, ...], named: Mapping[str, object]

@@ -62,8 +62,8 @@ COLUMNS = ("kind", "subject", "id", "lane", "conversation_id", "args")
 
 AGAIN = """ON CONFLICT (tenant_id, kind, subject) DO UPDATE
        SET version = work.version + 1, failed_at = NULL,
-           due = CASE WHEN work.failed_at IS NULL THEN work.due ELSE now() END,
-           created_at = CASE WHEN work.failed_at IS NULL THEN work.created_at ELSE now() END,
+           due = CASE WHEN work.failed_at IS NULL THEN work.due ELSE excluded.due END,
+           created_at = CASE WHEN work.failed_at IS NULL THEN work.created_at ELSE excluded.created_at END,
            attempts = CASE WHEN work.failed_at IS NULL THEN work.attempts ELSE 0 END,
            excused = CASE WHEN work.failed_at IS NULL THEN work.excused ELSE 0 END"""
 """Follows an INSERT INTO work of COLUMNS."""

@@ -48,7 +48,7 @@ def proposals(wishes: Iterable[NewWish], conversation_id: str) -> list[NewEvent]
 TELL = """
 INSERT INTO events (tenant_id, id, type, data)
 SELECT $1, e.id, e.type, e.data FROM unnest($2::uuid[], $3::text[], $4::text[]) AS e (id, type, data)
- WHERE EXISTS (SELECT FROM tenants t WHERE t.tenant_id = $1 AND t.events)
+ WHERE EXISTS (SELECT FROM tenants t WHERE t.tenant_id = $1 AND t.events) RETURNING id
 """
 
 
@@ -86,8 +86,18 @@ SELECT t.tenant_id AS tenant FROM tenants t, LATERAL (
 """
 
 
+LISTENING = "SELECT tenant_id FROM tenants WHERE events"
+UNNUMBERED_OF_TENANT = """
+SELECT id FROM events WHERE tenant_id = $1::uuid AND seq IS NULL
+ LIMIT length(set_config('app.tenant', $1::text, true)) / 36
+"""
+
+
 async def unnumbered(database: Database) -> list[UUID]:
     """Return the tenants that have something to do for ``number``."""
+    if database.is_sharded:
+        listening = [row["tenant_id"] for row in await database.fetch_all(LISTENING)]
+        return [one for one in listening if await database.fetch_row(UNNUMBERED_OF_TENANT, str(one))]
     return [row["tenant"] for row in await database.fetch_all(UNNUMBERED)]
 
 

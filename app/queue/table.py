@@ -113,22 +113,26 @@ def backoff(attempts: int, random: float, retry_after: float | None = None) -> f
 
 LANES = ", ".join(f"'{lane}'" for lane in get_args(Lane))
 
-# Lanes in which something is due, of each tenant. It names one tenant after the other to row-level security: a LIMIT is
-# evaluated before the first row of what it limits.
-DUE = f"""
-SELECT t.id AS tenant, found.lane FROM unnest($1::uuid[]) AS t (id), LATERAL (
-  SELECT l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
+
+# Lanes in which something is due, of a tenant. A LIMIT is evaluated before the first row of what it limits, so
+# row-level security knows the tenant.
+def _due_of(tenant: str) -> str:
+    return f"""
+  SELECT {tenant} AS tenant, l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
     SELECT FROM work w
-     WHERE w.tenant_id = t.id AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
+     WHERE w.tenant_id = {tenant} AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
      ORDER BY w.due LIMIT 1) w
-   LIMIT length(set_config('app.tenant', t.id::text, true)) / 4) found
-"""
+   LIMIT length(set_config('app.tenant', {tenant}::text, true)) / 4"""
+
+
+DUE = f"SELECT found.* FROM unnest($1::uuid[]) AS t (id), LATERAL ({_due_of('t.id')}) AS found"
+DUE_OF_TENANT = _due_of("$1::uuid")
 
 
 async def due(database: Database, tenants: Sequence[UUID]) -> dict[str, set[UUID]]:
     """Return the tenants that may have something to claim, by lane."""
     found: dict[str, set[UUID]] = {}
-    for row in await database.fetch_ordered(DUE, tenants):
+    for row in await database.fetch_of_each(DUE, DUE_OF_TENANT, tenants):
         found.setdefault(row["lane"], set()).add(row["tenant"])
     return found
 
@@ -137,13 +141,15 @@ WAIT_MAX_SECONDS = RETRY_AFTER_MAX_SECONDS + BACKOFF_MAX_SECONDS
 """The longest wait that is ever set. What is due later was set by a clock that has been set back since."""
 
 _SQL = SqlFile(__file__, lanes=LANES, wait_max_seconds=WAIT_MAX_SECONDS)
-ASTRAY = _SQL.statement("astray")
+ASTRAY = _SQL.statement("astray", id="t.id")
+ASTRAY_OF_TENANT = _SQL.statement("astray_of_tenant", id=":tenant::uuid")
 CLAIM = _SQL.statement("claim")
 
 
 async def astray(database: Database, tenants: Sequence[UUID], lease_seconds: float = LEASE_SECONDS) -> list[UUID]:
     """Return the tenants that have something to do for ``reap`` or ``bring_back``."""
-    found = await database.fetch_ordered(ASTRAY, tenants=tenants, lease=timedelta(seconds=lease_seconds))
+    lease = timedelta(seconds=lease_seconds)
+    found = await database.fetch_of_each(ASTRAY, ASTRAY_OF_TENANT, tenants, lease=lease)
     return [row["tenant"] for row in found]
 
 
@@ -250,7 +256,7 @@ UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + $6::inte
 # A dead letter; but work that was enqueued meanwhile has its own attempts.
 BURY = f"""
 UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now(),
-                failed_at = CASE WHEN version = claimed THEN now() END,
+                failed_at = CASE WHEN version = claimed THEN (SELECT now()) END,
                 attempts = CASE WHEN version = claimed THEN attempts ELSE 0 END,
                 excused = CASE WHEN version = claimed THEN excused ELSE 0 END
  WHERE {_HELD}
@@ -313,7 +319,7 @@ SELECT kind, subject, token, attempts, excused, id, conversation_id, version = c
 # Waiting again after a delay; without one it is dead, as what took its worker down every time.
 REAP = f"""
 UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + coalesce($6::interval, interval '0'),
-                failed_at = CASE WHEN $6::interval IS NULL AND version = claimed THEN now() END,
+                failed_at = CASE WHEN $6::interval IS NULL AND version = claimed THEN (SELECT now()) END,
                 attempts = CASE WHEN $6::interval IS NULL AND version > claimed THEN 0 ELSE attempts END,
                 excused = CASE WHEN $6::interval IS NULL AND version > claimed THEN 0 ELSE excused END
  WHERE {_HELD}

@@ -21,16 +21,19 @@ WITH found AS MATERIALIZED (
 )
 SELECT * FROM taken LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;
 
--- name: astray
--- Tenants with a lease that has ended, or with work that is due later than anything can be.
-SELECT t.id AS tenant FROM unnest(:tenants::uuid[]) AS t (id), LATERAL (
-  SELECT FROM (
-    (SELECT FROM work r WHERE r.tenant_id = t.id AND r.lane IN ({lanes}) AND r.token IS NOT NULL
+-- name: astray_of_tenant
+-- The tenant, if it has a lease that has ended, or work that is due later than anything can be.
+SELECT {id} AS tenant FROM (
+    (SELECT FROM work r WHERE r.tenant_id = {id} AND r.lane IN ({lanes}) AND r.token IS NOT NULL
         AND (r.due <= now() OR r.due > now() + :lease::interval) LIMIT 1)
     UNION ALL
     (SELECT FROM unnest(ARRAY[{lanes}]) AS l (lane), LATERAL (
        SELECT FROM work w
-        WHERE w.tenant_id = t.id AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
+        WHERE w.tenant_id = {id} AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
           AND w.due > now() + interval '{wait_max_seconds} seconds'
         ORDER BY w.due LIMIT 1) w LIMIT 1)) AS one
-   LIMIT length(set_config('app.tenant', t.id::text, true)) / 36) AS found;
+ LIMIT length(set_config('app.tenant', {id}::text, true)) / 36;
+
+-- name: astray
+-- Those of some tenants.
+SELECT found.tenant FROM unnest(:tenant::uuid[]) AS t (id), LATERAL ({astray_of_tenant}) AS found;

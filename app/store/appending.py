@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
@@ -14,12 +15,13 @@ from app.core.history.append import Append
 from app.core.history.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
 from app.core.times import offset_of
 from app.postgres.database import Database
+from app.postgres.sharding import Routed, routed
 from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.queue.outbox import NewEvent
 from app.store.conversations import calls_text
-from app.store.memory import kept
+from app.store.memory import embeddings, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +160,30 @@ def append_sql(shape: StatementShape) -> str:
     It stores nothing if the conversation is no longer at the version that the append was decided on. A client id or an
     Idempotency-Key that already exists raises UniqueViolationError, and then nothing is stored either.
     """
+    parts, last = _parts(shape)
+    # PostgreSQL reads c first and then runs the others from the last to the first: work and the key are locked last.
+    ordered = [parts[0], *reversed(last), *parts[1:]]
+    with_parts = ",\n     ".join(part.within() for part in ordered)
+    return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
+
+
+@lru_cache(STATEMENTS_KEPT)
+def routed_sql(shape: StatementShape) -> tuple[Routed, ...]:
+    """Return the statements of one transaction that do the same, for Citus: the first returns a row if it did.
+
+    Archives come before memories, work and the key last.
+    """
+    parts, last = _parts(shape)
+    sources = {part.alias: part.source for part in parts if part.source}
+    order = sorted(parts[1:], key=lambda part: part.table in MEMORIES)
+    return tuple(routed(part.alone(sources)) for part in [parts[0], *order, *last] if part.writes)
+
+
+def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
+    """Return what an append writes, the conversation first; and what it locks last."""
     conversation, at = _conversation(is_new=shape.new)
-    parts = [f"c AS ({conversation})"]
-    last: list[str] = []
+    parts = [_Part("c", "conversations", conversation, _CONVERSATION)]
+    last: list[_Part] = []
     for rows, count in (
         (NewMessage, shape.messages),
         (NewPage, shape.pages),
@@ -173,18 +196,45 @@ def append_sql(shape: StatementShape) -> str:
         target = _TARGETS.get(rows)
         if count:
             source, names, at = _values(rows, count, at, target.alias if target else "a")
-            written = target.write(source, names) if target else _write_archives(source, names)
+            written = [target.write(source, names)] if target else _write_archives(source, names)
             (last if rows is NewWork else parts).extend(written)
         if rows is NewMemory and count and shape.embeds:
             parts.append(_UNEMBEDDED)
         if rows is NewWish and shape.ends:
             parts.append(_WITHDRAWN)
     if shape.once:
-        last.append(f"""o AS (INSERT INTO idempotency (tenant_id, key, digest, response, owner)
-          SELECT $1::uuid, ${at}, ${at + 1}::bytea, ${at + 2}, ${at + 3}::uuid FROM c)""")
-    # PostgreSQL reads c first and then runs the others from the last to the first: work and the key are locked last.
-    with_parts = ",\n     ".join([parts[0], *reversed(last), *parts[1:]])
-    return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
+        key = f"""INSERT INTO idempotency (tenant_id, key, digest, response, owner)
+          SELECT c.tenant_id, ${at}, ${at + 1}::bytea, ${at + 2}, ${at + 3}::uuid FROM {{c}}"""
+        last.append(_Part("o", "idempotency", key))
+    return parts, last
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One of the parts of an append. ``{c}`` in its SQL is the part of that alias, in a FROM."""
+
+    alias: str
+    table: str
+    sql: str
+    source: str = ""
+    """The rows that other parts read of it, as a FROM item that needs none of them but ``c``."""
+    writes: bool = True
+
+    def within(self) -> str:
+        """Return it as one of the queries of a WITH."""
+        return f"{self.alias} AS ({_ALIAS.sub(lambda found: found[1], self.sql)})"
+
+    def alone(self, sources: Mapping[str, str]) -> str:
+        """Return it as a statement of its own, which reads what the others were made of."""
+        sql = self.sql.partition(" RETURNING ")[0] if self.alias != "c" else self.sql
+        while _ALIAS.search(sql):
+            sql = _ALIAS.sub(lambda found: sources[found[1]], sql)
+        return sql
+
+
+_ALIAS = re.compile(r"\{(\w)\}")
+_CONVERSATION = "(SELECT tenant_id, id, revision FROM conversations WHERE tenant_id = $1::uuid AND id = $2) AS c"
+MEMORIES = ("memories", "unembedded", "withdrawals")
 
 
 def _conversation(*, is_new: bool) -> tuple[str, int]:
@@ -196,21 +246,24 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
         sql = f"""INSERT INTO conversations
             (tenant_id, id, uid, version, user_id, system, system_tokens, has_earlier, scopes, space_id, created_at,
              {columns})
-          SELECT $1::uuid, $2, $3::uuid, 1, {own}, $5, {", ".join(state.values())}
-           WHERE $4::int < 0
-          ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, revision"""
+          VALUES ($1::uuid, $2, $3::uuid, $4::int + 2, {own}, $5, {", ".join(state.values())})
+          ON CONFLICT (tenant_id, id) DO NOTHING RETURNING tenant_id, id, revision"""
         return sql, at + len(OWN)
     sets = ", ".join(f"{name} = {value}" for name, value in state.items())
     sql = f"""UPDATE conversations SET version = version + 1, {sets}
           WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
-          RETURNING id, revision"""
+          RETURNING tenant_id, id, revision"""
     return sql, at
 
 
-_TAKEN_BACK = "SELECT DISTINCT $1::uuid, n.holder, 1, $5 FROM n WHERE n.valid_to IS NOT NULL"
-_WITHDRAWN = f"d AS ({kept.withdrawing(_TAKEN_BACK)})"
-_UNEMBEDDED = """u AS (INSERT INTO unembedded (tenant_id, owner, memory_id)
-          SELECT $1::uuid, s.owner, s.id FROM s)"""
+_TAKEN_BACK = "SELECT DISTINCT n.tenant_id, n.holder, 1, $5::timestamptz FROM {n} WHERE n.valid_to IS NOT NULL"
+_WITHDRAWN = _Part("d", "withdrawals", kept.withdrawing(_TAKEN_BACK))
+_UNEMBEDDED = _Part(
+    "u",
+    "unembedded",
+    """INSERT INTO unembedded (tenant_id, owner, memory_id)
+          SELECT s.tenant_id, s.owner, s.id FROM {s}""",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,42 +275,47 @@ class _Target:
     given: Mapping[str, str]
     after: str = ""
 
-    def write(self, source: str, names: Sequence[str]) -> list[str]:
+    def write(self, source: str, names: Sequence[str]) -> _Part:
         columns = ", ".join(["tenant_id", *self.given, *names])
-        values = ", ".join(["$1::uuid", *self.given.values(), _select(self.alias, names)])
-        return [
-            f"""{self.alias} AS (INSERT INTO {self.table} ({columns})
-          SELECT {values} FROM c, {source} {self.after})"""
-        ]
+        values = ", ".join(["c.tenant_id", *self.given.values(), _select(self.alias, names)])
+        sql = f"""INSERT INTO {self.table} ({columns})
+          SELECT {values} FROM {{c}}, {source} {self.after}"""
+        rows = f"(SELECT c.tenant_id, {self.alias}.* FROM {{c}}, {source}) AS {self.alias}"
+        return _Part(self.alias, self.table, sql, rows)
 
 
-_OF_CONVERSATION = {"conversation_id": "c.id", "revision": "c.revision", "created_at": "$5"}
+_OF_CONVERSATION = {"conversation_id": "c.id", "revision": "c.revision", "created_at": "$5::timestamptz"}
 _OF_WISH = {
     "conversation_id": "c.id", "conversation_uid": "$3::uuid", "source": "'rule'", "type": "'preference'",
     "pinned": "true", "start": "0", "length": "0", "terms": f"'{kept.NO_TERMS}'::sparsevec",
-    "created_at": "n.valid_from", "learnt_at": "$5",
+    "created_at": "n.valid_from", "learnt_at": "$5::timestamptz",
 }  # fmt: skip
 _TARGETS = {
     NewMessage: _Target("m", "messages", _OF_CONVERSATION),
     NewPage: _Target("p", "pages", _OF_CONVERSATION),
-    NewMemory: _Target("s", "memories", {}, "RETURNING owner, id"),
+    NewMemory: _Target("s", "memories", {}, "RETURNING tenant_id, owner, id"),
     # What a scope holds already, and what a person refused, is left out.
-    NewWish: _Target("n", "memories", _OF_WISH, f"WHERE NOT EXISTS ({kept.REPEATED}) RETURNING holder, valid_to"),
+    NewWish: _Target(
+        "n", "memories", _OF_WISH, f"WHERE NOT EXISTS ({kept.REPEATED}) RETURNING tenant_id, holder, valid_to"
+    ),
     NewEvent: _Target("v", "events", {}),
     NewWork: _Target("w", "work", {}, enqueue.AGAIN),
 }
 
 
-def _write_archives(source: str, names: Sequence[str]) -> list[str]:
+def _write_archives(source: str, names: Sequence[str]) -> list[_Part]:
     plain = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
+    rows = f"SELECT c.tenant_id, {_select('a', names)} FROM {{c}}, {source}"
+    # A content that is there is locked: see store.archives.INSERT_CONTENT.
+    contents = f"""INSERT INTO archive_contents AS t (tenant_id, {", ".join(_CONTENT_COLUMNS)})
+          SELECT DISTINCT ON (tenant_id, scope, digest) tenant_id, {", ".join(_CONTENT_COLUMNS)} FROM {{a}}
+          ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length"""
+    cards = f"""INSERT INTO archives (tenant_id, created_at, {", ".join(plain)})
+          SELECT tenant_id, $5::timestamptz, {", ".join(plain)} FROM {{a}}"""
     return [
-        f"a AS (SELECT {_select('a', names)} FROM c, {source})",
-        # A content that is there is locked: see store.archives.INSERT_CONTENT.
-        f"""ac AS (INSERT INTO archive_contents AS t (tenant_id, {", ".join(_CONTENT_COLUMNS)})
-          SELECT DISTINCT ON (scope, digest) $1::uuid, {", ".join(_CONTENT_COLUMNS)} FROM a
-          ON CONFLICT (tenant_id, scope, digest) DO UPDATE SET length = t.length)""",
-        f"""ar AS (INSERT INTO archives (tenant_id, created_at, {", ".join(plain)})
-          SELECT $1::uuid, $5, {", ".join(plain)} FROM a)""",
+        _Part("a", "", rows, f"({rows}) AS a", writes=False),
+        _Part("ac", "archive_contents", contents),
+        _Part("ar", "archives", cards),
     ]
 
 
@@ -323,8 +381,25 @@ async def append_alone(
     events: Sequence[NewEvent] = (),
 ) -> bool:
     """Store an append by itself, in one round trip. False if it was decided on a version that is past."""
+    if database.is_sharded:
+        async with database.begin(tenant) as tx:
+            return await _write(tx, append, work, once, events)
     sql = append_sql(StatementShape.of(append, work, once, events))
     return await database.write_row(sql, *_arguments(tenant, append, work, once, events)) is not None
+
+
+async def _write(
+    tx: Tx, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None, events: Sequence[NewEvent]
+) -> bool:
+    shape, arguments = StatementShape.of(append, work, once, events), _arguments(tx.tenant, append, work, once, events)
+    if not tx.is_sharded:
+        return await tx.connection.fetchrow(append_sql(shape), *arguments) is not None
+    first, *others = routed_sql(shape)
+    if not await first.fetch(tx, arguments[1:]):
+        return False
+    for one in others:
+        await one.fetch(tx, arguments[1:])
+    return True
 
 
 MEMORIES_AT_ONCE = 1_000
@@ -342,8 +417,7 @@ async def append_within(
     at_once = len(append.memories) <= MEMORIES_AT_ONCE
     rest = () if at_once else append.memories
     first = append if at_once else replace(append, memories=())
-    sql = append_sql(StatementShape.of(first, work, once, events))
-    if await tx.connection.fetchrow(sql, *_arguments(tx.tenant, first, work, once, events)) is None:
+    if not await _write(tx, first, work, once, events):
         return False
     embeds = append.follow_up.embeds is not None
     await remember(tx, rest, embeds=embeds)
@@ -355,7 +429,7 @@ INSERT INTO memories (tenant_id, conversation_id, conversation_uid, source, type
                       created_at, learnt_at, {", ".join(_names(NewWish))})
 SELECT $1, $2, $3, 'llm', 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec, n.valid_from, now(),
        {_select("n", _names(NewWish))} FROM {_unnest(NewWish, 4, "n")}
- WHERE NOT EXISTS ({kept.REPEATED})
+ WHERE NOT EXISTS ({kept.REPEATED}) RETURNING id
 """
 
 
@@ -365,12 +439,12 @@ async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWi
         await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, *columns_of(NewWish, wishes))
 
 
-INSERT_MEMORIES = f"""
-WITH s AS (
-  INSERT INTO memories (tenant_id, {", ".join(_names(NewMemory))})
+_INSERT_MEMORIES = f"""INSERT INTO memories (tenant_id, {", ".join(_names(NewMemory))})
   SELECT $1, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 3, "m")}
-  RETURNING owner, id
-)
+  RETURNING owner, id"""
+INSERT_MEMORIES_ALONE = routed(_INSERT_MEMORIES)
+INSERT_MEMORIES = f"""
+WITH s AS ({_INSERT_MEMORIES})
 INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FROM s WHERE $2::boolean
 """
 
@@ -382,4 +456,10 @@ async def remember(tx: Tx, memories: Sequence[NewMemory], *, embeds: bool) -> No
     """
     for at in range(0, len(memories), MEMORIES_AT_ONCE):
         some = memories[at : at + MEMORIES_AT_ONCE]
-        await tx.execute(INSERT_MEMORIES, embeds, *columns_of(NewMemory, some))
+        values = (embeds, *columns_of(NewMemory, some))
+        if not tx.is_sharded:
+            await tx.execute(INSERT_MEMORIES, *values)
+            continue
+        stored = await INSERT_MEMORIES_ALONE.fetch(tx, values)
+        if embeds:
+            await embeddings.want(tx, stored)

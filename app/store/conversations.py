@@ -50,7 +50,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
  c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.erasures, c.has_earlier, c.scopes,
  c.recalled_seq, c.recalled, c.recalled_tokens, c.parent_id, c.line, c.is_forked, c.shown,
  coalesce((SELECT sum(d.count) FROM withdrawals d
-            WHERE d.tenant_id = c.tenant_id AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
+            WHERE d.tenant_id = $1::uuid AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
 
 _SQL = SqlFile(__file__, ours=OURS)
 CREATE = _SQL.statement("create")

@@ -90,7 +90,7 @@ async def browse(tx: ReadTx, bound_to: str | None, after: UUID | None, limit: in
 
 
 REVOKE = f"""
-UPDATE keys SET revoked_at = coalesce(revoked_at, now())
+UPDATE keys SET revoked_at = coalesce(revoked_at, (SELECT now()))
  WHERE tenant_id = $1 AND id = $2 AND ($3::text IS NULL OR user_id = $3) RETURNING {FIELDS}
 """
 

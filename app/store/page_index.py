@@ -29,7 +29,10 @@ RETURNING revision
 """
 _SQL = SqlFile(__file__)
 UNINDEXED = _SQL.statement("unindexed")
-INDEX = _SQL.statement("index")
+INDEX = _SQL.statement("index", revision="c.revision", of_c="c, ", stored="i.page, i.revision", of_i="i, ")
+ADVANCE = _SQL.statement("advance")
+PUT = _SQL.statement("put", revision=":revision::int", of_c="")
+MENTION = _SQL.statement("mention", stored=":page::int, :revision::int", of_i="")
 
 
 async def begin_revision(tx: ReadTx, conversation_id: str, uid: UUID, generation: int) -> int | None:
@@ -99,6 +102,15 @@ async def index(
 
     ``mentions`` contains each topic once.
     """
+    if tx.is_sharded:
+        place = {"conversation": conversation_id, "uid": uid, "generation": generation, "page": new.page}
+        revision = await tx.fetchval(ADVANCE, **place)
+        if revision is None:
+            return None, False
+        if await tx.fetchrow(PUT, conversation=conversation_id, revision=revision, **asdict(new)) is None:
+            return revision, False
+        await tx.execute(MENTION, conversation=conversation_id, page=new.page, revision=revision, mentions=mentions)
+        return revision, True
     row = await tx.fetchrow(
         INDEX, conversation=conversation_id, uid=uid, generation=generation, mentions=mentions, **asdict(new)
     )

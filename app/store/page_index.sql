@@ -35,8 +35,12 @@ SELECT c.id, c.line, c.is_forked, c.generation, p.first_seq, p.title,
 --
 -- The conversation is locked first. After waiting for the lock, the statement sees the conversation as it is then, but
 -- its pages as they were before: so it advances only over the pages that it sees, and never back.
-WITH c AS (
-  UPDATE conversations c
+WITH c AS ({advance}), i AS ({put}), m AS ({mention})
+SELECT c.revision, EXISTS (SELECT FROM i) AS is_stored FROM c;
+
+-- name: advance
+-- Its first part: a new revision, and the number of pages.
+UPDATE conversations c
      SET revision = c.revision + 1,
          indexed_through = greatest(c.indexed_through, coalesce(
            (SELECT p.page - 1 FROM pages p
@@ -49,25 +53,28 @@ WITH c AS (
            (SELECT page FROM pages
              WHERE tenant_id = :tenant AND conversation_id = :conversation ORDER BY page DESC LIMIT 1)))
    WHERE c.tenant_id = :tenant AND c.id = :conversation AND c.uid = :uid AND c.generation = :generation
-  RETURNING c.revision
-), i AS (
-  INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, model, title, title_tokens, topics, seqs,
+  RETURNING c.revision;
+
+-- name: put
+-- Its second part: the page's index.
+INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, model, title, title_tokens, topics, seqs,
                           lines, line_tokens, error)
-  SELECT :tenant, :conversation, p.page, c.revision, :source, :model, :title, :title_tokens, :topics, :seqs,
+  SELECT :tenant, :conversation, p.page, {revision}, :source, :model, :title, :title_tokens, :topics, :seqs,
          :lines, :line_tokens, :error
-    FROM c JOIN pages p ON p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page = :page
+    FROM {of_c}pages p WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page = :page
   ON CONFLICT (tenant_id, conversation_id, page) DO UPDATE
      SET revision = excluded.revision, source = excluded.source, model = excluded.model, title = excluded.title,
          title_tokens = excluded.title_tokens, topics = excluded.topics, seqs = excluded.seqs, lines = excluded.lines,
          line_tokens = excluded.line_tokens, error = excluded.error
    WHERE page_index.source = 'extractive' AND excluded.source = 'llm'
-  RETURNING page, revision
-), m AS (
-  INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
+  RETURNING page, revision;
+
+-- name: mention
+-- Its third part: the topics.
+INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
   SELECT :tenant, :conversation, t.topic,
          1 + coalesce((SELECT max(count) FROM topic_mentions
                         WHERE tenant_id = :tenant AND conversation_id = :conversation AND topic = t.topic), 0),
-         i.page, i.revision
-    FROM i, unnest(:mentions::text[]) AS t (topic)
-)
-SELECT c.revision, EXISTS (SELECT FROM i) AS is_stored FROM c;
+         {stored}
+    FROM {of_i}unnest(:mentions::text[]) AS t (topic)
+  RETURNING page;

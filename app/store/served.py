@@ -6,6 +6,7 @@ digest, with what they quote; Quire's own words once for each tenant.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -24,6 +25,7 @@ from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.windows import ITEM, items_of
 
+_ENTRIES = "\n\n"
 ROW_WINDOWS = 16
 """Windows from which on a row is full: more would take less room, but each new one writes its row anew."""
 
@@ -38,6 +40,16 @@ class Row:
     """A line for each frame."""
     entries: str
     """A line for each window."""
+
+    @staticmethod
+    def read(first: int, body: bytes) -> Row:
+        frames, _, entries = zlib.decompress(body).decode().partition(_ENTRIES)
+        return Row(first, frames, entries)
+
+    @property
+    def body(self) -> bytes:
+        """Return its lines, compressed: half of what a window takes are hashes, and the rest is in the line before."""
+        return zlib.compress(f"{self.frames}{_ENTRIES}{self.entries}".encode(), 9)
 
     @property
     def next(self) -> int:
@@ -79,7 +91,7 @@ ITEMS = _SQL.statement("items")
 
 
 async def change(tx: Tx, changes: Sequence[tuple[str, int, Row]]) -> set[str]:
-    """Replace the rows of conversations; return those of them whose rows had so many characters as said."""
+    """Replace the rows of conversations; return those of them whose rows had so many bytes as said."""
     changed = await tx.fetch(
         CHANGE, conversations=[name for name, _, _ in changes], sizes=[size for _, size, _ in changes],
         **_columns([row for _, _, row in changes]),
@@ -90,20 +102,19 @@ async def change(tx: Tx, changes: Sequence[tuple[str, int, Row]]) -> set[str]:
 def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
     return {
         "firsts": [row.first for row in rows],
-        "frames": [row.frames for row in rows],
-        "entries": [row.entries for row in rows],
+        "bodies": [row.body for row in rows],
     }
 
 
 LAST = """
-SELECT first, frames, entries FROM served_windows
+SELECT first, body FROM served_windows
  WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY first DESC LIMIT 1 FOR UPDATE
 """
 
 
 async def last(tx: Tx, conversation_id: str) -> Row | None:
     row = await tx.fetchrow(LAST, conversation_id)
-    return Row(*row) if row else None
+    return Row.read(*row) if row else None
 
 
 async def begin(tx: Tx, rows: Sequence[tuple[str, UUID, Row]]) -> set[str]:
@@ -224,14 +235,14 @@ def _count(status: str) -> int:
 # --- Reading -------------------------------------------------------------------------------------------
 
 BROWSE = """
-SELECT first, frames, entries FROM served_windows
+SELECT first, body FROM served_windows
  WHERE tenant_id = $1 AND conversation_id = $2 AND first < $3 ORDER BY first DESC LIMIT $4
 """
 
 
 async def browse(tx: ReadTx, conversation_id: str, before: int, limit: int) -> list[Row]:
     """Return the newest rows that begin before a window, newest first."""
-    return [Row(*row) for row in await tx.fetch(BROWSE, conversation_id, before, limit)]
+    return [Row.read(*row) for row in await tx.fetch(BROWSE, conversation_id, before, limit)]
 
 
 async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[ServedFrame, Served] | None:

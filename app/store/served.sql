@@ -1,18 +1,18 @@
 -- name: change
 -- Replaces rows of different conversations, each unless it has been written since by another process.
-UPDATE served_windows w SET entries = n.entries, frames = n.frames
-  FROM unnest(:conversations::text[], :firsts::int[], :sizes::int[], :frames::text[], :entries::text[])
-    AS n (conversation_id, first, size, frames, entries)
+UPDATE served_windows w SET body = n.body
+  FROM unnest(:conversations::text[], :firsts::int[], :sizes::int[], :bodies::bytea[])
+    AS n (conversation_id, first, size, body)
  WHERE w.tenant_id = :tenant AND w.conversation_id = n.conversation_id AND w.first = n.first
-   AND length(w.entries) = n.size
+   AND octet_length(w.body) = n.size
 RETURNING w.conversation_id;
 
 -- name: begin_rows
 -- Begins rows where a process knows that others are full; in order, since each holds its conversation.
-INSERT INTO served_windows (tenant_id, conversation_id, first, frames, entries)
-SELECT :tenant, c.id, n.first, n.frames, n.entries
-  FROM unnest(:conversations::text[], :uids::uuid[], :firsts::int[], :frames::text[], :entries::text[])
-    AS n (conversation_id, uid, first, frames, entries)
+INSERT INTO served_windows (tenant_id, conversation_id, first, body)
+SELECT :tenant, c.id, n.first, n.body
+  FROM unnest(:conversations::text[], :uids::uuid[], :firsts::int[], :bodies::bytea[])
+    AS n (conversation_id, uid, first, body)
   JOIN conversations c ON c.tenant_id = :tenant AND c.id = n.conversation_id AND c.uid = n.uid
  ORDER BY c.id
 ON CONFLICT DO NOTHING RETURNING conversation_id;

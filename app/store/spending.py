@@ -11,6 +11,7 @@ from asyncpg import Record
 
 from app.core.dialects.usage import ModelUsage
 from app.postgres.database import Database
+from app.postgres.sharding import routed
 from app.postgres.transactions import ReadTx, Tx
 
 MODEL_CHARACTERS_MAX = 200
@@ -40,16 +41,30 @@ _COUNTERS = ", ".join(COUNTERS)
 _MORE = ", ".join(f"{name} = s.{name} + ${at}" for at, name in enumerate(COUNTERS, 5))
 _TODAY = "(now() AT TIME ZONE 'UTC')::date"
 
+_VALUES = f"{_TODAY}, $3, $4, $5, $6, $7, $8, $9"
+
 # Add to today's total of a kind of work and, if its conversation still exists, to the conversation's.
-RECORD = f"""
-WITH c AS (SELECT id FROM conversations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE),
-     o AS (INSERT INTO conversation_spending AS s (tenant_id, conversation_id, day, kind, model, {_COUNTERS})
-           SELECT $1, c.id, {_TODAY}, $3, $4, $5, $6, $7, $8, $9 FROM c
-           ON CONFLICT (tenant_id, conversation_id, day, kind, model) DO UPDATE SET {_MORE})
+OF_CONVERSATION = "SELECT id FROM conversations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE"
+
+
+def _into_conversation(rows: str) -> str:
+    return f"""
+    INSERT INTO conversation_spending AS s (tenant_id, conversation_id, day, kind, model, {_COUNTERS})
+           {rows}
+           ON CONFLICT (tenant_id, conversation_id, day, kind, model) DO UPDATE SET {_MORE}"""
+
+
+_INTO_TENANT = f"""
 INSERT INTO spending AS s (tenant_id, day, kind, model, {_COUNTERS})
-VALUES ($1, {_TODAY}, $3, $4, $5, $6, $7, $8, $9)
+VALUES ($1, {_VALUES})
 ON CONFLICT (tenant_id, day, kind, model) DO UPDATE SET {_MORE}
 """
+RECORD = f"""
+WITH c AS ({OF_CONVERSATION}),
+     o AS ({_into_conversation(f"SELECT $1, c.id, {_VALUES} FROM c")})
+{_INTO_TENANT}
+"""
+RECORD_PARTS = tuple(map(routed, (OF_CONVERSATION, _into_conversation(f"VALUES ($1, $2, {_VALUES})"), _INTO_TENANT)))
 
 
 async def record(
@@ -62,7 +77,14 @@ async def record(
 
 async def add(tx: Tx, conversation_id: str | None, kind: str, model: str, spent: Spent) -> None:
     counts = (max(count, 0) for count in astuple(spent))
-    await tx.execute(RECORD, conversation_id, kind, model.replace("\x00", "")[:MODEL_CHARACTERS_MAX], *counts)
+    values = (conversation_id, kind, model.replace("\x00", "")[:MODEL_CHARACTERS_MAX], *counts)
+    if not tx.is_sharded:
+        await tx.execute(RECORD, *values)
+        return
+    find, of_conversation, of_tenant = RECORD_PARTS
+    if await find.fetchrow(tx, values) is not None:
+        await of_conversation.fetchrow(tx, values)
+    await of_tenant.fetchrow(tx, values)
 
 
 _SUMS = ", ".join(f"sum({{0}}{name})::bigint AS {name}" for name in COUNTERS)

@@ -38,10 +38,14 @@ def programs_of_the_server() -> Path:
 
 def run_program(name: str, *arguments: str) -> None:
     """One of PostgreSQL's programs, as the user that its servers run as."""
+    run_as(SERVER_USER, programs_of_the_server() / name, *arguments)
+
+
+def run_as(who: str | int | None, program: Path, *arguments: str) -> None:
     with tempfile.TemporaryFile() as said:  # a pipe would be held open by the server that pg_ctl leaves behind
         done = subprocess.run(
-            [programs_of_the_server() / name, *arguments],
-            user=SERVER_USER, group=SERVER_USER, stdin=subprocess.DEVNULL,
+            [program, *arguments],
+            user=who, group=who, stdin=subprocess.DEVNULL,
             stdout=said, stderr=said, cwd="/", start_new_session=True, check=False,
         )  # fmt: skip
         said.seek(0)

@@ -99,6 +99,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         limits.RECOUNT: ("u",),
         limits.FORGET_USER: ("u",),
         limits.STORED: ("", 10),
+        spending.OF_CONVERSATION: ("waiting",),
         unindexed.UNINDEXED: (),
         unindexed.WITHOUT_VECTOR: (UUID(int=5), "waiting"),
     }
@@ -111,12 +112,13 @@ NAMES = [
     if name.isupper() and name[0].isupper() and isinstance(value, Sql) and "$1" in str(value)
 ]
 PUT_IN = {
-    "app.store.spending.RECORD", "app.store.operators.limits.BUCKET",
+    "app.store.spending.RECORD", "app.store.operators.limits.BUCKET", "app.store.operators.limits.READ_BUCKET",
     "app.store.operators.limits.ADD_BYTES", "app.store.operators.limits.COUNT",
     "app.store.operators.limits.SET_QUOTA", "app.queue.outbox.TELL", "app.queue.outbox.SWITCH", "app.queue.outbox.ADD",
 }  # fmt: skip
 SETS_THE_TENANT = {
     "app.queue.outbox.AFTER",
+    "app.queue.table.DUE_OF_TENANT", "app.queue.table.ASTRAY_OF_TENANT", "app.queue.outbox.UNNUMBERED_OF_TENANT",
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED",
 }  # fmt: skip
 SEEN_BY_ALL = {"app.store.operators.limits.QUOTA", "app.queue.outbox.IS_ON", "app.queue.outbox.LAST"}
@@ -164,7 +166,8 @@ async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> list[objec
 
 
 PUT_IN_SQL = {
-    "enqueue": enqueue.ENQUEUE, "record": spending.RECORD, "bucket": limits.BUCKET, "bytes": limits.ADD_BYTES,
+    "enqueue": enqueue.ENQUEUE, "record": spending.RECORD, "bucket": limits.BUCKET,
+    "read bucket": limits.READ_BUCKET, "bytes": limits.ADD_BYTES,
     "count": limits.COUNT, "quota": limits.SET_QUOTA, "tell": outbox.TELL, "switch": outbox.SWITCH,
     "webhook": outbox.ADD,
 }  # fmt: skip
@@ -176,7 +179,7 @@ async def test_no_work_is_inserted_for_another_tenant(
 ) -> None:
     new = enqueue.NewWork("page", "waiting", uuid7(), "llm", "waiting", "{}")
     given: tuple[object, ...] = ("waiting", "page", "m", 1, 1, 1, 1, 1)
-    if sql == limits.BUCKET:
+    if sql in (limits.BUCKET, limits.READ_BUCKET):
         given = (new.id, 1.0)
     if sql == limits.ADD_BYTES:
         given = (["v"], [7])

@@ -9,6 +9,7 @@ import asyncpg
 import httpx
 
 from app.core.window.served_quotes import unpack
+from app.store.served import Row
 from tests.api.kit import append, assistant, call, ok, path, problem, result, user
 from tests.erasure.test_messages import MARK, SECRET
 from tests.served.kit import given_back, is_given_back, records, served
@@ -20,8 +21,8 @@ LONG = "The committee heard the third reading and sent it back once more. " * 40
 def told(run_as_superuser: Sql) -> str:
     """Everything that is kept of windows."""
     rows = run_as_superuser("SELECT body FROM served_texts UNION ALL SELECT body FROM own_texts")
-    lines = run_as_superuser("SELECT frames || entries AS said FROM served_windows")
-    return "\n".join([*(str(unpack(row["body"])) for row in rows), *(row["said"] for row in lines)])
+    lines = run_as_superuser("SELECT body FROM served_windows")
+    return "\n".join([*(str(unpack(row["body"])) for row in rows), *(str(Row.read(1, row["body"])) for row in lines)])
 
 
 def talk(client: httpx.Client, turns: int = 12) -> None:

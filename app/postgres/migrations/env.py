@@ -8,6 +8,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from app import errors
+from app.postgres import distribution
 from app.postgres.tables import metadata
 from app.settings import Settings
 
@@ -21,6 +23,22 @@ def run(connection: Connection) -> None:
     with context.begin_transaction():
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         context.run_migrations()
+        if connection.scalar(text(distribution.IS_CITUS)):
+            distribute(connection)
+
+
+def distribute(connection: Connection) -> None:
+    found = {row.name: row.is_by_tenant for row in connection.execute(text(distribution.FOUND))}
+    tables = [table.name for table in metadata.sorted_tables]
+    for table, statements in distribution.distributing(tables, found):
+        has_rows = connection.scalar(text(distribution.HAS_ROWS.format(table=table)))
+        if has_rows and table != "alembic_version":
+            raise errors.StorageUnavailable(
+                f"The table {table} is not distributed and can hold rows, which stay hidden from its owner."
+                " Export them, then run `quire migrate` in a new database with Citus, and import them."
+            )
+        for statement in statements:
+            connection.execute(text(statement))
 
 
 async def main(dsn: str) -> None:

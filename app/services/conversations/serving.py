@@ -255,7 +255,7 @@ async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun])
             steps[name] = writing, run.row, run.row_with(run.row, writing.pending)
     if not steps:
         return set()
-    changed = [(name, len(old.entries), row) for name, (_, old, row) in steps.items() if row.first == old.first]
+    changed = [(name, len(old.body), row) for name, (_, old, row) in steps.items() if row.first == old.first]
     begun = [(name, runs[name].uid, row) for name, (_, old, row) in steps.items() if row.first != old.first]
     async with runtime.database.begin(tenant) as tx:
         done = await stored.change(tx, changed) if changed else set()
@@ -288,7 +288,7 @@ async def _add(tx: Tx, writing: Writing, last: Row | None, row: Row) -> bool:
     """Write a row and texts; return False where another process has just begun a row."""
     run = writing.run
     if last is not None and row.first == last.first:
-        await stored.change(tx, [(run.conversation_id, len(last.entries), row)])
+        await stored.change(tx, [(run.conversation_id, len(last.body), row)])
     elif not await stored.begin(tx, [(run.conversation_id, run.uid, row)]):
         return False
     past = Past(run.conversation_id, run.uid, *writing.changes)

@@ -137,7 +137,22 @@ INSERT INTO embedding_models (tenant_id, id, name, dimensions, is_current) VALUE
 ON CONFLICT (tenant_id, id) DO UPDATE SET is_current = true
 """
 RETIRE = "UPDATE embedding_models SET is_current = false WHERE tenant_id = $1 AND id <> $2 AND is_current"
+# Of stored memories, by their owners and ids.
+WANT = """
+INSERT INTO unembedded (tenant_id, owner, memory_id)
+SELECT $1, u.owner, u.id FROM unnest($2::uuid[], $3::uuid[]) AS u (owner, id) ON CONFLICT DO NOTHING
+"""
+
+
+async def want(tx: Tx, memories: Sequence[Record]) -> None:
+    """Mark memories, just stored or held, as wanting a vector."""
+    if memories:
+        await tx.execute(WANT, [row["owner"] for row in memories], [row["id"] for row in memories])
+
+
 _SQL = SqlFile(__file__)
+LOOK = _SQL.statement("look")
+HOLD_LACKING = _SQL.statement("hold_lacking")
 MARK = _SQL.statement("mark")
 
 
@@ -168,6 +183,11 @@ async def current_name(tx: ReadTx) -> tuple[str, int] | None:
 
 async def mark(tx: Tx, model: UUID, after: UUID, limit: int) -> Wanting:
     """Mark those of some memories that have no vector of the model as wanting one."""
+    if tx.is_sharded:
+        looked = await tx.fetch(LOOK, after=after, limit=limit)
+        lacking = await tx.fetch(HOLD_LACKING, ids=[row["id"] for row in looked], model=model)
+        await want(tx, lacking)
+        return Wanting(sorted({row["owner"] for row in lacking}), looked[-1]["id"] if len(looked) == limit else None)
     row = await tx.fetchrow(MARK, model=model, after=after, limit=limit)
     assert row is not None
     return Wanting(row["owners"] or (), row["through"] if row["looked_at"] == limit else None)

@@ -1,18 +1,29 @@
+-- name: look
+-- Some of the tenant's memories, in order.
+SELECT id, owner, length FROM memories WHERE tenant_id = :tenant AND id > :after ORDER BY id LIMIT :limit;
+
+-- piece: lacking
+-- Memories s without a vector of the model.
+s.length > 0
+   AND NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = :tenant AND e.memory_id = s.id AND e.model = :model)
+
+-- name: hold_lacking
+-- Those of some memories that have no vector of the model. Locked rows, which are being erased, are skipped.
+SELECT s.id, s.owner FROM memories s WHERE s.tenant_id = :tenant AND s.id = ANY (:ids::uuid[]) AND {lacking}
+   FOR KEY SHARE OF s SKIP LOCKED;
+
 -- name: mark
 -- Marks those of some of the tenant's memories, in order, that have no vector of the model, and returns their owners.
 -- Locked rows, which are being erased, are skipped.
 WITH looked AS MATERIALIZED (
-  SELECT id, owner, length FROM memories WHERE tenant_id = :tenant AND id > :after ORDER BY id LIMIT :limit
+  {look}
 ), marked AS (
   INSERT INTO unembedded (tenant_id, owner, memory_id)
   SELECT :tenant, m.owner, m.id FROM looked s JOIN memories m ON m.tenant_id = :tenant AND m.id = s.id
-   WHERE s.length > 0
-     AND NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = :tenant AND e.memory_id = s.id AND e.model = :model)
+   WHERE {lacking}
      FOR KEY SHARE OF m SKIP LOCKED
   ON CONFLICT DO NOTHING
 )
 SELECT (SELECT array_agg(DISTINCT s.owner) FROM looked s
-         WHERE s.length > 0
-           AND NOT EXISTS (SELECT FROM embeddings e
-                            WHERE e.tenant_id = :tenant AND e.memory_id = s.id AND e.model = :model)) AS owners,
+         WHERE {lacking}) AS owners,
        (SELECT id FROM looked ORDER BY id DESC LIMIT 1) AS through, (SELECT count(*) FROM looked) AS looked_at;

@@ -15,7 +15,7 @@ from app.core.window.kept import CLOSED_KEYS, Status, Then
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import served
-from app.store.memory import kept
+from app.store.memory import embeddings, kept
 from app.store.memory.memories import OnLine
 from app.store.memory.narrowing import comparable, jsonb
 from app.store.memory.search_statement import IN_CONVERSATION, ON_LINE
@@ -69,6 +69,7 @@ class Remembered:
 
 _SQL = SqlFile(__file__, metadata_of_m=jsonb("m.metadata"), metadata_of_c=jsonb("c.metadata"))
 INSERT = _SQL.statement("insert")
+INSERT_ALONE = _SQL.statement("insert_alone")
 HOLD = _SQL.statement("hold")
 CONTENTS = _SQL.statement("contents")
 HELD_AT = _SQL.statement("held_at")
@@ -82,13 +83,20 @@ LIST_ON_LINE = _SQL.statement("list", on_place=ON_LINE)
 async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     """Insert a memory. ``embeds`` marks it for the embedding job, which the caller enqueues."""
     ids, starts, lengths, terms = zip(*new.passages, strict=True)
-    await tx.execute(
-        INSERT, owner=new.owner, type=new.type, conversation_id=new.conversation_id,
-        conversation_uid=new.conversation_uid, seq=new.seq, page=new.page, id=new.id, content=new.content,
-        nul_offsets=new.nul_offsets, keywords=new.keywords, metadata=new.metadata, source=new.source,
-        sensitive=new.sensitive, expires_at=new.expires_at, created_at=new.created_at, ids=ids, starts=starts,
-        lengths=lengths, terms=terms, embeds=embeds and new.is_found,
-    )  # fmt: skip
+    values = {
+        "owner": new.owner, "type": new.type, "conversation_id": new.conversation_id,
+        "conversation_uid": new.conversation_uid, "seq": new.seq, "page": new.page, "id": new.id,
+        "content": new.content,
+        "nul_offsets": new.nul_offsets, "keywords": new.keywords, "metadata": new.metadata, "source": new.source,
+        "sensitive": new.sensitive, "expires_at": new.expires_at, "created_at": new.created_at, "ids": ids,
+        "starts": starts,
+        "lengths": lengths, "terms": terms,
+    }  # fmt: skip
+    is_wanted = embeds and new.is_found
+    if not tx.is_sharded:
+        await tx.execute(INSERT, **values, embeds=is_wanted)
+    elif stored := await tx.fetch(INSERT_ALONE, **values):
+        await embeddings.want(tx, stored if is_wanted else ())
     await tx.execute(
         HOLD, id=new.id, scope=new.scope, key=new.key, pinned=new.pinned, status=new.status, tokens=new.tokens,
         quote=new.quote, valid_from=new.valid_from or new.created_at, valid_to=new.valid_to,

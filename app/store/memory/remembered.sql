@@ -1,7 +1,6 @@
--- name: insert
+-- name: insert_alone
 -- Inserts a memory: the passage that begins its content; where it has more, each is a row that points to it.
-WITH s AS (
-  INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
+INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
                         content, nul_offsets, keywords, metadata, source, sensitive, expires_at, created_at, part_of)
   SELECT :tenant, p.id, :owner, :type, :conversation_id, :conversation_uid::uuid, :seq, :page, p.start, p.length,
          p.terms::sparsevec, CASE WHEN p.id = :id THEN :content END,
@@ -9,8 +8,11 @@ WITH s AS (
          CASE WHEN p.id = :id THEN :metadata ELSE '{}' END, :source, :sensitive, :expires_at, :created_at,
          CASE WHEN p.id <> :id THEN :id::uuid END
     FROM unnest(:ids::uuid[], :starts::int[], :lengths::int[], :terms::text[]) AS p (id, start, length, terms)
-  RETURNING owner, id
-)
+  RETURNING owner, id;
+
+-- name: insert
+-- Does the same, and marks the rows as wanting a vector.
+WITH s AS ({insert_alone})
 INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT :tenant, s.owner, s.id FROM s WHERE :embeds::boolean;
 
 -- name: hold

@@ -52,8 +52,8 @@ UPDATE memory_stores SET name = $3, description = $4, metadata = $5, updated_at 
  WHERE tenant_id = $1 AND id = $2 RETURNING {STORE}
 """
 ARCHIVE = f"""
-UPDATE memory_stores SET archived_at = coalesce(archived_at, now()),
-       updated_at = CASE WHEN archived_at IS NULL THEN now() ELSE updated_at END
+UPDATE memory_stores SET archived_at = coalesce(archived_at, (SELECT now())),
+       updated_at = CASE WHEN archived_at IS NULL THEN (SELECT now()) ELSE updated_at END
  WHERE tenant_id = $1 AND id = $2 RETURNING {STORE}
 """
 DELETE = "DELETE FROM memory_stores WHERE tenant_id = $1 AND id = $2"
@@ -157,7 +157,7 @@ SELECT {VERSION} FROM memory_versions
 A_VERSION = f"SELECT {VERSION} FROM memory_versions WHERE tenant_id = $1 AND store_id = $2 AND id = $3"
 REDACT = f"""
 UPDATE memory_versions SET content = NULL, path = NULL, sha256 = NULL, size = NULL,
-       redacted_at = coalesce(redacted_at, now()), redacted_by = coalesce(redacted_by, $4)
+       redacted_at = coalesce(redacted_at, (SELECT now())), redacted_by = coalesce(redacted_by, $4)
  WHERE tenant_id = $1 AND store_id = $2 AND id = $3 RETURNING {VERSION}
 """
 

@@ -41,16 +41,17 @@ async def set_quota(tx: Tx, limits: Mapping[str, int | None]) -> None:
 BUCKET = """
 INSERT INTO rates AS r (tenant_id, subject, tokens, at) VALUES ($1, $2, $3, clock_timestamp())
 ON CONFLICT (tenant_id, subject) DO UPDATE SET at = r.at
-RETURNING tokens, at, clock_timestamp() AS now
-"""
+RETURNING tokens, at"""
+READ_BUCKET = f"{BUCKET}, clock_timestamp() AS now"
+CLOCK = "SELECT clock_timestamp()"
 PUT_BUCKET = "UPDATE rates SET tokens = $3, at = $4 WHERE tenant_id = $1 AND subject = $2"
 
 
 async def take_shared(tx: Tx, subject: UUID, per_minute: int, wanted: int) -> Taken:
     """Take tokens of a bucket that all processes share. Its clock is the database's."""
-    row = await tx.fetchrow(BUCKET, subject, float(per_minute))
+    row = await tx.fetchrow(BUCKET if tx.is_sharded else READ_BUCKET, subject, float(per_minute))
     assert row is not None
-    now: datetime = row["now"]
+    now: datetime = await tx.connection.fetchval(CLOCK) if tx.is_sharded else row["now"]
     taken = take(Bucket(row["tokens"], row["at"].timestamp()), now.timestamp(), per_minute, wanted)
     await tx.execute(PUT_BUCKET, subject, taken.bucket.tokens, max(now, row["at"]))
     return taken

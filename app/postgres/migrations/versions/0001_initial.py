@@ -494,8 +494,7 @@ def upgrade() -> None:
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
     sa.Column('first', sa.Integer(), nullable=False, comment='number of its first window; those after it count on'),
-    sa.Column('frames', sa.Text(), nullable=False, comment='what its windows share, a line of JSON for each epoch'),
-    sa.Column('entries', sa.Text(), nullable=False, comment='a line of JSON for each window: places and sizes, no text'),
+    sa.Column('body', sa.LargeBinary(), nullable=False, comment="its windows' places and sizes, no text: lines, compressed"),
     sa.CheckConstraint('first >= 1', name=op.f('served_windows_first_check')),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='served_windows_conversation_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'first', name=op.f('served_windows_pkey'))

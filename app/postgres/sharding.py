@@ -1,0 +1,46 @@
+"""What Citus asks for.
+
+Its nodes hold the rows of a tenant together, so a statement that names one tenant goes to a node whole. What does not:
+INSERT in a WITH, INSERT of values that a SELECT makes of no table, and a function that is not immutable in DO UPDATE,
+CASE or COALESCE of what is written. Where the statement of plain PostgreSQL is such a one, its parts are run in one
+transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asyncpg import Record
+
+from app.postgres.transactions import ReadTx
+
+_PARAMETER = re.compile(r"\$(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A part of a larger statement, as one of its own."""
+
+    sql: str
+    places: tuple[int, ...]
+    """Of its parameters among those of the larger one."""
+
+    async def fetch(self, tx: ReadTx, arguments: Sequence[object]) -> list[Record]:
+        """Run it with what it needs of the arguments of the larger statement, without the tenant."""
+        given = (tx.tenant, *arguments)
+        return await tx.connection.fetch(self.sql, *(given[place] for place in self.places))
+
+    async def fetchrow(self, tx: ReadTx, arguments: Sequence[object]) -> Record | None:
+        rows = await self.fetch(tx, arguments)
+        return rows[0] if rows else None
+
+
+def routed(sql: str) -> Routed:
+    """Number the parameters of a part anew."""
+    sql = str(sql)
+    numbers = list(dict.fromkeys(int(found[1]) for found in _PARAMETER.finditer(sql)))
+    return Routed(
+        _PARAMETER.sub(lambda found: f"${numbers.index(int(found[1])) + 1}", sql), tuple(n - 1 for n in numbers)
+    )
