@@ -22,6 +22,8 @@ APPENDED = 100
 """Messages an append."""
 TELLING = 12
 """Characters at the end of a wish by which it is known: its head can be cut."""
+CLAUSE = 3
+"""Characters of a clause that is not just thanks."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,10 @@ def _person(number: int, rng: Random) -> Person:
 
 
 def end(text: str) -> str:
-    """Return the end of a line's last sentence, by which it is found in a head."""
-    return re.split("[。！!]", text.rstrip("。.！! "))[-1][-TELLING:].lstrip()
+    """Return the end of a line's last sentence, by which it is found in a head: of Chinese, without a greeting."""
+    last = re.split("[。！!]", text.rstrip("。.！! "))[-1]
+    clauses = [one for one in last.split("，") if len(one) >= CLAUSE]
+    return (clauses[-1] if clauses else last)[-TELLING:].lstrip()
 
 
 def live(api: Api, person: Person, turns: int) -> None:
