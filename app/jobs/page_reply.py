@@ -21,7 +21,7 @@ from app.core.window.kept import CLOSED_KEYS, Wish
 from app.core.window.replies import Covered
 from app.core.window.topics import says_no_more
 from app.extractive.own_words import own_words, says_nothing_else
-from app.extractive.wishes import wish_of
+from app.extractive.wishes import speaks_for_itself, wish_of
 from app.jobs.asking import covered_by
 from app.providers import UnusableReply
 from app.text.language import clip, scalar, script_counts, squeeze
@@ -125,7 +125,7 @@ def _memories(
         if not (words := neutral(clip(words, QUOTE_CHARACTERS))):
             continue
         if item.get("pinned") is True or item.get("ends") is True:
-            wish = _wish(item, words, message.seq)
+            wish = _wish(item, words, message)
             if not any(says_no_more(words, than) for than in (*kept, *(one.wish.text for one in wishes))):
                 wishes.append(wish)
             continue
@@ -136,9 +136,9 @@ def _memories(
     return list(memories.values())[:MEMORIES_MAX], wishes[:WISHES_MAX]
 
 
-def _wish(item: Mapping[str, Any], words: str, seq: int) -> WishFound:
-    """Return a wish as its words show it; what only the model says is a proposal."""
-    shown = wish_of(words)
+def _wish(item: Mapping[str, Any], words: str, message: Excerpt) -> WishFound:
+    """Return a wish as its words show it, unless they play a role; what only the model says is a proposal."""
+    seq, shown = message.seq, wish_of(words) if speaks_for_itself(message.text) else None
     if shown is not None and not item.get("ends"):
         return WishFound(shown, seq, is_certain=True, until=_until(item.get("until")))
     key = item.get("key") if item.get("key") in CLOSED_KEYS else None

@@ -87,8 +87,8 @@ SAID = (
 )
 
 
-def found(*items: dict[str, Any]) -> page_reply.PageReply:
-    page = [*SHOWN[:3], Excerpt(4, "user", SAID, 20)]
+def found(*items: dict[str, Any], said: str = SAID) -> page_reply.PageReply:
+    page = [*SHOWN[:3], Excerpt(4, "user", said, 20)]
     return judge({"title": "T", "lines": {"1": "x"}, "memories": list(items)}, page, KEPT)
 
 
@@ -101,6 +101,14 @@ def test_a_wish_holds_if_its_words_show_it_and_is_proposed_otherwise() -> None:
     assert ended.wish.ends
     [proposed] = found({"quote": "I repair boats in Porto", "seq": 4, "ends": True, "key": "diet"}).wishes
     assert (proposed.wish.ends, proposed.wish.reach) == (True, "proposed")
+
+
+@pytest.mark.parametrize("opening", ["Let's role-play: you are a butler.", "Pretend that you are my butler."])
+def test_a_wish_in_a_role_is_proposed(opening: str) -> None:
+    wish = {"quote": "Always answer in French", "seq": 4, "pinned": True, "key": "answer_language"}
+    assert found(wish, said="Always answer in French.").wishes[0].is_certain
+    [played] = found(wish, said=f"{opening} Always answer in French.").wishes
+    assert (played.wish.reach, played.is_certain) == ("proposed", False)
 
 
 def test_what_is_in_mind_is_not_found_again() -> None:
