@@ -37,8 +37,7 @@ router = APIRouter(tags=["events"])
 WEBHOOKS_MAX = 20
 POLL_SECONDS = 1.0
 KEEP_ALIVE_SECONDS = 5.0  # a client that left is noticed at the second write to it; until then its stream counts
-STREAMS_MAX = 100
-"""Streams of a process at once: each asks the database once a second."""
+STREAMS_MAX = 100  # of a process at once: each asks the database once a second
 SEQ_MAX = 2**53
 
 
