@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import struct
 import threading
@@ -12,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.main import build_app
 from app.postgres.database import Database
@@ -22,6 +25,7 @@ from app.settings import Settings
 from app.store import spending
 from app.store.spending import Spent
 from quire_client import AsyncQuire, ConnectionFailed, Invalid, NotFound, Quire, Retries
+from quire_client.events import Following
 from tests.api.kit import assistant, user
 from tests.client.conftest import Opening
 from tests.conftest import serve, wait_for, working
@@ -109,6 +113,19 @@ def direct(service: str) -> Iterator[Quire]:
 
 def told(quire: Quire) -> list[Any]:
     return list(quire.events(after=0, wait=False))
+
+
+@given(st.lists(st.text(), min_size=1), st.integers(1, 100), st.sampled_from(["\n", "\r\n"]))
+def test_events_are_the_same_in_whatever_pieces_they_come(ids: list[str], size: int, end: str) -> None:
+    told = [{"seq": seq, "data": {"conversation_id": id_}} for seq, id_ in enumerate(ids, 5)]
+    lines = ["retry: 1000", "", ": still here", ""]
+    for event in told:
+        lines += [f"id: {event['seq']}", f"data: {json.dumps(event, ensure_ascii=False)}", ""]
+    stream = "".join(line + end for line in lines).encode()
+    following = Following(None, OFTEN, wait=True)
+    pieces = (stream[at : at + size] for at in range(0, len(stream), size))
+    assert [event for piece in pieces for event in following.read(piece)] == told
+    assert following.query() == {"wait": True, "after": told[-1]["seq"]}
 
 
 def test_events_come_as_they_happen_and_a_stream_that_breaks_off_is_resumed(
