@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from app.core.model import Policy, TailItem
@@ -10,6 +12,7 @@ from app.core.window.budget import usable
 from app.core.window.head import FRAMES
 from app.core.window.render import TAIL_FRAMES
 from app.errors import BudgetTooSmall
+from tests.core.apis import openai_problems
 from tests.core.book import Book, Seen, count
 from tests.core.conversations import Message, result, user
 
@@ -83,6 +86,18 @@ def test_loads_of_a_loop_stay_in_full_until_a_cut() -> None:
         seen = book.window(4400)
         in_full.append([p.seq for p in seen.window.body if p.passing])
     assert in_full == [[3], [3, 5], [3, 5, 7], [5, 7, 9], [7, 9, 11]]
+
+
+def test_no_date_stands_between_a_call_and_a_result_that_comes_a_day_later() -> None:
+    calls = [{"id": name, "type": "function", "function": {"name": "search", "arguments": "{}"}} for name in "ab"]
+    book = book_of(user("go"), {"role": "assistant", "tool_calls": calls}, result("a", "first"))
+    book.now += timedelta(days=1)
+    book.append([user("and?"), result("b", "second " * 200)])
+    book.now += timedelta(days=1)
+    book.append([user("x" * 1400)])
+    seen = book.window(800)
+    assert str(seen.messages).count("[Date: ") > 1
+    assert openai_problems(seen.messages) == []
 
 
 def test_the_tail_fills_the_free_tokens_in_the_requested_order() -> None:

@@ -9,7 +9,7 @@ is squeezed (``core/window/squeezing.py``), and is an epoch of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,7 +21,6 @@ from app.core.model import (
     UNSENT,
     UNZONED,
     Anchored,
-    Day,
     Epoch,
     Head,
     Item,
@@ -139,19 +138,17 @@ def _units(found: Iterable[Sequence[Item]], layout: Layout, last_page: int, most
 
 
 def _placed(body: Sequence[WindowUnit], head: Head, layout: Layout) -> list[Placed]:
-    return list(_dated([p for unit in body for p in place(unit, ItemForm.WHOLE, layout)], head.days, layout))
-
-
-def _dated(body: Iterable[Placed], days: Sequence[Day], layout: Layout) -> Iterator[Placed]:
-    """Put date lines before the messages of the condensed zone and before the first verbatim one."""
-    waiting = list(days)
-    for placed in body:
-        due = [day for day in waiting if day.page <= placed.page and placed.seq <= layout.verbatim_from]
+    """Return the body with date lines before the units of the condensed zone and before the first verbatim one."""
+    placed: list[Placed] = []
+    waiting = list(head.days)
+    for unit in body:
+        first = unit.items[0]
+        due = [day for day in waiting if day.page <= first.page and first.seq <= layout.verbatim_from]
         if due:
             waiting = waiting[len(due) :]
-            text = due[-1].text
-            yield Placed(0, placed.page, "condensed", "user", text, parts=1, tokens=MESSAGE_TOKENS)
-        yield placed
+            placed.append(Placed(0, first.page, "condensed", "user", due[-1].text, parts=1, tokens=MESSAGE_TOKENS))
+        placed += place(unit, ItemForm.WHOLE, layout)
+    return placed
 
 
 def free_for_tail(window: Window) -> int:
