@@ -36,9 +36,8 @@ router = APIRouter(tags=["events"])
 
 WEBHOOKS_MAX = 20
 POLL_SECONDS = 1.0
-KEEP_ALIVE_SECONDS = 15.0
-STREAMS_MAX = 100
-"""Streams of a process at once: each asks the database once a second."""
+KEEP_ALIVE_SECONDS = 5.0  # a client that left is noticed at the second write to it; until then its stream counts
+STREAMS_MAX = 100  # of a process at once: each asks the database once a second
 SEQ_MAX = 2**53
 
 
@@ -57,8 +56,8 @@ async def stream_events(
 ) -> Response:
     """Stream the tenant's events: ids, a type and a sequence number without gaps.
 
-    Resumes after `Last-Event-ID`, as browsers and SSE clients send it, or `after`; events are kept for a week. The
-    first call, and the first webhook, turn events on for the tenant.
+    Resumes after `Last-Event-ID`, as browsers and SSE clients send it, or `after`; the response's `Last-Event-ID` says
+    where it begins. Events are kept for a week. The first call, and the first webhook, turn events on for the tenant.
     """
     caller.require_all_users()
     if runtime.meters.streams >= STREAMS_MAX:
@@ -71,7 +70,8 @@ async def stream_events(
     if seq is None:
         seq = await outbox.last(runtime.database, caller.tenant)
     lines = _lines(request, runtime, caller.tenant, seq, wait=wait)
-    return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    headers = {"Cache-Control": "no-store", "Last-Event-ID": str(seq)}
+    return StreamingResponse(lines, media_type="text/event-stream", headers=headers)
 
 
 def _seq(text: str) -> int:

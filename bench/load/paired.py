@@ -1,7 +1,8 @@
 """What a change does to the CPU of a request: this tree and another one, in turns, on the same database.
 
 `python -m bench.load.paired TREE` prints the CPU of both, and the median ratio with its quartiles. Both are API processes
-alone: `quire worker` is not started, so no job is in the figures. ``--of`` says which requests:
+alone: `quire worker` is not started, so no job is in the figures. With ``--set QUIRE_MASKS=all`` this tree has a
+setting that TREE, which can be this one too, has not: what a feature costs. ``--of`` says which requests:
 
     proxy    streamed answers of a played API, in each dialect, in pass-through and for a window
     appends  two messages to conversations whose windows are full, so that one append in fourteen opens an epoch
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean, quantiles
@@ -52,18 +54,30 @@ MEMORIES = 50
 """Of each user who searches."""
 
 
+@dataclass(frozen=True)
+class Difference:
+    """The checkout of the one side, and settings of the other."""
+
+    tree: Path
+    settings: dict[str, str]
+
+
 @click.command()
 @click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--of", "kinds", multiple=True, type=click.Choice(KINDS), default=["proxy"], show_default=True)
 @click.option("--pairs", default=20, show_default=True, help="Turns of each tree.")
 @click.option("--recall", type=click.Choice(["auto", "off"]), default="off", show_default=True)
+@click.option("--set", "settings_", multiple=True, help="NAME=VALUE, for this tree's side.")
 @click.option("--dialect", "dialects", multiple=True, type=click.Choice(list(PATHS)), default=list(PATHS))
-def main(tree: Path, kinds: tuple[str, ...], pairs: int, recall: str, dialects: tuple[str, ...]) -> None:
+def main(
+    tree: Path, kinds: tuple[str, ...], pairs: int, recall: str, settings_: tuple[str, ...], dialects: tuple[str, ...]
+) -> None:
     """Compare this tree with TREE, a checkout of another commit with the same migrations."""
     rows = []
+    difference = Difference(tree.resolve(), dict(one.split("=", 1) for one in settings_))
     with harness.opened({"QUIRE_WORKER": "false"}) as opened:
         for kind in kinds:
-            for name, trees, ask in _asked(opened, tree.resolve(), kind, recall, dialects):
+            for name, trees, ask in _asked(opened, difference, kind, recall, dialects):
                 rows.append([name, *_pair(trees, ask, pairs)])
     columns = ["request", "before ms", "after ms", "ratio", "quartiles"]
     notes = [f"CPU a request, of Quire and PostgreSQL; {pairs} pairs of turns."]
@@ -71,24 +85,25 @@ def main(tree: Path, kinds: tuple[str, ...], pairs: int, recall: str, dialects: 
 
 
 def _asked(
-    harness_: Harness, tree: Path, kind: str, recall: str, dialects: tuple[str, ...]
+    harness_: Harness, difference: Difference, kind: str, recall: str, dialects: tuple[str, ...]
 ) -> Iterator[tuple[str, Trees, Ask]]:
     """Yield what to measure, by name, while its servers are up."""
     if kind == "proxy":
-        yield from _proxied(harness_, tree, recall, dialects)
+        yield from _proxied(harness_, difference, recall, dialects)
         return
     ask = ASKING[kind](harness_)
     environment = environment_of(harness_.postgres, harness_.folder) | {"QUIRE_WORKER": "false"}
     with ExitStack() as stack:
-        yield kind, _both(harness_, tree, environment, stack), ask
+        yield kind, _both(harness_, difference, environment, stack), ask
 
 
-def _both(harness_: Harness, tree: Path, environment: dict[str, str], stack: ExitStack) -> Trees:
-    def served(path: Path) -> AbstractContextManager[Server]:
-        own = environment | {"PYTHONPATH": str(path)}
+def _both(harness_: Harness, difference: Difference, environment: dict[str, str], stack: ExitStack) -> Trees:
+    def served(path: Path, more: dict[str, str]) -> AbstractContextManager[Server]:
+        own = environment | {"PYTHONPATH": str(path)} | more
         return serving(("-P", *QUIRE), own, harness_.folder, harness_.quire.postmaster)
 
-    return stack.enter_context(served(Path.cwd())), stack.enter_context(served(tree))
+    new = stack.enter_context(served(Path.cwd(), difference.settings))
+    return new, stack.enter_context(served(difference.tree, {}))
 
 
 def _pair(trees: Trees, ask: Ask, pairs: int) -> list[str]:
@@ -122,11 +137,13 @@ def settled(server: Server) -> float:
 # --- What is asked -----------------------------------------------------------------------------------
 
 
-def _proxied(harness_: Harness, tree: Path, recall: str, dialects: tuple[str, ...]) -> Iterator[tuple[str, Trees, Ask]]:
+def _proxied(
+    harness_: Harness, difference: Difference, recall: str, dialects: tuple[str, ...]
+) -> Iterator[tuple[str, Trees, Ask]]:
     with ExitStack() as stack:
         api = stack.enter_context(played_api(harness_))
         for dialect in dialects:
-            trees = _both(harness_, tree, settings(harness_, api, dialect) | {"MEMORY_RECALL": recall}, stack)
+            trees = _both(harness_, difference, settings(harness_, api, dialect) | {"MEMORY_RECALL": recall}, stack)
             for way in WAYS:
                 yield f"{dialect}, {way}, recall {recall}", trees, _conversing(dialect, way)
 

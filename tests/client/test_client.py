@@ -1,8 +1,6 @@
 """Both clients, method by method, against a running service: what one can do, the other can."""
 
-import asyncio
 import inspect
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -10,38 +8,6 @@ import pytest
 
 from quire_client import AsyncQuire, BudgetTooSmall, Conflict, Fork, NotFound, Quire
 from tests.api.kit import assistant, call, path, result, system, user
-
-
-class Waiting:
-    """An asynchronous client, waited for."""
-
-    def __init__(self, quire: AsyncQuire, runner: asyncio.Runner) -> None:
-        self.quire, self.runner = quire, runner
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        def waiting(*args: Any, **options: Any) -> Any:
-            found = getattr(self.quire, name)(*args, **options)
-            if inspect.isasyncgen(found):
-                return self.runner.run(collected(found))
-            return self.runner.run(found)
-
-        return waiting
-
-
-async def collected(items: Any) -> list[Any]:
-    return [item async for item in items]
-
-
-@pytest.fixture(params=["blocking", "awaited"])
-def quire(request: pytest.FixtureRequest, base_url: str, client: httpx.Client) -> Iterator[Any]:
-    if request.param == "blocking":
-        with Quire(base_url) as opened:
-            yield opened
-        return
-    with asyncio.Runner() as runner:
-        opened_async = AsyncQuire(base_url)
-        yield Waiting(opened_async, runner)
-        runner.run(opened_async.close())
 
 
 def test_both_have_the_same_methods_with_the_same_parameters() -> None:

@@ -9,6 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.main import build_app
+from app.postgres.embedded import EmbeddedPostgres
+from app.settings import Settings
+from tests.conftest import serve, working
 from tests.examples.npm import OPTIONS, ROOT, installed, run
 
 PACKAGE = ROOT / "clients" / "typescript"
@@ -26,10 +30,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("client")  # which empties the database
-def test_its_own_tests_pass_against_the_service(package: Path, base_url: str) -> None:
+def test_its_own_tests_pass_against_the_service(
+    package: Path, postgres: EmbeddedPostgres, settings: Settings, clean: None
+) -> None:
     tests = sorted(str(path.relative_to(package)) for path in (package / "build" / "tests").glob("*.test.js"))
-    done = run(package, "node", "--test", "--test-reporter=tap", *tests, seconds=240, QUIRE_URL=base_url)
+    with serve(build_app(settings, postgres.app_dsn)) as served, working(served):  # which numbers events
+        done = run(package, "node", "--test", "--test-reporter=tap", *tests, seconds=240, QUIRE_URL=served.url)
     assert done.returncode == 0, done.stdout + done.stderr
     wanted = sum(path.read_text().count('\ntest("') for path in (PACKAGE / "tests").glob("*.test.ts"))
     assert f"# pass {wanted}\n" in done.stdout

@@ -15,21 +15,38 @@ from quire_client.errors import (
     Unavailable,
 )
 from quire_client.retries import Retries
-from quire_client.shapes import Appended, Json, Recalled, Searched, Stored, Synced, ToolResult, Usage, Window
+from quire_client.shapes import (
+    Appended,
+    AuditEntry,
+    Json,
+    ModelUsage,
+    QuireEvent,
+    Recalled,
+    Searched,
+    Stored,
+    Synced,
+    ToolResult,
+    Usage,
+    Webhook,
+    Window,
+)
 
 __all__ = [
     "Appended",
     "AsyncQuire",
+    "AuditEntry",
     "BudgetTooSmall",
     "Conflict",
     "ConnectionFailed",
     "Fork",
     "Invalid",
     "Json",
+    "ModelUsage",
     "NotFound",
     "Problem",
     "Quire",
     "QuireError",
+    "QuireEvent",
     "RateLimited",
     "Recalled",
     "Retries",
@@ -40,5 +57,6 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "Usage",
+    "Webhook",
     "Window",
 ]

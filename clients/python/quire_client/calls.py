@@ -5,10 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 from urllib.parse import quote
 
 from quire_client.shapes import Json
+
+Time = date | str
+"""A day or, as a datetime, a time; or either as ISO 8601 text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,10 @@ class Call:
 def given(**members: Any) -> Json:
     """Return the values that are not None."""
     return {name: value for name, value in members.items() if value is not None}
+
+
+def time_text(time: Time | None) -> str | None:
+    return time.isoformat() if isinstance(time, date) else time
 
 
 def path(*parts: str) -> str:

@@ -9,11 +9,23 @@ from typing import Any, Literal, Self, cast
 
 import httpx
 
-from quire_client import calls
-from quire_client.calls import Call
+from quire_client import calls, events
+from quire_client.calls import Call, Time
 from quire_client.errors import ConnectionFailed, Invalid, problem_of
 from quire_client.retries import Retries
-from quire_client.shapes import Appended, Json, Recalled, Searched, Synced, ToolResult, Window
+from quire_client.shapes import (
+    Appended,
+    AuditEntry,
+    Json,
+    ModelUsage,
+    QuireEvent,
+    Recalled,
+    Searched,
+    Synced,
+    ToolResult,
+    Webhook,
+    Window,
+)
 
 Messages = Sequence[Mapping[str, Any]]
 Format = Literal["openai", "anthropic"]
@@ -22,6 +34,7 @@ Recall = Literal["auto", "off"]
 OnFork = Literal["branch", "append", "error"]
 Position = Literal["before", "after"]
 Shares = Literal["none", "read", "write"]
+By = Literal["user", "tenant", "conversation", "model"]
 
 URL = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 60.0
@@ -71,6 +84,13 @@ class Quire:
                 raise _error(self._http, answer, error) from error
             time.sleep(pause)
 
+    def _pages(self, path: str, **params: Any) -> Iterator[Any]:
+        cursor: str | None = ""
+        while cursor is not None:
+            answer = self.send(calls.read(path, cursor=cursor or None, **params))
+            yield from answer["items"]
+            cursor = answer["next_cursor"]
+
     # --- Conversations ---
 
     def append(
@@ -110,12 +130,7 @@ class Quire:
 
     def branches(self, conversation: str, *, batch: int = 200) -> Iterator[Json]:
         """Iterate over the branches of a conversation's tree, the latest activity first."""
-        cursor: str | None = ""
-        while cursor is not None:
-            path = calls.conversation(conversation, "branches")
-            answer = self.send(calls.read(path, limit=batch, cursor=cursor or None))
-            yield from answer["items"]
-            cursor = answer["next_cursor"]
+        return self._pages(calls.conversation(conversation, "branches"), limit=batch)
 
     def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
@@ -141,22 +156,12 @@ class Quire:
 
     def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> Iterator[Json]:
         """Iterate over all messages as they were sent, oldest first, fetching `batch` at a time."""
-        cursor: str | None = ""
         order = "desc" if newest_first else "asc"
-        while cursor is not None:
-            path = calls.conversation(conversation, "messages")
-            answer = self.send(calls.read(path, limit=batch, order=order, cursor=cursor or None))
-            yield from answer["items"]
-            cursor = answer["next_cursor"]
+        return self._pages(calls.conversation(conversation, "messages"), limit=batch, order=order)
 
     def windows(self, conversation: str, *, batch: int = 100) -> Iterator[Json]:
         """Iterate over the records of the windows that were served, newest first, fetching `batch` at a time."""
-        cursor: str | None = ""
-        while cursor is not None:
-            path = calls.conversation(conversation, "windows")
-            answer = self.send(calls.read(path, limit=batch, cursor=cursor or None))
-            yield from answer["items"]
-            cursor = answer["next_cursor"]
+        return self._pages(calls.conversation(conversation, "windows"), limit=batch)
 
     def window(self, conversation: str, number: int) -> Json:
         """Get a window back as it was served; `verified` says whether it is the same byte for byte."""
@@ -288,6 +293,54 @@ class Quire:
     def remove_note(self, conversation: str, note: str, *, key: str | None = None) -> None:
         self.send(calls.write("DELETE", calls.conversation(conversation, "notes", note), key))
 
+    # --- What an operator asks ---
+
+    def events(self, *, after: int | None = None, wait: bool = True) -> Iterator[QuireEvent]:
+        """Iterate over the tenant's events after a sequence number, by default from now on, until the client or the
+        iterator is closed; without `wait` until all that is stored was read. A stream that breaks off is resumed.
+        """
+        following = events.Following(after, self._retries, wait=wait)
+        patient = events.timeout(self._http.timeout)
+        while not self._http.is_closed:
+            answer, error = None, None
+            try:
+                with self._http.stream("GET", "/events", params=following.query(), timeout=patient) as answer:
+                    if answer.is_success:
+                        following.opened(answer.headers)
+                        for piece in answer.iter_bytes():
+                            yield from following.read(piece)
+                        if not wait:
+                            return
+                    answer.read()
+            except httpx.TransportError as failed:
+                error = failed
+            pause = following.pause(answer if error is None else None)
+            if pause is None:
+                raise _error(self._http, answer, error) from error
+            time.sleep(pause)
+
+    def usage(self, by: By = "tenant", *, since: Time | None = None, batch: int = 200) -> Iterator[ModelUsage]:
+        """Iterate over model calls, tokens and cost since a day, by default 30 days ago."""
+        return self._pages("/usage", by=by, since=calls.time_text(since), limit=batch)
+
+    def audit(
+        self, *, since: Time | None = None, action: Literal["read", "erase"] | None = None,
+        user_id: str | None = None, batch: int = 200,
+    ) -> Iterator[AuditEntry]:  # fmt: skip
+        """Iterate over the log of reads and erasures, oldest first. It is empty unless the service keeps one."""
+        return self._pages("/audit", since=calls.time_text(since), action=action, user_id=user_id, limit=batch)
+
+    def webhooks(self) -> list[Webhook]:
+        return cast(list[Webhook], (self.send(calls.read("/webhooks")))["items"])
+
+    def add_webhook(self, url: str, types: Sequence[str] = (), *, key: str | None = None) -> Webhook:
+        """Have events of these types, by default all, sent to a URL. `secret`, to verify them, is shown this once."""
+        body = {"url": url, "types": list(types)}
+        return cast(Webhook, self.send(calls.write("POST", "/webhooks", key, body)))
+
+    def delete_webhook(self, webhook: str, *, key: str | None = None) -> Webhook:
+        return cast(Webhook, self.send(calls.write("DELETE", calls.path("webhooks", webhook), key)))
+
 
 class AsyncQuire:
     """The client for asyncio. Its connections belong to the event loop that first used them."""
@@ -333,6 +386,14 @@ class AsyncQuire:
                 raise _error(self._http, answer, error) from error
             await asyncio.sleep(pause)
 
+    async def _pages(self, path: str, **params: Any) -> AsyncIterator[Any]:
+        cursor: str | None = ""
+        while cursor is not None:
+            answer = await self.send(calls.read(path, cursor=cursor or None, **params))
+            for item in answer["items"]:
+                yield item
+            cursor = answer["next_cursor"]
+
     # --- Conversations ---
 
     async def append(
@@ -372,15 +433,9 @@ class AsyncQuire:
         """Write a result of a branch or a sub-agent back to its parent, once: a text, or an answer (the newest)."""
         return cast(Json, await self.send(calls.report(conversation, text, at, key)))
 
-    async def branches(self, conversation: str, *, batch: int = 200) -> AsyncIterator[Json]:
+    def branches(self, conversation: str, *, batch: int = 200) -> AsyncIterator[Json]:
         """Iterate over the branches of a conversation's tree, the latest activity first."""
-        cursor: str | None = ""
-        while cursor is not None:
-            path = calls.conversation(conversation, "branches")
-            answer = await self.send(calls.read(path, limit=batch, cursor=cursor or None))
-            for item in answer["items"]:
-                yield item
-            cursor = answer["next_cursor"]
+        return self._pages(calls.conversation(conversation, "branches"), limit=batch)
 
     async def context(
         self, conversation: str, *, budget: int | None = None, model: str | None = None, query: str | None = None,
@@ -404,26 +459,14 @@ class AsyncQuire:
             )
         )  # fmt: skip
 
-    async def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> AsyncIterator[Json]:
+    def history(self, conversation: str, *, newest_first: bool = False, batch: int = 1000) -> AsyncIterator[Json]:
         """Iterate over all messages as they were sent, oldest first, fetching `batch` at a time."""
-        cursor: str | None = ""
         order = "desc" if newest_first else "asc"
-        while cursor is not None:
-            path = calls.conversation(conversation, "messages")
-            answer = await self.send(calls.read(path, limit=batch, order=order, cursor=cursor or None))
-            for item in answer["items"]:
-                yield item
-            cursor = answer["next_cursor"]
+        return self._pages(calls.conversation(conversation, "messages"), limit=batch, order=order)
 
-    async def windows(self, conversation: str, *, batch: int = 100) -> AsyncIterator[Json]:
+    def windows(self, conversation: str, *, batch: int = 100) -> AsyncIterator[Json]:
         """Iterate over the records of the windows that were served, newest first, fetching `batch` at a time."""
-        cursor: str | None = ""
-        while cursor is not None:
-            path = calls.conversation(conversation, "windows")
-            answer = await self.send(calls.read(path, limit=batch, cursor=cursor or None))
-            for item in answer["items"]:
-                yield item
-            cursor = answer["next_cursor"]
+        return self._pages(calls.conversation(conversation, "windows"), limit=batch)
 
     async def window(self, conversation: str, number: int) -> Json:
         """Get a window back as it was served; `verified` says whether it is the same byte for byte."""
@@ -558,6 +601,55 @@ class AsyncQuire:
 
     async def remove_note(self, conversation: str, note: str, *, key: str | None = None) -> None:
         await self.send(calls.write("DELETE", calls.conversation(conversation, "notes", note), key))
+
+    # --- What an operator asks ---
+
+    async def events(self, *, after: int | None = None, wait: bool = True) -> AsyncIterator[QuireEvent]:
+        """Iterate over the tenant's events after a sequence number, by default from now on, until the client or the
+        iterator is closed; without `wait` until all that is stored was read. A stream that breaks off is resumed.
+        """
+        following = events.Following(after, self._retries, wait=wait)
+        patient = events.timeout(self._http.timeout)
+        while not self._http.is_closed:
+            answer, error = None, None
+            try:
+                async with self._http.stream("GET", "/events", params=following.query(), timeout=patient) as answer:
+                    if answer.is_success:
+                        following.opened(answer.headers)
+                        async for piece in answer.aiter_bytes():
+                            for event in following.read(piece):
+                                yield event
+                        if not wait:
+                            return
+                    await answer.aread()
+            except httpx.TransportError as failed:
+                error = failed
+            pause = following.pause(answer if error is None else None)
+            if pause is None:
+                raise _error(self._http, answer, error) from error
+            await asyncio.sleep(pause)
+
+    def usage(self, by: By = "tenant", *, since: Time | None = None, batch: int = 200) -> AsyncIterator[ModelUsage]:
+        """Iterate over model calls, tokens and cost since a day, by default 30 days ago."""
+        return self._pages("/usage", by=by, since=calls.time_text(since), limit=batch)
+
+    def audit(
+        self, *, since: Time | None = None, action: Literal["read", "erase"] | None = None,
+        user_id: str | None = None, batch: int = 200,
+    ) -> AsyncIterator[AuditEntry]:  # fmt: skip
+        """Iterate over the log of reads and erasures, oldest first. It is empty unless the service keeps one."""
+        return self._pages("/audit", since=calls.time_text(since), action=action, user_id=user_id, limit=batch)
+
+    async def webhooks(self) -> list[Webhook]:
+        return cast(list[Webhook], (await self.send(calls.read("/webhooks")))["items"])
+
+    async def add_webhook(self, url: str, types: Sequence[str] = (), *, key: str | None = None) -> Webhook:
+        """Have events of these types, by default all, sent to a URL. `secret`, to verify them, is shown this once."""
+        body = {"url": url, "types": list(types)}
+        return cast(Webhook, await self.send(calls.write("POST", "/webhooks", key, body)))
+
+    async def delete_webhook(self, webhook: str, *, key: str | None = None) -> Webhook:
+        return cast(Webhook, await self.send(calls.write("DELETE", calls.path("webhooks", webhook), key)))
 
 
 def _headers(api_key: str | None) -> dict[str, str]:

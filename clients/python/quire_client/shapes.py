@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 Json = dict[str, Any]
 
@@ -72,6 +72,58 @@ class Usage(TypedDict):
     full_history: int
     saved: float
     sections: dict[str, int]
+
+
+class QuireEvent(TypedDict):
+    """Something that happened; `data` holds ids and numbers only."""
+
+    id: str
+    seq: int
+    """Counts a tenant's events, without gaps: resume after the last one you have."""
+    type: str
+    timestamp: str
+    data: Json
+
+
+class ModelUsage(TypedDict):
+    """Model usage of a user, a conversation, a model or the tenant."""
+
+    user_id: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
+    model: NotRequired[str | None]
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    written_tokens: int
+    cost: float | None
+    """US dollars, by the service's prices; None if it knows none."""
+    unpriced_calls: int
+    storage_bytes: int | None
+
+
+class AuditEntry(TypedDict):
+    """A read or an erasure."""
+
+    id: str
+    at: str
+    action: Literal["read", "erase"]
+    route: str
+    ids: dict[str, str]
+    key_id: str | None
+    user_id: str | None
+    address: str
+    status: int
+    request_id: str
+
+
+class Webhook(TypedDict):
+    id: str
+    url: str
+    types: list[str]
+    """Empty: all."""
+    created_at: str
+    secret: NotRequired[str | None]
 
 
 @dataclass(frozen=True, slots=True)

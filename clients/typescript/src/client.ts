@@ -1,6 +1,7 @@
 // The client: a method for each call, typed from the OpenAPI document.
 import type { components } from "./api.js";
 import { ConnectionFailed, Invalid, problemOf } from "./errors.js";
+import { type EventOptions, Following, Quiet, type QuireEvent, waited } from "./events.js";
 import { RETRIES, type Retries, pauseBeforeNext } from "./retries.js";
 
 type Schemas = components["schemas"];
@@ -19,6 +20,11 @@ export type ToolResult = Schemas["ToolResult"];
 export type SearchResults = Schemas["SearchResults"];
 export type RecallResult = Schemas["RecallResult"];
 export type Erased = Schemas["ErasureResponse"];
+export type UsageList = Schemas["UsageList"];
+export type AuditList = Schemas["AuditList"];
+export type Webhook = Schemas["Webhook"];
+export type NewWebhook = Schemas["NewWebhook"];
+export type { EventOptions, QuireEvent };
 
 export interface Options {
   apiKey?: string | undefined;
@@ -231,6 +237,68 @@ export class Quire {
     return this.send(written("DELETE", pathOf("spaces", space, "members", user), undefined, key));
   }
 
+  // --- What an operator asks ---
+
+  /**
+   * Iterate over the tenant's events after a sequence number, by default from now on, until you leave the loop or abort
+   * `signal`; without `wait` until all that is stored was read. A stream that breaks off is resumed.
+   */
+  async *events(options: EventOptions = {}): AsyncGenerator<QuireEvent, void, void> {
+    const { wait = true, signal } = options;
+    const following = new Following(options, this.#retries);
+    while (!signal?.aborted) {
+      const quiet = new Quiet(signal);
+      let answer: Response | undefined;
+      let error: unknown;
+      try {
+        answer = await this.#fetch({ method: "GET", path: "/events", query: following.query }, quiet.signal);
+        if (answer.ok) {
+          yield* following.read(answer, quiet.touch);
+          if (!wait) return;
+          answer = undefined;
+        } else error = problemOf(answer.status, parsed(await answer.text()));
+      } catch (cause) {
+        answer = undefined;
+        error = this.#unanswered(cause);
+      } finally {
+        quiet.end();
+      }
+      const pause = following.pause(answer);
+      if (signal?.aborted) return;
+      if (pause === undefined) throw error;
+      await waited(pause, signal);
+    }
+  }
+
+  /** Get model calls, tokens and cost since a day, by default 30 days ago. */
+  usage(
+    query: { by?: UsageList["by"]; since?: string; cursor?: string; limit?: number } = {},
+  ): Promise<UsageList> {
+    return this.send({ method: "GET", path: "/usage", query });
+  }
+
+  /** List the log of reads and erasures, oldest first. It is empty unless the service keeps one. */
+  audit(
+    query: { since?: string; action?: "read" | "erase"; user_id?: string; cursor?: string; limit?: number } = {},
+  ): Promise<AuditList> {
+    return this.send({ method: "GET", path: "/audit", query });
+  }
+
+  /** List the tenant's webhooks. */
+  webhooks(): Promise<Schemas["WebhookList"]> {
+    return this.send({ method: "GET", path: "/webhooks" });
+  }
+
+  /** Have events of these `types`, by default all, sent to a `url`. `secret`, to verify them, is shown this once. */
+  addWebhook({ key, ...body }: Write<Schemas["WebhookBody"]>): Promise<NewWebhook> {
+    return this.send(written("POST", "/webhooks", body, key));
+  }
+
+  /** Delete a webhook. What waits for it is not sent. */
+  deleteWebhook(webhook: string, { key }: Write<object> = {}): Promise<Webhook> {
+    return this.send(written("DELETE", pathOf("webhooks", webhook), undefined, key));
+  }
+
   // --- Any request ---
 
   /** Send any request. Returns the response's JSON, or throws an error of `errors.ts`. */
@@ -245,7 +313,7 @@ export class Quire {
         error = problemOf(answer.status, parsed(text));
       } catch (cause) {
         answer = undefined;
-        error = new ConnectionFailed(`Quire at ${this.#url} did not answer: ${reason(cause)}`, { cause });
+        error = this.#unanswered(cause);
       }
       const pause = pauseBeforeNext(this.#retries, failures, answer);
       if (pause === undefined) throw error;
@@ -253,7 +321,11 @@ export class Quire {
     }
   }
 
-  #fetch({ method, path, query, body, key, headers }: Call): Promise<Response> {
+  #unanswered(cause: unknown): ConnectionFailed {
+    return new ConnectionFailed(`Quire at ${this.#url} did not answer: ${reason(cause)}`, { cause });
+  }
+
+  #fetch({ method, path, query, body, key, headers }: Call, signal?: AbortSignal): Promise<Response> {
     const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
     const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString();
     return fetch(`${this.#url}${path}${search && `?${search}`}`, {
@@ -265,7 +337,7 @@ export class Quire {
         ...(body !== undefined && { "content-type": "application/json" }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(this.#timeoutSeconds * 1000),
+      signal: signal ?? AbortSignal.timeout(this.#timeoutSeconds * 1000),
     });
   }
 }

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import { BudgetTooSmall, ConnectionFailed, Fork, Invalid, NotFound, Quire, Unavailable } from "../src/index.js";
+import { BudgetTooSmall, ConnectionFailed, Fork, Invalid, NotFound, Quire, Unauthorized, Unavailable } from "../src/index.js";
 import { fresh, history, quire } from "./kit.js";
 
 test("what is appended is in the window, and is found", async () => {
@@ -147,4 +147,58 @@ test("a served window is given back, and compared with the one before", async ()
   assert.deepEqual(again.messages, served.messages);
   const changes = await quire.windowChanges(conversation, 2);
   assert.deepEqual([changes.from, changes.came_in[0]?.why], [1, "said"]);
+});
+
+test("events come as they happen, and end when they are aborted", async () => {
+  const [conversation, control] = [fresh("told"), new AbortController()];
+  const before = [];
+  for await (const event of quire.events({ after: 0, wait: false })) before.push(event.seq);
+  await quire.append(conversation, [{ role: "user", content: "Hello" }], { user_id: "me" });
+  const told = [];
+  for await (const event of quire.events({ after: before.at(-1) ?? 0, signal: control.signal })) {
+    told.push(event);
+    if (event.data["conversation_id"] === conversation) control.abort();
+  }
+  assert.equal(told.at(-1)?.type, "message.stored");
+  assert.equal(told.at(-1)?.data["last_seq"], 1);
+});
+
+test("a stream that breaks off is resumed where it was, and a refusal is thrown", async () => {
+  const asked: (string | undefined)[] = [];
+  const event = (seq: number) => `id: ${seq}\nevent: cut.made\ndata: ${JSON.stringify({ seq, text: "\u2028" })}\n\n`;
+  const streams = ["retry: 1000\n\n", "", `${event(8)}data: {"seq": 9, "te`, "", "", event(9) + event(10)];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    const stream = streams.shift();
+    if (stream === undefined) return void response.writeHead(401).end("{}");
+    if (!stream) return void request.socket.destroy();
+    response.writeHead(200, { "content-type": "text/event-stream", "last-event-id": "7" });
+    response.write(stream, () => request.socket.destroySoon());
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  const retries = { times: 0, pauseSeconds: 0.001, pauseMaxSeconds: 1 };
+  const seqs: number[] = [];
+  try {
+    await assert.rejects(async () => {
+      for await (const { seq } of new Quire(`http://127.0.0.1:${port}`, { retries }).events()) seqs.push(seq);
+    }, Unauthorized);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+  assert.deepEqual(seqs, [8, 9, 10]);
+  const after = asked.map((url) => new URL(url ?? "", "http://q").searchParams.get("after"));
+  assert.deepEqual(after, [null, "7", "7", "8", "8", "8", "10"]);
+});
+
+test("usage, the audit log and webhooks are what an operator asks", async () => {
+  const usage = await quire.usage({ by: "model", since: "2026-01-01" });
+  assert.deepEqual([usage.by, usage.since, usage.next_cursor], ["model", "2026-01-01", null]);
+  assert.deepEqual((await quire.audit({ action: "erase", limit: 1 })).items, []);
+  const { secret, ...made } = await quire.addWebhook({ url: "https://example.com/quire", types: ["job.dead"] });
+  assert.match(secret ?? "", /^whsec_/);
+  assert.deepEqual((await quire.webhooks()).items, [made]);
+  assert.deepEqual(await quire.deleteWebhook(made.id), made);
+  await assert.rejects(quire.deleteWebhook(made.id), NotFound);
 });
