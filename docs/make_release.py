@@ -19,6 +19,7 @@ VERSIONS = {
     "clients/typescript/package.json": r'^  "version": "(.+)"',
     "openapi/openapi.json": r'^    "version": "(.+)"',
     "deploy/kubernetes/kustomization.yaml": r"^    newTag: (\S+)",
+    "deploy/helm/quire/Chart.yaml": r'^version: (\S+)\nappVersion: "\1"$',
     "CHANGELOG.md": r"^## \[(.+)\]",
     "README.md": r"^Version (\d+(?:\.\d+)+)",
     "README.zh.md": r"^版本 (\d+(?:\.\d+)+)",

@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -22,11 +23,13 @@ from app.cli import main
 from app.core.edge.hosts import is_ours, named_in
 from app.main import access, build_app
 from app.settings import Settings
+from tests.deploy.chart import render
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 KUBERNETES = ROOT / "deploy" / "kubernetes"
+CHART = ROOT / "deploy" / "helm" / "quire"
 KNOWN = {name.upper() for name in Settings.model_fields}
 Json = dict[str, Any]
 
@@ -48,6 +51,12 @@ def check_command(arguments: list[str]) -> None:
 def check_health(command: list[str]) -> None:
     assert command[:3] == ["python", "-m", healthcheck.__name__]
     assert command[3:] in (["api"], ["worker"])
+
+
+def assignments(file: Path, comment: str = "") -> dict[str, str]:
+    """Return what a file of settings sets, or what it names in comments."""
+    found = re.findall(rf"^{comment}([A-Z_]+)=(.*)$", file.read_text("utf-8"), re.MULTILINE)
+    return dict(found)
 
 
 # --- The image --------------------------------------------------------------------------------------
@@ -102,8 +111,7 @@ def compose_settings(name: str, **own: str) -> Settings:
     service = COMPOSE["services"][name]
     defaults, yours = service["env_file"]
     assert yours == {"path": "quire.env", "required": False}
-    lines = [line for line in (ROOT / defaults).read_text().splitlines() if line and not line.startswith("#")]
-    values = {**dict(line.split("=", 1) for line in lines), **own, **service["environment"]}
+    values = {**assignments(ROOT / defaults), **own, **service["environment"]}
     assert values.keys() <= KNOWN
     return Settings.model_validate({key.lower(): value for key, value in values.items()})
 
@@ -125,6 +133,18 @@ def test_compose_forwards_every_setting_but_those_that_it_fixes() -> None:
         assert (found.memory_llm_model, found.quire_proxy_base_url) == ("m", "http://models/v1")
         assert access(found).requires_keys
         assert "memory.example" in access(found).hosts
+
+
+def test_compose_can_name_other_database_machines() -> None:
+    own = assignments(ROOT / "deploy" / "compose.env", "# ")
+    assert own.keys() == {"DATABASE_REPLICA_URL"}
+    (hosts,) = assignments(ROOT / "deploy" / "env.example", "# ").values()
+    for name, url in (("api", "DATABASE_URL"), ("worker", "DATABASE_URL"), ("migrate", "MIGRATION_DATABASE_URL")):
+        written = COMPOSE["services"][name]["environment"][url]
+        place = written.partition("@")[2].replace("${QUIRE_DATABASE_HOSTS:-database}", hosts)
+        assert place == "10.0.0.1:5432,10.0.0.2:5432/quire?target_session_attrs=read-write"
+    for name in ("api", "worker"):
+        assert compose_settings(name, **own).database_replica_url == own["DATABASE_REPLICA_URL"]
 
 
 def test_no_container_of_ours_gets_the_owners_password() -> None:
@@ -166,9 +186,8 @@ def _compose() -> list[str]:
 # --- Kubernetes -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def manifests() -> list[Json]:
-    """As kustomize puts them together, or as they are written."""
+def kustomized() -> list[Json]:
+    """Return the manifests as kustomize puts them together, or as they are written."""
     if shutil.which("kubectl"):
         done = subprocess.run(
             ["kubectl", "kustomize", str(KUBERNETES)], capture_output=True, text=True, check=False, timeout=60
@@ -177,6 +196,11 @@ def manifests() -> list[Json]:
         return list(yaml.safe_load_all(done.stdout))
     names = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
     return [found for name in names for found in yaml.safe_load_all((KUBERNETES / name).read_text())]
+
+
+@pytest.fixture(scope="module", params=["kustomize", "chart"])
+def manifests(request: pytest.FixtureRequest) -> list[Json]:
+    return kustomized() if request.param == "kustomize" else render(CHART, "quire", {})
 
 
 def pods(manifests: list[Json]) -> list[Json]:
@@ -222,7 +246,7 @@ def test_probes_request_existing_paths(manifests: list[Json]) -> None:
 
 
 def test_the_settings_exist_and_the_service_leads_to_the_api(manifests: list[Json]) -> None:
-    written = dict(line.split("=", 1) for line in (KUBERNETES / "settings.env").read_text().splitlines())
+    written = assignments(KUBERNETES / "settings.env")
     assert written.keys() <= KNOWN
     checked = Settings.model_validate({name.lower(): value for name, value in written.items()})
     assert checked.quire_worker is False
@@ -248,3 +272,105 @@ def test_what_is_scraped_says_so_with_path_and_port(manifests: list[Json]) -> No
             assert annotations["prometheus.io/path"] == "/metrics"
             ports = [port["containerPort"] for c in pods([found])[0]["containers"] for port in c["ports"]]
             assert [str(port) for port in ports] == [annotations["prometheus.io/port"]]
+
+
+def test_the_settings_name_the_second_database_machine() -> None:
+    named = assignments(KUBERNETES / "settings.env", "# ")
+    assert named.keys() == {"DATABASE_URL", "DATABASE_REPLICA_URL"}
+    checked = Settings.model_validate({name.lower(): value for name, value in named.items()})
+    assert checked.database_url
+    assert checked.database_url.endswith("@a,b/quire?target_session_attrs=read-write")
+
+
+# --- Helm -------------------------------------------------------------------------------------------
+
+
+def comparable(manifests: list[Json]) -> dict[tuple[str, str], Json]:
+    """Return the objects by kind and name, without what one of the two adds: labels, hooks, images, hashes."""
+    found = json.loads(re.sub(r"quire-settings-\w+", "quire-settings", json.dumps(manifests)))
+    for each in found:
+        each["metadata"] = {"name": each["metadata"]["name"]}
+    for pod in pods(found):
+        for container in pod["containers"]:
+            del container["image"]
+    for each in found:
+        each.get("spec", {}).get("template", {}).get("metadata", {}).get("annotations", {}).pop("checksum/settings", "")
+    return {(each["kind"], each["metadata"]["name"]): each for each in found if each["kind"] != "ConfigMap"}
+
+
+def test_the_chart_makes_the_objects_of_kustomize() -> None:
+    chart = render(CHART, "quire", {})
+    assert comparable(chart) == comparable(kustomized())
+    (settings,) = (found["data"] for found in chart if found["kind"] == "ConfigMap")
+    assert settings == assignments(KUBERNETES / "settings.env")
+    (image,) = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["images"]
+    images = {container["image"] for pod in pods(chart) for container in pod["containers"]}
+    assert images == {f"{image['newName']}:{image['newTag']}"}
+
+
+def test_migrations_run_before_each_version() -> None:
+    (job,) = (found for found in render(CHART, "quire", {}) if found["kind"] == "Job")
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
+    assert job["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation"
+
+
+def test_releases_in_one_namespace_share_no_object_and_no_pod() -> None:
+    one, other = (comparable(render(CHART, name, {})) for name in ("one", "other"))
+    assert len(one) == len(other) == 5
+    assert not one.keys() & other.keys()
+    for (kind, name), found in one.items():
+        if "selector" in found["spec"]:
+            assert found["spec"]["selector"] != other[kind, name.replace("one", "other")]["spec"]["selector"]
+
+
+def test_settings_of_every_kind_reach_the_pods_and_replace_them() -> None:
+    own = {"QUIRE_POOL_SIZE": 10_000_000, "QUIRE_REQUIRE_KEYS": False, "QUIRE_LOG_FORMAT": None, "QUIRE_PORT": 9000}
+    before, after = (render(CHART, "quire", {"settings": values}) for values in ({}, own))
+    (settings,) = (found["data"] for found in after if found["kind"] == "ConfigMap")
+    assert settings["QUIRE_POOL_SIZE"] == "10000000"
+    assert settings["QUIRE_REQUIRE_KEYS"] == "false"
+    assert "QUIRE_LOG_FORMAT" not in settings
+    (port,) = comparable(after)["Deployment", "quire-api"]["spec"]["template"]["spec"]["containers"][0]["ports"]
+    assert port["containerPort"] == 9000
+    sums = [
+        {found["spec"]["template"]["metadata"]["annotations"]["checksum/settings"]}
+        for manifests in (before, after)
+        for found in manifests
+        if found["kind"] == "Deployment"
+    ]
+    assert sums[0] == sums[1] != sums[2] == sums[3]
+
+
+def test_every_value_is_used() -> None:
+    text = "".join(file.read_text("utf-8") for file in (CHART / "templates").iterdir())
+    used = set(re.findall(r"\.Values\.([\w.]+)", text))
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert {f"{name}.{key}" for name in values if name != "settings" for key in values[name]} <= used
+    assert {name.partition(".")[0] for name in used} == values.keys()
+
+
+WRONG_VALUES: list[tuple[Json, str]] = [
+    ({"replica": {"api": 3}}, "replica"),
+    ({"replicas": {"api": -1, "worker": 1}}, "-1"),
+    ({"image": {"repository": ""}}, "''"),
+    ({"settings": {"QUIRE_PORT": "8000", "QUIRE_WORKER_PORT": "8001", "MEMORY_LLM_MODEL": ["m"]}}, "\\['m'\\]"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "named"), WRONG_VALUES, ids=[next(iter(wrong)) for wrong, _ in WRONG_VALUES])
+def test_helm_refuses_wrong_values(wrong: Json, named: str) -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    jsonschema.validate(values, schema)
+    with pytest.raises(jsonschema.ValidationError, match=named):
+        jsonschema.validate({**values, **wrong}, schema)
+
+
+def test_helm_itself_renders_the_same() -> None:
+    if not shutil.which("helm"):
+        pytest.skip("helm is not installed: only the renderer of these tests has read the chart")
+    _, rendered = (
+        subprocess.run(["helm", *arguments, str(CHART)], capture_output=True, text=True, check=True, timeout=60).stdout
+        for arguments in (["lint", "--strict"], ["template", "quire"])
+    )
+    assert comparable(list(yaml.safe_load_all(rendered))) == comparable(render(CHART, "quire", {}))
