@@ -96,14 +96,16 @@ class _Mask:
     placeholder: str
     hints: tuple[str, ...]
     """Texts without any of them are not searched. None at all: those with few digits are not."""
-    pattern: re.Pattern[str]
+    patterns: tuple[re.Pattern[str], ...]
     check: Callable[[str], bool] | None
 
     def apply(self, text: str) -> str:
-        return self.pattern.sub(self._one, text)
+        for pattern in self.patterns:
+            text = pattern.sub(self._one, text)
+        return text
 
     def _one(self, match: re.Match[str]) -> str:
-        group = "it" if "it" in self.pattern.groupindex else 0
+        group = "it" if "it" in match.re.groupindex else 0
         if self.check is not None and not self.check(match[group]):
             return match[0]
         first, end = (place - match.start() for place in match.span(group))
@@ -118,9 +120,9 @@ def _masks() -> Mapping[str, list[_Mask]]:
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
         hints = tuple(lines.pop(0).removeprefix("hints").split())
         check = _CHECKS[lines.pop(0).removeprefix("check ")] if lines[0].startswith("check ") else None
-        for line in lines:
-            pattern = re.compile(_AFTER_ESCAPE + line[2:] if line.startswith(r"\b") else line, re.DOTALL)
-            found[kind].append(_Mask(f"[masked {name.replace('_', ' ')}]", hints, pattern, check))
+        whole = (_AFTER_ESCAPE + line[2:] if line.startswith(r"\b") else line for line in lines)
+        patterns = tuple(re.compile(line, re.DOTALL) for line in whole)
+        found[kind].append(_Mask(f"[masked {name.replace('_', ' ')}]", hints, patterns, check))
     return found
 
 
