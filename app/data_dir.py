@@ -1,4 +1,4 @@
-"""Where an embedded database is, unless QUIRE_DATA_DIR says."""
+"""The default folder of an embedded database; QUIRE_DATA_DIR sets another."""
 
 import os
 import stat

@@ -331,7 +331,7 @@ class StorageFull(StorageUnavailable):
 
 
 class StorageDamaged(QuireError):
-    """What is stored cannot be read: the database's disk, or its memory, has failed."""
+    """Stored data cannot be read: the database's disk or memory has failed."""
 
     code = "storage-damaged"
     title = "Stored data is damaged"

@@ -81,7 +81,7 @@ class Door:
 
 @dataclass
 class StorageLedger:
-    """What a process stored of late for a tenant whose storage is limited."""
+    """The bytes that a process stored of late for a tenant whose storage is limited."""
 
     total: int = 0
     """Bytes of the tenant, as last read."""
@@ -93,7 +93,7 @@ class StorageLedger:
 
 @dataclass
 class Meters:
-    """What a process counts of limits that it shares with others: see app.services.limits."""
+    """A process's part of limits that processes share: see app.services.limits."""
 
     quotas: TTLCache[UUID, Quota] = field(default_factory=lambda: TTLCache(KEYS_CACHED, QUOTA_SECONDS))
     shares: LRUCache[tuple[UUID, UUID], Share] = field(default_factory=lambda: LRUCache(KEYS_CACHED))

@@ -54,10 +54,10 @@ def test_cutting_at_seams_does_not_change_the_count(counter: TokenCounter, text:
 
 
 @pytest.mark.parametrize("unit", ["a", "^", " ", "\n", "字", "7", "😀", "\u0301", "aA"])
-def test_one_word_of_megabytes_is_counted_in_seconds(counter: TokenCounter, unit: str) -> None:
-    started = time.process_time()
+def test_counting_does_not_grow_with_the_square_of_a_word(counter: TokenCounter, unit: str) -> None:
+    started = time.thread_time()
     assert counter.count(unit * 2_000_000) > 2_000_000 / 200
-    assert time.process_time() - started < 10
+    assert time.thread_time() - started < 60  # about a second; with the square it would be hours
 
 
 @pytest.mark.anyio

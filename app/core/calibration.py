@@ -55,7 +55,7 @@ def risen(percent: int, reported: ReportedUsage, *, is_exact: bool) -> int:
 
 
 class FileWeight(NamedTuple):
-    """What the files of a kind in a message weigh."""
+    """The tokens of the files of one kind in a message."""
 
     seq: int
     kind: str

@@ -140,7 +140,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """What was recalled for a user message by itself: chosen once, it stands before the message while its page is the
+    """A text recalled unasked for a user message: chosen once, it stands before the message while its page is the
     newest.
     """
 

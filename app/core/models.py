@@ -19,7 +19,7 @@ CacheKind = Literal["none", "prefix", "units", "breakpoints", "marks"]
 
 @dataclass(frozen=True, slots=True)
 class PromptCache:
-    """How an API's prompt cache works. Prices are parts of the price of uncached input."""
+    """An API's prompt cache. Prices are parts of the price of uncached input."""
 
     kind: CacheKind = "prefix"
     mark: str = ""
@@ -36,7 +36,7 @@ class PromptCache:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """What one family of models wants. The defaults are the general rule."""
+    """The rules of one family of models. The defaults are the general rule."""
 
     prefixes: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ APPENDED_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Where a probe was in the window of a budget, and the window's size."""
+    """A probe's place in the window of a budget, and the window's size."""
 
     probe: NeededAgain
     budget: int

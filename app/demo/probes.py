@@ -1,4 +1,4 @@
-"""What is needed again: probes made from a transcript, and what a window says of each.
+"""Probes for text that is needed again, made from a transcript and looked for in windows.
 
 A probe is something particular that one earlier message says, and that a message three or more later uses again: a
 file, a number, a name. Or it is a wish of a person, which holds for the rest of the conversation.

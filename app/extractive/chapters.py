@@ -83,7 +83,7 @@ def _change(bags: Sequence[Counter[str]], end: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ToldPage:
-    """What a chapter is made of: a page, with at most some dozen of its messages."""
+    """A page that a chapter is made of, with at most some dozen of its messages."""
 
     page: int
     opened_at: datetime

@@ -43,7 +43,7 @@ _NOTHING = frozenset({"", "none", "null", "n/a", "na", "nil", "undefined", "..."
 
 @dataclass(frozen=True, slots=True)
 class MemoryFound:
-    """What a person said of themselves or wants, with their own words."""
+    """A fact or wish of a person, with their own words."""
 
     text: str
     quote: str
@@ -52,7 +52,7 @@ class MemoryFound:
 
 @dataclass(frozen=True, slots=True)
 class WishFound:
-    """What a person wants kept to, in their own words."""
+    """A lasting wish of a person, in their own words."""
 
     wish: Wish
     seq: int

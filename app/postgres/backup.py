@@ -58,7 +58,7 @@ def _copy(server: EmbeddedPostgres, folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restored database holds."""
+    """The contents of a restored database."""
 
     messages: int
     last_at: str

@@ -102,7 +102,7 @@ def wake_at_commit(tx: Tx) -> None:
 
 
 class Reads(Protocol):
-    """Where reads are done: on a replica or on its primary (`app/postgres/replica.py`)."""
+    """The server for reads: a replica, or its primary (`app/postgres/replica.py`)."""
 
     async def read(self, work: "Callable[[Database], Awaitable[T]]", *, wait_seconds: float = 0.0) -> T: ...
 

@@ -1,4 +1,4 @@
-"""What Citus distributes: every table by tenant, next to the conversations; few are whole on every node.
+"""Distribution by Citus: every table by tenant, next to the conversations; few are whole on every node.
 
 `quire migrate` makes it so, and `quire doctor` compares.
 """

@@ -1,4 +1,4 @@
-"""What failures of PostgreSQL mean to whoever reads or writes."""
+"""PostgreSQL's failures, as errors for whoever reads or writes."""
 
 from __future__ import annotations
 

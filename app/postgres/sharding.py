@@ -1,4 +1,4 @@
-"""What Citus asks for.
+"""Statements in the form that Citus accepts.
 
 Its nodes hold the rows of a tenant together, so a statement that names one tenant goes to a node whole. What does not:
 INSERT in a WITH, INSERT of values that a SELECT makes of no table, and a function that is not immutable in DO UPDATE,

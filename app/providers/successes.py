@@ -1,4 +1,4 @@
-"""Whether the calls of a model for background work succeed, by the kind of work."""
+"""Recent successes and failures of a model's background calls, by kind of work."""
 
 from __future__ import annotations
 

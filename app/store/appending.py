@@ -268,7 +268,7 @@ _UNEMBEDDED = _Part(
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where rows of a kind go: the table, what the statement itself puts into its columns, and what follows."""
+    """A target of rows: the table, what the statement itself puts into its columns, and what follows."""
 
     alias: str
     table: str

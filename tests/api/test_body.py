@@ -121,10 +121,10 @@ def test_the_depth_is_counted_outside_strings_only() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"[" + b"1," * 15_000_000 + b"1]", b'["' + b"x\\n" * 10_000_000 + b'"]'])
-def test_thirty_megabytes_are_parsed_in_seconds(sent: bytes) -> None:
-    started = time.process_time()
+def test_parsing_does_not_grow_with_the_square_of_a_body(sent: bytes) -> None:
+    started = time.thread_time()
     body.parse(sent)
-    assert time.process_time() - started < 15
+    assert time.thread_time() - started < 60  # seconds; with the square it would be days
 
 
 def test_a_model_says_what_is_wrong_where_and_not_what_was_sent() -> None:

@@ -186,13 +186,13 @@ SEEDS = (
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_repetitive_megabytes_are_fast(seed: str) -> None:
+def test_no_work_grows_with_the_square_of_a_repetitive_text(seed: str) -> None:
     text = seed * (3_000_000 // len(seed))
     for name, function in EVERYTHING.items():
-        started = time.process_time()
+        started = time.thread_time()
         function(text)
-        # Usually under 100 ms; what is looked for is growth with the square.
-        assert time.process_time() - started < 2.0, name
+        # Under 100 ms; with the square it would be hours. Other threads of a test run do not count.
+        assert time.thread_time() - started < 60, name
 
 
 def test_results_are_equal_in_another_process() -> None:

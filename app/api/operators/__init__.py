@@ -1,1 +1,1 @@
-"""What operators ask for: keys, jobs, usage, the audit log, health."""
+"""Routes for operators: keys, jobs, usage, the audit log, health."""

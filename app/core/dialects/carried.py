@@ -1,4 +1,4 @@
-"""What an answer has beside its text and its calls: kept with it byte for byte, and sent back to its model.
+"""Members of an answer beside its text and calls: kept with it byte for byte, and sent back to its model.
 
 It is one member of the stored message, ``carried``: the model, the members of the message and those of each call. Once
 the message is condensed, an empty value of its type stands for each member. ``fitting`` decides what of it is sent.

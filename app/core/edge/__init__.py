@@ -1,1 +1,1 @@
-"""Who may come in, and from where."""
+"""The edge: callers, credentials, hosts, rates, hooks, imports."""

@@ -49,7 +49,7 @@ FAILED = "Error: "
 
 @dataclass(frozen=True, slots=True)
 class HookFormat:
-    """How an agent's events differ."""
+    """Differences between agents' events."""
 
     session: str = "session_id"
     events: Mapping[str, str] = field(default_factory=dict)

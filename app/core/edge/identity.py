@@ -22,7 +22,7 @@ _SUBJECTS = UUID("8f3c0f4e-6f0b-5b7e-9a51-3d1f6c2b7a90")
 
 @dataclass(frozen=True, slots=True)
 class IdentityProvider:
-    """Which tokens are accepted, and how their claims are read."""
+    """An identity provider: the tokens to accept, and the claims to read."""
 
     issuer: str | None = setting(
         Variable("quire_jwt_issuer", None, length=(1, 2048)),

@@ -57,7 +57,7 @@ def take(bucket: Bucket | None, now: float, per_minute: int, wanted: int = 1) ->
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a process holds of a shared bucket: it took tokens, or was refused."""
+    """A process's share of a bucket: the tokens it took, or that it was refused."""
 
     taken: Taken
     left: int

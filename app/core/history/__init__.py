@@ -1,1 +1,1 @@
-"""What is stored: what a request becomes, and what erasing leaves of it."""
+"""The stored history: the rows that a request becomes, and those that erasing leaves."""

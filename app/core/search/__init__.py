@@ -1,1 +1,1 @@
-"""What is found, and how relevant it is."""
+"""Search: finding, ranking, narrowing."""

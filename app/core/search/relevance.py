@@ -183,7 +183,7 @@ def confidence(passages: Sequence[Scored], known_part: float, weight: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """How much of what a query found is shown."""
+    """The part of the found passages that is shown."""
 
     tokens: float
     passages: float = inf

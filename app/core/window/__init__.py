@@ -1,1 +1,1 @@
-"""What is shown: how a budget becomes a window."""
+"""The window: from a budget to messages."""

@@ -202,7 +202,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """What is open: volumes that end on ``opened_from`` or later; the pages before ``joined_until`` share one line."""
+    """The open part: volumes that end on ``opened_from`` or later; the pages before ``joined_until`` share one line."""
 
     joined_until: int
     opened_from: int

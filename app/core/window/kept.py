@@ -89,7 +89,7 @@ def keep(
 
 @dataclass(frozen=True, slots=True)
 class SaidByTool:
-    """What a model's tool says of a person."""
+    """A statement of a model's tool about a person."""
 
     words: str
     """The person's own words that say it; blank: nobody said it in these words."""

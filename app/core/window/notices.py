@@ -1,4 +1,4 @@
-"""What a window warns of, beside what could not be shown in it."""
+"""Warnings of a window, apart from those about messages it could not show."""
 
 from __future__ import annotations
 

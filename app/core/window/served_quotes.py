@@ -30,7 +30,7 @@ WORDS = (
 
 
 class QuotedPlace(NamedTuple):
-    """Where the words stand: in a message of the conversation's line (its ``seq``), or in a memory or an archive."""
+    """The place of quoted words: a message of the conversation's line (its ``seq``), a memory or an archive."""
 
     of: int | UUID
     start: int = 0

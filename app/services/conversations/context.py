@@ -174,7 +174,7 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
 
 @dataclass(frozen=True, slots=True)
 class _LaidOut:
-    """What a window is assembled from."""
+    """Everything that a window is assembled from."""
 
     target: Profile
     epoch: Epoch

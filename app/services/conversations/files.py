@@ -1,4 +1,4 @@
-"""What files weigh for a conversation's model: learned from the window whose tokens its API reported last.
+"""File weights of a conversation's model: learned from the window whose tokens its API reported last.
 
 The window's record says which messages it showed, and the conversation's row what their files weigh. No text is read.
 """

@@ -166,7 +166,7 @@ class PageLine(ImportLine):
 
 
 class ChapterLine(ImportLine):
-    """What a model named a closed chapter."""
+    """A model's name for a closed chapter."""
 
     type: Literal["chapter"]
     conversation_id: Id

@@ -29,7 +29,7 @@ from app.store.memory.kept import Standing
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What of a memory is changed; None: nothing of that."""
+    """A change of a memory. None leaves a member as it is."""
 
     content: str | None = None
     pinned: bool | None = None

@@ -198,7 +198,7 @@ CHANGE = _SQL.statement("change")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a memory says of itself besides its text."""
+    """The standing of a memory: everything but its text."""
 
     pinned: bool
     status: Status

@@ -73,7 +73,7 @@ async def find(tx: ReadTx, store: UUID, bound_to: str | None, *, locked: bool = 
 
 @dataclass(frozen=True, slots=True)
 class ListedStores:
-    """Which stores are listed."""
+    """Filters of a list of stores."""
 
     user_id: str | None
     archived: bool = False
@@ -213,7 +213,7 @@ async def take_version(tx: Tx, past: PastVersion) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ListedVersions:
-    """Which versions of a store are listed."""
+    """Filters of a list of versions."""
 
     memory: UUID | None = None
     operation: Operation | None = None

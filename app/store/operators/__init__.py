@@ -1,1 +1,1 @@
-"""What operators ask for: limits, and the log of reads and erasures."""
+"""Limits, and the log of reads and erasures."""
