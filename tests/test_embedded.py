@@ -131,6 +131,23 @@ def test_the_server_starts_after_being_killed(folder: Path) -> None:
     again.stop()
 
 
+def test_only_a_server_that_crashed_in_use_is_revived(folder: Path) -> None:
+    """`quire serve` looks for a crash beside its own end, whose last step shuts the server down."""
+    server = embedded.start(folder)
+    assert not embedded.revive(folder)
+    for process in servers_of(folder):
+        process.send_signal(signal.SIGKILL)
+    wait_for(lambda: not servers_of(folder))
+    assert embedded.revive(folder)
+    assert ask(server.app_dsn, "SELECT 1") == 1
+    for process in servers_of(folder):
+        process.send_signal(signal.SIGKILL)
+    wait_for(lambda: not servers_of(folder))
+    server.stop()
+    assert not embedded.revive(folder)
+    assert servers_of(folder) == []
+
+
 def test_a_start_waits_for_orphans_of_a_killed_server(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A backend that is busy does not see that its server is gone, and PostgreSQL does not start beside it."""
     killed = embedded.start(folder)

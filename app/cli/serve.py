@@ -62,11 +62,10 @@ def _revive(data_dir: Path, stopping: Stopping) -> None:
         time.sleep(LOOK_SECONDS)
         if embedded.has_crashed(data_dir):
             try:
-                embedded.revive(data_dir)
+                if embedded.revive(data_dir):
+                    _logger.error("PostgreSQL crashed and was started again")
             except (EmbeddedPostgresError, OSError) as error:
                 _logger.critical("PostgreSQL crashed and cannot be started: %s", error)
-            else:
-                _logger.error("PostgreSQL crashed and was started again")
 
 
 def _welcome(settings: Settings, needs_key: bool, *, url: str) -> str:

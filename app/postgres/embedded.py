@@ -105,18 +105,33 @@ def start(data_dir: Path) -> "EmbeddedPostgres":
 
 def has_crashed(data_dir: Path) -> bool:
     """Return whether this folder's server is gone without having been stopped."""
-    try:
-        pid = (DataDirectory.under(data_dir).cluster / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0]
-    except FileNotFoundError:
+    layout = DataDirectory.under(data_dir)
+    if not layout.pid_file.exists():
         return False
-    return not pid.isdecimal() or not _is_server(int(pid))  # it is empty if the server was killed while writing it
+    pid = _pid_of_server(layout)
+    return pid is None or not _is_server(pid)
 
 
-def revive(data_dir: Path) -> None:
-    """Start a server that has crashed; a share in it stays valid. Blocks until it has recovered."""
+def _pid_of_server(layout: DataDirectory) -> int | None:
+    """Return the process id in the server's lock file, which is empty if the server was killed while writing it."""
+    try:
+        first = layout.pid_file.read_text(encoding="utf-8").split("\n", 1)[0].strip()
+    except FileNotFoundError:
+        return None
+    return int(first) if first.isdecimal() else None
+
+
+def revive(data_dir: Path) -> bool:
+    """Start a server that has crashed; a share in it stays valid. Blocks until it has recovered.
+
+    Return whether it did: a server that was stopped meanwhile, or that nobody uses any more, stays down.
+    """
     layout = DataDirectory.under(data_dir)
     with locked(layout.changing):
+        if nobody_uses(layout) or not has_crashed(data_dir):
+            return False
         _ensure_running(layout)
+        return True
 
 
 def exists(data_dir: Path) -> bool:
@@ -223,9 +238,9 @@ def _shut_down(layout: DataDirectory) -> None:
 
     pg_ctl returns when the server has removed its lock file, which is a moment before its process ends.
     """
-    if not _is_listening(layout):  # it was killed
-        return
     servers = [process for process in psutil.process_iter() if _works_in(process, layout.cluster)]
+    if _pid_of_server(layout) not in {process.pid for process in servers}:  # it was killed
+        return
     run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
     deadline = time.monotonic() + DYING_SECONDS
     while any(_works_in(process, layout.cluster) for process in servers) and time.monotonic() < deadline:
@@ -234,7 +249,7 @@ def _shut_down(layout: DataDirectory) -> None:
 
 def _is_listening(layout: DataDirectory) -> bool:
     """Return whether a server accepts connections; wait while one is still recovering from a crash."""
-    if not (layout.cluster / "postmaster.pid").exists():
+    if not layout.pid_file.exists():
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
@@ -259,14 +274,14 @@ def _disown_stale_lock_files(layout: DataDirectory) -> None:
     if a file is empty, because its writer was killed. The rest of postmaster.pid is kept: by it PostgreSQL sees
     whether backends of the dead server are still writing.
     """
-    pid_file = layout.cluster / "postmaster.pid"
-    lines = pid_file.read_text(encoding="utf-8").splitlines(keepends=True) if pid_file.exists() else []
-    if lines and lines[0].strip().isdecimal() and _is_server(int(lines[0])):
+    pid_file, pid = layout.pid_file, _pid_of_server(layout)
+    if pid is not None and _is_server(pid):
         return
     (layout.sockets / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
     if pid_file.exists():
         _logger.warning("the server that wrote %s is gone", pid_file.name)
         disowned = layout.root / "postmaster.pid.new"
+        lines = pid_file.read_text(encoding="utf-8").splitlines(keepends=True)
         disowned.write_text("".join([f"{NO_PROCESS}\n", *lines[1:]]), encoding="utf-8")
         if layout.user is not None:
             os.chown(disowned, layout.user.pw_uid, layout.user.pw_gid)

@@ -54,6 +54,11 @@ class DataDirectory:
         return self.root / "cluster"
 
     @property
+    def pid_file(self) -> Path:
+        """The server's lock file, which it removes when it has shut down."""
+        return self.cluster / "postmaster.pid"
+
+    @property
     def programs(self) -> Path:
         return self.root / "programs"
 
