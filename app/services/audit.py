@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.edge.audit import AuditEntry
 from app.core.times import time_text
+from app.postgres.database import Database
 from app.postgres.tenants import tenants
 from app.runtime import Runtime
 from app.store.operators import audit
+
+
+class AuditLog:
+    """Stores entries. Those of a tenant that come while others are being stored are stored together, by one commit."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[UUID, list[tuple[AuditEntry, asyncio.Future[None]]]] = {}
+        self._storing: dict[UUID, asyncio.Task[None]] = {}
+
+    async def add(self, database: Database, tenant: UUID, entry: AuditEntry) -> None:
+        """Return once it is stored. Raises what kept it from that."""
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(tenant, []).append((entry, stored))
+        if tenant not in self._storing:
+            self._storing[tenant] = asyncio.create_task(self._store(database, tenant))
+        await stored
+
+    async def _store(self, database: Database, tenant: UUID) -> None:
+        while waiting := self._waiting.pop(tenant, None):
+            failure = await _failure(audit.add(database, tenant, [entry for entry, _ in waiting]))
+            for _, stored in waiting:
+                if stored.done():
+                    continue  # its request was given up
+                if failure is None:
+                    stored.set_result(None)
+                else:
+                    stored.set_exception(failure)
+        del self._storing[tenant]
+
+
+async def _failure(work: Awaitable[None]) -> Exception | None:
+    try:
+        await work
+    except Exception as error:  # noqa: BLE001 - those who wait raise it
+        return error
+    return None
 
 
 def view(row: Record) -> dict[str, Any]:
