@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -36,23 +35,17 @@ class AuditLog:
 
     async def _store(self, database: Database, tenant: UUID) -> None:
         while waiting := self._waiting.pop(tenant, None):
-            failure = await _failure(audit.add(database, tenant, [entry for entry, _ in waiting]))
-            for _, stored in waiting:
-                if stored.done():
-                    continue  # its request was given up
+            failure: Exception | None = None
+            try:
+                await audit.add(database, tenant, [entry for entry, _ in waiting])
+            except Exception as error:  # noqa: BLE001 - those who wait raise it
+                failure = error
+            for stored in (stored for _, stored in waiting if not stored.done()):  # others' requests were given up
                 if failure is None:
                     stored.set_result(None)
                 else:
                     stored.set_exception(failure)
         del self._storing[tenant]
-
-
-async def _failure(work: Awaitable[None]) -> Exception | None:
-    try:
-        await work
-    except Exception as error:  # noqa: BLE001 - those who wait raise it
-        return error
-    return None
 
 
 def view(row: Record) -> dict[str, Any]:
