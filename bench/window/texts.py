@@ -14,9 +14,9 @@ something about them, and who said it; an archive summary, if its 200 characters
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from random import Random
 from uuid import UUID
@@ -51,8 +51,8 @@ DIALOGUES = 4
 LOCOMO_MESSAGES = 120
 MESSAGES_A_PAGE = 30
 TOPICS_SHOWN = 8
-SAMPLE = {"page title": 2, "line": 4, "topic": TOPICS_SHOWN, "chapter": 2, "archive": 3}
-"""Texts of each kind that are judged of a conversation, beside its title."""
+SAMPLE = {"page title": 2, "line": 4, "topic": TOPICS_SHOWN, "chapter": 2, "archive": 3, "title": 1}
+"""Texts of each kind that are judged of a conversation."""
 ARCHIVED_FROM = 2_000
 """Characters of a result from which on it is summarised here: more results than Quire would archive."""
 OF_CHARACTERS = 700
@@ -76,11 +76,12 @@ class Shown:
     id: str
     half: str
     language: str
-    title: str
-    topics: list[str]
     texts: list[Text]
     notes: list[str]
     seconds: float
+
+    def of(self, kind: str) -> list[str]:
+        return [text.text for text in self.texts if text.kind == kind]
 
 
 def forty() -> list[tuple[Transcript, str]]:
@@ -132,13 +133,9 @@ def shown(one: Transcript, half: str = "") -> Shown:
     """Return what is shown of a conversation that was appended at once, all of its pages closed."""
     start = time.process_time()
     append = _appended(one)
-    topics, title = _topics(append), append.conversation.title or ""
-    sampled = _sampled(one.id, [Text("topic", name, name) for name in topics] + list(_texts(append, one)))
-    asked = next((str(m["content"]) for m in one.messages if m["role"] == "user"), "")
-    texts_ = [Text("title", "title", title, asked[:OF_CHARACTERS]), *sampled]
-    language = append.conversation.language or "en"
+    texts_ = list(_texts(append, one))
     notes = [wish.content for wish in append.wishes]
-    return Shown(one.id, half, language, title, topics, texts_, notes, time.process_time() - start)
+    return Shown(one.id, half, append.conversation.language or "en", texts_, notes, time.process_time() - start)
 
 
 def _topics(append: Append) -> list[str]:
@@ -159,6 +156,9 @@ def _topics(append: Append) -> list[str]:
 
 def _texts(append: Append, one: Transcript) -> Iterator[Text]:
     said = [str(message["content"])[:OF_CHARACTERS] for message in one.messages]
+    first = next((text for text, message in zip(said, one.messages, strict=True) if message["role"] == "user"), "")
+    yield Text("title", "title", append.conversation.title or "", first)
+    yield from (Text("topic", name, name) for name in _topics(append))
     for page in append.pages[1:]:
         yield Text("page title", f"page {page.page}", page.title, said[page.first_seq - 1])
     for row in append.messages:
@@ -177,14 +177,14 @@ def _texts(append: Append, one: Transcript) -> Iterator[Text]:
         yield Text("chapter", key, f"{chapter.line} | {chapter.sentence}", of[:OF_CHARACTERS])
 
 
-def _sampled(name: str, found: Sequence[Text]) -> list[Text]:
-    rng = Random(f"{SEED} {name}")
-    return [
-        text
-        for kind, count in SAMPLE.items()
-        for here in ([text for text in found if text.kind == kind],)
-        for text in sorted(rng.sample(here, min(count, len(here))), key=here.index)
+def _sampled(one: Shown) -> Shown:
+    """Return the texts that are judged."""
+    rng = Random(f"{SEED} {one.id}")
+    here = {kind: [text for text in one.texts if text.kind == kind] for kind in SAMPLE}
+    chosen = [
+        sorted(rng.sample(here[kind], min(SAMPLE[kind], len(here[kind]))), key=here[kind].index) for kind in SAMPLE
     ]
+    return replace(one, texts=list(chain.from_iterable(chosen)))
 
 
 def _chapters(append: Append) -> list[Chapter]:
@@ -234,7 +234,7 @@ def _print(one: Shown) -> None:
 @click.option("--json", "path", type=click.Path(path_type=Path))
 def main(half: str | None, demo: bool, path: Path | None) -> None:
     chosen: Sequence[tuple[Transcript, str]] = [(load(CONVERSATION)[0], "")] if demo else forty()
-    found = [shown(one, its) for one, its in chosen if half in (None, its)]
+    found = [_sampled(shown(one, its)) for one, its in chosen if half in (None, its)]
     for one in found:
         _print(one)
     if path is not None:
