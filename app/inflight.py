@@ -116,6 +116,8 @@ class Turns:
     the next question, not with the answer: that question can begin a generation, which no earlier answer belongs to.
     """
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    ending: dict[Hashable, set[asyncio.Task[Any]]] = field(default_factory=dict)
+    """Tasks that store an answer which a client has already, by who asked and where."""
 
     def find(self, request: Hashable, through: int) -> Answering | None:
         key = (request, through)
@@ -142,6 +144,22 @@ class Turns:
     def hold(self, task: asyncio.Task[Any]) -> None:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+
+    def hold_ending(self, asker: Hashable, task: asyncio.Task[Any]) -> None:
+        self.hold(task)
+        self.ending.setdefault(asker, set()).add(task)
+        task.add_done_callback(lambda done: self._ended(asker, done))
+
+    def _ended(self, asker: Hashable, task: asyncio.Task[Any]) -> None:
+        left = self.ending[asker]
+        left.discard(task)
+        if not left:
+            del self.ending[asker]
+
+    async def settled(self, asker: Hashable) -> None:
+        """Wait until the answers that ended before are stored: the next list holds them."""
+        if before := self.ending.get(asker):
+            await asyncio.wait(before.copy())
 
     async def _run(
         self, key: Hashable, turn: Answering, work: Callable[[Answering], Coroutine[Any, Any, None]]

@@ -41,6 +41,8 @@ hypothesis.settings.load_profile("untimed")
 TRIES = 10
 CITUS = os.environ.get("QUIRE_TEST_CITUS_URL", "")
 """Run the tests on a cluster. Those that look at plans or kill the server expect an embedded one."""
+WAITING = f"SELECT count(*) FROM {'citus_lock_waits' if CITUS else 'pg_locks WHERE NOT granted'}"
+"""How many wait for a lock."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -153,7 +155,6 @@ def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) ->
     statements = "".join(f"DELETE FROM {name};" for name in (*first, *others, *last))
     if CITUS:
         run_as_superuser("SET citus.multi_shard_modify_mode = sequential")
-        statements = "".join(f"DELETE FROM {t.name};" for t in reversed(metadata.sorted_tables))
     else:
         run_as_superuser("SET session_replication_role = replica")
 

@@ -103,6 +103,8 @@ async def _lines(request: Request, runtime: Runtime, tenant: UUID, seq: int, *, 
                 quiet = 0.0
                 yield ": still here\n\n"
     except errors.StorageUnavailable:
+        if not wait:
+            raise  # the connection is cut: an end would say that all was sent
         return  # the client comes back, and goes on where it was
     finally:
         runtime.meters.streams -= 1

@@ -127,9 +127,12 @@ def _open(text: str, at: int, depth: int) -> dict[str, object] | list[object]:
         try:
             value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            if not _is_cut(text, at) or depth == 0:
+            if text[at] == '"':
+                value, at = _unescape(text[at + 1 :]), len(text)
+            elif _is_cut(text, at) and depth:
+                value, at = _open(text, at, depth - 1), len(text)
+            else:
                 break
-            value, at = _open(text, at, depth - 1), len(text)
         if is_object:
             members[key] = value
         else:

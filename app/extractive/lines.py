@@ -9,6 +9,7 @@ runs for every appended message.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice
 
 from app.extractive import patterns
@@ -18,7 +19,7 @@ from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
-from app.text.language import language, one_line, squeeze, window
+from app.text.language import clip, language, one_line, squeeze, window
 
 __all__ = ["Reading", "call_line", "line_of", "message_line", "page_title", "read", "result_line", "title_of"]
 
@@ -30,6 +31,9 @@ _FEW_SENTENCES = 8
 """Of a longer message the request alone is the line: what it is told about is a text."""
 _LINE_CHARS = 110
 """A longer sentence would be cut, so that a shorter one is preferred if it tells nearly as much."""
+_USER_CHARS = 180
+"""A user's line has room for what is told beside the request: 45 tokens, as a chapter's terms have."""
+_TOLD_MAX = 2
 
 _LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
@@ -52,9 +56,9 @@ _ASKING = re.compile(
 )
 # Pronouns and modals only where they lead to asking: 我们的订单 and 要求 stay whole.
 _ASKING_HAN = re.compile(
-    r"^[\s，,]*(?:请问一下|请问|请|麻烦|能不能|能否|可不可以|可以|可否|想要|想让你|希望你?|需要|帮我们|帮我|帮忙"
-    r"|给我|替我|告诉我"
-    r"|一下|现在|(?:你|您|我们|我)(?=想|要|需要|希望|能|可|请|帮|再|先|来)|想(?!象|法|到|起)|要(?!求|是|点|么|素)"
+    r"^[\s，,]*(?:请问一下|请问|请(?![了过假客教])|麻烦|能不能|能否|可不可以|可以|可否|想要|想让你|希望你?|需要|帮我们|帮我"
+    r"|帮忙|给我|替我|告诉我|另外|顺便|想问(?:一下|问)?"
+    r"|一下|现在|(?:你|您|我们|我)(?=想|要|需要|希望|能|可|请(?![了过假客教])|帮|再|先|来)|想(?!象|法|到|起)|要(?!求|是|点|么|素)"
     r"|来(?!自|源|年|宾)|能(?!源|量|力|效)|再(?!见|次|生)|先(?!生|前|进|后)|帮(?!派|助)|那么)*+[，,\s]*"
 )
 _POLITE = (
@@ -103,8 +107,10 @@ class Reading:
     """The few best sentences, best first."""
     plain: str = ""
     """The best one without markup and without its lead-in."""
-    told: tuple[str, str] = ("", "")
-    """What a user tells, and what they ask for, where they do both."""
+    told: Sequence[tuple[int, str]] = ()
+    """What a user asks for, or says, then what they tell beside it, the best first; each with its place."""
+    asks: bool = False
+    """The first of ``told`` is a request."""
     is_thin: bool = False
     """It does not tell by itself what the message is about."""
 
@@ -115,30 +121,43 @@ def read(role: str, text: str) -> Reading:
     if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
         return Reading(seen, None, ())
     blocks = take_apart(seen)
-    ranked, told = _ranked(role, blocks.prose)
+    ranked, told, asks = _ranked(role, blocks.prose)
     plain = _plain(ranked[0]) if ranked else ""
-    return Reading(seen, blocks, ranked, plain, told, is_thin=_telling(plain, 2) < 2)
+    return Reading(seen, blocks, ranked, plain, told, asks, is_thin=_telling(plain, 2) < 2)
 
 
-def message_line(role: str, text: str, *, max_chars: int = 110) -> str:
-    """Return the sentence that tells what this message is about, in its own language; "" for a blank text."""
+def message_line(role: str, text: str, *, max_chars: int | None = None) -> str:
+    """Return what tells what this message is about, in its own language; "" for a blank text."""
+    if max_chars is None:
+        max_chars = _USER_CHARS if role == "user" else _LINE_CHARS
     if role in ("tool", "function"):
         return result_line("", text, max_chars=max_chars)
     return line_of(read(role, text), max_chars=max_chars)
 
 
-def line_of(message: Reading, *, max_chars: int = 110) -> str:
-    """Return the line of a message that has been read; see ``message_line``."""
+def line_of(message: Reading, *, max_chars: int = _USER_CHARS) -> str:
+    """Return the line of a user's message that has been read; see ``message_line``."""
     seen, blocks = message.seen, message.blocks
     if blocks is None:
         return describe(examine(seen), max_chars=max_chars, language=language(seen))
     if not message.ranked:
         return one_line(_without_prose(blocks), max_chars) or one_line(seen, max_chars)
-    told, asked = message.told
-    if told and not (blocks.logs or blocks.code or blocks.data):
-        is_before = not _comes_before(asked, told, blocks.prose) or len(told) + len(asked) >= max_chars
-        return one_line(_joined(told, asked) if is_before else _joined(asked, told), max_chars)
-    return _request(message, blocks, max_chars)
+    if message.told and not (blocks.logs or blocks.code or blocks.data):
+        return _in_order(message.told, max_chars if message.seen.isascii() else max_chars * 2 // 3)
+    return _request(message, blocks, min(max_chars, _LINE_CHARS))
+
+
+def _in_order(told: Sequence[tuple[int, str]], room: int) -> str:
+    """Return the first sentence and as many of the others as fit, in their order. Where the first two do not fit, the
+    request is cut before what is told.
+    """
+    (main_at, main), (beside_at, beside), *others = told
+    beside = clip(beside, max(room - len(main) - 1, room * 2 // 3))
+    chosen = {main_at: clip(main, room - len(beside) - 1), beside_at: beside}
+    for at, text in others:
+        if sum(map(len, chosen.values())) + len(chosen) + len(text) <= room:
+            chosen[at] = text
+    return one_line(reduce(_joined, (chosen[at] for at in sorted(chosen))), room)
 
 
 def _request(message: Reading, blocks: Blocks, max_chars: int) -> str:
@@ -163,7 +182,12 @@ def title_of(request: Reading, assistant_text: str = "") -> str:
     if not assistant_text.strip() and _is_by_program(request.seen):
         return ""
     blocks = request.blocks
-    said = _request(request, blocks, 200) if blocks is not None and request.ranked else line_of(request, max_chars=200)
+    if blocks is None or not request.ranked:
+        said = line_of(request)
+    elif request.asks and _telling(request.told[0][1], 2) >= 2:
+        said = request.told[0][1]
+    else:
+        said = _request(request, blocks, 200)
     line = _POINTING.sub("", said)
     title = _as_title(line)
     if assistant_text.strip() and (_is_by_program(request.seen) or not _telling(title, 1)):
@@ -186,14 +210,14 @@ def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
     return one_line(label + (gist or "(empty)"), max_chars)
 
 
-def _ranked(role: str, prose: list[str]) -> tuple[list[str], tuple[str, str]]:
-    """Return the few best sentences, and what a user tells and asks for."""
+def _ranked(role: str, prose: list[str]) -> tuple[list[str], list[tuple[int, str]], bool]:
+    """Return the few best sentences; what a user asks for and tells; and whether they ask."""
     if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
         prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
     score = _assistant_score if role == "assistant" else _user_score
     sentences = list(_labelled(prose))
     if len(sentences) == 1:  # most messages of a chat
-        return [_with_list(sentences, 0)], ("", "")
+        return [_with_list(sentences, 0)], [], False
     seen = [patterns.look(patterns.strip_lead(one) if at < 3 else one) for at, (one, _) in enumerate(sentences)]
     judged = [score(one) for one in seen]
     scores = [
@@ -201,22 +225,28 @@ def _ranked(role: str, prose: list[str]) -> tuple[list[str], tuple[str, str]]:
         for at, ((own, _), (_, bonus)) in enumerate(zip(judged, sentences, strict=True))
     ]
     ranked = sorted(range(len(sentences)), key=lambda at: -scores[at])
-    told = ("", "")
-    asking = [at for at in ranked if judged[at][1]]
-    if asking and len(sentences) <= _FEW_SENTENCES:
-        told = _told_and_asked(sentences, seen, asking)
-    return [_with_list(sentences, at) for at in ranked[:_CANDIDATES]], told
+    best = [_with_list(sentences, at) for at in ranked[:_CANDIDATES]]
+    if role != "user" or not 1 < len(sentences) <= _FEW_SENTENCES:
+        return best, [], False
+    asking = sorted((at for at in ranked if judged[at][1]), key=lambda at: patterns.LASTING.found(seen[at]))
+    main = (asking or ranked)[0]
+    said = _plain(_with_list(sentences, main))
+    told = [(at, _plain(sentences[at][0])) for at in _beside(main, seen, asking)]
+    if not told or not (asking or _telling(said, 2) >= 2):
+        return best, [], False
+    return best, [(main, said), *told], bool(asking)
 
 
-def _told_and_asked(
-    sentences: list[tuple[str, float]], seen: Sequence[patterns.Seen], asking: Sequence[int]
-) -> tuple[str, str]:
-    """Return the statement that names most, and the best request; nothing if nothing is stated."""
-    telling = [at for at, one in enumerate(seen) if at not in asking and _tells(one)]
-    if not telling:
-        return "", ""
-    best = max(telling, key=lambda at: _worth(seen[at]))
-    return _plain(sentences[best][0]), _plain(_with_list(sentences, asking[0]))
+def _beside(main: int, seen: Sequence[patterns.Seen], asking: Sequence[int]) -> list[int]:
+    """Return the places of what is told beside the main sentence, the best first: of one that is no request, only what
+    names something or holds for good.
+    """
+    worths = {
+        at: _worth(one)
+        for at, one in enumerate(seen)
+        if at != main and _tells(one) and (_holds(one) or (asking and at not in asking))
+    }
+    return sorted(worths, key=lambda at: -worths[at])[:_TOLD_MAX]
 
 
 def _tells(seen: patterns.Seen) -> bool:
@@ -224,7 +254,14 @@ def _tells(seen: patterns.Seen) -> bool:
     is_empty = patterns.is_filler(seen.text) or patterns.PLEASANTRY.found(seen) or patterns.is_boilerplate(seen)
     if is_empty or patterns.EMPTY_REQUEST.match(seen.text) or patterns.REACTION.match(seen.text):
         return False
-    return not seen.text.endswith((":", "：")) and _telling(seen.text, 2) >= 2
+    if seen.text.endswith((":", "：")) or _telling(seen.text, 2) < 2:
+        return False
+    return _size(seen.text) >= 3 or patterns.specifics(seen.text) > 0
+
+
+def _holds(seen: patterns.Seen) -> bool:
+    """Return whether a statement is worth keeping without a request: it has names, numbers, or holds for good."""
+    return patterns.LASTING.found(seen) or patterns.specifics(seen.text) > 0
 
 
 def _worth(seen: patterns.Seen) -> float:

@@ -8,15 +8,13 @@ from app.text.language import clip, one_line
 
 __all__ = ["TITLE_KEYS", "brief", "entries", "fitted", "keys_of", "members_line", "telling_first"]
 
+_NAME_KEYS = r"title|name|.*_name$|(?-i:[a-z]+Name$)|subject|headline|question|label|login"
 _IDENTIFYING = re.compile(
-    r"title|name|.*_name$|subject|headline|question|label|summary|login|username|path|file|email|.*(?:_|^)(?:id"
-    r"|number|code|key)$|url|date|status|message|type|symbol",
+    rf"(?:{_NAME_KEYS}|summary|username|path|file|email|.*(?:_|^)(?:id|number|code|key)$|url|date|status|message|type"
+    r"|symbol)(?:$|[_ -])",
     re.IGNORECASE,
 )
-TITLE_KEYS = re.compile(
-    r"title|name|full_?name|.*_name$|subject|headline|question|display_?name|label|login|标题|名称|姓名|题目|主题",
-    re.IGNORECASE,
-)
+TITLE_KEYS = re.compile(rf"{_NAME_KEYS}|full_?name|display_?name|标题|名称|姓名|题目|主题", re.IGNORECASE)
 _DULL_KEYS = re.compile(r"rank|index|type|kind|.*url|link|.*_at$|content|text|raw_.*|序号|链接", re.IGNORECASE)
 
 

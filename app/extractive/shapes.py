@@ -12,6 +12,7 @@ from typing import Literal
 
 from app.extractive import patterns
 from app.extractive.blocks import code_language, definitions, looks_like_code, looks_like_log
+from app.extractive.documents import items_line, spoken
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.markup import page_headings, page_title, visible_text
 from app.extractive.members import TITLE_KEYS, brief, entries, fitted, keys_of, members_line, telling_first
@@ -140,11 +141,15 @@ def _json_object(value: Mapping[str, object], room: int, language: Language) -> 
     return head + members_line(members, room)
 
 
-def _main_text(value: Mapping[str, object]) -> tuple[str, str] | None:
-    """Return the member that makes up most of the object, if one does (a crawled page, a file's content)."""
+def _main_text(value: Mapping[str, object], depth: int = 3) -> tuple[str, str] | None:
+    """Return the member that makes up most of the object, if one does (a crawled page, a file's content), or most of
+    what it holds.
+    """
     texts = [(str(key), item) for key, item in islice(value.items(), 50) if isinstance(item, str) and len(item) > 300]
     if not texts:
-        return None
+        held = (item[0] if isinstance(item, list) and len(item) == 1 else item for item in islice(value.values(), 8))
+        inner = (_main_text(item, depth - 1) for item in held if depth and isinstance(item, Mapping))
+        return next((found for found in inner if found), None)
     key, longest = max(texts, key=lambda member: len(member[1]))
     return key, longest[:WINDOW]
 
@@ -287,6 +292,7 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
     body = shape.body
     if "<" in body and body.count("</") > 20:
         body = visible_text(body)
+    body = spoken(body)
     lines = [line.strip() for line in islice(body.splitlines(), 300) if line.strip()]
     if _share(lines, lambda line: _NUMBERED.match(line) is not None) >= 0.8:
         body = "\n".join(_unnumbered(line) for line in body.splitlines())
@@ -294,7 +300,8 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
     # A short text that fails says so anywhere, a long one at its start: later on it may only speak of errors.
     if error := first_error(lines if len(body) <= 1_500 else lines[:3]):
         return one_line(error, max_chars)
-    if listed := _listing(shape, lines, max_chars, language):
+    listed = items_line(list(_lines(body)), max_chars) or _listing(shape, lines, max_chars, language)
+    if listed:
         return listed
     name = lines[0].lstrip("# ").strip("*") if len(lines) > 3 else ""
     is_name = 0 < len(name) <= min(80, max_chars // 3) and not name.endswith(_ENDS)
@@ -330,9 +337,9 @@ def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language)
     if len(pairs) < 0.6 * len(lines):
         return ""
     values = [one_line(value, 48) for key, value in pairs if TITLE_KEYS.match(key.strip())]
-    if len(values) < 2:
+    if len(values) < 2 and len({key for key, _ in pairs}) >= 0.8 * len(pairs):
         values = [f"{key.strip()}={one_line(value, 40)}" for key, value in pairs]
-    return size + fitted(dict.fromkeys(values), max_chars - len(size))
+    return size + fitted(dict.fromkeys(values), max_chars - len(size)) if len(values) > 1 else ""
 
 
 def _say(language: Language, chinese: str, english: str) -> str:

@@ -1,21 +1,22 @@
-"""What people are shown of conversations without a model: title, topics, chapters, archive summaries.
+"""What people are shown of conversations without a model: titles, users' lines, topics, chapters, archive summaries.
 
-`python -m bench.window.texts` prints the texts of forty public conversations (``DATA`` of ``bench/replay.py``), twenty in each
-half: rules were chosen while looking at half `a`, half `b` was judged by this rubric. `--json FILE` stores them, so that
-two versions can be compared; `--demo` prints those of the shipped conversation.
+`python -m bench.window.texts` prints texts of forty conversations, twenty in each half, half of them long chats or small
+talk, fourteen in Chinese: public ones (``DATA`` of ``bench/replay.py``) and our own long chats. Rules were chosen while
+looking at half `a`; half `b` is judged by this rubric and not looked at otherwise. `--json FILE` stores the texts with
+what they are of, so that two versions can be judged blindly; `--demo` prints those of the shipped conversation.
 
-A title is good if it says what the user wants, in the user's language, and comes from no prompt; a user's line, if it has
-what they tell of their case, with names and numbers, then the request; a topic, if it is a noun phrase (no tool, date,
-number, identifier, function word or fragment); a chapter, if its terms tell it from the others and its line says something
-about them, and who said it; an archive summary, if its 200 characters say what the result holds.
+A title is good if it says what the user wants, in the user's language and order, and comes from no prompt; a user's line,
+if it has what they tell of their case, with names and numbers, then the request; a topic, if it is a noun phrase (no tool,
+date, number, identifier, function word or fragment); a chapter, if its terms tell it from the others and its line says
+something about them, and who said it; an archive summary, if its 200 characters say what the result holds.
 """
 
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from random import Random
 from uuid import UUID
@@ -27,7 +28,7 @@ from app.core.history.append import Append, decide
 from app.core.history.preparation import Arrival, Basis, PreparationRules, prepare, spoken_language, texts
 from app.core.messages import Limits, read
 from app.core.model import Policy
-from app.core.window.contents import ContentsLine
+from app.core.window.contents import Chapter, ContentsLine
 from app.core.window.topics import Topic, merged, most_telling
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Transcript, load, transcript
@@ -35,16 +36,37 @@ from app.extractive.chapters import Shelf, ToldPage, close
 from app.extractive.subjects import subjects_of_page
 from app.recall.tools import TOOL_NAMES
 from app.services.conversations.reading import READER
+from app.text.language import squeeze
+from bench.search import talks
 from bench.window.replay import DATA
 
 SEED = 18
-EACH = {"taubench": 8, "deerflow": 9, "sweagent": 5, "livemcpbench": 6, "locomo-noncommercial": 2, "madial": 10}
+EACH = {
+    "taubench": (0, 6), "deerflow": (2, 4), "sweagent": (0, 4), "livemcpbench": (0, 6), "locomo-noncommercial": (0, 2),
+    "madial": (4, 0), "memorybank": (4, 2), "long": (3, 3),
+}  # fmt: skip
+"""Conversations in Chinese and in English of each folder."""
 DIALOGUES = 4
 """Dialogues of MADial-Bench, in Chinese, that make one conversation."""
 LOCOMO_MESSAGES = 120
 MESSAGES_A_PAGE = 30
 TOPICS_SHOWN = 8
+SAMPLE = {"page title": 2, "line": 4, "topic": TOPICS_SHOWN, "chapter": 2, "archive": 3, "title": 1}
+"""Texts of each kind that are judged of a conversation."""
+ARCHIVED_FROM = 2_000
+"""Characters of a result from which on it is summarised here: more results than Quire would archive."""
+OF_CHARACTERS = 700
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, and what it is of."""
+
+    kind: str
+    key: str
+    text: str
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,24 +76,31 @@ class Shown:
     id: str
     half: str
     language: str
-    title: str
-    topics: list[str]
-    summary: list[str]
-    archives: list[str]
+    texts: list[Text]
     notes: list[str]
     seconds: float
+
+    def of(self, kind: str) -> list[str]:
+        return [text.text for text in self.texts if text.kind == kind]
 
 
 def forty() -> list[tuple[Transcript, str]]:
     """Return the conversations with their half."""
     rng = Random(SEED)
     found: list[tuple[Transcript, str]] = []
-    for folder, count in EACH.items():
+    for folder, counts in EACH.items():
+        if folder == "long":
+            found += [(Transcript(talk.id, talk.messages), half) for half in "ab" for talk in talks.long(half).talks]
+            continue
         here = sorted(_conversations(folder), key=lambda one: one.id)
         rng.shuffle(here)
-        here.sort(key=lambda one: not _is_chinese(one))  # few are: all of them
-        found += [(one, "ab"[at % 2]) for at, one in enumerate(here[:count])]
+        chosen = [one for zh, count in zip((True, False), counts, strict=True) for one in _some(here, zh, count)]
+        found += [(one, "ab"[at % 2]) for at, one in enumerate(chosen)]
     return found
+
+
+def _some(here: Sequence[Transcript], is_chinese: bool, count: int) -> list[Transcript]:
+    return [one for one in here if _is_chinese(one) == is_chinese][:count]
 
 
 def _conversations(folder: str) -> list[Transcript]:
@@ -104,6 +133,12 @@ def shown(one: Transcript, half: str = "") -> Shown:
     """Return what is shown of a conversation that was appended at once, all of its pages closed."""
     start = time.process_time()
     append = _appended(one)
+    texts_ = list(_texts(append, one))
+    notes = [wish.content for wish in append.wishes]
+    return Shown(one.id, half, append.conversation.language or "en", texts_, notes, time.process_time() - start)
+
+
+def _topics(append: Append) -> list[str]:
     lines: dict[int, list[ContentsLine]] = {}
     for row in append.messages:
         if row.line and row.kind != "prompt" and len(lines.setdefault(row.page, [])) < MESSAGES_A_PAGE:
@@ -116,30 +151,66 @@ def shown(one: Transcript, half: str = "") -> Shown:
         for name in merged(counted, subjects_of_page(page.title, [(line.role, line.text) for line in here], 3)):
             mentions = counted[name].mentions if name in counted else 0
             counted[name] = Topic(name, mentions + 1, page.page)
-    return Shown(
-        one.id, half, append.conversation.language or "en", append.conversation.title or "",
-        [topic.name for topic in most_telling(counted.values(), TOPICS_SHOWN)],
-        _chapters(append), [archive.result_summary for archive in append.archives],
-        [wish.content for wish in append.wishes], time.process_time() - start,
-    )  # fmt: skip
+    return [topic.name for topic in most_telling(counted.values(), TOPICS_SHOWN)]
 
 
-def _chapters(append: Append) -> list[str]:
-    """Return the lines of the chapters that the pages make."""
+def _texts(append: Append, one: Transcript) -> Iterator[Text]:
+    said = [str(message["content"])[:OF_CHARACTERS] for message in one.messages]
+    first = next((text for text, message in zip(said, one.messages, strict=True) if message["role"] == "user"), "")
+    yield Text("title", "title", append.conversation.title or "", first)
+    yield from (Text("topic", name, name) for name in _topics(append))
+    for page in append.pages[1:]:
+        yield Text("page title", f"page {page.page}", page.title, said[page.first_seq - 1])
+    for row in append.messages:
+        if row.role == "user" and row.kind != "prompt":
+            yield Text("line", f"message {row.seq}", row.line, said[row.seq - 1])
+    for archive in append.archives:
+        yield Text(
+            "archive",
+            f"{archive.tool_name}, message {archive.seq}",
+            archive.result_summary,
+            archive.content[:OF_CHARACTERS],
+        )
+    for chapter in _chapters(append):
+        of = "; ".join(page.title for page in append.pages if chapter.first_page <= page.page <= chapter.last_page)
+        key = f"pages {chapter.first_page}-{chapter.last_page}"
+        yield Text("chapter", key, f"{chapter.line} | {chapter.sentence}", of[:OF_CHARACTERS])
+
+
+def _sampled(one: Shown) -> Shown:
+    """Return the texts that are judged."""
+    rng = Random(f"{SEED} {one.id}")
+    here = {kind: [text for text in one.texts if text.kind == kind] for kind in SAMPLE}
+    chosen = [
+        sorted(rng.sample(here[kind], min(SAMPLE[kind], len(here[kind]))), key=here[kind].index) for kind in SAMPLE
+    ]
+    return replace(one, texts=list(chain.from_iterable(chosen)))
+
+
+def _chapters(append: Append) -> list[Chapter]:
+    """Return the chapters that the pages make."""
     by_page = groupby(append.messages, key=lambda row: row.page)
     pages = [
         ToldPage(page, NOW, NOW, [(row.role, row.line, row.words) for row in islice(rows, MESSAGES_A_PAGE)])
         for page, rows in by_page
     ]
-    found = close(pages, Shelf({}), _tokens)
-    return [text for chapter in found for text in (chapter.line, chapter.sentence) if text]
+    return [chapter for chapter in close(pages, Shelf({}), _tokens) if chapter.level == 1]
 
 
 def _appended(one: Transcript) -> Append:
     arrivals = [Arrival(draft) for draft in read([dict(m) for m in one.messages], Limits(messages=10_000))]
     conversation = Conversation(one.id, UUID(int=1), NOW, NOW)
     rules = PreparationRules(recall_tools=frozenset(TOOL_NAMES))
-    basis = Basis(conversation, True, arrivals, "caller", Policy(), spoken_language(arrivals, READER), rules, NOW)
+    basis = Basis(
+        conversation,
+        True,
+        arrivals,
+        "caller",
+        Policy(archive_threshold=ARCHIVED_FROM),
+        spoken_language(arrivals, READER),
+        rules,
+        NOW,
+    )
     found = prepare(basis, {}, READER, lambda: UUID(int=7))
     return decide(basis, found, {text: _tokens(text) for text in texts(basis, found)}, lambda: UUID(int=7))
 
@@ -150,10 +221,11 @@ def _tokens(text: str) -> int:
 
 
 def _print(one: Shown) -> None:
-    click.echo(f"\n=== {one.id} ({one.half}, {one.language})\ntitle:   {one.title}\ntopics:  {' · '.join(one.topics)}")
-    for name, texts_ in (("summary", one.summary), ("archive", one.archives), ("note", one.notes)):
-        for text in texts_:
-            click.echo(f"{name}: {' ' * (7 - len(name))}{text}")
+    click.echo(f"\n=== {one.id} ({one.half}, {one.language})")
+    for text in (*one.texts, *(Text("note", "", note) for note in one.notes)):
+        click.echo(f"{text.kind:<11}{text.text}")
+        if text.of:
+            click.echo(f"{'':<13}{text.key}: {squeeze(text.of)}")
 
 
 @click.command()
@@ -162,7 +234,7 @@ def _print(one: Shown) -> None:
 @click.option("--json", "path", type=click.Path(path_type=Path))
 def main(half: str | None, demo: bool, path: Path | None) -> None:
     chosen: Sequence[tuple[Transcript, str]] = [(load(CONVERSATION)[0], "")] if demo else forty()
-    found = [shown(one, its) for one, its in chosen if half in (None, its)]
+    found = [_sampled(shown(one, its)) for one, its in chosen if half in (None, its)]
     for one in found:
         _print(one)
     if path is not None:

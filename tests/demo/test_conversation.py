@@ -112,10 +112,10 @@ def test_what_is_shown_of_it_without_a_model_is_fit_to_show() -> None:
     found = shown(load(DEMO / "conversation.jsonl")[0])
     tools = {call["function"]["name"] for message in MESSAGES for call in message.get("tool_calls", [])}
 
-    assert found.title == "Customer research, the new warehouse contract"
-    assert len(found.topics) == TOPICS_SHOWN
-    assert not tools & set(found.topics)
-    assert not [topic for topic in found.topics if re.search(r"\d(?:st|nd|rd|th)\b|[_/(){}=]|^先", topic)]
-    assert len(found.summary) >= 8
-    assert not [line for line in found.summary if re.search(r"\w\(\w+=|[{}]|…$", line)]
-    assert all(len(text) <= 200 for text in found.archives)
+    assert found.of("title") == ["Customer research, the new warehouse contract"]
+    assert len(topics := found.of("topic")) == TOPICS_SHOWN
+    assert not tools & set(topics)
+    assert not [topic for topic in topics if re.search(r"\d(?:st|nd|rd|th)\b|[_/(){}=]|^先", topic)]
+    assert len(chapters := found.of("chapter")) >= 4
+    assert not [line for line in chapters if re.search(r"\w\(\w+=|[{}]|…$", line)]
+    assert all(len(text) <= 200 for text in found.of("archive"))

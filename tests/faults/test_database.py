@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from app.postgres import embedded, migrate
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.text.tokens import TokenCounter
+from quire_client import Quire, Retries
 from tests.api.kit import ok, problem
 from tests.conftest import serving, wait_for
 from tests.faults.kit import Conversation, Provider, service
@@ -95,3 +97,35 @@ def test_a_database_that_dies_in_mid_job_costs_time_and_nothing_else(
     conversation.goes_on(1)
     conversation.settles()
     conversation.assert_complete()
+
+
+LONG = """
+INSERT INTO events (tenant_id, id, seq, type, data)
+SELECT tenant_id, gen_random_uuid(), n, 'cut.made', json_build_object('text', repeat('x', 200000))
+  FROM tenants, generate_series(1, 250) AS n
+"""
+READ_AT_ONCE = 200
+
+
+def test_a_stream_of_what_is_stored_does_not_end_as_if_it_were_whole_when_the_database_dies(
+    client: httpx.Client, own: Postgres
+) -> None:
+    """Its reader has not yet read the first events when it dies, so the service has yet to ask for the others."""
+    assert client.get("/events?wait=false").status_code == 200
+    own.sql(LONG)
+    seqs: list[int] = []
+    with Quire(str(client.base_url), retries=Retries(pause=0.01)) as quire:
+        events = quire.events(after=0, wait=False)
+        with client.stream("GET", "/events?wait=false&after=0") as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == "retry: 1000"
+            seqs.append(next(events)["seq"])
+            own.kill()
+            with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+                list(lines)
+        reader = threading.Thread(target=lambda: seqs.extend(event["seq"] for event in events))
+        reader.start()
+        wait_for(lambda: len(seqs) == READ_AT_ONCE)
+        own.start_again()
+        reader.join(60)
+    assert seqs == list(range(1, 251))

@@ -19,6 +19,7 @@ from app.providers import ProviderError
 from app.queue import table
 from app.queue.table import Claimed, LeaseLost
 from app.runtime import Runtime
+from app.text.language import language
 from tests.api.kit import Json
 
 ROUNDS = 100
@@ -65,8 +66,10 @@ def name_of(request: Json) -> Json:
 def summary_of(request: Json) -> str:
     """A sentence of one length that names something of the newest message."""
     newest = max(found := shown(request))
-    words = sorted(re.findall(r"\w+", found[newest][1]), key=len)[-3:]
-    return f"All up to message {newest} was said. It names {' '.join(words)}."
+    words = " ".join(sorted(re.findall(r"\w+", found[newest][1]), key=len)[-3:])
+    if language("\n".join(text for _, text in found.values())) == "zh":
+        return f"到第 {newest} 条消息为止的话都在这里，其中提到：{words}。"
+    return f"All up to message {newest} was said. It names {words}."
 
 
 @dataclass

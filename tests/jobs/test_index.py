@@ -10,6 +10,7 @@ from app.postgres.database import Database
 from app.postgres.transactions import Tx
 from app.store import page_index
 from app.store.page_index import NewPageIndex
+from tests.conftest import WAITING
 
 pytestmark = pytest.mark.anyio
 
@@ -22,10 +23,9 @@ PAGES = "INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, 
 async def conversation(database: Database) -> AsyncIterator[Tx]:
     """Two pages, the second of them open; the connection is another one's."""
     async with database.begin(ANN) as tx:
-        await tx.execute(
-            "INSERT INTO conversations (tenant_id, id, uid, last_page, last_seq) VALUES ($1, 'c', $2, 2, 2)", UID
-        )
-        await tx.execute(f"{PAGES} SELECT $1, 'c', n, n, 't', 1, 0 FROM generate_series(1, 2) n")
+        await tx.execute("INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, 'c', $2)", UID)
+        await add_page(tx, 1)
+        await add_page(tx, 2)
     async with database.begin(ANN) as tx:
         yield tx
 
@@ -44,7 +44,7 @@ async def through(database: Database) -> int:
 async def meanwhile(database: Database, other: Tx, page: int) -> object:
     """What indexing a page comes to that waited for the other's commit."""
     waiting = asyncio.create_task(index(database, page))
-    while not await other.connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - it tells nobody
+    while not await other.connection.fetchval(WAITING):  # noqa: ASYNC110 - it tells nobody
         await asyncio.sleep(0)
     await other.connection.execute("COMMIT; BEGIN")
     return await waiting

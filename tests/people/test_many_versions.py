@@ -27,6 +27,7 @@ INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content,
 SELECT tenant_id, gen_random_uuid(), owner, type, 0, 0, '{}/1000000000', 'Mood ' || n, source, scope, holder, key,
        pinned, tokens, valid_from - n * interval '1 minute', learnt_at
   FROM memories, generate_series(1, $3) n WHERE tenant_id = $1 AND holder = $2 AND key = 'mood'
+RETURNING id
 """
 
 MANY_KEYS = """
@@ -35,6 +36,7 @@ INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content,
 SELECT tenant_id, gen_random_uuid(), owner, type, 0, 0, '{}/1000000000', 'Thing ' || n, source, scope, holder,
        'thing/' || n, '{1}', valid_from + n * interval '1 minute', learnt_at
   FROM memories, generate_series(1, $3) n WHERE tenant_id = $1 AND holder = $2 AND key = 'place'
+RETURNING id
 """
 READ_MAX = 60
 """Rows that a search for another time reads, of eleven thousand."""

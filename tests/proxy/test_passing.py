@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from app.settings import Settings
 from tests import unhurried
 from tests.api.kit import append, history
 from tests.conftest import Served, serve, wait_for
-from tests.providers.fake_openai import FakeOpenAI, status
+from tests.providers.fake_openai import FakeOpenAI, held_within, status
 from tests.proxy.fakes import FakeApi, Refusal
 from tests.proxy.kit import SECRET, AnthropicOf, said_by, stored
 from tests.proxy.test_messages import LOOK, asked
@@ -188,6 +189,44 @@ def test_the_model_is_asked_while_the_database_is_away(forgetful: Served, messag
     assert (answer.status_code, answer.json()["content"][0]["text"]) == (200, "Answer 2.")
     assert [h["authorization"] for h in messages_api.headers] == ["Bearer the client's own"] * 2
     assert not [h for h in messages_api.headers if "x-api-key" in h]
+
+
+def test_a_client_that_goes_on_at_once_leaves_each_message_once(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi
+) -> None:
+    """An answer is stored after it was passed on, and the client's next list can be there first."""
+    listed: list[Any] = []
+    for turn in range(12):
+        listed.append({"role": "user", "content": f"Question {turn}."})
+        body = json.dumps({"model": "fake", "max_tokens": 9, "messages": listed}).encode()
+        answer = post(speaking_messages, "/v1/messages", body, **{"X-Quire-Conversation": "c"})
+        listed.append({"role": "assistant", "content": answer.json()["content"]})
+    wait_for(lambda: len(client.get("/conversations/c/requests").json().get("items", [])) == 12)
+    assert roles(client, "c") == ["user", "assistant"] * 12
+    assert client.get("/conversations/c/branches").json()["items"] == []
+
+
+def test_an_answer_that_the_next_list_brought_first_is_stored_once(
+    client: httpx.Client, base_url: str, api: FakeOpenAI
+) -> None:
+    """As where another process takes the next request."""
+
+    def asked(*said: str, **more: Any) -> bytes:
+        listed = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(said)]
+        return json.dumps({"model": "fake", "messages": listed, **more}).encode()
+
+    api.chat.queue.append(replace(held_within(), reply="It is boiling now."))
+    headers = {"X-Quire-Conversation": "c"}
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(post, base_url, "/v1/chat/completions", asked("The kettle?", stream=True), **headers)
+        wait_for(lambda: roles(client, "c") == ["user"])
+        following = asked("The kettle?", "It is boiling now.", "And the pan?")
+        assert post(base_url, "/v1/chat/completions", following, **headers).status_code == 200
+        wait_for(lambda: roles(client, "c") == ["user", "assistant"] * 2)
+        api.release()
+        assert "boiling" in first.result().text
+    wait_for(lambda: len(client.get("/conversations/c/requests").json()["items"]) == 2)
+    assert roles(client, "c") == ["user", "assistant"] * 2
 
 
 def test_models_are_restricted_here_too(forgetful: Served, messages_api: FakeApi) -> None:

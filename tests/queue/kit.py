@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -50,10 +51,15 @@ async def pass_time(
 ) -> None:
     """As if that long had gone by for everything that is due some time."""
     async with database.begin(tenant) as tx:
-        await tx.execute(
-            "UPDATE work SET due = due - make_interval(secs => $2), created_at = created_at - make_interval(secs => $2)"
-            " WHERE tenant_id = $1 AND kind = ANY ($3::text[])", seconds, list(only),
-        )  # fmt: skip
+        rows = await tx.fetch(
+            "SELECT id, due, created_at FROM work WHERE tenant_id = $1 AND kind = ANY ($2::text[]) FOR UPDATE",
+            list(only),
+        )
+        for row in rows:
+            times = [row[name] - timedelta(seconds=seconds) for name in ("due", "created_at")]
+            await tx.execute(
+                "UPDATE work SET due = $3, created_at = $4 WHERE tenant_id = $1 AND id = $2", row["id"], *times
+            )
 
 
 async def until(condition: Callable[[], bool]) -> None:

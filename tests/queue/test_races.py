@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from random import Random
+from uuid import uuid4
 
 import pytest
 
@@ -11,6 +12,7 @@ from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.queue import table
 from app.queue.table import Claimed, LeaseLost
+from tests.conftest import WAITING
 from tests.queue.conftest import Rows
 from tests.queue.kit import ANN, BOB, conversation, done, page, pass_time, put, take
 
@@ -129,11 +131,11 @@ async def test_a_lost_race_for_a_conversation_is_looked_at_again(many: Database)
     await put(many, ANN, page("c", 1), page("c", 2), page("d", 1))
     async with many.begin(ANN) as tx:
         await tx.execute(
-            "UPDATE work SET token = gen_random_uuid(), claimed = version, due = now() + interval '1 minute'"
-            " WHERE tenant_id = $1 AND conversation_id = 'c' AND args = '{\"page\":1}'",
-        )
+            "UPDATE work SET token = $2, claimed = version, due = now() + interval '1 minute'"
+            " WHERE tenant_id = $1 AND conversation_id = 'c' AND args = '{\"page\":1}'", uuid4(),
+        )  # fmt: skip
         other = asyncio.create_task(take(many))
-        while not await tx.connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - it tells nobody
+        while not await tx.connection.fetchval(WAITING):  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0)
     assert [job.conversation_id for job in await other] == ["d"]
 

@@ -1,6 +1,7 @@
 """One thing at a time about the table; test_machine.py tries them in any order, test_races.py at once."""
 
 from contextlib import suppress
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -294,4 +295,4 @@ async def test_two_running_jobs_of_a_conversation_cannot_be_stored(database: Dat
     await put(database, ANN, page("c", 1), page("c", 2))
     with pytest.raises(asyncpg.UniqueViolationError):
         async with database.begin(ANN) as tx:
-            await tx.execute("UPDATE work SET token = gen_random_uuid() WHERE tenant_id = $1")
+            await tx.execute("UPDATE work SET token = $2 WHERE tenant_id = $1", uuid4())

@@ -30,18 +30,55 @@ def test_a_request_is_found_behind_a_greeting() -> None:
             "I earn 68k at Siemens in Munich. What should I ask for?",
         ),
         ("你好，我女儿小雨今年七岁，有哮喘。请问她可以学游泳吗？", "我女儿小雨今年七岁，有哮喘。她可以学游泳吗？"),
+        (
+            "I can only train before work, because I pick up the twins at four. Is it ok to run on an empty stomach?",
+            "I can only train before work, because I pick up the twins at four. Is it ok to run on an empty stomach?",
+        ),
+        (
+            "我懂。以后回答请控制在三百字以内。孩子爸爸叫周启明，每个月要出差十天。外婆六十七，接孩子要注意什么？",
+            "以后回答请控制在三百字以内。孩子爸爸叫周启明，每个月要出差十天。外婆六十七，接孩子要注意什么？",
+        ),
+        (
+            "Change the name from Mei Lee to Mei Garcia. Her date of birth stays March 3rd, 1990. Merci beaucoup!",
+            "Change the name from Mei Lee to Mei Garcia. Her date of birth stays March 3rd, 1990.",
+        ),
+        ("It rained. The pump P-12 in Bergen leaks again.", "The pump P-12 in Bergen leaks again."),
+        (
+            "We bought the Hilleberg tent. It weighs 2.3 kilos and came from a shop in Graz. Camping is fun.",
+            "We bought the Hilleberg tent. It weighs 2.3 kilos and came from a shop in Graz.",
+        ),
     ],
 )
-def test_what_a_user_tells_stands_beside_the_request(text: str, line: str) -> None:
+def test_what_a_user_tells_stands_beside_the_request_in_order(text: str, line: str) -> None:
     assert message_line("user", text) == line
 
 
 def test_where_both_do_not_fit_the_request_is_cut() -> None:
-    told = "We moved from Berlin to Porto in March 2025, the flat costs 1,150 euros."
-    line = message_line("user", f"Please draft a mail to the landlord, Ms. Ferreira, about the boiler. {told}")
-    assert line.startswith(told)
+    told = "We moved from Berlin to Porto in March 2025, the flat costs 1,150 euros and has no heating in two rooms."
+    line = message_line(
+        "user",
+        f"{told} Please draft a polite but firm mail to the landlord, Ms. Ferreira, about the boiler and the windows.",
+    )
+    assert line.startswith(f"{told} Please draft")
     assert line.endswith("…")
-    assert len(line) <= 110
+    assert len(line) <= 180
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "Since March I eat vegan. So no meal ideas with meat or fish please. How much protein do runners need?",
+            "How much protein do runners need",
+        ),
+        ("昨天查出来是芒果过敏。以后推荐零食都不要出现芒果。另外想问一下，家里要常备什么药？", "家里要常备什么药"),
+        ("我们请了一位钟点阿姨，姓罗，安徽人", "我们请了一位钟点阿姨，姓罗，安徽人"),
+        ("I understand, but please proceed to cancel those flights", "Proceed to cancel those flights"),
+        ("我明白，但是请把这些航班都取消", "把这些航班都取消"),
+    ],
+)
+def test_a_title_is_what_is_asked_now(text: str, title: str) -> None:
+    assert page_title(text, "") == title
 
 
 def test_a_title_is_the_request_alone() -> None:

@@ -1,6 +1,7 @@
 """What stands for a large tool result."""
 
 import json
+import re
 
 import pytest
 
@@ -111,3 +112,63 @@ def test_a_query_summary_is_the_question_or_the_arguments() -> None:
     assert query_summary("web_search", {"query": "rainfall in Bergen", "limit": 3}) == "web_search: rainfall in Bergen"
     assert query_summary("get_rain", '{"city": "Bergen", "year": 2023}') == "get_rain(city=Bergen, year=2023)"
     assert query_summary("搜索", '{"query": "卑尔根的降雨量"}') == "搜索: 卑尔根的降雨量"
+
+
+TOOLS = """success: true
+matched_tools:
+- server_name: okppt
+  tool_name: add_slide
+  tool_description: Inserts a new slide with a layout
+    and returns what came of it.
+  inputschema:
+    path: (string)
+- server_name: ppt
+  tool_name: add_chart
+  tool_description: Adds a chart.
+"""
+SKILL = """---
+name: image-generation
+description: Use this skill when the user asks to draw characters, scenes or products.
+---
+
+# Image Generation
+
+## Layout
+```
+│ Panel 1 │ Panel 2 │ Row 1: y=200, height=380
+"border": { "width": 4 },
+```
+
+Each picture gets a prompt file of its own.
+"""
+PIP = """Obtaining file:///srv/marshmallow
+Installing build dependencies: started
+Installing build dependencies: finished with status 'done'
+Getting requirements to build: started
+Getting requirements to build: finished with status 'done'
+Preparing editable metadata: started
+Preparing editable metadata: finished with status 'done'
+Successfully built marshmallow
+"""
+TICKER = {
+    "dateShortInterest": 1749772800, "address1": "One Apple Park Way", "symbol": "AAPL", "longName": "Apple Inc.",
+    "longBusinessSummary": "Apple Inc. designs, manufactures and markets smartphones and tablets worldwide. " * 8,
+}  # fmt: skip
+FILE = {"/srv/customers.csv": {"ranges": [{"content": "Index,Name,City\n" + "1,Sheryl,Chile\n" * 40, "start": 1}]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (TOOLS, "matched_tools (2: okppt add_slide, ppt add_chart)"),
+        (SKILL, "image-generation: Use this skill when the user asks to draw characters, scenes or products."),
+        (PIP, "Successfully built marshmallow"),
+        (json.dumps(TICKER), "symbol=AAPL, longName=Apple Inc."),
+        (json.dumps(FILE), "content: Table, 40 rows × 3 columns: Index, Name, City"),
+    ],
+)
+def test_a_summary_says_what_a_result_holds(text: str, told: str) -> None:
+    summary = summarize(text, language="en")
+
+    assert told in summary
+    assert not re.search(r"│|border|\(string\)|=started|dateShort", summary)

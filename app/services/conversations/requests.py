@@ -88,6 +88,8 @@ class ProxyAnswer:
     """The uid of the conversation of the question; another conversation that reuses its id gets nothing."""
     is_whole: bool
     """False: the model continues after its recalls."""
+    after: int
+    """The seq of the question's last message: what was stored since can be the answer, in the client's next list."""
 
 
 @dataclass(frozen=True, slots=True)

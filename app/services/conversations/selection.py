@@ -17,7 +17,7 @@ from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
 from app.core.dialects.proxy import edited, leaves_out, meet
 from app.core.history.preparation import Arrival
-from app.core.history.sync import LOOK_BACK, chains, is_edited, match, pieces
+from app.core.history.sync import LOOK_BACK, chains, digest, is_edited, match, pieces
 from app.core.messages import Draft
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -107,8 +107,10 @@ async def select_new_messages(
         has_earlier = await conversations.has_any(tx, new_conversation_user(request))
         return replace(_select_for_new(request), has_earlier=has_earlier)
     match request:
-        case PostedMessages() | ProxyAnswer() | ImportedMessages():
+        case PostedMessages() | ImportedMessages():
             return select_all(request)
+        case ProxyAnswer():
+            return await _of_answer(tx, known, request)
         case SyncedList() | ProxyQuestion():
             if known.chain is None:
                 raise UnchainedError
@@ -130,6 +132,8 @@ def _select_for_new(request: AppendRequest) -> Arrivals:
 def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request: AppendRequest) -> Arrivals | None:
     """Return what ``select_new_messages`` would if ``known`` is up to date; None if more has to be read for it."""
     if not isinstance(request, PostedMessages | ProxyAnswer | ProxyQuestion) or not can_use(known, request):
+        return None
+    if isinstance(request, ProxyAnswer) and request.is_whole and known.end.last_seq > request.after:
         return None
     if not isinstance(request, ProxyQuestion):
         return select_all(request)
@@ -256,6 +260,16 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
     return replace(
         selection, asked_before=AskedBefore(asked_through, tuple(newest[told_by[i]].seq for i in met.answers))
     )
+
+
+async def _of_answer(tx: ReadTx, known: Conversation, request: ProxyAnswer) -> Arrivals:
+    """Return an answer, or nothing where the client's next list brought it first."""
+    if not request.is_whole or known.end.last_seq <= request.after:
+        return select_all(request)
+    newest = await messages.newest_told(tx, known.id, request.after, LOOK_BACK)
+    said = b"".join(digest(arrival.draft) for arrival in request.arrivals if not arrival.is_inner)
+    is_there = len(newest) < LOOK_BACK and b"".join(told.digest for told in newest).startswith(said)
+    return Arrivals(()) if is_there else select_all(request)
 
 
 async def edited_turn(tx: ReadTx, known: Conversation, listed: CallersList) -> BranchingError | None:

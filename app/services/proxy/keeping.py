@@ -43,7 +43,7 @@ async def keep(
         told = "\n".join(filter(None, [text, *(dumps(m.get("tool_calls")) for m in stored[inner:])]))
         drafts, inner = read([{"role": "assistant", "content": told}], UNLIMITED), 0
     arrivals = [Arrival(draft, is_inner=index < inner) for index, draft in enumerate(drafts)]
-    request = ProxyAnswer(arrivals, asked.conversation.uid, is_whole=answers)
+    request = ProxyAnswer(arrivals, asked.conversation.uid, is_whole=answers, after=asked.through)
     key = asked.answer_key(asked.conversation.end.last_seq if asked.answers else asked.through)
     for tried in range(1, STORE_TRIES + 1):
         try:

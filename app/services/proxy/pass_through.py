@@ -63,7 +63,7 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
         stored = _beside(runtime, passing.request)
         if passing.request.recall == "auto":
             body = await _with_recalled(runtime, passing, passing.request, stored)
-    passed = _Passed(runtime, upstream, stored, body)
+    passed = _Passed(runtime, upstream, passing.request, stored, body)
     passed.watch.begin()
     try:
         answer = await upstream.raw(passing.path, body, passing.headers)
@@ -82,6 +82,7 @@ def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[ProxyTurn |
 
 
 async def _asked(runtime: Runtime, request: ProxyRequest) -> ProxyTurn | None:
+    await runtime.turns.settled(request.asker)
     try:
         asked = await ask(runtime, request)
         return asked if request.retried else await branched(runtime, asked)
@@ -124,6 +125,7 @@ class _Passed:
 
     runtime: Runtime
     upstream: Upstream
+    request: ProxyRequest | None
     stored: asyncio.Task[ProxyTurn | None] | None
     sent: bytes
     watch: Watch = field(default_factory=partial(Watch, "pass-through"))
@@ -146,8 +148,9 @@ class _Passed:
     def end(self, answer: RawAnswer | None, body: bytes | None, failure: Exception | str | None) -> None:
         """Let the rest be done. ``body``: the answer, if it came whole and is short enough to be stored."""
         self.watch.end()
-        if self.stored is not None:
-            self.runtime.turns.hold(asyncio.create_task(self._finish(self.stored, answer, body, failure)))
+        if self.stored is not None and self.request is not None:
+            task = asyncio.create_task(self._finish(self.stored, answer, body, failure))
+            self.runtime.turns.hold_ending(self.request.asker, task)
 
     async def _finish(
         self, stored: asyncio.Task[ProxyTurn | None], answer: RawAnswer | None, body: bytes | None,

@@ -62,6 +62,11 @@ class ProxyRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     """What goes on to the model's API of the client's headers."""
 
+    @property
+    def asker(self) -> tuple[UUID, str | None, str | None]:
+        """Return whose conversations it can go on, as far as the request says."""
+        return self.caller.tenant, self.new_user_id, self.conversation_id
+
 
 @dataclass(frozen=True, slots=True)
 class ProxyTurn:

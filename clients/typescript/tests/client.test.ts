@@ -164,32 +164,34 @@ test("events come as they happen, and end when they are aborted", async () => {
 });
 
 test("a stream that breaks off is resumed where it was, and a refusal is thrown", async () => {
-  const asked: (string | undefined)[] = [];
-  const event = (seq: number) => `id: ${seq}\nevent: cut.made\ndata: ${JSON.stringify({ seq, text: "\u2028" })}\n\n`;
-  const streams = ["retry: 1000\n\n", "", `${event(8)}data: {"seq": 9, "te`, "", "", event(9) + event(10)];
-  const server = createServer((request, response) => {
-    asked.push(request.url);
-    const stream = streams.shift();
-    if (stream === undefined) return void response.writeHead(401).end("{}");
-    if (!stream) return void request.socket.destroy();
-    response.writeHead(200, { "content-type": "text/event-stream", "last-event-id": "7" });
-    response.write(stream, () => request.socket.destroySoon());
-  });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as AddressInfo;
-  const retries = { times: 0, pauseSeconds: 0.001, pauseMaxSeconds: 1 };
-  const seqs: number[] = [];
-  try {
-    await assert.rejects(async () => {
-      for await (const { seq } of new Quire(`http://127.0.0.1:${port}`, { retries }).events()) seqs.push(seq);
-    }, Unauthorized);
-  } finally {
-    server.close();
-    server.closeAllConnections();
+  for (const wait of [true, false]) {
+    const asked: (string | undefined)[] = [];
+    const event = (seq: number) => `id: ${seq}\nevent: cut.made\ndata: ${JSON.stringify({ seq, text: "\u2028" })}\n\n`;
+    const streams = ["retry: 1000\n\n", "", `${event(8)}data: {"seq": 9, "te`, "", "", event(9) + event(10)];
+    const server = createServer((request, response) => {
+      asked.push(request.url);
+      const stream = streams.shift();
+      if (stream === undefined) return void response.writeHead(401).end("{}");
+      if (!stream) return void request.socket.destroy();
+      response.writeHead(200, { "content-type": "text/event-stream", "last-event-id": "7" });
+      response.write(stream, () => request.socket.destroySoon());
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const { port } = server.address() as AddressInfo;
+    const retries = { times: 0, pauseSeconds: 0.001, pauseMaxSeconds: 1 };
+    const seqs: number[] = [];
+    try {
+      await assert.rejects(async () => {
+        for await (const { seq } of new Quire(`http://127.0.0.1:${port}`, { retries }).events({ wait })) seqs.push(seq);
+      }, Unauthorized);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+    assert.deepEqual(seqs, [8, 9, 10]);
+    const after = asked.map((url) => new URL(url ?? "", "http://q").searchParams.get("after"));
+    assert.deepEqual(after, [null, "7", "7", "8", "8", "8", "10"]);
   }
-  assert.deepEqual(seqs, [8, 9, 10]);
-  const after = asked.map((url) => new URL(url ?? "", "http://q").searchParams.get("after"));
-  assert.deepEqual(after, [null, "7", "7", "8", "8", "8", "10"]);
 });
 
 test("usage, the audit log and webhooks are what an operator asks", async () => {
