@@ -26,7 +26,7 @@ from tests.jobs.kit import Model
 from tests.providers.fake_openai import FakeOpenAI
 
 Sql = Callable[[str], list[asyncpg.Record]]
-SECONDS = 120.0 if os.environ.get("QUIRE_LONG") else 40.0
+SECONDS = 120.0 if os.environ.get("QUIRE_LONG") else 20.0
 made = cache(results.made)
 NAMES = ("a", "b", "c")
 COPIES = 2
