@@ -12,6 +12,7 @@ import pytest
 from tests.api.kit import Json, append, assistant, call, created, history, ok, path, problem, result, turn, user, window
 from tests.archive.conftest import Grep
 from tests.archive.made import all_text, load_tool, made
+from tests.by_turns import by_turns
 
 Sql = Callable[[str], list[asyncpg.Record]]
 MARK = "Xylocarpus"
@@ -72,8 +73,7 @@ SENT: dict[str, tuple[list[Json], int]] = {
 SENT["anthropic call"][0][2]["content"][0]["content"] = "fine"
 
 
-@pytest.mark.parametrize("sent", SENT)
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("sent", "language"), by_turns(SENT, ["en", "zh"]))
 def test_no_table_contains_an_erased_message(
     client: httpx.Client,
     large: httpx.Client,
@@ -97,8 +97,7 @@ def test_no_table_contains_an_erased_message(
         )
     )["content"]
     append(client, "c", [user(), call("r", name="recall_page", arguments=f'{{"page":{page}}}'), result("r", recalled)])
-    for number in range(16):
-        append(client, "c", turn(number, words=60))
+    append(client, "c", [message for number in range(16) for message in turn(number, words=60)])
     before = {(s.base_url, b): window(s, "c", budget=b) for s in (client, large) for b in BUDGETS}
     assert tables_with(MARK)
 
