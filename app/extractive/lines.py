@@ -21,7 +21,7 @@ from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, language, one_line, squeeze, window
 
-__all__ = ["Reading", "call_line", "line_of", "message_line", "page_title", "read", "result_line", "title_of"]
+__all__ = ["Reading", "call_line", "greets", "line_of", "message_line", "page_title", "read", "result_line", "title_of"]
 
 _FIRST_SENTENCES = 60
 _LAST_SENTENCES = 16
@@ -34,6 +34,8 @@ _LINE_CHARS = 110
 _USER_CHARS = 180
 """A user's line has room for what is told beside the request: 45 tokens, as a chapter's terms have."""
 _TOLD_MAX = 2
+_PLEASANTRY_WORDS = 12
+"""A longer sentence says something besides."""
 
 _LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
@@ -78,6 +80,8 @@ _POLITE = (
     "for me",
 )
 """Polite endings of requests."""
+_BEFORE_GOOD = tuple("爱友偏嗜良美")
+"""爱好吗 asks about a hobby."""
 _POLITE_MAX = max(map(len, _POLITE))
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _FULL_WIDTH = "。！？；：，"
@@ -194,6 +198,22 @@ def title_of(request: Reading, assistant_text: str = "") -> str:
         answer = _as_title(message_line("assistant", assistant_text, max_chars=200))
         title = answer if _telling(answer, 1) or not title else title
     return one_line(title or line, 60)
+
+
+def greets(message: Reading) -> bool:
+    """Return whether a message does no more than greet, assent or say who speaks."""
+    return bool(message.ranked) and all(map(_greets, message.ranked))
+
+
+def _greets(sentence: str) -> bool:
+    seen = patterns.look(patterns.strip_lead(sentence))
+    if patterns.is_filler(sentence) or patterns.REACTION.match(seen.text):
+        return True
+    if patterns.PLEASANTRY.found(seen) and _size(seen.text) < _PLEASANTRY_WORDS:
+        return True
+    return patterns.INTRODUCTION.match(seen.text) is not None and not (
+        patterns.REQUEST.found(seen) or patterns.QUESTION.found(seen) or patterns.PROBLEM.found(seen)
+    )
 
 
 def _is_by_program(text: str) -> bool:
@@ -429,6 +449,7 @@ def _without_thanks(phrase: str) -> str:
     phrase = phrase.rstrip(_CLOSING)
     while (tail := phrase[-_POLITE_MAX:].lower()).endswith(_POLITE):
         longest = max(len(words) for words in _POLITE if tail.endswith(words))
+        longest -= tail.endswith("好吗") and tail[-3:-2] in _BEFORE_GOOD
         phrase = phrase[:-longest].rstrip(" ,，")
     return phrase
 

@@ -74,6 +74,7 @@ def test_where_both_do_not_fit_the_request_is_cut() -> None:
         ("昨天查出来是芒果过敏。以后推荐零食都不要出现芒果。另外想问一下，家里要常备什么药？", "家里要常备什么药"),
         ("我们请了一位钟点阿姨，姓罗，安徽人", "我们请了一位钟点阿姨，姓罗，安徽人"),
         ("I understand, but please proceed to cancel those flights", "Proceed to cancel those flights"),
+        ("跟我聊聊我的兴趣爱好吗？", "跟我聊聊我的兴趣爱好"),
         ("我明白，但是请把这些航班都取消", "把这些航班都取消"),
     ],
 )
