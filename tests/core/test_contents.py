@@ -227,15 +227,13 @@ def test_what_was_closed_later_does_not_change_a_map(entries: list[PageEntry], l
 
 
 def test_a_chapter_names_no_function_words_and_prefers_what_a_user_tells() -> None:
-    now, told = datetime(2030, 1, 1, tzinfo=UTC), "我们看了这部电影 那本书总是听说 此外 一道 鲈鱼"
+    now, said = datetime(2030, 1, 1, tzinfo=UTC), "The plumber Renske Vos moves the drain for 1,150 on Tuesday."
+    words = " ".join(words_told(f"{said} 我们看了这部电影 那本书总是听说 此外 一道 鲈鱼"))
     pages = [
-        ToldPage(n, now, now, [
-            ("user", f"The plumber Renske Vos moves drain {n} for 1,150 on Tuesday.", " ".join(words_told(told))),
-            ("assistant", f"A plumber moves a drain {n} for 1,150 on a Tuesday, Renske.", ""),
-        ])
-        for n in range(1, PAGES_MAX + 4)
-    ]  # fmt: skip
+        ToldPage(number, now, now, [("user", said, words), ("assistant", said, words)])
+        for number in range(1, PAGES_MAX + 4)
+    ]
     chapter = close(pages, Shelf({}), len)[0]
-    assert set(chapter.terms) & {"电影", "鲈鱼"} == {"电影", "鲈鱼"}
+    assert set(chapter.terms) >= {"电影", "鲈鱼", "plumber"}
     assert not set(chapter.terms) & {"这部", "总是", "此外", "一道"}
-    assert chapter.sentence.startswith("user: The plumber")
+    assert chapter.sentence == f"user: {said}"
