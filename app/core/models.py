@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -100,16 +101,19 @@ class ModelRow:
 
 GENERAL = ModelRow()
 NUMBER_MAX = 2**31
+MODELS_REMEMBERED = 1_000
+"""Their rows are looked up several times in a request."""
 _OBJECTS = frozenset({"off", "down", "unstreamed"})
 _FREE = frozenset({"stand_in"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ModelTable:
     """The rows by name."""
 
     rows: Mapping[str, ModelRow]
 
+    @lru_cache(maxsize=MODELS_REMEMBERED)  # noqa: B019 - a process has a table or two
     def row(self, model: str, base_url: str = "", *, alternate: bool = False) -> ModelRow:
         """Return the row of a model: that of its API's address, else that of the longest prefix of its name.
 
