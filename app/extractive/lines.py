@@ -147,7 +147,7 @@ def line_of(message: Reading, *, max_chars: int = _USER_CHARS) -> str:
     if not message.ranked:
         return one_line(_without_prose(blocks), max_chars) or one_line(seen, max_chars)
     if message.told and not (blocks.logs or blocks.code or blocks.data):
-        return _in_order(message.told, max_chars if message.seen.isascii() else max_chars * 2 // 3)
+        return _in_order(message.told, max_chars if language(message.seen) == "en" else max_chars * 2 // 3)
     return _request(message, blocks, min(max_chars, _LINE_CHARS))
 
 
@@ -248,13 +248,25 @@ def _ranked(role: str, prose: list[str]) -> tuple[list[str], list[tuple[int, str
     best = [_with_list(sentences, at) for at in ranked[:_CANDIDATES]]
     if role != "user" or not 1 < len(sentences) <= _FEW_SENTENCES:
         return best, [], False
-    asking = sorted((at for at in ranked if judged[at][1]), key=lambda at: patterns.LASTING.found(seen[at]))
+    asking = [at for at in ranked if judged[at][1]]
+    asking = [at for at in asking if _asks_outright(seen[at].text)] or asking
+    asking.sort(key=lambda at: patterns.LASTING.found(seen[at]))
     main = (asking or ranked)[0]
     said = _plain(_with_list(sentences, main))
     told = [(at, _plain(sentences[at][0])) for at in _beside(main, seen, asking)]
     if not told or not (asking or _telling(said, 2) >= 2):
         return best, [], False
     return best, [(main, said), *told], bool(asking)
+
+
+def _asks_outright(sentence: str) -> bool:
+    """Return whether a sentence asks, and does not only tell of asking: "he applied for leave", 他申请了休假."""
+    if sentence.endswith(("?", "？")) or sentence[:6].lower() == "please":
+        return True
+    if patterns.IMPERATIVE.match(sentence) or _ASKING.match(sentence):
+        return True
+    found = _ASKING_HAN.match(sentence)
+    return found is not None and found.end() > 0
 
 
 def _beside(main: int, seen: Sequence[patterns.Seen], asking: Sequence[int]) -> list[int]:
