@@ -439,7 +439,7 @@ class Squeezed:
     fresh_max: int
     """Tokens for the fresh results of the newest unit."""
     cut_at: int = 0
-    """Characters to which its other results are cut; 0: they are not."""
+    """Characters to which its other results, or its long texts too, are cut; 0: they are not."""
 
 
 @dataclass(frozen=True, slots=True)

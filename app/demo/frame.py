@@ -1,6 +1,6 @@
 """Frames: one window of a replay, the promises between two of them, and the totals of many.
 
-A window breaks a promise if it exceeds its budget, or breaks the prefix of the one before (``core.window.promises``).
+A window breaks a promise if it exceeds its budget, or breaks the prefix of the one before (``demo.promises``).
 """
 
 import json
@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from app.core.window.promises import Prefix, breaks_prefix
+from app.demo.promises import Prefix, breaks_prefix
 
 SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
 

@@ -19,7 +19,7 @@ from typing import Any
 import tiktoken
 
 from app.core.messages import weigh
-from app.core.window.promises import Prefix, breaks_prefix, splits_calls
+from app.demo.promises import Prefix, breaks_prefix, splits_calls
 from app.demo.command import CONVERSATION
 from app.demo.transcript import Message, Transcript, load, steps
 from app.recall.tools import SEARCH_LIMIT

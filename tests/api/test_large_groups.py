@@ -43,7 +43,7 @@ def test_results_larger_than_the_window_are_cut_to_fill_it(client: httpx.Client,
     assert all("characters in all; recall_page(1) has the rest]" in text for text in shown)
     assert BUDGET * 0.6 < found["usage"]["total"] <= BUDGET
     [tight] = [warning for warning in found["warnings"] if warning["code"] == "window_squeezed"]
-    assert "the newest results are cut to " in tight["detail"]
+    assert "what is newest is cut to " in tight["detail"]
 
 
 def test_a_small_result_beside_large_ones_stays_whole(client: httpx.Client) -> None:
@@ -66,7 +66,7 @@ def test_a_window_with_cut_results_is_given_back(client: httpx.Client) -> None:
         assert is_given_back(client, "c", record, window)
 
 
-def test_a_call_larger_than_the_window_is_shown_without_its_long_texts(client: httpx.Client) -> None:
+def test_a_call_larger_than_the_window_is_cut_to_fill_it(client: httpx.Client) -> None:
     append(client, "c", [user("Write the report."), assistant("First an outline."), user("Go on.")])
     written = call("call_1", arguments=json.dumps({"path": "report.md", "content": report(400)}))
     append(client, "c", [written, result("call_1", "written")])
@@ -75,9 +75,30 @@ def test_a_call_larger_than_the_window_is_shown_without_its_long_texts(client: h
     arguments = json.loads(shown["function"]["arguments"])
     assert arguments["path"] == "report.md"
     assert arguments["content"].startswith(LINE.format(0))
-    assert len(arguments["content"]) < 300
+    assert "characters in all; recall_page(2) has the rest]" in arguments["content"]
+    assert BUDGET * 0.6 < found["usage"]["total"] <= BUDGET
     assert results(found) == ["written"]
     assert "First an outline." in json.dumps(found["messages"])
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_window_with_a_cut_call_is_given_back(client: httpx.Client, form: str) -> None:
+    append(client, "c", [user("Write the report.")])
+    written = call("call_1", "call_2", arguments=json.dumps({"parts": [report(200), report(100), "end"]}))
+    append(client, "c", [written, result("call_1", report(20)), result("call_2", "written")])
+    sent = served(client, "c", budget=BUDGET, format=form)
+    append(client, "c", [assistant("There it is.")])
+    (record,) = records(client, "c")
+    assert is_given_back(client, "c", record, sent)
+
+
+def test_a_long_answer_that_does_not_fit_is_cut_after_what_was_before(client: httpx.Client) -> None:
+    append(client, "c", [user("My cat is called Humphrey."), assistant("Noted."), user("Tell me of the bill.")])
+    append(client, "c", [assistant(report(400))])
+    found = window(client)
+    assert "Humphrey" in json.dumps(found["messages"])
+    assert len(found["messages"][-1]["content"]) > 4_000
+    assert found["usage"]["total"] <= BUDGET
 
 
 def test_a_long_argument_in_anothers_form_keeps_its_shape(client: httpx.Client) -> None:

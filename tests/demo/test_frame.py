@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.window.promises import breaks_prefix
+from app.demo.promises import breaks_prefix
 from app.demo.frame import (
     SECTIONS,
     Frame,

@@ -24,25 +24,19 @@ from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
 from app.core.encoded import marked
 from app.core.messages import (
-    CARRIED,
     LATE,
     NO_FILES,
     NO_ID,
     REPEATED,
-    THINKING_FIELDS,
     THINKING_PARTS,
     Draft,
     Result,
-    has_thinking,
     weigh,
 )
 from app.core.model import UNZONED, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
+from app.core.window.condensing import Condensing
 
-DEPTH_CUT = 8
-"""Texts deeper than this in a call's arguments are not cut: so deep stand data, not documents."""
-LONG_TEXT = 2_000
-"""Longer texts of users and assistants, in characters, are cut as results are: one alone would fill the zone."""
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
 LATE_MAX = 30
@@ -297,7 +291,8 @@ def shown_forms(
     }
     view = _without_nul(_messages(placement, {**marks, **placeholders}, recall_tools))
     first_lines = {_without_nul(text): text.split("\n", 1)[0] for text in placeholders.values()}
-    short = _condensed(view, placement.page, policy, language, first_lines)
+    condensing = Condensing(placement.page, policy.condensed_tool_max, language)
+    short = condensing.messages(view, first_lines)
     loaded = _without_nul(_messages(placement, placeholders, recall_tools)) if marks else None
     # Calls outside of the content are in OpenAI's form: the message is converted to Anthropic's like any other.
     as_sent = draft.is_anthropic and not draft.original.get("tool_calls") and not placement.far
@@ -387,98 +382,6 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
                 continue
         blocks.append(_disarmed_part(part))
     return {"role": placement.draft.role, "content": blocks}
-
-
-def _condensed(
-    view: list[dict[str, Any]], page: int, policy: Policy, language: Language, first_lines: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Condense messages: cut tool results and long texts, and leave out thinking."""
-    short = []
-    for message in view:
-        if message["role"] == "tool":
-            content = message["content"]
-            longest = policy.condensed_tool_max
-            if isinstance(content, str) and content in first_lines:
-                longest = max(longest, len(first_lines[content]))  # so that it still resolves
-            short.append({**message, "content": _cut(content, page, longest, language)})
-            continue
-        said = _without_thinking(message) if message["role"] == "assistant" and has_thinking(message) else message
-        is_cut = message["role"] in ("user", "assistant")
-        short.append(_with_long_cut(said, page, policy, language) if is_cut else said)
-    return short
-
-
-def _with_long_cut(message: dict[str, Any], page: int, policy: Policy, language: Language) -> dict[str, Any]:
-    if any(_is_long(call["function"]["arguments"], policy) for call in message.get("tool_calls") or ()):
-        calls = [_with_cut_arguments(call, page, policy, language) for call in message["tool_calls"]]
-        message = {**message, "tool_calls": calls}
-    longest, content = policy.condensed_tool_max, message.get("content")
-    if isinstance(content, str):
-        return {**message, "content": _cut(content, page, longest, language)} if _is_long(content, policy) else message
-    if not isinstance(content, list) or not any(_is_long(part.get("text"), policy) for part in content):
-        return message
-    parts = [
-        {**part, "text": _cut(part["text"], page, longest, language)} if _is_long(part.get("text"), policy) else part
-        for part in content
-    ]
-    return {**message, "content": parts}
-
-
-def _with_cut_arguments(call: dict[str, Any], page: int, policy: Policy, language: Language) -> dict[str, Any]:
-    """Return a call with its long arguments cut, as JSON of the same shape."""
-    function = call["function"]
-    if not _is_long(function["arguments"], policy):
-        return call
-    try:
-        read = json.loads(function["arguments"])
-        arguments = dumps(_with_texts_cut(read, page, policy.condensed_tool_max, language, DEPTH_CUT))
-    except (ValueError, RecursionError):
-        return call
-    return {**call, "function": {**function, "arguments": arguments}}
-
-
-def _with_texts_cut(value: Any, page: int, longest: int, language: Language, depth: int) -> Any:
-    if isinstance(value, str):
-        return _cut(value, page, longest, language)
-    if depth and isinstance(value, list):
-        return [_with_texts_cut(one, page, longest, language, depth - 1) for one in value]
-    if depth and isinstance(value, dict):
-        return {name: _with_texts_cut(one, page, longest, language, depth - 1) for name, one in value.items()}
-    return value
-
-
-def _is_long(text: Any, policy: Policy) -> bool:
-    return isinstance(text, str) and len(text) > max(LONG_TEXT, policy.condensed_tool_max)
-
-
-def _without_thinking(message: dict[str, Any]) -> dict[str, Any]:
-    result = {name: value for name, value in message.items() if name not in THINKING_FIELDS}
-    if CARRIED in result:
-        result[CARRIED] = _emptied(result[CARRIED])
-    if isinstance(result.get("content"), list):
-        result["content"] = [part for part in result["content"] if part["type"] not in THINKING_PARTS] or ""
-    return result
-
-
-def _emptied(carried: dict[str, Any]) -> dict[str, Any]:
-    """Return a constant empty value of its type for everything that an answer carried."""
-    message = {name: type(value)() for name, value in carried["message"].items() if name != "content"}
-    calls = {id_: {name: type(value)() for name, value in more.items()} for id_, more in carried["calls"].items()}
-    return {"model": carried["model"], "message": message, "calls": calls}
-
-
-def _cut(content: Any, page: int, longest: int, language: Language) -> Any:
-    """Return the beginning of a text or result, with a mark that tells where the rest is."""
-    text = content if isinstance(content, str) else "\n".join(_part_text(part) for part in content)
-    if len(text) <= longest:
-        return text
-    return wording.RESULT_CUT.say(language, text=text[:longest], length=len(text), page=page)
-
-
-def _part_text(part: Any) -> str:
-    if isinstance(part, dict) and isinstance(part.get("text"), str):
-        return str(part["text"])
-    return f"[{part.get('type', 'part')}]" if isinstance(part, dict) else dumps(part)
 
 
 def _loaded_mark(call: OpenCall, language: Language) -> str:

@@ -3,7 +3,8 @@
 The newest user message is kept whole whatever happens, then what is pinned in the head, the newest unit, the rest of
 the head, and older units, newest first, in their condensed form, which grow again as far as there is room, without date
 lines. Results of the newest unit that are too large for what the head leaves are cut, each to the same length: a model
-that has just called a tool sees as much of its answer as there is room for.
+that has just called a tool sees as much of its answer as there is room for. What is left then goes to the newest unit's
+long texts, such as a file that it wrote.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from app.core import wording
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.messages import weigh
 from app.core.model import OPENING_TOKENS, Head, Item, Language, Layout, Placed, Squeezed, WindowWarning
 from app.core.window.budget import fair
+from app.core.window.condensing import Condensing, long_texts
 from app.core.window.fresh import shown_tokens
 
 CUT_TRIES = 4
@@ -30,6 +31,7 @@ class ItemForm(Enum):
     WHOLE = "w"  # as sent, with what is fresh and what a recall tool brought in
     MARKED = "m"  # as sent, with placeholders, and marks for what a recall tool brought in
     SHORT = "s"  # condensed
+    CUT = "c"  # condensed, with as much of results and long texts as there was room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def opens_page(item: Item) -> bool:
 def shown_item(item: Item, form: ItemForm) -> tuple[str, int]:
     if form is ItemForm.WHOLE and item.loaded_text is not None:
         return item.loaded_text, item.loaded_tokens
-    if form is ItemForm.SHORT and item.short_text is not None:
+    if form in (ItemForm.SHORT, ItemForm.CUT) and item.short_text is not None:
         return item.short_text, item.short_tokens
     return item.text, item.tokens
 
@@ -93,53 +95,58 @@ def place(unit: WindowUnit, form: ItemForm, layout: Layout) -> list[Placed]:
     return placed
 
 
-def cut_results(unit: WindowUnit, length: int, language: Language) -> WindowUnit:
-    """Return the unit with the beginnings of its results for their condensed form, their tokens to be counted."""
-    return replace(unit, items=tuple(_cut(item, length, language) if _is_cut(item) else item for item in unit.items))
+def cut_to(unit: WindowUnit, length: int, language: Language, *, texts: bool) -> WindowUnit:
+    """Return the unit with the beginnings of its results for their condensed form, their tokens to be counted; with
+    ``texts`` of its other long texts too.
+    """
+    return replace(
+        unit, items=tuple(_cut(item, length, language) if _can_cut(item, texts) else item for item in unit.items)
+    )
 
 
-def _is_cut(item: Item) -> bool:
-    return item.kind == "result" and not item.archive_ids
+def _can_cut(item: Item, texts: bool) -> bool:
+    return not item.archive_ids if item.kind == "result" else texts
 
 
 def _cut(item: Item, length: int, language: Language) -> Item:
+    condensed = Condensing(item.page, length, language).messages(chat_messages(item.text))
+    return item._replace(short_text=",".join(map(dumps, condensed)))
+
+
+def _lengths(item: Item) -> list[int]:
     messages = chat_messages(item.text)
-    for message in messages:
-        content = message.get("content")
-        if message["role"] == "tool" and isinstance(content, str) and len(content) > length:
-            said = wording.RESULT_CUT.say(language, text=content[:length], length=len(content), page=item.page)
-            message["content"] = said
-    return item._replace(short_text=",".join(map(dumps, messages)))
+    if item.kind != "result":
+        return [len(text) for message in messages for text in long_texts(message)]
+    return [len(message["content"]) for message in messages if isinstance(message["content"], str)]
 
 
 @dataclass(frozen=True, slots=True)
 class Cutter:
-    """Cuts results for a window."""
+    """Cuts results and long texts for a window."""
 
     language: Language
     count: Callable[[str], int]
     """Returns the tokens of a text."""
 
-    def fitted(self, unit: WindowUnit, room: int) -> tuple[WindowUnit, int]:
-        """Return the unit with its results cut to one length, as long as there is ``room`` for, and the length in
-        characters; the same unit and 0 where that would show no more than their condensed form.
+    def fitted(self, unit: WindowUnit, room: int, *, texts: bool = False) -> tuple[WindowUnit, int]:
+        """Return the unit with its results, and ``texts`` if wanted, cut to one length, as long as there is ``room``
+        for, and the length in characters; the same unit and 0 where that would show no more than it does condensed.
         """
         short = unit.tokens(ItemForm.SHORT)
-        results = [item for item in unit.items if _is_cut(item)]
-        texts = [message["content"] for item in results for message in chat_messages(item.text)]
-        lengths = [len(text) for text in texts if isinstance(text, str)]
-        free, tokens_each = room - short, sum(item.tokens for item in results) / max(1, sum(lengths))
+        cuttable = [(item, lengths) for item in unit.items if _can_cut(item, texts) and (lengths := _lengths(item))]
+        all_lengths = [length for _, lengths in cuttable for length in lengths]
+        free, tokens_each = room - short, sum(item.tokens for item, _ in cuttable) / max(1, sum(all_lengths))
         for _ in range(CUT_TRIES):
-            length = max(fair(lengths, int(free / tokens_each * CUT_CAUTION)), default=0) if tokens_each else 0
-            cut = self._counted(cut_results(unit, length, self.language))
+            length = max(fair(all_lengths, int(free / tokens_each * CUT_CAUTION)), default=0) if tokens_each else 0
+            cut = self._counted(cut_to(unit, length, self.language, texts=texts), texts)
             over = cut.tokens(ItemForm.SHORT) - room
             if over <= 0:
                 return (cut, length) if cut.tokens(ItemForm.SHORT) > short else (unit, 0)
             free -= over
         return unit, 0
 
-    def _counted(self, unit: WindowUnit) -> WindowUnit:
-        return replace(unit, items=tuple(self._weighed(item) if _is_cut(item) else item for item in unit.items))
+    def _counted(self, unit: WindowUnit, texts: bool) -> WindowUnit:
+        return replace(unit, items=tuple(self._weighed(item) if _can_cut(item, texts) else item for item in unit.items))
 
     def _weighed(self, item: Item) -> Item:
         weighed = [weigh(message) for message in chat_messages(item.short_text or item.text)]
@@ -152,7 +159,7 @@ def squeeze(
 ) -> tuple[Head, list[Placed], Squeezed, WindowWarning]:
     """Fit what matters most, in the order the module's docstring says.
 
-    ``reserve``: tokens that cut results leave to the tail. Without a ``cutter`` no result is cut.
+    ``reserve``: tokens that cut results leave to the tail. Without a ``cutter`` nothing is cut.
     """
     body, fresh_max, cut_at = list(body), 0, 0
     newest_user, newest_first = _newest_first(body)
@@ -181,12 +188,26 @@ def squeeze(
             break
         forms[index] = ItemForm.SHORT
         room -= body[index].tokens(ItemForm.SHORT)
-    _grow(body, forms, newest_first, room)
+    room = _grow(body, forms, newest_first, room)
+    cut_at = _fill(body, forms, newest_first, room - reserve, cutter) or cut_at
     placed = [p for index in sorted(forms) for p in place(body[index], forms[index], layout)]
     detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
-    detail += f", and the newest results are cut to {cut_at:,} characters each" if cut_at else ""
+    detail += f", and what is newest is cut to {cut_at:,} characters each" if cut_at else ""
     shown = tuple(forms[index].value if index in forms else "" for index in range(len(body)))
     return head, placed, Squeezed(shown, fresh_max, cut_at), WindowWarning("window_squeezed", detail)
+
+
+def _fill(
+    body: list[WindowUnit], forms: dict[int, ItemForm], newest_first: Sequence[int], room: int, cutter: Cutter | None
+) -> int:
+    """Give the room that is left to the newest unit's long texts; return their length, 0 if they stay as they are."""
+    newest = next(iter(newest_first), None)
+    if cutter is None or newest is None or forms.get(newest) is not ItemForm.SHORT:
+        return 0
+    cut, length = cutter.fitted(body[newest], body[newest].tokens(ItemForm.SHORT) + room, texts=True)
+    if length:
+        body[newest], forms[newest] = cut, ItemForm.CUT
+    return length
 
 
 def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, layout: Layout, language: Language) -> list[Placed]:
@@ -196,7 +217,8 @@ def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, layout: Layou
         if body[newest].fresh:
             body[newest] = body[newest].within(squeezed.fresh_max)
         if squeezed.cut_at:
-            body[newest] = cut_results(body[newest], squeezed.cut_at, language)
+            texts = squeezed.forms[newest] == ItemForm.CUT.value
+            body[newest] = cut_to(body[newest], squeezed.cut_at, language, texts=texts)
     shown = zip(body, squeezed.forms, strict=False)
     return [p for unit, form in shown if form for p in place(unit, ItemForm(form), layout)]
 
@@ -223,11 +245,12 @@ def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter | None) 
     return cut, fresh_max, cut_at
 
 
-def _grow(body: Sequence[WindowUnit], forms: dict[int, ItemForm], newest_first: Sequence[int], room: int) -> None:
-    """Give the room that is left to units in a smaller form than they could have, the newest first."""
+def _grow(body: Sequence[WindowUnit], forms: dict[int, ItemForm], newest_first: Sequence[int], room: int) -> int:
+    """Give the room that is left to units in a smaller form than they could have, the newest first; return the rest."""
     for smaller, larger in ((ItemForm.SHORT, ItemForm.MARKED), (ItemForm.MARKED, ItemForm.WHOLE)):
         for index in newest_first:
             grown = body[index].tokens(larger) - body[index].tokens(smaller)
             if forms.get(index) is smaller and grown <= room:
                 forms[index] = larger
                 room -= grown
+    return room

@@ -1,0 +1,135 @@
+"""The condensed form of messages: results and long texts cut, thinking left out.
+
+A cut text keeps its beginning, and says how long it is and where the rest can be had. Arguments of calls stay JSON of
+the same shape.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.core import wording
+from app.core.canonical import dumps
+from app.core.messages import CARRIED, THINKING_FIELDS, THINKING_PARTS, has_thinking
+from app.core.model import Language
+
+LONG_TEXT = 2_000
+"""Longer texts of users and assistants, in characters, are cut as results are: one alone would fill the zone."""
+DEPTH_CUT = 8
+"""Texts deeper than this in a call's arguments are not cut: so deep stand data, not documents."""
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Condensing:
+    """How messages of a page are condensed."""
+
+    page: int
+    longest: int
+    """Characters that are left of a text that is cut."""
+    language: Language
+
+    def messages(self, view: Sequence[Message], first_lines: Mapping[str, str] | None = None) -> list[Message]:
+        """Condense chat messages. A result of ``first_lines``, a placeholder, keeps its first line."""
+        return [self._message(message, first_lines or {}) for message in view]
+
+    def _message(self, message: Message, first_lines: Mapping[str, str]) -> Message:
+        content = message.get("content")
+        if message["role"] == "tool":
+            line = first_lines.get(content, "") if isinstance(content, str) else ""
+            kept = replace(self, longest=max(self.longest, len(line)))  # so that it still resolves
+            return {**message, "content": kept.cut(content)}
+        said = _without_thinking(message) if message["role"] == "assistant" and has_thinking(message) else message
+        return self._with_long_cut(said) if message["role"] in ("user", "assistant") else said
+
+    def cut(self, content: Any) -> Any:
+        text = content if isinstance(content, str) else "\n".join(_part_text(part) for part in content)
+        if len(text) <= self.longest:
+            return text
+        return wording.RESULT_CUT.say(self.language, text=text[: self.longest], length=len(text), page=self.page)
+
+    def _with_long_cut(self, message: Message) -> Message:
+        if any(self._is_long(call["function"]["arguments"]) for call in message.get("tool_calls") or ()):
+            message = {**message, "tool_calls": [self._call(call) for call in message["tool_calls"]]}
+        content = message.get("content")
+        if isinstance(content, str):
+            return {**message, "content": self.cut(content)} if self._is_long(content) else message
+        if not isinstance(content, list) or not any(self._is_long(part.get("text")) for part in content):
+            return message
+        return {**message, "content": [self._part(part) for part in content]}
+
+    def _part(self, part: Message) -> Message:
+        return {**part, "text": self.cut(part["text"])} if self._is_long(part.get("text")) else part
+
+    def _call(self, call: Message) -> Message:
+        function = call["function"]
+        if not self._is_long(function["arguments"]):
+            return call
+        try:
+            arguments = dumps(self._with_texts_cut(json.loads(function["arguments"]), DEPTH_CUT))
+        except (ValueError, RecursionError):
+            return call
+        return {**call, "function": {**function, "arguments": arguments}}
+
+    def _with_texts_cut(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self.cut(value)
+        if depth and isinstance(value, list):
+            return [self._with_texts_cut(one, depth - 1) for one in value]
+        if depth and isinstance(value, dict):
+            return {name: self._with_texts_cut(one, depth - 1) for name, one in value.items()}
+        return value
+
+    def _is_long(self, text: Any) -> bool:
+        return isinstance(text, str) and len(text) > max(LONG_TEXT, self.longest)
+
+
+def long_texts(message: Message) -> Iterator[str]:
+    """Yield the texts of a message that condensing may cut, other than results."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    yield from (str(part["text"]) for part in parts if _is_text(part.get("text")))
+    for call in message.get("tool_calls") or ():
+        if _is_text(arguments := call["function"]["arguments"]):
+            try:
+                yield from _texts_in(json.loads(arguments), DEPTH_CUT)
+            except (ValueError, RecursionError):
+                continue
+
+
+def _is_text(text: Any) -> bool:
+    return isinstance(text, str) and len(text) > LONG_TEXT
+
+
+def _texts_in(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(one, depth - 1)
+
+
+def _without_thinking(message: Message) -> Message:
+    result = {name: value for name, value in message.items() if name not in THINKING_FIELDS}
+    if CARRIED in result:
+        result[CARRIED] = _emptied(result[CARRIED])
+    if isinstance(result.get("content"), list):
+        result["content"] = [part for part in result["content"] if part["type"] not in THINKING_PARTS] or ""
+    return result
+
+
+def _emptied(carried: Message) -> Message:
+    """Return a constant empty value of its type for everything that an answer carried."""
+    message = {name: type(value)() for name, value in carried["message"].items() if name != "content"}
+    calls = {id_: {name: type(value)() for name, value in more.items()} for id_, more in carried["calls"].items()}
+    return {"model": carried["model"], "message": message, "calls": calls}
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    return f"[{part.get('type', 'part')}]" if isinstance(part, dict) else dumps(part)
