@@ -86,8 +86,13 @@ def _opens_a_text(text: str) -> bool:
 
 
 def _travels(prose: Sequence[str]) -> bool:
-    is_written = len(prose) <= _SENTENCES_MAX
-    return is_written and not any(_says(name, one) for one in prose for name in ("handed_over", "play", "speaker"))
+    return _is_written(prose) and not any(
+        _says(name, one) for one in prose for name in ("handed_over", "play", "speaker")
+    )
+
+
+def _is_written(prose: Sequence[str]) -> bool:
+    return len(prose) <= _SENTENCES_MAX
 
 
 def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
@@ -96,15 +101,15 @@ def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
     ``is_own``: no paragraph shows that the next ones are somebody else's.
     """
     standing = dict.fromkeys(notes_in(prose))
-    travels = is_own and _travels(prose)
+    may_travel = is_own and _is_written(prose)
     found: dict[str, Wish] = {}
     for sentence in (squeeze(one) for one in prose):
         text = clip(strip_lead(sentence), _SENTENCE_MAX)
-        wish = _wish(text, is_standing=text in standing) if travels and len(sentence) <= _SENTENCE_MAX else None
-        if wish is None and text in standing:
-            wish = Wish(text)
-        if wish is not None:
-            found.setdefault(text, wish)
+        wish = _wish(text, is_standing=text in standing) if may_travel and len(sentence) <= _SENTENCE_MAX else None
+        if wish is not None or text in standing:
+            found.setdefault(text, wish or Wish(text))
+    if any(wish.reach != "conversation" for wish in found.values()) and not _travels(prose):
+        found = {text: Wish(text) for text in found if text in standing}
     return list(islice(found.values(), NOTES_MAX))
 
 
@@ -119,19 +124,21 @@ def _says(name: str, text: str) -> bool:
 
 
 def _wish(text: str, *, is_standing: bool) -> Wish | None:
-    """Return a sentence as a wish; None if it goes nowhere."""
-    if _says("here", text) and not _says("unless_lasting", text):
-        return None
-    sensitive = _says("sensitive", text)
+    """Return a sentence as a wish; None if it goes nowhere. What most sentences are is asked first."""
     if (key := _key_of(text, _ENDS)) is not None:
-        return Wish(text, "user", key, ends=True)
-    plain = _plainly(text)
-    if not _says("doubt", _told(plain)):
-        if (key := _key_of(plain, _KEYS)) is not None or _says("need", plain):
-            return Wish(text, "user", key, sensitive=sensitive)
-        if (is_standing or notes_in([plain])) and _is_lasting(plain):
-            return Wish(text, "user", sensitive=sensitive)
-    return Wish(text, "proposed", sensitive=sensitive) if is_standing and not text.endswith(("?", "？")) else None
+        wish = Wish(text, "user", key, ends=True)
+    else:
+        plain = _plainly(text)
+        key = _key_of(plain, _KEYS)
+        follows = key is not None or _says("need", plain)
+        follows = follows or (_is_lasting(plain) and (is_standing or bool(notes_in([plain]))))
+        if follows and not _says("doubt", _told(plain)):
+            wish = Wish(text, "user", key, sensitive=_says("sensitive", text))
+        elif is_standing and not text.endswith(("?", "？")):
+            wish = Wish(text, "proposed", sensitive=_says("sensitive", text))
+        else:
+            return None
+    return None if _says("here", text) and not _says("unless_lasting", text) else wish
 
 
 def _told(plain: str) -> str:
@@ -154,5 +161,6 @@ def _key_of(text: str, keys: Mapping[str, re.Pattern[str]]) -> str | None:
 
 def _is_lasting(text: str) -> bool:
     """Return whether a standing wish is an order in lasting words, to the assistant and to nobody's team."""
-    is_other = any(_says(name, text) for name in ("team", "whenever", "preference", "anybodys"))
-    return not is_other and _says("lasting", text) and _PATTERNS["of_oneself"].match(text) is None
+    if not _says("lasting", text) or _PATTERNS["of_oneself"].match(text) is not None:
+        return False
+    return not any(_says(name, text) for name in ("team", "whenever", "preference", "anybodys"))

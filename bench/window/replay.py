@@ -19,8 +19,8 @@ from typing import Any
 import tiktoken
 
 from app.core.messages import weigh
-from app.demo.promises import Prefix, breaks_prefix, splits_calls
 from app.demo.command import CONVERSATION
+from app.demo.promises import Prefix, breaks_prefix, splits_calls
 from app.demo.transcript import Message, Transcript, load, steps
 from app.recall.tools import SEARCH_LIMIT
 from app.text import tokens

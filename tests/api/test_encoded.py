@@ -14,6 +14,7 @@ import pytest
 
 from tests.api.kit import Json, append, assistant, call, contents, ok, path, recall, result, user, window
 from tests.archive.made import archive, load_tool, loaded
+from tests.by_turns import by_turns
 from tests.core.test_encoded import CONTENTS, FORMS, LOOK_ALIKES
 
 NEEDLE = "The boiler in the harbour has the code KX-2291."
@@ -82,8 +83,7 @@ def everything(client: httpx.Client) -> list[Any]:
     return [*shown, found, greps, ok(client.get(path("c")))]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("place", SENT)
+@pytest.mark.parametrize(("place", "form"), by_turns(SENT, FORMS, every=3))
 def test_a_file_in_a_text_is_seen_by_no_model_and_kept_as_it_came(client: httpx.Client, place: str, form: str) -> None:
     file = planted(form)
     sent = SENT[place](file)

@@ -10,6 +10,7 @@ from app.demo.transcript import DemoStep, Transcript, load, steps
 from app.text.tokens import TokenCounter
 from tests.api.kit import SHIPPED, Json, append, ok, path, recorded, window
 from tests.api.promises import Count, Watch
+from tests.by_turns import by_turns
 
 BUDGETS = (2000, 4000, 8000, 32_000, None)
 FORMATS = ("openai", "anthropic")
@@ -56,7 +57,7 @@ def test_the_shipped_conversation_message_by_message(client: httpx.Client, count
     assert len(watches[1].epochs) > 3
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", by_turns(REAL, every=3))
 def test_a_real_transcript(client: httpx.Client, count: Count, name: str) -> None:
     found: list[Transcript] = recorded(name)
     if not found:

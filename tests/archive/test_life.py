@@ -21,6 +21,7 @@ from app.settings import Settings
 from tests.api.kit import Json, append, call, created, history, ok, path, problem, result, turn, user, window
 from tests.archive.conftest import Grep, Rows
 from tests.archive.made import all_text, archive, archived, listed, load_tool, loaded, looked_up, made
+from tests.by_turns import by_turns
 
 Sql = Callable[[str], list[asyncpg.Record]]
 MARK = "Xylocarpus"
@@ -232,8 +233,7 @@ def _blocks(content: Any) -> list[Json]:
     return [user(), {"role": "assistant", "content": uses}, {"role": "user", "content": results}]
 
 
-@pytest.mark.parametrize("chinese", [False, True])
-@pytest.mark.parametrize("sent", FORMS)
+@pytest.mark.parametrize(("sent", "chinese"), by_turns(FORMS, [False, True]))
 def test_an_erased_archive_says_so_everywhere_and_leaves_nothing_behind(
     client: httpx.Client, large: httpx.Client, tables_with: Grep, sent: str, chinese: bool
 ) -> None:

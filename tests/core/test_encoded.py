@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.encoded import blanked, marked
+from tests.by_turns import by_turns
 
 ROOT = Path(__file__).parents[2]
 WORDS = re.findall(r"[A-Za-z]{3,}", (ROOT / "README.md").read_text("utf-8"))
@@ -86,8 +87,7 @@ def test_look_alikes_stay_as_they_are(kind: str, seed: int) -> None:
         assert marked(said) == blanked(said) == said
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", CONTENTS)
+@pytest.mark.parametrize(("kind", "form"), by_turns(CONTENTS, FORMS, every=3))
 @given(st.integers(0, 2**32))
 def test_a_file_is_a_mark_of_its_type_and_size(kind: str, form: str, seed: int) -> None:
     rng = random.Random(seed)

@@ -6,7 +6,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.demo.promises import breaks_prefix
 from app.demo.frame import (
     SECTIONS,
     Frame,
@@ -14,6 +13,7 @@ from app.demo.frame import (
     share_out,
     summarise,
 )
+from app.demo.promises import breaks_prefix
 from app.demo.screen import coloured_bar, plain_bar
 
 

@@ -26,7 +26,7 @@ from tests.jobs.kit import Model
 from tests.providers.fake_openai import FakeOpenAI
 
 Sql = Callable[[str], list[asyncpg.Record]]
-SECONDS = 120.0 if os.environ.get("QUIRE_LONG") else 40.0
+SECONDS = 120.0 if os.environ.get("QUIRE_LONG") else 20.0
 made = cache(results.made)
 NAMES = ("a", "b", "c")
 COPIES = 2
@@ -188,6 +188,11 @@ def _made(client: httpx.Client, what: str) -> str:
             return path("gone")
 
 
+def done(statuses: Counter[tuple[str, int]]) -> set[str]:
+    """Return the names of what succeeded at least once."""
+    return {name for name, status in statuses if status < 400}
+
+
 @pytest.mark.slow
 def test_no_two_writes_wait_for_each_other(worked: httpx.Client, settings: Settings, run_as_superuser: Sql) -> None:
     """Every pair of writes, twice each and at once, on one conversation or on two of a user, beside the worker."""
@@ -199,9 +204,11 @@ def test_no_two_writes_wait_for_each_other(worked: httpx.Client, settings: Setti
     pairs = list(itertools.combinations_with_replacement(writes.all(), 2))
     writes.rng.shuffle(pairs)
     deadline, statuses = time.monotonic() + SECONDS, Counter[tuple[str, int]]()
+    every = {one.__name__ for one in writes.all()}
     with ThreadPoolExecutor(2 * COPIES) as pool:
-        for pair in itertools.cycle(pairs):
-            if time.monotonic() > deadline:
+        for number, pair in enumerate(itertools.cycle(pairs)):
+            # Each write succeeds some time, however slow the machine is, or does not in all pairs.
+            if time.monotonic() > deadline and (done(statuses) == every or number >= len(pairs)):
                 break
             writes.prepare()
             at_once = Barrier(2 * COPIES)
@@ -217,6 +224,5 @@ def test_no_two_writes_wait_for_each_other(worked: httpx.Client, settings: Setti
     assert "deadlock detected" not in said, said[said.index("deadlock detected") - 200 :][:6000]
     assert run_as_superuser(deadlocks)[0][0] == counted
     assert {status for _, status in statuses} <= {200, 201, 303, 404, 409, 413, 422, 503}, statuses
-    done = {name for (name, status), _ in statuses.items() if status < 400}
-    assert done == {one.__name__ for one in writes.all()}, statuses
+    assert done(statuses) == every, statuses
     assert statuses["reword", 303], statuses

@@ -27,6 +27,7 @@ from tests.api.kit import (
 )
 from tests.archive.conftest import Grep
 from tests.archive.made import all_text, load_tool, made
+from tests.by_turns import by_turns
 
 Sql = Callable[[str], list[asyncpg.Record]]
 MARK = "Xylocarpus"
@@ -87,8 +88,7 @@ SENT: dict[str, tuple[list[Json], int]] = {
 SENT["anthropic call"][0][2]["content"][0]["content"] = "fine"
 
 
-@pytest.mark.parametrize("sent", SENT)
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("sent", "language"), by_turns(SENT, ["en", "zh"]))
 def test_no_table_contains_an_erased_message(
     client: httpx.Client,
     large: httpx.Client,
@@ -112,8 +112,7 @@ def test_no_table_contains_an_erased_message(
         )
     )["content"]
     append(client, "c", [user(), call("r", name="recall_page", arguments=f'{{"page":{page}}}'), result("r", recalled)])
-    for number in range(16):
-        append(client, "c", turn(number, words=60))
+    append(client, "c", [message for number in range(16) for message in turn(number, words=60)])
     before = {(s.base_url, b): window(s, "c", budget=b) for s in (client, large) for b in BUDGETS}
     assert tables_with(MARK)
 

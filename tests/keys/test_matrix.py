@@ -1,6 +1,7 @@
 """Every route of the API: who gets in, and what is there for whom. A route without an expectation fails here."""
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from app.core.scope import keys_member, owner_of, space_scope
 from app.main import ROUTERS, build_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
+from tests.conftest import patient
 from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, minting, populate
 from tests.keys.tokens import Signer, minting_tokens
 
@@ -343,47 +345,86 @@ class Scene:
 
 
 @pytest.fixture(params=["keys", "tokens"])
-def mint(request: pytest.FixtureRequest, mint: Mint, run_as_superuser: Sql, signer: Signer) -> Mint:
+def mint(request: pytest.FixtureRequest, run_as_superuser: Sql, signer: Signer) -> Mint:
     """Makes API keys, and tokens with the same rights."""
-    return mint if request.param == "keys" else minting_tokens(run_as_superuser, signer)
+    return minting(run_as_superuser) if request.param == "keys" else minting_tokens(run_as_superuser, signer)
+
+
+class World:
+    """What everybody has. It is made again only when a test has changed it."""
+
+    def __init__(self, client: httpx.Client, run: Sql, delete_every_row: Callable[[], None]) -> None:
+        self.client, self._run, self._delete_every_row = client, run, delete_every_row
+        self._things: Things | None = None
+        self._stored: Any = None
+
+    def things(self) -> Things:
+        if self._things is None or self._state() != self._stored:
+            self._delete_every_row()
+            self._things = made(self.client, self._run)
+            self._stored = self._state()
+        return self._things
+
+    def forget_keys(self) -> None:
+        """Leave only those of the world itself."""
+        ids = ",".join(str(row["id"]) for row in self._stored[1])
+        self._run(f"DELETE FROM keys WHERE id <> ALL('{{{ids}}}')")
+
+    def _state(self) -> Any:
+        columns = "id, name, scopes, user_id, expires_at, revoked_at, requests_per_minute"
+        return state(self._run), self._run(f"SELECT {columns} FROM keys ORDER BY id")
+
+
+@pytest.fixture(scope="module")
+def world(locked_url: str, run_as_superuser: Sql, delete_every_row: Callable[[], None]) -> Iterator[World]:
+    with patient(locked_url) as client:
+        yield World(client, run_as_superuser, delete_every_row)
 
 
 @pytest.fixture
-def scene(locked: httpx.Client, mint: Mint, run_as_superuser: Sql) -> Scene:
-    here, ann, bob, elsewhere = mint(), mint(user="ann", name=MARK), mint(user="bob"), mint(ELSEWHERE)
-    kept = minting(run_as_superuser)(user="ann", name=MARK)
-    things = populate(locked, here, kept)
-    populate(locked, here, kept, "bob", "walrus")
-    populate(locked, elsewhere, kept, "ann", "walrus")
-    locked.delete("/conversations/anns", headers=bearing(elsewhere))
-    locked.delete("/spaces/anns-space", headers=bearing(elsewhere))
-    [job, *_] = run_as_superuser(
+def scene(world: World, mint: Mint) -> Iterator[Scene]:
+    things = world.things()
+    ann, bob = mint(user="ann", name=MARK), mint(user="bob")
+    yield Scene(world.client, things, mint(), ann, bob, mint(ELSEWHERE))
+    world.forget_keys()
+
+
+def made(client: httpx.Client, run: Sql) -> Things:
+    """Make what Ann and Bob have, and an Ann of another tenant; return what Ann has."""
+    mint = minting(run)
+    here, elsewhere = mint(), mint(ELSEWHERE)
+    kept = mint(user="ann", name=MARK)
+    things = populate(client, here, kept)
+    populate(client, here, kept, "bob", "walrus")
+    populate(client, elsewhere, kept, "ann", "walrus")
+    client.delete("/conversations/anns", headers=bearing(elsewhere))
+    client.delete("/spaces/anns-space", headers=bearing(elsewhere))
+    [job, *_] = run(
         "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"
         f" WHERE tenant_id = '{HERE}' AND conversation_id = 'anns' RETURNING id"
     )
     asked = {"model": "fake", "input": f"where is the {MARK}?"}
-    response = locked.post("/v1/responses", json=asked, headers=bearing(ann)).json()["id"]
-    run_as_superuser(
+    response = client.post("/v1/responses", json=asked, headers=bearing(kept)).json()["id"]
+    run(
         "INSERT INTO webhooks (tenant_id, id, url, secret, types)"
         f" VALUES ('{HERE}', '{HOOK}', 'https://anns.example/', 'whsec_', '{{}}')"
     )
-    run_as_superuser(
+    run(
         "INSERT INTO audit (tenant_id, id, action, route, ids, address, status, request_id) VALUES"
         f" ('{HERE}', '{HOOK}', 'read', 'GET /x', '{{\"conversation_id\":\"anns\"}}', '', 200, '')"
     )
-    run_as_superuser(
+    run(
         "INSERT INTO events (tenant_id, id, seq, type, data) VALUES"
         f" ('{HERE}', '{HOOK}', 1, 'message.stored', '{{\"conversation_id\":\"anns\"}}')"
     )
-    run_as_superuser(
+    run(
         "INSERT INTO conversation_spending (tenant_id, conversation_id, day, kind, model)"
         f" VALUES ('{HERE}', 'anns', current_date, 'page', 'fake') ON CONFLICT DO NOTHING"
     )
-    item = locked.get("/v1/conversations/anns/items", headers=bearing(ann)).json()["last_id"]
-    locked.get("/conversations/anns/context", headers=bearing(ann))  # a window that was served
-    locked.post("/conversations", json={"id": "anns-child", "parent": "anns"}, headers=bearing(ann))
-    made = replace(things, child="anns-child", job=str(job[0]), response=response, item=item, webhook=str(HOOK))
-    return Scene(locked, made, here, ann, bob, elsewhere)
+    item = client.get("/v1/conversations/anns/items", headers=bearing(kept)).json()["last_id"]
+    client.get("/conversations/anns/context", headers=bearing(kept))  # a window that was served
+    client.post("/conversations", json={"id": "anns-child", "parent": "anns"}, headers=bearing(kept))
+    return replace(things, child="anns-child", job=str(job[0]), response=response, item=item, webhook=str(HOOK))
 
 
 def state(run: Sql) -> Any:
@@ -391,8 +432,8 @@ def state(run: Sql) -> Any:
     found = run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     recorded: tuple[str, ...] = ("keys", "spending", "conversation_spending", "proxied_requests")
     recorded += ("served_windows", "served_texts", "own_texts")
-    tables = [row[0] for row in found if row[0] not in recorded]
-    return [run(f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t")[0][0] for table in tables]
+    rows = "(SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t)"
+    return run("SELECT " + ", ".join(rows.format(row[0]) for row in found if row[0] not in recorded))
 
 
 @pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.scope is None])
@@ -444,6 +485,7 @@ def test_the_key_of_another_space_finds_nothing_of_anns(scene: Scene, run_as_sup
         f" ('{HERE}', '{space}', '{keys}', 'write', '{owner_of(space_scope(space))}', '{owner_of(space_scope(space))}')"
     )
     _others(replace(scene, bob=minting(run_as_superuser)(user=keys)), name, ROUTES[name])
+    run_as_superuser(f"DELETE FROM space_members WHERE space_id = '{space}' AND user_id = '{keys}'")
 
 
 @pytest.mark.parametrize(

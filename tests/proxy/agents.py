@@ -101,9 +101,13 @@ class Agent:
     def _send(self) -> Reply:
         client = self.clients.of(self.dialect, self.url)
         headers = {"X-Quire-Conversation": self.conversation, **self.headers}
-        asked = {"model": self.model, **self._tools(), "extra_body": self.options, "extra_headers": headers}
+        asked = {"model": self.model, **self._tools(), "extra_headers": headers}
         found: Reply = getattr(self, f"_{self.dialect}")(client, asked)
         return found
+
+    def _listed(self, name: str, said: list[Json]) -> Json:
+        """The list as it stands: each package would walk all of it through all its types, for seconds in a long one."""
+        return {name: [], "extra_body": {**self.options, name: said}}
 
     def _tools(self) -> Json:
         forms: list[Json]
@@ -119,7 +123,7 @@ class Agent:
 
     def _chat(self, client: openai.OpenAI, asked: Json) -> Reply:
         system = [{"role": "system", "content": self.system}] if self.system else []
-        asked = {**asked, "messages": [*system, *self.said]}
+        asked |= self._listed("messages", [*system, *self.said])
         if self.streams:
             with client.chat.completions.stream(**asked) as events:
                 answer: Any = events.get_final_completion()
@@ -136,7 +140,7 @@ class Agent:
 
     def _messages(self, client: anthropic.Anthropic, asked: Json) -> Reply:
         system = {"system": self.system} if self.system else {}
-        asked = {"max_tokens": 2000, **asked, **system, "messages": list(self.said)}
+        asked = {"max_tokens": 2000, **asked, **system, **self._listed("messages", self.said)}
         if self.streams:
             with client.messages.stream(**asked) as events:
                 answer: Any = events.get_final_message()
@@ -149,7 +153,7 @@ class Agent:
         return Reply(text, calls, (answer.usage.input_tokens, answer.usage.output_tokens), answer.stop_reason)
 
     def _responses(self, client: openai.OpenAI, asked: Json) -> Reply:
-        asked = {**asked, "input": list(self.said), **({"instructions": self.system} if self.system else {})}
+        asked |= {**self._listed("input", self.said), **({"instructions": self.system} if self.system else {})}
         if self.streams:
             with client.responses.stream(**asked) as events:
                 list(events)

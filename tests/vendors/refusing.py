@@ -150,7 +150,7 @@ class Refusing:
             if status != 200:
                 rule.log.append(f"by its own rule: {answer}")
             if stream is not None:
-                return StreamingResponse(stream, media_type="text/event-stream")
+                return StreamingResponse(strict_vendors.flow(stream), media_type="text/event-stream")
             return JSONResponse(answer, status)
 
         return ask

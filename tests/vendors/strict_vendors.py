@@ -541,6 +541,9 @@ def handle(dialect: str, r: dict, body: dict) -> tuple[int, object, object]:
     if dialect == "chat": return 200, {"id": "chatcmpl-" + uuid.uuid4().hex[:12], "object": "chat.completion", "created": int(time.time()), "model": body.get("model"), "choices": [{"index": 0, "message": a["message"], "finish_reason": a["finish"]}], "usage": usage}, None
     if dialect == "messages": return 200, {"id": "msg_" + uuid.uuid4().hex[:12], "type": "message", "role": "assistant", "model": body["model"], "content": a["content"], "stop_reason": a["stop"], "stop_sequence": None, "usage": usage}, None
     return 200, response_of(body, a, usage), None
+async def flow(parts):
+    """Without a thread for each part."""
+    for part in parts: yield part
 def app(fixed: str | None = None):
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, StreamingResponse
@@ -549,7 +552,7 @@ def app(fixed: str | None = None):
         async def run(q):
             body = await q.json(); r = vendor_of(q.path_params.get("vendor"), str(body.get("model", "")), fixed)
             status, out, stream = handle(dialect, r, body)
-            return StreamingResponse(stream, media_type="text/event-stream") if stream else JSONResponse(out, status)
+            return StreamingResponse(flow(stream), media_type="text/event-stream") if stream else JSONResponse(out, status)
         return run
     async def models(q): return JSONResponse({"object": "list", "data": [{"id": m, "object": "model", "created": 1, "owned_by": n, "context_length": r["window"], "max_model_len": r["window"]} for n, r in ROWS.items() for m in r["models"]]})
     async def log(q): return JSONResponse([e for e in LOG[int(q.query_params.get("since", 0)):] if q.query_params.get("model") in (None, e["model"])])

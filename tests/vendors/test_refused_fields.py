@@ -5,6 +5,7 @@ A field is refused of a random request, in the words of a random vendor, before 
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -44,6 +45,8 @@ OF_DIALECT = {
         {"temperature", "top_p", "metadata", "service_tier", "user", "parallel_tool_calls", "prompt_cache_key"}
     ),
 }  # fmt: skip
+BLOCKS = range(100 if os.environ.get("QUIRE_LONG") else 40)
+"""Of ten requests each. A thousand take minutes of CPU time."""
 Failed = (openai.APIError, anthropic.APIError)
 
 
@@ -117,18 +120,11 @@ def judge(refusing: Refusing, behind: dict[str, str], clients: Clients, number: 
         assert all(text[:30] in window for text in TURNS), seen
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize(
+    "block", [block if block < 5 else pytest.param(block, marks=pytest.mark.slow) for block in BLOCKS]
+)
 def test_what_an_api_refuses_of_a_requests_form_hides_no_turn(
     refusing: tuple[Refusing, str], behind: dict[str, str], clients: Clients, block: int
 ) -> None:
     for number in range(block * 10, block * 10 + 10):
-        judge(refusing[0], behind, clients, number)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("block", range(1, 10))
-def test_a_thousand_refusals(
-    refusing: tuple[Refusing, str], behind: dict[str, str], clients: Clients, block: int
-) -> None:
-    for number in range(block * 100, block * 100 + 100):
         judge(refusing[0], behind, clients, number)
