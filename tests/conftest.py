@@ -149,7 +149,8 @@ def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) ->
     of an answer whose reader has left is waited for. Rows go in the order in which Quire locks them, since another
     process may hold some: see app/store/locks.py.
     """
-    last = ("archive_contents", "memories", "embeddings", "unembedded", "work", "idempotency")
+    last: tuple[str, ...] = ("archive_contents", "memories", "embeddings", "unembedded", "work", "idempotency")
+    last += ("tenants",) if CITUS else ()  # whose foreign keys hold
     first = ("spending", "conversations")  # as `spending.record` locks them
     others = [t.name for t in metadata.sorted_tables if t.name not in (*first, *last)]
     statements = "".join(f"DELETE FROM {name};" for name in (*first, *others, *last))

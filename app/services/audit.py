@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,10 +10,42 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.edge.audit import AuditEntry
 from app.core.times import time_text
+from app.postgres.database import Database
 from app.postgres.tenants import tenants
 from app.runtime import Runtime
 from app.store.operators import audit
+
+
+class AuditLog:
+    """Stores entries. Those of a tenant that come while others are being stored are stored together, by one commit."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[UUID, list[tuple[AuditEntry, asyncio.Future[None]]]] = {}
+        self._storing: dict[UUID, asyncio.Task[None]] = {}
+
+    async def add(self, database: Database, tenant: UUID, entry: AuditEntry) -> None:
+        """Return once it is stored. Raises what kept it from that."""
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(tenant, []).append((entry, stored))
+        if tenant not in self._storing:
+            self._storing[tenant] = asyncio.create_task(self._store(database, tenant))
+        await stored
+
+    async def _store(self, database: Database, tenant: UUID) -> None:
+        while waiting := self._waiting.pop(tenant, None):
+            failure: Exception | None = None
+            try:
+                await audit.add(database, tenant, [entry for entry, _ in waiting])
+            except Exception as error:  # noqa: BLE001 - those who wait raise it
+                failure = error
+            for stored in (stored for _, stored in waiting if not stored.done()):  # others' requests were given up
+                if failure is None:
+                    stored.set_result(None)
+                else:
+                    stored.set_exception(failure)
+        del self._storing[tenant]
 
 
 def view(row: Record) -> dict[str, Any]:

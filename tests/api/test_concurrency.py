@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from app.postgres.database import Database
+from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import Settings
 from app.text.tokens import TokenCounter
 from tests.api.kit import (
@@ -40,24 +41,25 @@ SELECT m.* FROM (
   SELECT *, sum(full_tokens) OVER before AS full_sum, sum(short_tokens) OVER before AS short_sum,
          row_number() OVER (ORDER BY seq) AS number,
          count(*) FILTER (WHERE role = 'user') OVER (ORDER BY seq) AS users
-    FROM messages WHERE conversation_id = '{0}'
+    FROM messages WHERE tenant_id = '{1}' AND conversation_id = '{0}'
   WINDOW before AS (ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) m
-  LEFT JOIN pages p ON p.conversation_id = m.conversation_id AND p.page = m.page
+  LEFT JOIN pages p ON p.tenant_id = m.tenant_id AND p.conversation_id = m.conversation_id AND p.page = m.page
  WHERE m.seq <> number OR m.full_before <> coalesce(full_sum, 0) OR m.short_before <> coalesce(short_sum, 0)
     OR m.page <> greatest(users, 1) OR p.first_seq IS NULL OR p.first_seq > m.seq
 """
 TOTALS = """
 SELECT c.last_seq = count(m) AND c.full_total = sum(m.full_tokens) AND c.short_total = sum(m.short_tokens)
        AND c.last_page = max(m.page) AND c.history_total = sum(m.full_tokens) AS agree,
-       (SELECT count(*) FROM pages WHERE conversation_id = '{0}') = max(m.page) AS pages_agree
-  FROM conversations c JOIN messages m ON m.conversation_id = c.id WHERE c.id = '{0}'
+       (SELECT count(*) FROM pages WHERE tenant_id = '{1}' AND conversation_id = '{0}') = max(m.page) AS pages_agree
+  FROM conversations c JOIN messages m ON m.tenant_id = c.tenant_id AND m.conversation_id = c.id
+ WHERE c.tenant_id = '{1}' AND c.id = '{0}'
  GROUP BY c.last_seq, c.full_total, c.short_total, c.last_page, c.history_total
 """
 
 
 def assert_consistent(ask: Ask, conversation: str) -> None:
-    assert ask(INCONSISTENT.format(conversation)) == []
-    assert [tuple(row) for row in ask(TOTALS.format(conversation))] == [(True, True)]
+    assert ask(INCONSISTENT.format(conversation, DEFAULT_TENANT)) == []
+    assert [tuple(row) for row in ask(TOTALS.format(conversation, DEFAULT_TENANT))] == [(True, True)]
 
 
 def at_once(work: Callable[[int], Any], times: int) -> list[Any]:

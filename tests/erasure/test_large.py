@@ -42,8 +42,8 @@ def test_a_long_conversation_is_erased_whole_and_nothing_else(
     run_as_superuser(
         "INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length,"
         " terms) SELECT m.tenant_id, gen_random_uuid(), m.tenant_id, 'episode', 'zebra', c.uid, m.seq, m.page, 0, 9,"
-        " o.terms FROM messages m, conversations c, generate_series(1, 2) n, (SELECT terms FROM memories LIMIT 1) o"
-        " WHERE m.conversation_id = 'zebra' AND c.id = 'zebra'"
+        " '{}/1000000000' FROM messages m, conversations c, generate_series(1, 2) n"
+        " WHERE m.conversation_id = 'zebra' AND c.tenant_id = m.tenant_id AND c.id = 'zebra'"
     )
     gone = ok(client.delete(path("zebra")))["erased"]
     rows = {"messages": length, "memories": 2 * length, "pages": length // 2 + 1, "recalls": length // 2 + 1}

@@ -1,14 +1,22 @@
 """The log of reads and erasures: who, what, which ids, when and from where; and no answer that is not logged."""
 
+import asyncio
 import json
+from uuid import UUID
 
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.edge.audit import action_of, ids_of
+from app.api.operators.audit import LONG_AGO
+from app.core.edge.audit import AuditEntry, action_of, ids_of
+from app.postgres.database import Database
+from app.postgres.tenants import DEFAULT_TENANT
+from app.services.audit import AuditLog
+from app.store.operators import audit
 from tests.api.kit import Json, ok, path, problem, user
+from tests.api.test_concurrency import at_once
 from tests.keys.conftest import Serve
 from tests.keys.kit import Mint, Sql, bearing, key_id
 
@@ -68,6 +76,22 @@ def test_reads_and_erasures_are_logged(audited: httpx.Client, mint: Mint) -> Non
     assert entries(audited, admin, since="2100-01-01") == []
 
 
+@pytest.mark.anyio
+async def test_entries_that_come_at_once_are_each_stored_once_by_few_commits(database: Database) -> None:
+    def entry(number: int) -> AuditEntry:
+        return AuditEntry("read", "GET /c", {"id": "c"}, None, "u" if number else None, "", 200, str(number))
+
+    log = AuditLog()
+    given_up = asyncio.create_task(log.add(database, DEFAULT_TENANT, entry(0)))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.gather(*(log.add(database, DEFAULT_TENANT, entry(number)) for number in range(1, 200)))
+    async with database.snapshot(DEFAULT_TENANT) as tx:
+        rows = await audit.browse(tx, UUID(int=0), LONG_AGO, None, None, 1000)
+    assert [row["request_id"] for row in rows] == [str(number) for number in range(200)]
+    assert len({row["created_at"] for row in rows}) <= 3
+
+
 def test_what_cannot_be_logged_is_not_answered(audited: httpx.Client, mint: Mint, run_as_superuser: Sql) -> None:
     key = bearing(mint())
     ok(audited.post(path("c", "messages"), json={"messages": [user("secret")], "user_id": "u"}, headers=key), 201)
@@ -76,6 +100,7 @@ def test_what_cannot_be_logged_is_not_answered(audited: httpx.Client, mint: Mint
         for answer in (audited.get(path("c", "messages"), headers=key), audited.get("/users/u/export", headers=key)):
             problem(answer, 503, "The read was refused")
             assert "secret" not in answer.text
+        at_once(lambda _: problem(audited.get(path("c", "messages"), headers=key), 503, "The read was refused"), 8)
         problem(audited.delete(path("c"), headers=key), 503, "The erasure was done")
     finally:
         run_as_superuser("ALTER TABLE audit DROP CONSTRAINT full_disk")

@@ -13,6 +13,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store.memory.remembered import HELD_AT
 from tests.api.kit import append, ok, user, window
+from tests.conftest import CITUS
 from tests.guards.tenants import Arguments, in_order
 from tests.guards.test_bounded_reads import nodes, read
 from tests.guards.test_query_plans import literal
@@ -84,6 +85,7 @@ def searched(client: httpx.Client, query: str, as_of: str) -> list[str]:
     return [one["content_preview"].replace("**", "") for one in found]
 
 
+@pytest.mark.skipif(bool(CITUS), reason="it looks at a plan of plain PostgreSQL")
 async def test_a_search_for_another_time_finds_a_value_among_many_keys_and_versions(
     client: httpx.Client, database: Database, postgres: EmbeddedPostgres
 ) -> None:

@@ -19,12 +19,14 @@ PRUNED_AT_ONCE = 5_000
 
 _SQL = SqlFile(__file__)
 ADD = _SQL.statement("add")
+_AS_THEY_ARE = ("action", "route", "key", "user_id", "address", "status", "request_id")
 
 
-async def add(database: Database, tenant: UUID, entry: AuditEntry) -> None:
+async def add(database: Database, tenant: UUID, entries: Sequence[AuditEntry]) -> None:
+    """Add all of them or none."""
     await database.write_row(
-        ADD, str(tenant), id=uuid7(), action=entry.action, route=entry.route, ids=dumps(entry.ids), key=entry.key,
-        user_id=entry.user_id, address=entry.address, status=entry.status, request_id=entry.request_id,
+        ADD, str(tenant), id=[uuid7() for _ in entries], ids=[dumps(entry.ids) for entry in entries],
+        **{name: [getattr(entry, name) for entry in entries] for name in _AS_THEY_ARE},
     )  # fmt: skip
 
 
