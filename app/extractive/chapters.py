@@ -10,15 +10,18 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
 
+import rjieba
+
 from app.core.neutral import flat
 from app.core.search.days import day_of
 from app.core.window.contents import Chapter
 from app.extractive.patterns import salience
 from app.extractive.stopwords import CHINESE, ENGLISH
+from app.extractive.summary import ROLE_WEIGHT
 from app.extractive.tells import tells
 from app.text.bm25 import stem
 from app.text.chinese_scripts import simplified
-from app.text.language import scalar, words
+from app.text.language import is_han, scalar, words
 from app.text.small_talk import CHINESE_WORDS, ENGLISH_WORDS
 
 WORDS_MAX = 80
@@ -41,6 +44,8 @@ VOLUME = 8
 OTHERS_MAX = 64
 """Chapters before it that a new one is told from."""
 
+_FUNCTION_TAGS = ("c", "d", "f", "m", "p", "q", "r", "t", "u", "y")
+_POINTING = ("这", "那", "這")
 _EMPTY = ENGLISH | ENGLISH_WORDS | CHINESE | CHINESE_WORDS
 
 
@@ -52,6 +57,13 @@ def words_told(text: str) -> list[str]:
 
 def _is_empty(word: str) -> bool:
     return word in _EMPTY or (word.isdecimal() and len(word) < 3) or (not word.isascii() and simplified(word) in _EMPTY)
+
+
+@lru_cache(maxsize=50_000)
+def _is_function_word(word: str) -> bool:
+    """Return whether a Chinese word counts, points, links or is an adverb: 一本, 这部, 此外, 总是."""
+    tags = rjieba.tag(simplified(word)) if is_han(word) else ()
+    return word.startswith(_POINTING) or (bool(tags) and all(tag.startswith(_FUNCTION_TAGS) for _, tag in tags))
 
 
 @lru_cache(maxsize=50_000)
@@ -168,6 +180,8 @@ def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dic
     """
     forms: dict[str, Counter[str]] = {}
     for word in told:
+        if _is_function_word(word):
+            continue
         forms.setdefault(_key(word), Counter())[word] += 1
     spread = Counter(chain.from_iterable(others))
     weights = {key: found.total() * math.log(1 + (len(others) + 1) / (1 + spread[key])) for key, found in forms.items()}
@@ -182,6 +196,7 @@ def _most_telling(messages: Sequence[tuple[str, str, str]], weights: Mapping[str
         keys = set(map(_key, words_told(line))) if role in ("user", "assistant") else ()
         if keys:
             apart = sum(weights.get(key, 0.0) for key in keys) / math.sqrt(len(keys) + 4)
-            worths.append((not line.endswith("…"), apart * (0.5 + salience(line)), at))
+            worth = apart * (0.5 + salience(line)) * ROLE_WEIGHT[role]
+            worths.append((not line.endswith("…"), worth, at))
     best_first = (messages[at] for *_, at in sorted(worths, reverse=True))
     return next((f"{role}: {flat(line)}" for role, line, _ in best_first if tells(role, line)), "")

@@ -21,7 +21,7 @@ from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, language, one_line, squeeze, window
 
-__all__ = ["Reading", "call_line", "line_of", "message_line", "page_title", "read", "result_line", "title_of"]
+__all__ = ["Reading", "call_line", "greets", "line_of", "message_line", "page_title", "read", "result_line", "title_of"]
 
 _FIRST_SENTENCES = 60
 _LAST_SENTENCES = 16
@@ -34,6 +34,8 @@ _LINE_CHARS = 110
 _USER_CHARS = 180
 """A user's line has room for what is told beside the request: 45 tokens, as a chapter's terms have."""
 _TOLD_MAX = 2
+_PLEASANTRY_WORDS = 12
+"""A longer sentence says something besides."""
 
 _LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
@@ -78,6 +80,8 @@ _POLITE = (
     "for me",
 )
 """Polite endings of requests."""
+_BEFORE_GOOD = tuple("爱友偏嗜良美")
+"""爱好吗 asks about a hobby."""
 _POLITE_MAX = max(map(len, _POLITE))
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _FULL_WIDTH = "。！？；：，"
@@ -143,7 +147,7 @@ def line_of(message: Reading, *, max_chars: int = _USER_CHARS) -> str:
     if not message.ranked:
         return one_line(_without_prose(blocks), max_chars) or one_line(seen, max_chars)
     if message.told and not (blocks.logs or blocks.code or blocks.data):
-        return _in_order(message.told, max_chars if message.seen.isascii() else max_chars * 2 // 3)
+        return _in_order(message.told, max_chars if language(message.seen) == "en" else max_chars * 2 // 3)
     return _request(message, blocks, min(max_chars, _LINE_CHARS))
 
 
@@ -196,6 +200,22 @@ def title_of(request: Reading, assistant_text: str = "") -> str:
     return one_line(title or line, 60)
 
 
+def greets(message: Reading) -> bool:
+    """Return whether a message does no more than greet, assent or say who speaks."""
+    return bool(message.ranked) and all(map(_greets, message.ranked))
+
+
+def _greets(sentence: str) -> bool:
+    seen = patterns.look(patterns.strip_lead(sentence))
+    if patterns.is_filler(sentence) or patterns.REACTION.match(seen.text):
+        return True
+    if patterns.PLEASANTRY.found(seen) and _size(seen.text) < _PLEASANTRY_WORDS:
+        return True
+    return patterns.INTRODUCTION.match(seen.text) is not None and not (
+        patterns.REQUEST.found(seen) or patterns.QUESTION.found(seen) or patterns.PROBLEM.found(seen)
+    )
+
+
 def _is_by_program(text: str) -> bool:
     """Return whether a user's message is what an agent's program says, from its first tag to its end."""
     tag = _PROGRAM_TAG.match(text)
@@ -228,13 +248,25 @@ def _ranked(role: str, prose: list[str]) -> tuple[list[str], list[tuple[int, str
     best = [_with_list(sentences, at) for at in ranked[:_CANDIDATES]]
     if role != "user" or not 1 < len(sentences) <= _FEW_SENTENCES:
         return best, [], False
-    asking = sorted((at for at in ranked if judged[at][1]), key=lambda at: patterns.LASTING.found(seen[at]))
+    asking = [at for at in ranked if judged[at][1]]
+    asking = [at for at in asking if _asks_outright(seen[at].text)] or asking
+    asking.sort(key=lambda at: patterns.LASTING.found(seen[at]))
     main = (asking or ranked)[0]
     said = _plain(_with_list(sentences, main))
     told = [(at, _plain(sentences[at][0])) for at in _beside(main, seen, asking)]
     if not told or not (asking or _telling(said, 2) >= 2):
         return best, [], False
     return best, [(main, said), *told], bool(asking)
+
+
+def _asks_outright(sentence: str) -> bool:
+    """Return whether a sentence asks, and does not only tell of asking: "he applied for leave", 他申请了休假."""
+    if sentence.endswith(("?", "？")) or sentence[:6].lower() == "please":
+        return True
+    if patterns.IMPERATIVE.match(sentence) or _ASKING.match(sentence):
+        return True
+    found = _ASKING_HAN.match(sentence)
+    return found is not None and found.end() > 0
 
 
 def _beside(main: int, seen: Sequence[patterns.Seen], asking: Sequence[int]) -> list[int]:
@@ -429,6 +461,7 @@ def _without_thanks(phrase: str) -> str:
     phrase = phrase.rstrip(_CLOSING)
     while (tail := phrase[-_POLITE_MAX:].lower()).endswith(_POLITE):
         longest = max(len(words) for words in _POLITE if tail.endswith(words))
+        longest -= tail.endswith("好吗") and tail[-3:-2] in _BEFORE_GOOD
         phrase = phrase[:-longest].rstrip(" ,，")
     return phrase
 

@@ -62,6 +62,8 @@ _HAN_GUESSED = re.compile(
     "|[了过着的给吗呢吧啊试到]$"
 )
 """Parts of sentences that the tagger, or its dictionary, takes for words."""
+_SPEAKERS = "我你您"
+"""No noun begins with one, though the dictionary has 我会."""
 _KNOWN = 20
 """Words that are more frequent in the dictionary are words."""
 _DEGREES = frozenset("很 太 非常 更 最 真 好 挺 更加 特别 十分 超级 比较 这么 那么 多么 有点 不".split())
@@ -249,7 +251,7 @@ def _part(word: str, tag: str) -> str:
     if not (is_cut or len(plain) > 2):
         return word
     is_listed = rjieba.has_word(plain)
-    if is_listed and rjieba.suggest_freq(plain) > _KNOWN:
+    if is_listed and rjieba.suggest_freq(plain) > _KNOWN and plain[0] not in _SPEAKERS:
         return word
     return "" if is_cut else word[_action(plain) :] if is_listed else word
 

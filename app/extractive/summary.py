@@ -12,7 +12,7 @@ __all__ = ["pick_lines", "standing_notes", "summarize_lines"]
 _MAX_LINES = 80
 _LINE_CHARS = 400
 # Whose words are worth keeping, other things being equal.
-_ROLE_WEIGHT = {"user": 1.25, "assistant": 1.0, "tool": 0.75, "function": 0.75, "system": 0.6, "developer": 0.6}
+ROLE_WEIGHT = {"user": 1.25, "assistant": 1.0, "tool": 0.75, "function": 0.75, "system": 0.6, "developer": 0.6}
 
 
 def summarize_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[str]:
@@ -34,7 +34,7 @@ def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: i
     longest = min(_LINE_CHARS, max_chars)
     texts = [clip(squeeze(line[:2000]), longest) for _, line in lines]
     weights = [
-        _ROLE_WEIGHT.get(role, 0.8) * patterns.salience(text) * (0.9 + 0.2 * (at + 1) / len(lines)) if text else 0.0
+        ROLE_WEIGHT.get(role, 0.8) * patterns.salience(text) * (0.9 + 0.2 * (at + 1) / len(lines)) if text else 0.0
         for at, ((role, _), text) in enumerate(zip(lines, texts, strict=True))
     ]
     # MMR compares every candidate with every choice, so only the best few hundred are candidates.

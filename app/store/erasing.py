@@ -153,16 +153,16 @@ DELETE FROM work WHERE tenant_id = $1 AND kind = '{PASSAGES.name}'
    AND conversation_id = $2 AND subject = ANY ($3::text[])
 """
 RENAME = """
-UPDATE pages SET title = $4, title_tokens = $5
- WHERE tenant_id = $1 AND conversation_id = $2 AND first_seq = ANY ($3::int[])
+UPDATE pages SET title = $5, title_tokens = $6
+ WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[]) AND title = ANY ($4::text[])
 """
-# How far the index and the summary reach after that; the title, if it was the first message's.
+# How far the index and the summary reach after that; the title, if it was that of a message.
 SETTLE = """
 UPDATE conversations
    SET indexed_through = CASE WHEN indexed_through >= $3 THEN $3 - 1 ELSE indexed_through END,
        summary_through = coalesce((SELECT max(through_seq) FROM summaries
                                     WHERE tenant_id = $1 AND conversation_id = $2), 0),
-       title = CASE WHEN title = $4 THEN $5 ELSE title END,
+       title = CASE WHEN title = ANY ($4::text[]) THEN $5 ELSE title END,
        prompt_tokens = prompt_tokens + $6, open_calls = $7
  WHERE tenant_id = $1 AND id = $2
 """
@@ -179,6 +179,8 @@ class Derived:
     pages: Sequence[int]
     near: Sequence[int]
     """Messages whose vectors go too."""
+    titles: Sequence[str] = ()
+    """Those that the messages gave."""
     is_erased: bool = True
     """False: the messages stay in the history, and in the windows that showed them."""
 
@@ -202,15 +204,24 @@ async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     return gone
 
 
-TITLE = "SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND first_seq = $3"
+# The first page begins with a prompt and is titled after what the user says first.
+TITLES = """
+SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2
+   AND (first_seq = ANY ($3::int[]) OR page = 1 AND (
+          SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND role = 'user'
+           ORDER BY seq LIMIT 1) = ANY ($3::int[]))
+"""
+
+
+async def titles(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> list[str]:
+    """Return the titles that messages gave to their pages, and to their conversation."""
+    return [row["title"] for row in await tx.fetch(TITLES, conversation_id, seqs)]
 
 
 async def settle(tx: Tx, of: Derived, mark: MarkLine, *, prompt_tokens: int, open_calls: str) -> None:
     """Rename what was titled after the messages, and move the bounds of derived data. ``mark`` is the mark."""
-    conversation_id, seqs, first_page = of.conversation_id, of.seqs, of.pages[0]
-    old = await tx.fetchval(TITLE, conversation_id, 1) if 1 in seqs else None
-    await tx.execute(RENAME, conversation_id, seqs, mark.text, mark.tokens)
-    await tx.execute(SETTLE, conversation_id, first_page, old, mark.text, prompt_tokens, open_calls)
+    await tx.execute(RENAME, of.conversation_id, of.pages, of.titles, mark.text, mark.tokens)
+    await tx.execute(SETTLE, of.conversation_id, of.pages[0], of.titles, mark.text, prompt_tokens, open_calls)
 
 
 # --- Repetitions --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What people are shown of conversations without a model: titles, users' lines, topics, chapters, archive summaries.
 
-`python -m bench.window.texts` prints texts of forty conversations, twenty in each half, half of them long chats or small
-talk, fourteen in Chinese: public ones (``DATA`` of ``bench/replay.py``) and our own long chats. Rules were chosen while
+`python -m bench.window.texts` prints texts of forty conversations, twenty in each half, eighteen of them long chats or
+small talk, thirteen in Chinese: public ones (``DATA`` of ``bench/replay.py``) and our own long chats. Rules were chosen while
 looking at half `a`; half `b` is judged by this rubric and not looked at otherwise. `--json FILE` stores the texts with
 what they are of, so that two versions can be judged blindly; `--demo` prints those of the shipped conversation.
 

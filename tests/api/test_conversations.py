@@ -166,3 +166,25 @@ def test_small_talk_is_no_title_of_a_page(client: httpx.Client, said: str, answe
     head = window(client, "c", budget=2000)
     assert f"Page 2] {said}" not in str(head["messages"])
     assert f"第2页] {said}" not in str(head["messages"])
+
+
+@pytest.mark.parametrize(
+    ("greeting", "wanted", "title"),
+    [
+        ("Hey Mel! Good to see you! How have you been?", "Find me a flight to Rome.", "Find me a flight to Rome"),
+        ("Hi, my name is Lucy. Nice to meet you.", "I loved Gulangyu Island.", "I loved Gulangyu Island"),
+        ("你好，我叫张曼婷，很高兴认识你。", "帮我查一下退货的进度", "查一下退货的进度"),
+    ],
+)
+def test_a_conversation_is_titled_by_the_first_message_that_does_more_than_greet(
+    client: httpx.Client, greeting: str, wanted: str, title: str
+) -> None:
+    append(client, "c", [user(greeting), assistant("Hello!")])
+    assert ok(client.get(path("c")))["title"] is None
+    append(client, "c", [user(wanted)])
+    append(client, "c", [user("Cancel the hotel in Suzhou.")])
+    assert ok(client.get(path("c")))["title"] == title
+    append(client, "at once", [user(greeting), assistant("Hello!"), user(wanted)])
+    assert ok(client.get(path("at once")))["title"] == title
+    pages = ok(client.get(path("at once", "pages")))["items"]
+    assert pages[0]["title"] != title == pages[1]["title"]

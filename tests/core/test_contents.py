@@ -21,7 +21,7 @@ from app.core.window.contents import (
     is_listed,
     oldest_listable,
 )
-from app.extractive.chapters import PAGES_MAX, PAGES_MIN, VOLUME, Shelf, ToldPage, close
+from app.extractive.chapters import PAGES_MAX, PAGES_MIN, VOLUME, Shelf, ToldPage, close, words_told
 
 POLICY = Policy(unlist_after_turns=40, unlist_unchanged_turns=80)
 SUBJECTS = ("harbour", "violin", "tomato", "glacier", "passport", "lantern", "beehive", "kettle")
@@ -224,3 +224,16 @@ def test_every_page_is_under_one_line_and_the_cap_holds(
 def test_what_was_closed_later_does_not_change_a_map(entries: list[PageEntry], last_page: int, cap: int) -> None:
     known = [chapter for chapter in TREES[9, 6] if chapter.last_page <= last_page]
     assert contents_of(entries, TREES[9, 6], last_page, cap) == contents_of(entries, known, last_page, cap)
+
+
+def test_a_chapter_names_no_function_words_and_prefers_what_a_user_tells() -> None:
+    now, said = datetime(2030, 1, 1, tzinfo=UTC), "The plumber Renske Vos moves the drain for 1,150 on Tuesday."
+    words = " ".join(words_told(f"{said} 我们看了这部电影 那本书总是听说 此外 一道 鲈鱼"))
+    pages = [
+        ToldPage(number, now, now, [("user", said, words), ("assistant", said, words)])
+        for number in range(1, PAGES_MAX + 4)
+    ]
+    chapter = close(pages, Shelf({}), len)[0]
+    assert set(chapter.terms) >= {"电影", "鲈鱼", "plumber"}
+    assert not set(chapter.terms) & {"这部", "总是", "此外", "一道"}
+    assert chapter.sentence == f"user: {said}"

@@ -9,7 +9,22 @@ import asyncpg
 import httpx
 import pytest
 
-from tests.api.kit import Json, append, assistant, call, created, history, ok, path, problem, result, turn, user, window
+from tests.api.kit import (
+    Json,
+    append,
+    assistant,
+    call,
+    created,
+    history,
+    ok,
+    path,
+    problem,
+    result,
+    system,
+    turn,
+    user,
+    window,
+)
 from tests.archive.conftest import Grep
 from tests.archive.made import all_text, load_tool, made
 from tests.by_turns import by_turns
@@ -258,3 +273,21 @@ def test_missing_messages_answer_404_and_repeats_are_replayed(client: httpx.Clie
     assert [m["content"] for m in history(client, "c")] == ["[erased]", "[erased]"]
     seen: Any = window(client, "c")
     assert [m["content"] for m in seen["messages"]][-2:] == ["[erased]", "[erased]"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [system("Be brief.")],
+        [user("Hello there! How are you?"), assistant("Well, thanks.")],
+        [user("<env_context>\n<cwd>/srv</cwd>\n</env_context>")],
+    ],
+)
+def test_the_title_goes_with_the_message_that_gave_it(
+    client: httpx.Client, before: list[Json], tables_with: Grep
+) -> None:
+    append(client, "c", [*before, user(f"Water the {MARK} seeds under pier 7."), assistant("Done.")])
+    assert ok(client.get(path("c")))["title"] == f"Water the {MARK} seeds under pier 7"
+    ok(client.delete(path("c", "messages", str(len(before) + 1))))
+    assert ok(client.get(path("c")))["title"] == "[erased]"
+    assert tables_with(MARK) == []

@@ -42,6 +42,7 @@ def test_a_request_is_found_behind_a_greeting() -> None:
             "Change the name from Mei Lee to Mei Garcia. Her date of birth stays March 3rd, 1990. Merci beaucoup!",
             "Change the name from Mei Lee to Mei Garcia. Her date of birth stays March 3rd, 1990.",
         ),
+        (*(2 * (f"The joiner’s quote is 7,900, and he starts {'in March ' * 9}if we sign. What should I ask for?",)),),
         ("It rained. The pump P-12 in Bergen leaks again.", "The pump P-12 in Bergen leaks again."),
         (
             "We bought the Hilleberg tent. It weighs 2.3 kilos and came from a shop in Graz. Camping is fun.",
@@ -74,6 +75,8 @@ def test_where_both_do_not_fit_the_request_is_cut() -> None:
         ("昨天查出来是芒果过敏。以后推荐零食都不要出现芒果。另外想问一下，家里要常备什么药？", "家里要常备什么药"),
         ("我们请了一位钟点阿姨，姓罗，安徽人", "我们请了一位钟点阿姨，姓罗，安徽人"),
         ("I understand, but please proceed to cancel those flights", "Proceed to cancel those flights"),
+        ("启明那边也申请少出差，现在一个月五天左右。两个人的日程怎么同步比较好？", "两个人的日程怎么同步比较好"),
+        ("跟我聊聊我的兴趣爱好吗？", "跟我聊聊我的兴趣爱好"),
         ("我明白，但是请把这些航班都取消", "把这些航班都取消"),
     ],
 )

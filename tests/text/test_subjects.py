@@ -113,3 +113,7 @@ def test_a_request_is_about_its_nouns(text: str, wanted: list[str]) -> None:
 )
 def test_a_subject_is_a_whole_noun_phrase(text: str, found: set[str]) -> None:
     assert set(subjects([text], 9)) == found
+
+
+def test_a_clause_of_a_speaker_is_no_subject() -> None:
+    assert subjects(["我会听古典音乐", "我会做饭"]) == ["古典音乐"]

@@ -233,7 +233,7 @@ def _after(
         answered=before.answered or (chain if basis.origin == "proxy answer" else None),
         said_at=max((time for time in (before.said_at, *_times(found)) if time is not None), default=None),
     )
-    if before.title is None and not before.end.user_seq and basis.origin != "import":
+    if before.title is None and basis.origin != "import":
         after = replace(after, title=_asked_first(found))
     if not basis.is_new:
         return after
@@ -242,8 +242,13 @@ def _after(
 
 
 def _asked_first(found: Sequence[Prepared]) -> str | None:
-    """Return what the user wants first, for a title; None while only prompts or assistants have spoken."""
-    return next((one.lines.title for one in found if one.placement.opens_page and one.lines.title), None)
+    """Return what the user wants first, for a title; None while nothing is wanted."""
+    opening = (one.lines for one in found if one.placement.opens_page)
+    return next((lines.title for lines in opening if lines.title and not lines.is_greeting), None)
+
+
+def _opening_title(found: Sequence[Prepared]) -> str | None:
+    return next((one.lines.title for one in found if one.placement.opens_page), None)
 
 
 def _times(found: Iterable[Prepared]) -> Iterator[datetime | None]:
@@ -255,7 +260,7 @@ def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewP
     rows = []
     for index, one in enumerate(found):
         is_first = index == 0 and not basis.conversation.end.last_seq
-        title = (_asked_first(found) or one.lines.title) if is_first else one.lines.title
+        title = (_opening_title(found) or one.lines.title) if is_first else one.lines.title
         if title is not None and (is_first or (one.placement.opens_page and one.placement.page > 1)):
             rows.append(NewPage(one.placement.page, one.placement.seq, title, counts[title]))
     return rows

@@ -111,6 +111,8 @@ class LinesOfMessage:
     wishes: tuple[Wish, ...] = ()
     words: str = ""
     """The words of the message that can name a subject, between blanks."""
+    is_greeting: bool = False
+    """It only greets, assents or says who speaks: its conversation is titled later."""
 
     @property
     def texts(self) -> list[str]:
@@ -241,7 +243,7 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
     is_elsewhere = bool(archived) or forms.loaded is not None or placement.kind == "prompt"
     words = "" if is_elsewhere else neutral(read.words)
     wishes = tuple(replace(wish, text=neutral(wish.text)) for wish in read.wishes)
-    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), wishes, words)
+    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), wishes, words, read.is_greeting)
     if placement.kind == "refused":
         said = refused_mark(basis.language or "en")
         lines = LinesOfMessage(said, said if read.title is not None else None)

@@ -12,7 +12,7 @@ from app.core.history.preparation import LinesOfMessage, Passage
 from app.core.model import Language
 from app.extractive.calls import call_line
 from app.extractive.chapters import words_told
-from app.extractive.lines import line_of, message_line, read, result_line, title_of
+from app.extractive.lines import greets, line_of, message_line, read, result_line, title_of
 from app.extractive.parts import best_parts
 from app.extractive.wishes import wishes_of
 from app.services.memory.archiving import make_card, vectors
@@ -41,6 +41,7 @@ class ExtractiveReader:
         return LinesOfMessage(
             line=line,
             words=_words(placement, line),
+            is_greeting=greets(opening),
             title=title_of(opening),
             wishes=tuple(wishes_of(draft.text[:SCAN_MAX], opening.blocks.prose))
             if draft.role == "user" and opening.blocks

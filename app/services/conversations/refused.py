@@ -54,7 +54,9 @@ async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: Appen
         refused=False,
     )
     pages = sorted({row["page"] for row in gone})
-    made = Derived(known.id, known.uid, [row["seq"] for row in gone], pages, near=[], is_erased=False)
+    seqs = [row["seq"] for row in gone]
+    titles = await erasing.titles(tx, known.id, seqs)
+    made = Derived(known.id, known.uid, seqs, pages, near=[], titles=titles, is_erased=False)
     said = refused_mark(known.language or "en")
     line = MarkLine(said, await runtime.count(said))
     await erasing.drop_derived(tx, made)

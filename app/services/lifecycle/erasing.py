@@ -244,11 +244,12 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
     showing = await _lock_showing(tx, rows, {conversation.id, *(branch.id for branch in sharing)})
     plan = erasure_plan.decide(erased, tx.rules)
     done = Erasure()
+    titles = await erasing.titles(tx, conversation.id, plan.seqs)
     for branch in sharing:
-        await _forget_in(tx, branch, erased, plan, done)
+        await _forget_in(tx, branch, erased, plan, titles, done)
     names = {*plan.conversations, *(name for name, _ in showing)}
     done.touched |= {conversation.line.own, *(branch.line.own for branch in sharing)}
-    await _apply(tx, conversation, plan, rows, repeated, done)
+    await _apply(tx, conversation, plan, titles, rows, repeated, done)
     await begin_generations(tx, names, done, exact=tuple(done.touched))
     return done
 
@@ -260,12 +261,14 @@ async def _sharing(tx: ErasingTx, conversation: Conversation, seq: int) -> list[
     return [branch for branch in found if branch is not None and branch.line.keeper(seq) == conversation.id]
 
 
-async def _forget_in(tx: ErasingTx, branch: Conversation, erased: Erased, plan: ErasurePlan, done: Erasure) -> None:
-    derived = Derived(branch.line.own, branch.uid, plan.seqs, plan.pages, plan.near)
+async def _forget_in(
+    tx: ErasingTx, branch: Conversation, erased: Erased, plan: ErasurePlan, titles: Sequence[str], done: Erasure
+) -> None:
+    derived = Derived(branch.line.own, branch.uid, plan.seqs, plan.pages, plan.near, titles)
     done.counts.update(await erasing.drop_derived(tx, derived))
     end = erasure_plan.without_calls(branch.end, erased.messages, tx.rules)
     calls = conversations.calls_text(end)
-    shared = Derived(branch.id, branch.uid, plan.seqs, plan.pages, plan.near)
+    shared = Derived(branch.id, branch.uid, plan.seqs, plan.pages, plan.near, titles)
     await erasing.settle(tx, shared, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
     await chapters.describe_again(tx.runtime, tx, branch, plan.pages)
     await _enqueue(tx, branch, plan.pages)
@@ -275,6 +278,7 @@ async def _apply(
     tx: ErasingTx,
     conversation: Conversation,
     plan: ErasurePlan,
+    titles: Sequence[str],
     rows: Sequence[Record],
     repeated: RepeatedPlaces,
     done: Erasure,
@@ -284,7 +288,7 @@ async def _apply(
     await put_marks(tx, plan.marked, done)
     for result in plan.unasked:
         await erasing.unask(tx, result)
-    derived = Derived(conversation.id, conversation.uid, plan.seqs, plan.pages, plan.near)
+    derived = Derived(conversation.id, conversation.uid, plan.seqs, plan.pages, plan.near, titles)
     done.counts.update(await erasing.drop_derived(tx, derived))
     calls = conversations.calls_text(plan.end)
     await erasing.settle(tx, derived, plan.mark, prompt_tokens=plan.prompt_tokens, open_calls=calls)
