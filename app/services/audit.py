@@ -19,22 +19,32 @@ from app.store.operators import audit
 
 
 class AuditLog:
-    """Stores entries. Those of a tenant that come while others are being stored are stored together, by one commit."""
+    """Stores entries. Those of a tenant that come while one is being stored are stored together, by one commit."""
 
     def __init__(self) -> None:
         self._waiting: dict[UUID, list[tuple[AuditEntry, asyncio.Future[None]]]] = {}
+        """Of each tenant of which something is being stored."""
         self._storing: dict[UUID, asyncio.Task[None]] = {}
 
     async def add(self, database: Database, tenant: UUID, entry: AuditEntry) -> None:
         """Return once it is stored. Raises what kept it from that."""
-        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(tenant, []).append((entry, stored))
-        if tenant not in self._storing:
-            self._storing[tenant] = asyncio.create_task(self._store(database, tenant))
-        await stored
+        if (waiting := self._waiting.get(tenant)) is not None:
+            stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            waiting.append((entry, stored))
+            await stored
+            return
+        self._waiting[tenant] = []
+        try:
+            await audit.add(database, tenant, [entry])
+        finally:
+            if self._waiting[tenant]:
+                self._storing[tenant] = asyncio.create_task(self._store(database, tenant))
+            else:
+                del self._waiting[tenant]
 
     async def _store(self, database: Database, tenant: UUID) -> None:
-        while waiting := self._waiting.pop(tenant, None):
+        while waiting := self._waiting[tenant]:
+            self._waiting[tenant] = []
             failure: Exception | None = None
             try:
                 await audit.add(database, tenant, [entry for entry, _ in waiting])
@@ -45,7 +55,7 @@ class AuditLog:
                     stored.set_result(None)
                 else:
                     stored.set_exception(failure)
-        del self._storing[tenant]
+        del self._waiting[tenant], self._storing[tenant]
 
 
 def view(row: Record) -> dict[str, Any]:
