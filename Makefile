@@ -96,8 +96,8 @@ fuzz: $(DEV) ## Fuzz the parsers by coverage, then the service from its OpenAPI 
 	$(BIN)/python -m tests.fuzz.parsers --seconds $(or $(SECONDS),600)
 	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),600)
 
-soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests; MINUTES=60
-	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load tests/vendors/test_refused_fields.py tests/erasure/test_at_once.py
+soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests of hostile and load; MINUTES=60
+	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load tests/erasure/test_at_once.py
 	$(BIN)/python -m tests.histories.run --minutes $(or $(MINUTES),60) --seed $(or $(SEED),1)
 	$(BIN)/python -m bench.load.soak --minutes $(or $(MINUTES),60)
 

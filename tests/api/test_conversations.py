@@ -180,7 +180,7 @@ def test_a_conversation_is_titled_by_the_first_message_that_does_more_than_greet
     client: httpx.Client, greeting: str, wanted: str, title: str
 ) -> None:
     append(client, "c", [user(greeting), assistant("Hello!")])
-    assert ok(client.get(path("c")))["title"] is None
+    assert ok(client.get(path("c")))["title"] not in (None, title)
     append(client, "c", [user(wanted)])
     append(client, "c", [user("Cancel the hotel in Suzhou.")])
     assert ok(client.get(path("c")))["title"] == title

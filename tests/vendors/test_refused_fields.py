@@ -5,7 +5,6 @@ A field is refused of a random request, in the words of a random vendor, before 
 
 from __future__ import annotations
 
-import os
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -45,8 +44,8 @@ OF_DIALECT = {
         {"temperature", "top_p", "metadata", "service_tier", "user", "parallel_tool_calls", "prompt_cache_key"}
     ),
 }  # fmt: skip
-BLOCKS = range(100 if os.environ.get("QUIRE_LONG") else 40)
-"""Of ten requests each. A thousand take minutes of CPU time."""
+BLOCKS = range(100)
+"""Of ten requests each."""
 Failed = (openai.APIError, anthropic.APIError)
 
 

@@ -233,8 +233,8 @@ def _after(
         answered=before.answered or (chain if basis.origin == "proxy answer" else None),
         said_at=max((time for time in (before.said_at, *_times(found)) if time is not None), default=None),
     )
-    if before.title is None and basis.origin != "import":
-        after = replace(after, title=_asked_first(found))
+    if basis.origin != "import" and (before.title is None or basis.is_only_greeted):
+        after = replace(after, title=_asked_first(found) or before.title or _opening_title(found) or None)
     if not basis.is_new:
         return after
     system_tokens = counts[before.system] + FRAME_TOKENS if before.system is not None else 0
@@ -248,6 +248,7 @@ def _asked_first(found: Sequence[Prepared]) -> str | None:
 
 
 def _opening_title(found: Sequence[Prepared]) -> str | None:
+    """Return the title of the first page that opens; None while only prompts or assistants have spoken."""
     return next((one.lines.title for one in found if one.placement.opens_page), None)
 
 

@@ -94,6 +94,8 @@ class Basis:
     now: datetime
     question: str = ""
     """What the user said last before the arrivals; needed where a result among them is archived."""
+    is_only_greeted: bool = False
+    """The conversation's title is a greeting: what the user wants replaces it."""
 
     @cached_property
     def placed(self) -> tuple[list[Placement], ConversationEnd]:
@@ -112,7 +114,7 @@ class LinesOfMessage:
     words: str = ""
     """The words of the message that can name a subject, between blanks."""
     is_greeting: bool = False
-    """It only greets, assents or says who speaks: its conversation is titled later."""
+    """It only greets, assents or says who speaks: a title only until the user wants something."""
 
     @property
     def texts(self) -> list[str]:

@@ -329,6 +329,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
         language=conversation.language or spoken_language(selection.arrivals, READER),
         rules=rules,
         now=task.now,
+        is_only_greeted=conversation.title is not None and READER.greets(conversation.title),
     )
 
 

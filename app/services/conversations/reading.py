@@ -48,6 +48,10 @@ class ExtractiveReader:
             else (),
         )
 
+    def greets(self, text: str) -> bool:
+        """Return whether a text does no more than greet, assent or say who speaks."""
+        return greets(read("user", text))
+
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
         return make_card(uuid, answer.call.name, answer.call.arguments, answer.result.text, (), language, now)
 
