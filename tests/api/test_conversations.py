@@ -188,3 +188,14 @@ def test_a_conversation_is_titled_by_the_first_message_that_does_more_than_greet
     assert ok(client.get(path("at once")))["title"] == title
     pages = ok(client.get(path("at once", "pages")))["items"]
     assert pages[0]["title"] != title == pages[1]["title"]
+
+
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_a_title_that_the_caller_sets_stays_though_it_greets(client: httpx.Client, is_renamed: bool) -> None:
+    created(client, id="c", user_id="u", title=None if is_renamed else "Hello there")
+    append(client, "c", [user("Good morning!"), assistant("Hello!")])
+    if is_renamed:
+        ok(client.patch(path("c"), json={"title": "Hello there"}))
+    append(client, "c", [user("Find me a flight to Rome."), assistant("Done.")])
+    append(client, "c", [user("Cancel the hotel in Suzhou.")])
+    assert ok(client.get(path("c")))["title"] == "Hello there"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.api.kit import Json, append, assistant, call, ok, path, recall, result, user
@@ -44,6 +44,10 @@ def happen(client: httpx.Client, event: str, number: int, erased: set[int]) -> J
     return {"query": {"query": f"What about word{number // 2}?"}, "load": {"pages": "1"}}.get(event, {})
 
 
+TURN, LOAD, ERASE = (("turn", (3000, "openai")), ("load", (3000, "openai")), ("erase", (3000, "openai")))
+
+
+@example([TURN] * 3 + [ERASE] + [TURN] * 4 + [LOAD, ERASE])  # the same message twice
 @given(histories)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_served_window_is_given_back_after_anything(

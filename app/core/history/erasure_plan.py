@@ -143,6 +143,8 @@ class ErasurePlan:
     """Messages that kept answers must not speak of any more."""
     changed: Collection[UUID]
     """Messages and archives that stored responses describe with content of their calls."""
+    is_done: bool
+    """The messages are marks already, and nothing repeats them."""
 
 
 def decide(erased: Erased, rules: ErasureRules) -> ErasurePlan:
@@ -155,8 +157,9 @@ def decide(erased: Erased, rules: ErasureRules) -> ErasurePlan:
         repeats.pop((erased.messages[0].conversation_id, seq), None)
     gone = [*erased.messages, *repeats.values()]
     unasked = [result for result in results if result.place not in repeats]
+    marked = [_marked(message, rules) for message in gone]
     return ErasurePlan(
-        marked=[_marked(message, rules) for message in gone],
+        marked=marked,
         unasked=[_unasked(result, erased.cards, rules) for result in unasked],
         seqs=seqs,
         pages=sorted({message.page for message in erased.messages}),
@@ -167,6 +170,7 @@ def decide(erased: Erased, rules: ErasureRules) -> ErasurePlan:
         conversations={message.conversation_id for message in gone},
         erased=[message.id for message in gone],
         changed=[name for result in unasked for name in (result.id, *result.archive_ids)],
+        is_done=all(mark.forms.body == message.body for mark, message in zip(marked, gone, strict=True)),
     )
 
 

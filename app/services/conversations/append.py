@@ -70,9 +70,11 @@ from app.services.conversations.selection import (
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
-from app.store import appending, conversations, messages
+from app.store import appending, conversations, erasing, messages
 from app.store.appending import IdempotentResponse
 
+GREETED_MAX = 20
+"""Messages of a conversation after which its title stays, though it only greets."""
 CREATION_TRIES = 3
 """A conversation that is not there cannot be locked: another append may create it first, and it can be then."""
 
@@ -196,7 +198,7 @@ async def _stored_response(task: _Task) -> str | None:
 
 
 async def _append(task: _Task) -> AppendOutcome:
-    known, selection, question = await _gather(task)
+    known, selection, told = await _gather(task)
     is_settled = known is None or not changes.is_due(task.runtime, known, task.request, selection)
     if known is not None and not selection.arrivals:
         if task.key is None and is_settled:
@@ -204,7 +206,7 @@ async def _append(task: _Task) -> AppendOutcome:
         return await _append_locked(task, None)
     if known is not None and known.line.stretches:
         await _check_client_ids(task, known, selection)
-    decided = await _decide(task, known, selection, question, None)
+    decided = await _decide(task, known, selection, told, None)
     after = decided.append.conversation
     if not isinstance(task.request, ProxyAnswer):  # an answer that a client has seen is stored
         await limits.require_room(task.runtime, task.tenant, after.user_id)
@@ -227,8 +229,8 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
                 known = await changes.make(task.runtime, tx, known, task.request, selection)
             if known is not None and not selection.arrivals:
                 return await _store_nothing(task, tx, known, selection)
-            question = await _question(task, tx, known, selection)
-            decided = await _decide(task, known, selection, question, decided)
+            told = await _told(task, tx, known, selection)
+            decided = await _decide(task, known, selection, told, decided)
             if await appending.append_within(tx, *_statement(task, decided)):
                 break
         else:
@@ -244,22 +246,32 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
 # --- Gather ---------------------------------------------------------------------------------------------
 
 
-async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, str]:
-    """Return the conversation as it is, or was a moment ago, what of the request is new to it, and its question."""
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What earlier messages have to say about the new ones."""
+
+    question: str = ""
+    is_only_greeted: bool = False
+
+
+async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, _Told]:
+    """Return the conversation as it is, or was a moment ago, what of the request is new to it, and what was told."""
     request, cached = task.request, task.cached
     # The cache may hold a conversation that was erased since.
     selection = select_at_once(task.runtime, task.tenant, cached, request) if cached is not None else None
     if cached is not None and selection is not None and not _needs_more(task, cached, selection):
-        return cached, selection, ""
+        return cached, selection, _Told()
     async with task.runtime.database.snapshot(task.tenant) as tx:
         known = await conversations.find(tx, task.place[1])
         await check(tx, known, request)
         selection = await select_new_messages(task.runtime, tx, known, task.request)
-        return known, selection, await _question(task, tx, known, selection)
+        return known, selection, await _told(task, tx, known, selection)
 
 
 def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
-    return bool(_problems_of_said(cached, selection)) or _needs_question(task, cached, selection)
+    if _problems_of_said(cached, selection) or _needs_question(task, cached, selection):
+        return True
+    return _may_be_greeted(cached, selection)
 
 
 def _needs_question(task: _Task, known: Conversation, selection: Arrivals) -> bool:
@@ -270,12 +282,26 @@ def _needs_question(task: _Task, known: Conversation, selection: Arrivals) -> bo
     return known.end.user_seq > 0 and any(len(result.text) > longest for result in results)
 
 
-async def _question(task: _Task, tx: ReadTx, known: Conversation | None, selection: Arrivals) -> str:
-    """Return what the user said last before the arrivals, where it is needed."""
-    if known is None or not _needs_question(task, known, selection):
-        return ""
-    shown = await messages.shown(tx, known.id, known.end.user_seq)
-    return plain_text(chat_messages(shown)) if shown is not None else ""
+def _may_be_greeted(known: Conversation, selection: Arrivals) -> bool:
+    """Return whether a user speaks in a new conversation whose title, its first message perhaps, only greets."""
+    if known.title is None or known.end.last_seq > GREETED_MAX:
+        return False
+    return any(arrival.draft.role == "user" for arrival in selection.arrivals) and READER.greets(known.title)
+
+
+async def _told(task: _Task, tx: ReadTx, known: Conversation | None, selection: Arrivals) -> _Told:
+    """Return what the user said last before the arrivals, where it is needed, and whether only a greeting, which the
+    caller did not set, is the title.
+    """
+    if known is None:
+        return _Told()
+    question, given = "", list[str]()
+    if _needs_question(task, known, selection):
+        shown = await messages.shown(tx, known.id, known.end.user_seq)
+        question = plain_text(chat_messages(shown)) if shown is not None else ""
+    if _may_be_greeted(known, selection):
+        given = await erasing.titles(tx, known.id, [*range(1, known.end.last_seq + 1)])
+    return _Told(question, known.title in given)
 
 
 def _problems_of_said(known: Conversation | None, selection: Arrivals) -> list[errors.FieldError]:
@@ -287,14 +313,14 @@ def _problems_of_said(known: Conversation | None, selection: Arrivals) -> list[e
 
 
 async def _decide(
-    task: _Task, known: Conversation | None, selection: Arrivals, question: str, earlier: _Decided | None
+    task: _Task, known: Conversation | None, selection: Arrivals, told: _Told, earlier: _Decided | None
 ) -> _Decided:
     """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
     if known is not None and (learned := await files.percents(task.runtime, task.tenant, known, selection)):
         known = replace(known, file_percents=learned)
-    basis = replace(_basis(task, known, selection), question=question)
+    basis = replace(_basis(task, known, selection), question=told.question, is_only_greeted=told.is_only_greeted)
     before = earlier.preparation if earlier is not None else None
     size = _characters(task.request, selection)
     counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))
@@ -329,7 +355,6 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
         language=conversation.language or spoken_language(selection.arrivals, READER),
         rules=rules,
         now=task.now,
-        is_only_greeted=conversation.title is not None and READER.greets(conversation.title),
     )
 
 

@@ -244,6 +244,8 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
     showing = await _lock_showing(tx, rows, {conversation.id, *(branch.id for branch in sharing)})
     plan = erasure_plan.decide(erased, tx.rules)
     done = Erasure()
+    if plan.is_done and not rows:
+        return done
     titles = await erasing.titles(tx, conversation.id, plan.seqs)
     for branch in sharing:
         await _forget_in(tx, branch, erased, plan, titles, done)
