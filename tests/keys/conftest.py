@@ -30,7 +30,7 @@ def locked_url(postgres: EmbeddedPostgres, settings: Settings, signer: Signer, d
     jwks = data_dir / f"jwks-{uuid4().hex}.json"  # tests elsewhere that import this fixture have a server of their own
     jwks.write_text(signer.jwks())
     with FakeOpenAI() as api:
-        changes = {"quire_proxy_base_url": api.url, **issued_by(str(jwks))}
+        changes = {"quire_proxy_base_url": api.url, "quire_refusals_per_minute": 0, **issued_by(str(jwks))}
         yield from serving(build_app(settings.model_copy(update=changes), postgres.app_dsn))
 
 
