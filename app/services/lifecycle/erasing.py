@@ -243,7 +243,7 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
     rows = await erasing.archives_of(tx, conversation.id, seqs)
     showing = await _lock_showing(tx, rows, {conversation.id, *(branch.id for branch in sharing)})
     plan = erasure_plan.decide(erased, tx.rules)
-    done = Erasure()
+    done = Erasure(Counter(messages=0))
     if plan.is_done and not rows:
         return done
     titles = await erasing.titles(tx, conversation.id, plan.seqs)
