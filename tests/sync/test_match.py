@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.history.sync import DIGEST_BYTES, Match, chains, digest, endings, match
+from app.core.history.sync import DIGEST_BYTES, Match, begins_with, chains, digest, endings, match
 from app.core.messages import Limits, read
 
 Digests = list[bytes]
@@ -89,3 +89,12 @@ def test_blanks_at_the_end_and_the_form_of_a_result_make_no_other_message() -> N
     block = {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "found"}]}
     assert digests(said, result) == digests({**said, "content": "ok \n"}, {"role": "user", "content": [block]})
     assert digests(said) != digests({**said, "content": " ok"})
+
+
+def test_an_answer_is_there_where_what_was_stored_since_begins_with_it() -> None:
+    one, other = b"1" * 16, b"2" * 16
+    assert begins_with([one, other], [one])
+    assert begins_with([one + other], [one])  # a message of two pieces
+    assert not begins_with([other, one], [one])
+    assert not begins_with([], [one])
+    assert not begins_with([one], [])

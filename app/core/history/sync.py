@@ -80,6 +80,11 @@ def pieces(digests: Sequence[bytes]) -> tuple[list[bytes], list[int]]:
     return [piece for piece, _ in found], [place for _, place in found]
 
 
+def begins_with(stored: Sequence[bytes], said: Sequence[bytes]) -> bool:
+    """Return whether stored messages begin with what was said, by their digests; nothing said is nowhere."""
+    return any(said) and b"".join(stored).startswith(b"".join(said))
+
+
 def _parts(content: Any) -> list[Any]:
     """Return content as parts; a text part is its text, without the blanks at its end."""
     if isinstance(content, str):

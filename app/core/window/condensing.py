@@ -26,7 +26,7 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Condensing:
-    """How messages of a page are condensed."""
+    """Condenses messages of a page."""
 
     page: int
     longest: int

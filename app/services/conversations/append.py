@@ -248,7 +248,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What earlier messages have to say about the new ones."""
+    """Facts of earlier messages that bear on the new ones."""
 
     question: str = ""
     is_only_greeted: bool = False

@@ -17,7 +17,7 @@ from app.core.calibration import ReportedUsage
 from app.core.conversation import Conversation
 from app.core.dialects.proxy import edited, leaves_out, meet
 from app.core.history.preparation import Arrival
-from app.core.history.sync import LOOK_BACK, chains, digest, is_edited, match, pieces
+from app.core.history.sync import LOOK_BACK, begins_with, chains, digest, is_edited, match, pieces
 from app.core.messages import Draft
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -133,7 +133,7 @@ def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request:
     """Return what ``select_new_messages`` would if ``known`` is up to date; None if more has to be read for it."""
     if not isinstance(request, PostedMessages | ProxyAnswer | ProxyQuestion) or not can_use(known, request):
         return None
-    if isinstance(request, ProxyAnswer) and request.is_whole and known.end.last_seq > request.after:
+    if isinstance(request, ProxyAnswer) and _is_perhaps_there(known, request):
         return None
     if not isinstance(request, ProxyQuestion):
         return select_all(request)
@@ -262,13 +262,17 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
     )
 
 
+def _is_perhaps_there(known: Conversation, request: ProxyAnswer) -> bool:
+    return request.is_whole and known.end.last_seq > request.after
+
+
 async def _of_answer(tx: ReadTx, known: Conversation, request: ProxyAnswer) -> Arrivals:
     """Return an answer, or nothing where the client's next list brought it first."""
-    if not request.is_whole or known.end.last_seq <= request.after:
+    if not _is_perhaps_there(known, request):
         return select_all(request)
     newest = await messages.newest_told(tx, known.id, request.after, LOOK_BACK)
-    said = b"".join(digest(arrival.draft) for arrival in request.arrivals if not arrival.is_inner)
-    is_there = len(newest) < LOOK_BACK and b"".join(told.digest for told in newest).startswith(said)
+    said = [digest(arrival.draft) for arrival in request.arrivals if not arrival.is_inner]
+    is_there = len(newest) < LOOK_BACK and begins_with([told.digest for told in newest], said)
     return Arrivals(()) if is_there else select_all(request)
 
 
