@@ -190,7 +190,7 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
 async def test_a_search_reads_one_owner_where_the_index_is_larger_than_the_table(
     database: Database, superuser: asyncpg.Connection, fresh: None
 ) -> None:
-    """As it is when all vectors were replaced by another model's. Then all of the tenant's rows look cheaper to read."""
+    """When all vectors were replaced by another model's, the tenant's rows in the table look cheaper to read."""
     await superuser.execute("SET session_replication_role = replica")
     for owner, size in ((HUGE_OWNER, HUGE), (SMALL_OWNER, SMALL)):
         await remember(superuser, ANN, owner, size)
