@@ -37,8 +37,8 @@ query AS MATERIALIZED (
 -- piece: worded
 -- The memories that have a word of the query, and those that are not to be found. All others score by closeness alone.
 --
--- Each owner's rows are a range, of which a planner expects few. Of equals it would expect an average owner's, and where
--- that is most of the tenant's, and vectors were written anew, all of the tenant's look cheaper to read.
+-- Each owner's rows are a range, of which the planner expects few. For "=" it expects an average owner's share: with
+-- few owners that is most of the tenant's rows, and reading all of these looks cheaper once vectors were rewritten.
 worded AS (
   SELECT id, fits, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage
     FROM unnest(:owners::uuid[]) AS o (owner),
