@@ -9,6 +9,7 @@ never the machine, so they find in memory what they would find on a disk.
 import os
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -31,4 +32,4 @@ def _has_room(memory: Path) -> bool:
 
 
 if __name__ == "__main__":
-    print(folder())
+    sys.stdout.write(f"{folder()}\n")
