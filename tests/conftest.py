@@ -309,7 +309,7 @@ def client(base_url: str, clean: None) -> Iterator[httpx.Client]:
         yield opened
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 30, every: float = 0.01) -> None:
+def wait_for(condition: Callable[[], bool], *, seconds: float = 60, every: float = 0.01) -> None:
     """Until it holds; fails when it does not in time. Looks every so many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
