@@ -57,10 +57,10 @@ def test_serve_and_worker_share_the_database(environment: dict[str, str]) -> Non
         with running("serve", environment) as api:
             url = url_of(api)
             worker.send_signal(signal.SIGINT)
-            assert worker.wait(timeout=20) == 0
+            assert worker.wait(timeout=60) == 0
             assert unhurried.get(url + "/readyz").status_code == 200
             api.send_signal(signal.SIGINT)
-            assert api.wait(timeout=20) == 0
+            assert api.wait(timeout=60) == 0
 
 
 def test_the_api_leaves_its_jobs_to_a_worker_that_says_how_it_is(environment: dict[str, str]) -> None:
@@ -79,7 +79,7 @@ def test_the_api_leaves_its_jobs_to_a_worker_that_says_how_it_is(environment: di
             assert unhurried.get(health.replace("healthz", "conversations")).status_code == 404
             for process in (worker, api):
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(timeout=20) == 0
+                assert process.wait(timeout=60) == 0
 
 
 def test_migrate_can_be_repeated(environment: dict[str, str]) -> None:
