@@ -37,12 +37,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
 from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
-from app.core.window.budget import ZONES_MAX, Shares
+from app.core.window.budget import GROUPS_TO_COME, ZONES_MAX, Shares
 from app.core.window.fresh import weight_in_turn
 
 PAGES_MAX = 2**31 - 1
@@ -292,28 +293,41 @@ def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest
     the window room to grow. The newest group stays in any case.
     """
     trigger, shares = entries[at], frame.shares
-    unit = _place(entries, trigger.group, at)
-    room = int(shares.body * ZONES_MAX) - shares.head
+    reach = partial(_reach, entries, at, page, oldest_page, shares)
+    reachable, kept = reach(shares.keep)
+    if not reachable:
+        return _place(entries, trigger.group, at)
+    to_come = GROUPS_TO_COME * kept // len(reachable)
+    keep = min(shares.keep_most, shares.body - shares.head - shares.condensed - to_come)
+    if keep > shares.keep:
+        reachable, _ = reach(keep)
+    enough = trigger.seq - frame.policy.full_recent_count + 1
+    most = entries[reachable[0]].full_before + int(shares.body * PAGE_COST)
+    return next((index for index in reachable if _opens(entries[index], most, enough)), reachable[0])
+
+
+def _reach(
+    entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, shares: Shares, keep: int
+) -> tuple[list[int], int]:
+    """Return the indexes of groups' first messages, the oldest first, from which on what stays verbatim fits a share;
+    and what it weighs from the oldest that does. Before that comes one more, where that is nearer to the share.
+    """
+    trigger, room = entries[at], int(shares.body * ZONES_MAX) - shares.head
     reachable: list[int] = []
     kept = 0
-    for index in _groups_back(entries, unit, oldest_page):
+    for index in _groups_back(entries, _place(entries, trigger.group, at), oldest_page):
         first = entries[index]
         said = trigger.full_after - first.full_before
         weight = said + page.counted_at_a_cut(first.seq)
         has_room = said + page.since(first.seq) <= room
-        if has_room and weight <= shares.keep:
+        if has_room and weight <= keep:
             kept = weight
             reachable.append(index)
             continue
-        if reachable and has_room and weight - shares.keep < shares.keep - kept:
+        if reachable and has_room and weight - keep < keep - kept:
             reachable.append(index)
         break
-    if not reachable:
-        return unit
-    reachable.reverse()
-    enough = trigger.seq - frame.policy.full_recent_count + 1
-    most = entries[reachable[0]].full_before + int(shares.body * PAGE_COST)
-    return next((index for index in reachable if _opens(entries[index], most, enough)), reachable[0])
+    return reachable[::-1], kept
 
 
 def _opens(entry: Entry, most: int, enough: int) -> bool:
