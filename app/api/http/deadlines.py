@@ -131,7 +131,7 @@ class Impatient(HttpToolsProtocol):
         self._waited()
         self._is_head = False
         super().on_headers_complete()
-        self.scope["extensions"] = {ENDLESS: self._ends_with_client}  # type: ignore[typeddict-item]  # ours
+        self.scope["extensions"] = {ENDLESS: self._ends_with_client}  # type: ignore[dict-item]  # ours
 
     def on_message_complete(self) -> None:
         self._is_whole = True
