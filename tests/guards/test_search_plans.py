@@ -187,6 +187,27 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= size + 5 * looked_up, json.dumps(scans)
 
 
+async def test_a_search_reads_one_owner_where_the_index_is_larger_than_the_table(
+    database: Database, superuser: asyncpg.Connection, fresh: None
+) -> None:
+    """When all vectors were replaced by another model's, the tenant's rows in the table look cheaper to read."""
+    await superuser.execute("SET session_replication_role = replica")
+    for owner, size in ((HUGE_OWNER, HUGE), (SMALL_OWNER, SMALL)):
+        await remember(superuser, ANN, owner, size)
+    for model in (UUID(int=5), UUID(int=6), MODEL):
+        await superuser.execute("UPDATE embeddings SET model = $1", model)
+        await vacuum(superuser, "embeddings")
+    await vacuum(superuser, "memories")
+    async with database.search_snapshot(ANN) as tx:
+        await tx.connection.execute(f"PREPARE search AS {SEARCH}")
+        execute = execution("search", SEARCH, SMALL_OWNER, bm25.query("green tea from Hangzhou"))
+        [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
+        await tx.connection.execute("DEALLOCATE search")
+    scans = [step for step in steps(json.loads(row[0])[0]["Plan"]) if "Relation Name" in step]
+    for step in scans:
+        assert step["Actual Rows"] + step.get("Rows Removed by Filter", 0) <= SMALL, json.dumps(step)
+
+
 async def test_an_owner_of_another_tenant_has_nothing_here(tx: ReadTx) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     terms = bm25.query("green tea")
