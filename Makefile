@@ -54,6 +54,7 @@ doctor: $(RUN) ## Check that everything is healthy, and show how to fix what is 
 migrate: $(RUN) ## Migrate the schema to the newest version
 	@exec $(BIN)/quire migrate
 
+test: export QUIRE_EXAMPLES ?= 40
 test: $(DEV) ## Test all behaviour, in minutes; ARGS go to pytest
 	$(PYTEST) -m "not slow" $(ARGS)
 

@@ -30,13 +30,18 @@ from app.postgres.tables import metadata
 from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
-from tests import unhurried
+from tests import temporary, unhurried
 
 SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
 TESTS = Path(__file__).parent
 # A slow machine fails no test: nothing is judged by how long it took.
-hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "100")),  # `make test` tries fewer, a thorough search thousands
+)
 hypothesis.settings.load_profile("untimed")
 TRIES = 10
 CITUS = os.environ.get("QUIRE_TEST_CITUS_URL", "")
@@ -55,22 +60,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow_files)
 
 
-def _open_temporary_folder() -> None:
-    """Under root, PostgreSQL's user must reach the tests' folders: leave a temporary folder that is closed to it.
+def _choose_temporary_folder() -> None:
+    """Take what tests/temporary.py says, unless PostgreSQL's user, under root, cannot reach the folder.
 
-    The folder above is not ours to change. The workers of a parallel run inherit the choice.
+    What is above it is not ours to change, so /tmp serves instead. The workers of a parallel run inherit the choice.
     """
-    user = folder_permissions.server_user()
-    usual = Path(tempfile.gettempdir()).resolve()
-    if user is None or folder_permissions.first_closed(user, (usual, *usual.parents)) is None:
+    user, chosen = folder_permissions.server_user(), temporary.folder()
+    if user is not None and folder_permissions.first_closed(user, (chosen, *chosen.parents)) is not None:
+        chosen = Path("/tmp")
+    elif "TMPDIR" in os.environ:
         return
-    ours = Path(tempfile.mkdtemp(prefix="quire-tests-", dir="/tmp"))
+    ours = Path(tempfile.mkdtemp(prefix="quire-tests-", dir=chosen))
     folder_permissions.make_passable(ours)
     atexit.register(shutil.rmtree, ours, ignore_errors=True)
     os.environ["TMPDIR"] = tempfile.tempdir = str(ours)
 
 
-_open_temporary_folder()
+_choose_temporary_folder()
 
 
 def _trust_no_certificates() -> None:
@@ -303,7 +309,7 @@ def client(base_url: str, clean: None) -> Iterator[httpx.Client]:
         yield opened
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 30, every: float = 0.01) -> None:
+def wait_for(condition: Callable[[], bool], *, seconds: float = 60, every: float = 0.01) -> None:
     """Until it holds; fails when it does not in time. Looks every so many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -9,6 +9,7 @@ import pytest
 from tests.api.kit import append, assistant, history, ok, path, problem, turn, user, window
 
 
+@pytest.mark.slow
 def test_a_thousand_forks_are_listed_and_their_trunk_still_works(client: httpx.Client) -> None:
     append(client, "t", [*turn(1), *turn(2)])
     with ThreadPoolExecutor(8) as pool:

@@ -23,7 +23,7 @@ def test_serve_starts_its_database_and_leaves_nothing_behind(environment: dict[s
             assert unhurried.get(url + "/readyz").json() == {"status": "ok", "warnings": []}
             assert "cdn" not in unhurried.get(url + "/docs").text
             process.send_signal(number)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said
         assert "Traceback" not in said
 
@@ -33,7 +33,7 @@ def test_a_start_prints_three_lines_and_no_steps(environment: dict[str, str]) ->
         assert process.stdout is not None
         printed = read_until(process.stdout, "Ctrl-C stops it")
         process.send_signal(signal.SIGTERM)
-        rest, said = process.communicate(timeout=20)
+        rest, said = process.communicate(timeout=60)
     assert [len(printed.splitlines()), rest] == [3, ""]
     assert [line for line in said.splitlines() if "running as root" not in line] == []
 
@@ -46,7 +46,7 @@ def test_a_signal_while_it_starts_is_obeyed_too(environment: dict[str, str], mom
     with running("serve", {**environment, "QUIRE_LOG_LEVEL": "debug"}) as process:
         read_until(process.stderr, moment)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert "Traceback" not in said
 
@@ -57,10 +57,10 @@ def test_serve_and_worker_share_the_database(environment: dict[str, str]) -> Non
         with running("serve", environment) as api:
             url = url_of(api)
             worker.send_signal(signal.SIGINT)
-            assert worker.wait(timeout=20) == 0
+            assert worker.wait(timeout=60) == 0
             assert unhurried.get(url + "/readyz").status_code == 200
             api.send_signal(signal.SIGINT)
-            assert api.wait(timeout=20) == 0
+            assert api.wait(timeout=60) == 0
 
 
 def test_the_api_leaves_its_jobs_to_a_worker_that_says_how_it_is(environment: dict[str, str]) -> None:
@@ -79,7 +79,7 @@ def test_the_api_leaves_its_jobs_to_a_worker_that_says_how_it_is(environment: di
             assert unhurried.get(health.replace("healthz", "conversations")).status_code == 404
             for process in (worker, api):
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(timeout=20) == 0
+                assert process.wait(timeout=60) == 0
 
 
 def test_migrate_can_be_repeated(environment: dict[str, str]) -> None:
@@ -102,7 +102,7 @@ def test_a_misspelt_setting_is_named_with_the_nearest_one(environment: dict[str,
     with running("serve", {**environment, "QUIRE_PROT": "1", "MEMORY_LLM_MODLE": "m"}) as process:
         url_of(process)
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=20)[1]
+        said = process.communicate(timeout=60)[1]
     assert "QUIRE_PROT is not a setting and has no effect; did you mean QUIRE_PORT?" in said
     assert "MEMORY_LLM_MODLE is not a setting and has no effect; did you mean MEMORY_LLM_MODEL?" in said
 

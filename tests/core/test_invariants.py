@@ -7,7 +7,6 @@ and looks at every window on the way.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -34,9 +33,7 @@ from tests.core.book import ANTHROPIC_TOOLS, OPENAI_TOOLS, RECALL_TOOLS, Book, R
 from tests.core.conversations import Transcript, transcripts
 
 FORMATS: tuple[Format, ...] = ("openai", "anthropic")
-moderate = settings(
-    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "25")),  # a few hundred for a thorough search
-)
+moderate = settings(max_examples=settings().max_examples // 4)  # each is a whole conversation
 
 policies = st.builds(
     Policy,

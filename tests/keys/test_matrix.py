@@ -19,6 +19,7 @@ from app.core.scope import keys_member, owner_of, space_scope
 from app.main import ROUTERS, build_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
+from tests.by_turns import by_turns
 from tests.conftest import patient
 from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, minting, populate
 from tests.keys.tokens import Signer, minting_tokens
@@ -344,7 +345,16 @@ class Scene:
         return self.client.request(verb, where, json=wanted.body, headers=headers)
 
 
-@pytest.fixture(params=["keys", "tokens"])
+MINTS = ("keys", "tokens")
+
+
+def by_each(wanted: Callable[[str, Route], bool]) -> pytest.MarkDecorator:
+    """Ask some routes by keys and tokens by turns, and with `make test-all` all of them by both."""
+    names = [name for name, route in ROUTES.items() if wanted(name, route)]
+    return pytest.mark.parametrize(("mint", "name"), by_turns(MINTS, names), indirect=["mint"])
+
+
+@pytest.fixture(params=MINTS)
 def mint(request: pytest.FixtureRequest, run_as_superuser: Sql, signer: Signer) -> Mint:
     """Makes API keys, and tokens with the same rights."""
     return minting(run_as_superuser) if request.param == "keys" else minting_tokens(run_as_superuser, signer)
@@ -436,13 +446,13 @@ def state(run: Sql) -> Any:
     return run("SELECT " + ", ".join(rows.format(row[0]) for row in found if row[0] not in recorded))
 
 
-@pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.scope is None])
+@by_each(lambda _, route: route.scope is None)
 def test_public_routes_need_no_key(scene: Scene, name: str) -> None:
     for key in (None, "no key", scene.ann):
         assert scene.ask(name, key).status_code == (307 if name == "get /" else 200)
 
 
-@pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.scope is not None])
+@by_each(lambda _, route: route.scope is not None)
 def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql, name: str) -> None:
     route = ROUTES[name]
     assert route.scope is not None
@@ -477,7 +487,7 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
         assert scene.ask(name, scene.all_here).is_success
 
 
-@pytest.mark.parametrize("name", [n for n, route in ROUTES.items() if route.scope and n != "post /spaces"])
+@by_each(lambda name, route: route.scope is not None and name != "post /spaces")
 def test_the_key_of_another_space_finds_nothing_of_anns(scene: Scene, run_as_superuser: Sql, name: str) -> None:
     space, keys = "bobs-space", keys_member("bobs-space")
     run_as_superuser(
@@ -488,9 +498,7 @@ def test_the_key_of_another_space_finds_nothing_of_anns(scene: Scene, run_as_sup
     run_as_superuser(f"DELETE FROM space_members WHERE space_id = '{space}' AND user_id = '{keys}'")
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, route in ROUTES.items() if route.scope and route.user is None and route.kind != "names"]
-)
+@by_each(lambda _, route: route.scope is not None and route.user is None and route.kind != "names")
 def test_a_request_that_names_a_user_finds_what_that_users_key_finds(scene: Scene, name: str) -> None:
     by_key = scene.ask(name, scene.bob)
     by_name = scene.ask(name, scene.all_here, named="bob")

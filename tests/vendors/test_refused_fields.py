@@ -120,7 +120,7 @@ def judge(refusing: Refusing, behind: dict[str, str], clients: Clients, number: 
 
 
 @pytest.mark.parametrize(
-    "block", [block if block < 5 else pytest.param(block, marks=pytest.mark.slow) for block in BLOCKS]
+    "block", [block if block < 2 else pytest.param(block, marks=pytest.mark.slow) for block in BLOCKS]
 )
 def test_what_an_api_refuses_of_a_requests_form_hides_no_turn(
     refusing: tuple[Refusing, str], behind: dict[str, str], clients: Clients, block: int

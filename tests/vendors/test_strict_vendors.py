@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.by_turns import by_turns
 from tests.proxy.agents import DIALECTS, Agent, Clients
 from tests.vendors.strict_vendors import ROWS
 from tests.vendors.strict_vendors import row as strict_row
@@ -24,9 +25,9 @@ TURNS = {
     "both": ['[[calls weather {"city": "a"} | search_memories {"query": "b"}]]', "hello"],
     "chain": ["[[chain weather 3]]", "[[call weather {}]]"],
 }
-FAST = ("own tool", "both")
+FAST = "both"
 CELLS = [
-    ((row, client, kind, streams), kind in FAST and (number + sum(map(ord, client + kind))) % 2 == streams)
+    ((row, client, kind, streams), kind == FAST and (number + sum(map(ord, client + kind))) % 2 == streams)
     for number, row in enumerate(NAMED)
     for client in DIALECTS
     for kind in TURNS
@@ -121,9 +122,7 @@ for _name, _rules in THINKERS.items():
     strict_row(f"invented-{_name}", f"zz-{_name}", like="anthropic", thinks=True, **more, **_rules)
 
 
-@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("client", DIALECTS)
-@pytest.mark.parametrize("name", list(INVENTED))
+@pytest.mark.parametrize(("name", "client", "first"), by_turns(INVENTED, DIALECTS, (0, 1), every=4))
 def test_an_api_that_no_row_names_is_carried_what_it_gave(
     agent: Callable[..., Agent], name: str, client: str, first: int
 ) -> None:
@@ -137,8 +136,7 @@ def long_talk(talking: Agent, turns: int = 7) -> None:
         assert talking.asks(f"[[call weather {{}}]] {number} " + "of the harbour and its weather " * 50)
 
 
-@pytest.mark.parametrize("client", DIALECTS)
-@pytest.mark.parametrize("name", list(THINKERS))
+@pytest.mark.parametrize(("name", "client"), by_turns(THINKERS, DIALECTS, every=3))
 def test_thinking_that_an_unknown_api_wants_back_locks_no_conversation(
     vendors: str, agent: Callable[..., Agent], name: str, client: str
 ) -> None:
@@ -152,7 +150,7 @@ def test_thinking_that_an_unknown_api_wants_back_locks_no_conversation(
     assert _refused(vendors, talking.model) == refused
 
 
-@pytest.mark.parametrize("name", list(INVENTED))
+@pytest.mark.parametrize("name", by_turns(INVENTED))
 def test_condensing_locks_no_conversation_with_an_unknown_api(agent: Callable[..., Agent], name: str) -> None:
     long_talk(agent("chat", f"zz-{name}", "chat", headers={"X-Quire-Budget": "4000"}))
 
