@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from bench import harness, plots, tables
-from bench.load import branches, cost, crowd, dialects, keys, large, overhead, profile, sizes
+from bench.load import branches, cost, crowd, dialects, keys, large, options, overhead, profile, sizes
 from bench.peers import peers
 from bench.people import table as people
 from bench.search import embeddings, retrieval, search_sizes
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "overhead": overhead.run,
     "dialects": dialects.run,
     "keys": keys.run,
+    "options": options.run,
     "branches": branches.run,
     "loops": overhead.run_loops,
     "profile": profile.run,
@@ -40,7 +41,9 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "people": people.run,
 }
 
-API_ALONE = frozenset({"cost", "overhead", "dialects", "keys", "loops", "profile", "peers", "crowd", "people"})
+API_ALONE = frozenset(
+    {"cost", "overhead", "dialects", "keys", "options", "loops", "profile", "peers", "crowd", "people"}
+)
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 PLAIN_WIDTH = 140

@@ -18,6 +18,7 @@ from app import errors
 from app.api.http.answers import json_text, json_value
 from app.api.http.body import json_body
 from app.api.http.callers import Admin, Reader, still_admitted
+from app.api.http.deadlines import end_with_client
 from app.api.http.runtime import Wired
 from app.api.http.writes import WriteByAdmin
 from app.api.schemas import events as schemas
@@ -36,7 +37,7 @@ router = APIRouter(tags=["events"])
 
 WEBHOOKS_MAX = 20
 POLL_SECONDS = 1.0
-KEEP_ALIVE_SECONDS = 5.0  # a client that left is noticed at the second write to it; until then its stream counts
+KEEP_ALIVE_SECONDS = 5.0  # a client whose machine is gone is noticed by a write only
 STREAMS_MAX = 100  # of a process at once: each asks the database once a second
 SEQ_MAX = 2**53
 
@@ -69,6 +70,8 @@ async def stream_events(
     seq = after if last_event_id is None else _seq(last_event_id)
     if seq is None:
         seq = await outbox.last(runtime.database, caller.tenant)
+    if wait:
+        end_with_client(request.scope)
     lines = _lines(request, runtime, caller.tenant, seq, wait=wait)
     headers = {"Cache-Control": "no-store", "Last-Event-ID": str(seq)}
     return StreamingResponse(lines, media_type="text/event-stream", headers=headers)

@@ -22,7 +22,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
-from app.core.encoded import is_mark
+from app.core.encoded import is_mark, marked
 from app.core.neutral import with_nul
 from app.core.search.vector_text import Utterance, result_text, turn_text
 from app.jobs.policy import HARMLESS, fault_of_all, refuses_most
@@ -194,7 +194,8 @@ def _text(
             return ""
         return turn_text(Utterance(whole.role, whole.text[start:end], whole.name), said.get((place[0], place[1] - 1)))
     text = with_nul(row["content"] or "", _between(nul.get(row["whole"], ()), start, end))
-    return text if text.strip() else ""
+    shown = marked(text)
+    return shown if text.strip() and not is_mark(shown) else ""
 
 
 def _between(offsets: Sequence[int], start: int, end: int) -> list[int]:

@@ -19,6 +19,7 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
+from app.core.encoded import marked
 from app.core.history.rows import NewWish
 from app.core.neutral import neutral, without_nul
 from app.core.scope import owner_of
@@ -138,7 +139,7 @@ async def _show(runtime: Runtime, tenant: UUID, uid: UUID, page: Unindexed) -> _
     return _ForModel(
         conversation,
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
-        [memory["content"] for memory in current[-KEPT_SHOWN:]],
+        [marked(memory["content"]) for memory in current[-KEPT_SHOWN:]],
         {row["seq"]: row["said_at"] for row in rows if row["said_at"] is not None},
         [row["seq"] for row in rows if _name(row) not in (None, conversation.user_id)],
     )

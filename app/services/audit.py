@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from asyncpg import Record
 
+from app import errors
 from app.core.edge.audit import AuditEntry
 from app.core.times import time_text
 from app.postgres.database import Database
@@ -17,12 +19,14 @@ from app.postgres.tenants import tenants
 from app.runtime import Runtime
 from app.store.operators import audit
 
+_Waiting: TypeAlias = tuple[AuditEntry, "asyncio.Future[None]"]
+
 
 class AuditLog:
     """Stores entries. Those of a tenant that come while one is being stored are stored together, by one commit."""
 
     def __init__(self) -> None:
-        self._waiting: dict[UUID, list[tuple[AuditEntry, asyncio.Future[None]]]] = {}
+        self._waiting: dict[UUID, list[_Waiting]] = {}
         """Of each tenant of which something is being stored."""
         self._storing: dict[UUID, asyncio.Task[None]] = {}
 
@@ -43,19 +47,27 @@ class AuditLog:
                 del self._waiting[tenant]
 
     async def _store(self, database: Database, tenant: UUID) -> None:
-        while waiting := self._waiting[tenant]:
-            self._waiting[tenant] = []
-            failure: Exception | None = None
-            try:
-                await audit.add(database, tenant, [entry for entry, _ in waiting])
-            except Exception as error:  # noqa: BLE001 - those who wait raise it
-                failure = error
-            for stored in (stored for _, stored in waiting if not stored.done()):  # others' requests were given up
-                if failure is None:
-                    stored.set_result(None)
-                else:
-                    stored.set_exception(failure)
-        del self._waiting[tenant], self._storing[tenant]
+        waiting: list[_Waiting] = []
+        try:
+            while waiting := self._waiting[tenant]:
+                self._waiting[tenant] = []
+                failure: Exception | None = None
+                try:
+                    await audit.add(database, tenant, [entry for entry, _ in waiting])
+                except Exception as error:  # noqa: BLE001 - those who wait raise it
+                    failure = error
+                _tell(waiting, failure)
+        finally:  # those who still wait do so because this task was cancelled
+            _tell([*waiting, *self._waiting.pop(tenant)], errors.Overdue("The service is shutting down."))
+            del self._storing[tenant]
+
+
+def _tell(waiting: Iterable[_Waiting], failure: Exception | None) -> None:
+    for stored in (stored for _, stored in waiting if not stored.done()):  # others' requests were given up
+        if failure is None:
+            stored.set_result(None)
+        else:
+            stored.set_exception(failure)
 
 
 def view(row: Record) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from asyncpg import Record
@@ -85,7 +86,7 @@ SELECT seq, chain FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AN
 """
 # The digests of the newest messages after one that callers know of, newest first. An empty digest: see sync.INNER.
 NEWEST_DIGESTS = """
-SELECT seq, role, digest FROM messages
+SELECT seq, role, digest, created_at FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND digest IS DISTINCT FROM ''
  ORDER BY seq DESC LIMIT $4
 """
@@ -113,12 +114,16 @@ class ToldMessage:
     role: str
     digest: bytes
     """Zeros if it has none yet, which equals no digest."""
+    created_at: datetime
 
 
 async def newest_told(tx: ReadTx, conversation_id: str, after: int, limit: int) -> list[ToldMessage]:
     """Return the newest told messages after ``after``, oldest first."""
     rows = await tx.fetch(NEWEST_DIGESTS, conversation_id, after, limit)
-    return [ToldMessage(row["seq"], row["role"], row["digest"] or bytes(DIGEST_BYTES)) for row in reversed(rows)]
+    return [
+        ToldMessage(row["seq"], row["role"], row["digest"] or bytes(DIGEST_BYTES), row["created_at"])
+        for row in reversed(rows)
+    ]
 
 
 async def last_told(tx: ReadTx, conversation_id: str, through: int) -> int:

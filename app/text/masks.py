@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -28,6 +28,12 @@ _SECRET_NAME = re.compile(
 _DIGITS = re.compile(r"\d[ .()-]{0,2}(?:\d[ .()-]{0,2}){8}")
 _AFTER_ESCAPE = r"(?:\b|(?<=\\u[0-9a-fA-F]{4}))"
 """A word begins after an escape in JSON too."""
+_SIGNS = "_-.:@"
+"""A hint with one of these is only looked for in a text that has it."""
+_WORD_MAX = 20
+"""What is shorter and has letters only is no secret: the keys without digits or signs are longer."""
+_NAME_MAX = 100
+"""Characters of a member's name that tell whether its text is a secret: the last."""
 _MASKED = re.compile(r"^\[?masked\b")
 
 
@@ -131,12 +137,19 @@ def masked_kinds(setting: str) -> Collection[Kind]:
     return [kind for kind in KINDS if setting in (kind, "all")]
 
 
+@lru_cache(1_000)
+def _names_secret(name: str) -> bool:
+    return _SECRET_NAME.match(name) is not None
+
+
 class Masks:
     """Masks what a deployment wants masked."""
 
     def __init__(self, kinds: Collection[Kind] = ()) -> None:
         self._masks = tuple(mask for kind in KINDS if kind in kinds for mask in _masks()[kind])
         self._has_secrets = "secrets" in kinds
+        self._possible: dict[tuple[bool, ...], list[tuple[_Mask, tuple[str, ...]]]] = {}
+        """The masks, and those of their hints, that a text can hold, by which signs it has."""
 
     def text(self, text: str) -> str:
         """Return a text with placeholders. JSON is read if it spells words by escapes."""
@@ -144,17 +157,21 @@ class Masks:
             with suppress(ValueError, RecursionError):
                 value = json.loads(text)
                 return text if (masked := self.value(value)) is value else json.dumps(masked, ensure_ascii=False)
-        lower, has_digits = text.lower(), None
-        for mask in self._masks:
-            if mask.hints:
-                if not any(hint in lower for hint in mask.hints):
-                    continue
-            else:
-                has_digits = _DIGITS.search(text) is not None if has_digits is None else has_digits
-                if not has_digits:
-                    continue
-            text = mask.apply(text)
+        if len(text) < _WORD_MAX and text.isalpha():
+            return text
+        lower, has_digits = text.lower(), _DIGITS.search(text) is not None
+        for mask, hints in self._to_try(text):
+            if any(hint in lower for hint in hints) if mask.hints else has_digits:
+                text = mask.apply(text)
         return text
+
+    def _to_try(self, text: str) -> list[tuple[_Mask, tuple[str, ...]]]:
+        has = tuple(sign in text for sign in _SIGNS)
+        if (found := self._possible.get(has)) is None:
+            absent = {sign for sign, is_there in zip(_SIGNS, has, strict=True) if not is_there}
+            left = ((mask, tuple(hint for hint in mask.hints if absent.isdisjoint(hint))) for mask in self._masks)
+            found = self._possible[has] = [(mask, hints) for mask, hints in left if hints or not mask.hints]
+        return found
 
     def value(self, value: Any, name: str = "") -> Any:
         """Return a JSON value with its texts masked. Keys stay; a text in a member called "password" is masked whole.
@@ -165,7 +182,12 @@ class Masks:
             return value
         match value:
             case str():
-                if self._has_secrets and len(value) > 3 and _SECRET_NAME.match(name) and not _MASKED.match(value):
+                if (
+                    self._has_secrets
+                    and len(value) > 3
+                    and _names_secret(name[-_NAME_MAX:])
+                    and not _MASKED.match(value)
+                ):
                     return "[masked secret]" if _is_secret(value) else self.text(value)
                 return self.text(value)
             case dict():

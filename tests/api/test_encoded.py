@@ -16,6 +16,7 @@ from tests.api.kit import Json, append, assistant, call, contents, ok, path, rec
 from tests.archive.made import archive, load_tool, loaded
 from tests.by_turns import by_turns
 from tests.core.test_encoded import CONTENTS, FORMS, LOOK_ALIKES
+from tests.tools.kit import use
 
 NEEDLE = "The boiler in the harbour has the code KX-2291."
 
@@ -125,6 +126,30 @@ def test_a_file_posted_to_the_archive_is_kept_and_found_by_what_stands_beside_it
     assert loaded(client, made["uuid"])["content"] == text
     short = archive(client, f"{NEEDLE} {file[:400]}")
     assert leaks(file[:400], short["placeholder"]) == []
+
+
+@pytest.mark.parametrize("form", by_turns(FORMS, every=3))
+def test_a_file_in_a_memory_is_no_part_of_what_is_shown_found_or_counted(client: httpx.Client, form: str) -> None:
+    """And it is read and changed as it came."""
+    file = planted(form)[:1_800]
+    content = f"{NEEDLE}\n{file}\nSo says the manual."
+    sent = {"user_id": "u", "content": content, "key": "boiler", "pinned": True}
+    made = ok(client.post("/memories", json=sent), 201)
+    append(client, "c", [user("Hello.")])
+    shown = [window(client, "c", budget=8_000, query=query) for query in ("", "code of the boiler in the harbour")]
+    assert all("KX-2291" in json.dumps(one["messages"]) for one in shown)
+    assert all(sum(one["usage"]["sections"].values()) - one["usage"]["sections"]["tools"] < 400 for one in shown)
+    found = [ok(client.post("/memories/search", json={"query": q, "user_id": "u"})) for q in (NEEDLE, pieces(file)[1])]
+    listed = ok(client.get("/memories?user_id=u"))
+    told = use(client, "c", "get_memory_detail", memory_key=made["memory_key"])
+    assert "KX-2291" in json.dumps(found[0])
+    assert found[1]["results"] == []
+    assert leaks(file, made["summary"], made["content_preview"], shown, found, listed, told["content"]) == []
+    changed = ok(client.patch(f"/memories/{made['memory_key']}", json={"content": f"{content} Changed."}))
+    assert (made["content"], changed["content"]) == (content, f"{content} Changed.")
+    again = ok(client.post("/memories/search", json={"query": NEEDLE, "user_id": "u"}))
+    assert "KX-2291" in json.dumps(again)
+    assert leaks(file, again, window(client, "c", budget=8_000)) == []
 
 
 def test_look_alikes_are_shown_as_they_came(client: httpx.Client) -> None:

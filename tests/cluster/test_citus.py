@@ -27,7 +27,7 @@ BEFORE, AFTER = 10, 10
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client() -> Iterator[httpx.Client]:
     migrate.upgrade(Citus(CITUS).owner_dsn)
     for table in ("work", "conversations", "memories", "archive_contents", "idempotency", "keys", "tenants"):

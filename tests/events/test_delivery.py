@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -242,6 +243,44 @@ def test_the_stream_tells_what_comes_and_is_resumed(client: httpx.Client) -> Non
     assert [event["seq"] for event in backlog(client, Last_Event_ID="1")] == [2, 3]
     assert [event["data"]["last_seq"] for event in backlog(client)] == [1, 2, 3]
     problem(client.get("/events", headers={"Last-Event-ID": "x"}), 422, "Last-Event-ID")
+
+
+def test_a_stream_ends_and_frees_its_place_when_its_client_leaves(
+    postgres: EmbeddedPostgres, settings: Settings, clean: None
+) -> None:
+    """At once: nothing is written to it before. A list of what is stored is sent whole nevertheless."""
+    with serve(build_app(settings, postgres.app_dsn)) as served, patient(served.url) as client:
+        assert left(client, "/events?wait=false").endswith("0\r\n\r\n")
+        meters = served.app.state.runtime.meters
+        with asked(client, "/events") as stream:
+            assert b"200 OK" in stream.recv(4096)
+            wait_for(lambda: meters.streams == 1)
+            stream.shutdown(socket.SHUT_WR)
+            assert "still here" not in rest(stream)
+            wait_for(lambda: meters.streams == 0)
+        assert "still here" not in left(client, "/events")
+
+
+def asked(client: httpx.Client, target: str) -> socket.socket:
+    """A connection that has sent a request."""
+    connection = socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=30)
+    connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {client.base_url.netloc.decode()}\r\n\r\n".encode())
+    return connection
+
+
+def rest(connection: socket.socket) -> str:
+    """What comes until the connection ends, or is found to be kept."""
+    got = ""
+    while "still here" not in got and (more := connection.recv(4096)):
+        got += more.decode()
+    return got
+
+
+def left(client: httpx.Client, target: str) -> str:
+    """What a client is sent that closes its side once it has asked."""
+    with asked(client, target) as connection:
+        connection.shutdown(socket.SHUT_WR)
+        return rest(connection)
 
 
 def test_nothing_is_written_where_nobody_listens(client: httpx.Client, run_as_superuser: Sql) -> None:

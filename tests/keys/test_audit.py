@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from uuid import UUID
 
 import httpx
@@ -11,12 +13,16 @@ from hypothesis import strategies as st
 
 from app.api.operators.audit import LONG_AGO
 from app.core.edge.audit import AuditEntry, action_of, ids_of
+from app.errors import Overdue
 from app.postgres.database import Database
+from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
 from app.services.audit import AuditLog
 from app.store.operators import audit
 from tests.api.kit import Json, ok, path, problem, user
 from tests.api.test_concurrency import at_once
+from tests.cli.kit import own_environment, running, url_of
+from tests.conftest import WAITING, wait_for
 from tests.keys.conftest import Serve
 from tests.keys.kit import Mint, Sql, bearing, key_id
 
@@ -76,14 +82,14 @@ def test_reads_and_erasures_are_logged(audited: httpx.Client, mint: Mint) -> Non
     assert entries(audited, admin, since="2100-01-01") == []
 
 
+def entry(number: int) -> AuditEntry:
+    return AuditEntry("read", "GET /c", {"id": "c"}, None, "u" if number else None, "", 200, str(number))
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("given_up", [0, 1])
 async def test_entries_that_come_at_once_are_each_stored_once_by_few_commits(database: Database, given_up: int) -> None:
     """Also where a request was given up: the first, which stores its own, or one that waits for it."""
-
-    def entry(number: int) -> AuditEntry:
-        return AuditEntry("read", "GET /c", {"id": "c"}, None, "u" if number else None, "", 200, str(number))
-
     log = AuditLog()
     adding = [asyncio.create_task(log.add(database, DEFAULT_TENANT, entry(number))) for number in range(200)]
     await asyncio.sleep(0)
@@ -96,6 +102,50 @@ async def test_entries_that_come_at_once_are_each_stored_once_by_few_commits(dat
         str(number) for number in range(200) if number != given_up
     ]
     assert len({row["created_at"] for row in rows}) <= 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("while_storing", [False, True])
+async def test_nobody_waits_for_an_entry_whose_storing_was_cancelled(database: Database, while_storing: bool) -> None:
+    """As the end of an event loop cancels it."""
+    log, others = AuditLog(), asyncio.all_tasks()
+    adding = [asyncio.create_task(log.add(database, DEFAULT_TENANT, entry(number))) for number in range(3)]
+    await adding[0]
+    [storing] = asyncio.all_tasks() - others - set(adding)
+    if while_storing:
+        await asyncio.sleep(0)
+    storing.cancel()
+    first, *told = await asyncio.wait_for(asyncio.gather(*adding, return_exceptions=True), 30)
+    assert first is None
+    assert [type(one) for one in told] == [Overdue, Overdue]
+    await log.add(database, DEFAULT_TENANT, entry(3))
+
+
+@pytest.mark.slow
+def test_a_service_that_stops_answers_whoever_waits_for_the_log(
+    postgres: EmbeddedPostgres, run_as_superuser: Sql, clean: None
+) -> None:
+    with own_environment() as environment, ExitStack() as stack:
+        settings = {
+            "DATABASE_URL": postgres.app_dsn,
+            "QUIRE_AUDIT": "true",
+            "QUIRE_DATA_DIR": environment["QUIRE_DATA_DIR"],
+        }
+        process = stack.enter_context(running("serve", environment | settings))
+        url = url_of(process)
+        run_as_superuser("BEGIN")
+        stack.callback(run_as_superuser, "ROLLBACK")
+        run_as_superuser("LOCK TABLE audit")
+        pool = stack.enter_context(ThreadPoolExecutor(8))
+        asked = [pool.submit(httpx.get, f"{url}/conversations", timeout=60) for _ in range(8)]
+        wait_for(lambda: bool(run_as_superuser(WAITING)[0]["count"]))
+        process.terminate()
+        wait(asked)
+        late = [one for one in asked if isinstance(one.exception(), httpx.ConnectError | httpx.RemoteProtocolError)]
+        for answer in {*asked} - {*late}:
+            problem(answer.result(), 503, "The read was refused")
+        assert len(late) < len(asked)
+        assert process.wait(timeout=30) == 0
 
 
 def test_what_cannot_be_logged_is_not_answered(audited: httpx.Client, mint: Mint, run_as_superuser: Sql) -> None:

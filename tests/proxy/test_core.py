@@ -19,11 +19,11 @@ def said(text: str) -> Said:
     return [("assistant" if c.isupper() else "user", c.encode() * DIGEST_BYTES) for c in text]
 
 
-def met(listed: str, stored: str, *, retried: bool = False) -> Met:
+def met(listed: str, stored: str, *, retried: bool = False, overtaken_by: int = 0) -> Met:
     same = 0
     while same < min(len(listed), len(stored)) and listed[same] == stored[same]:
         same += 1
-    return meet(said(listed), same, said(stored)[same:], is_whole=True, retried=retried)
+    return meet(said(listed), same, said(stored)[same:], is_whole=True, retried=retried, overtaken_by=overtaken_by)
 
 
 def after(listed: str, stored: str) -> str:
@@ -54,6 +54,15 @@ def test_an_edited_turn_is_added_and_the_old_one_stays() -> None:
     assert after("aAc", "aAbB") == "aAbBc"
     assert met("aAc", "aAbBcC") == Met(3, 3, (3,))
     assert after("aAcCd", "aAbBcC") == "aAbBcCd"
+
+
+@given(st.text("ab", min_size=1, max_size=4), st.text("cdCD", max_size=4))
+def test_a_list_that_all_that_follows_it_overtook_is_there(listed: str, later: str) -> None:
+    """Its answer is one of those that follow; what was stored before it arrived tells that it is asked again."""
+    assert met(listed, listed + later, overtaken_by=len(later)).new_from == len(listed)
+    assert met("aAb", "aAbBcC", overtaken_by=3) == Met(3)
+    assert met("aXb", "aAbBcC", overtaken_by=3) == Met(3, 2)
+    assert met("aAb", "aAbBcC", overtaken_by=2).new_from == 2
 
 
 def test_a_repeated_earlier_turn_is_appended_again() -> None:

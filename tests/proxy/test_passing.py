@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,7 +20,7 @@ from app.settings import Settings
 from tests import unhurried
 from tests.api.kit import append, history
 from tests.conftest import Served, serve, wait_for
-from tests.providers.fake_openai import FakeOpenAI, held_within, status
+from tests.providers.fake_openai import FakeOpenAI, held_within, ok, status
 from tests.proxy.fakes import FakeApi, Refusal
 from tests.proxy.kit import SECRET, AnthropicOf, said_by, stored
 from tests.proxy.test_messages import LOOK, asked
@@ -227,6 +228,29 @@ def test_an_answer_that_the_next_list_brought_first_is_stored_once(
         assert "boiling" in first.result().text
     wait_for(lambda: len(client.get("/conversations/c/requests").json()["items"]) == 2)
     assert roles(client, "c") == ["user", "assistant"] * 2
+
+
+def test_a_question_that_is_stored_later_than_the_next_one_is_stored_once(
+    client: httpx.Client, base_url: str, api: FakeOpenAI
+) -> None:
+    """As where another process, which stores at once, takes the next request: here the first one's body is late."""
+    late = json.dumps({"model": "fake", "messages": [{"role": "user", "content": "The kettle?"}]}).encode()
+    head = [
+        "POST /v1/chat/completions HTTP/1.1", "Host: localhost", "Content-Type: application/json",
+        f"Content-Length: {len(late)}", "X-Quire-Conversation: c", "X-Quire-Mode: pass-through", "Expect: 100-continue",
+    ]  # fmt: skip
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=30) as first:
+        first.sendall("\r\n".join([*head, "", ""]).encode())
+        assert b"100 Continue" in first.recv(4096)  # it has arrived, and its body is waited for
+        said = zip(("user", "assistant", "user"), ("The kettle?", "On.", "And the pan?"), strict=True)
+        following = {"model": "fake", "messages": [{"role": role, "content": text} for role, text in said]}
+        api.chat.queue += [ok("Off."), ok("On.")]
+        post(base_url, "/v1/chat/completions", json.dumps(following).encode(), **{"X-Quire-Conversation": "c"})
+        wait_for(lambda: roles(client, "c") == ["user", "assistant"] * 2)
+        first.sendall(late)
+        assert b"On." in first.recv(65536)
+        wait_for(lambda: len(client.get("/conversations/c/requests").json()["items"]) == 2)
+    assert [one["content"] for one in history(client, "c")] == ["The kettle?", "On.", "And the pan?", "Off."]
 
 
 def test_models_are_restricted_here_too(forgetful: Served, messages_api: FakeApi) -> None:

@@ -24,6 +24,18 @@ READ_BYTES_A_SECOND = 1024
 """A client that reads its answer at least as fast has all the time it needs."""
 
 
+ENDLESS = "quire.endless"
+
+
+def end_with_client(scope: Scope) -> None:
+    """Let a request that has no end of its own end once its client closes its side of the connection.
+
+    Only then is a client that left noticed before something is written to it.
+    """
+    if (end := scope.get("extensions", {}).get(ENDLESS)) is not None:  # another server has its own rule
+        end()
+
+
 class Deadlines:
     """Answer 408 to a body that does not arrive in time and 503 if no response begins in time.
 
@@ -99,6 +111,7 @@ class Impatient(HttpToolsProtocol):
     _is_whole = True
     _is_head = True
     _is_half_closed = False
+    _is_endless = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
@@ -118,6 +131,7 @@ class Impatient(HttpToolsProtocol):
         self._waited()
         self._is_head = False
         super().on_headers_complete()
+        self.scope["extensions"] = {ENDLESS: self._ends_with_client}  # type: ignore[dict-item]  # ours
 
     def on_message_complete(self) -> None:
         self._is_whole = True
@@ -126,6 +140,7 @@ class Impatient(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._is_endless = False
         if not self._is_whole:
             self._wait(self.body_seconds)
         self._watch()
@@ -135,7 +150,12 @@ class Impatient(HttpToolsProtocol):
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes an answer, uvicorn gives none
         """Keep the connection of a client that has sent a whole request and closed its side, until it is answered."""
         self._is_half_closed = True
-        return self._is_whole and self._is_answering
+        return self._is_whole and self._is_answering and not self._is_endless
+
+    def _ends_with_client(self) -> None:
+        self._is_endless = True
+        if self._is_half_closed:
+            self.transport.close()
 
     @property
     def _is_answering(self) -> bool:

@@ -7,7 +7,8 @@ stored text stays. The list then meets the stored messages in one of these ways:
 
     it continues                     what follows is appended
     it ends with the last question   nothing is appended; answers to it may be stored already
-    it ends earlier                  its last turn is asked once more, at the end of the conversation
+    it ends earlier                  its last turn is asked once more, at the end of the conversation; unless all that
+                                     follows was stored since it arrived: another process was quicker
     it differs                       like a synced list whose forks are joined: what is new is appended
 
 **Whose calls.** In an answer, calls of recall tools are Quire's, unless the client has tools with these names. The
@@ -52,18 +53,25 @@ class Met:
 
 
 def meet(
-    said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDigest], *, is_whole: bool, retried: bool
+    said: Sequence[RoleAndDigest],
+    same: int,
+    tail: Sequence[RoleAndDigest],
+    *,
+    is_whole: bool,
+    retried: bool,
+    overtaken_by: int = 0,
 ) -> Met:
     """Find where a list meets the stored messages; both begin with ``same`` messages.
 
     ``tail`` holds the stored messages beyond these, oldest first: all of them, or (not ``is_whole``) the newest.
-    ``retried``: the client marked the request as a retry.
+    ``retried``: the client marked the request as a retry. ``overtaken_by``: how many of the newest were stored since it
+    arrived.
     """
     rest = said[same:]
     listed, stored = _blurred(rest), _blurred(tail)
     both = _common(listed, stored) if is_whole else 0
     if both == len(listed):
-        return _ended(said, tail, both, retried=retried)
+        return _ended(said, tail, both, overtaken_by, retried=retried)
     if both == len(stored):
         return Met(same + both)
     begins_alike = same + both > 0  # otherwise a message that is sent alone could be repeated on purpose
@@ -72,7 +80,7 @@ def meet(
     found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=True)
     assert found is not None
     if found.ahead:
-        return _ended(said, tail, len(tail) - found.ahead, retried=retried)
+        return _ended(said, tail, len(tail) - found.ahead, overtaken_by, retried=retried)
     first = same + both
     return Met(first + found.new_from, len(tail), passed_over=tuple(first + i for i in found.passed_over))
 
@@ -99,13 +107,18 @@ def edited(said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDiges
     return same + both if begins and leaves and not joins else 0
 
 
-def _ended(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, *, retried: bool) -> Met:
+def _ended(
+    said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, overtaken_by: int, *, retried: bool
+) -> Met:
     """Return how a list meets the tail that ends within it: only answers follow there, or it is repeated."""
     answers = 0
     while end + answers < len(tail) and tail[end + answers][0] == "assistant":
         answers += 1
-    if end + answers == len(tail) or (retried and answers):
+    left = len(tail) - end
+    if left == answers or (retried and answers):
         return Met(len(said), end, tuple(range(end, end + answers)))
+    if left <= overtaken_by:
+        return Met(len(said), end)  # its own answer is among what follows, or comes
     first = _turn(said)
     again = _asked_last(said[first:], tail[end:])
     if again is not None:  # it was said again already

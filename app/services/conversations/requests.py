@@ -77,6 +77,8 @@ class ProxyQuestion:
     bound_to: str | None = None
     is_large: bool = False
     follows: Follows | None = None
+    passed_at: datetime | None = None
+    """When it arrived, if the model was asked before it is stored; None: after."""
 
 
 @dataclass(frozen=True, slots=True)

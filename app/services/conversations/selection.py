@@ -243,7 +243,11 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
     sent = [(listed.roles[place], digest) for place, digest in zip(owners, digests, strict=True)]
     stored = [(newest[place].role, digest) for place, digest in zip(told_by, told_digests, strict=True)]
     begun = sum(place < alike for place in owners)
-    met = meet(sent, begun, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried)
+    passed_at = request.passed_at
+    overtaken_by = sum(passed_at is not None and newest[place].created_at > passed_at for place in told_by)
+    met = meet(
+        sent, begun, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried, overtaken_by=overtaken_by
+    )
     passed_over = dict.fromkeys(listed.lead + owners[i] for i in met.passed_over)
     selection = _from(listed, _owner(owners, met.new_from), passed_over=list(passed_over))
     if selection.arrivals:

@@ -20,6 +20,7 @@ import asyncpg
 from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.encoded import marked
 from app.core.history.fork import NewBranch
 from app.core.history.preparation import Arrival, KeptArchive
 from app.core.history.rows import ArchivePlace, NewMemory, archive_row
@@ -387,7 +388,7 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
     content, offsets = without_nul(line.content)
     read_by = searchable(line.content, tuple(line.keywords)) if line.source == "person" else line.content
     found = await anyio.to_thread.run_sync(all_vectors, read_by) if line.is_found else [(0, 0, NO_TERMS)]
-    tokens = await runtime.count(content) if line.pinned else 0
+    tokens = await runtime.count(marked(content)) if line.pinned else 0
     ids = [line.id, *(uuid7() for _ in found[1:])]
     async with runtime.database.begin(tenant) as tx:
         scope, known = await _scope(job, tx, line)

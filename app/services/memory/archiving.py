@@ -116,7 +116,8 @@ def vectors(text: str, start: int = 0, speaker: str | None = None) -> list[tuple
 
 
 def all_vectors(text: str, speaker: str | None = None) -> list[tuple[int, int, str]]:
-    """Return the vectors of all passages, for texts that are not very long."""
+    """Return the vectors of all passages, for texts that are not very long. Files have none."""
+    text = blanked(text)
     result = vectors(text, 0, speaker)
     while ends(result) < len(text):
         result += vectors(text, ends(result), speaker)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from app.core.encoded import blanked
 from app.core.history.rows import NewMemory
 from app.postgres.transactions import Tx
 from app.queue import enqueue
@@ -30,7 +31,7 @@ async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembe
     """Store explicit memories of one owner, with their texts."""
     for memory in memories:
         has_words = memory.key is not None and not memory.scope.startswith("m:")  # of a store nothing is searched
-        words = bm25.query(memory.content) if has_words else None
+        words = bm25.query(blanked(memory.content)) if has_words else None
         await remembered.insert(tx, replace(memory, words=words), embeds=runtime.embedder is not None)
     if memories:
         await enqueue_embedding(runtime, tx, memories[0].owner)

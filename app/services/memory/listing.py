@@ -10,6 +10,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.encoded import marked
 from app.core.line import named
 from app.core.neutral import with_nul
 from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, shown, space_scope
@@ -71,7 +72,7 @@ def view(row: Record) -> dict[str, Any]:
     return {
         "memory_key": str(row["id"]),
         "memory_type": row["type"],
-        "content_preview": preview(row["beginning"], ""),
+        "content_preview": preview(marked(row["beginning"]), ""),
         "keywords": list(row["keywords"]),
         "metadata": json.loads(row["metadata"]),
         "conversation_id": row["conversation_id"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from app.core.encoded import blanked
 from app.core.search import relevance
 from app.core.window.kept import Then
 from app.postgres.transactions import ReadTx
@@ -51,7 +52,7 @@ async def values(tx: ReadTx, view: View, then: Then, terms: Sequence[int], *, se
 
 
 def _share(terms: Sequence[int], content: str) -> float:
-    return len(set(terms) & set(bm25.query(content))) / len(terms)
+    return len(set(terms) & set(bm25.query(blanked(content)))) / len(terms)
 
 
 async def with_replaced(tx: ReadTx, hits: Sequence[SearchHit], *, sensitive: bool) -> list[SearchHit]:

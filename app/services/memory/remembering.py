@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from app import errors
 from app.core.conversation import Conversation
+from app.core.encoded import marked
 from app.core.line import named
 from app.core.neutral import flat, without_nul
 from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
@@ -115,7 +116,7 @@ async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None
             await kept.pin_key(tx, holder, new.key, pinned=bool(pinned))
         new = replace(new, pinned=is_pinned if pinned is None else pinned)
     if new.pinned:
-        new = replace(new, tokens=await runtime.count(flat(new.content)))
+        new = replace(new, tokens=await runtime.count(flat(marked(new.content))))
     await insertion.insert_remembered(runtime, tx, [new])
     if new.key is not None:
         await kept.retire(tx, owner_of(new.scope), new.key)

@@ -13,6 +13,7 @@ import anyio.to_thread
 from asyncpg import Record
 
 from app import errors
+from app.core.encoded import marked
 from app.core.neutral import with_nul
 from app.core.scope import scope_of, space_of
 from app.core.window.kept import PINNED_MAX, Status
@@ -135,7 +136,7 @@ async def _moved(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> No
         valid_from=wanted.valid_from or before["valid_from"],
         valid_to=wanted.valid_to or before["valid_to"],
         sensitive=before["sensitive"] if wanted.sensitive is None else wanted.sensitive,
-        tokens=before["tokens"] or (await runtime.count(before["content"]) if pinned else 0),
+        tokens=before["tokens"] or (await runtime.count(marked(before["content"])) if pinned else 0),
         learnt_at=datetime.now(UTC) if is_accepted else before["learnt_at"],
     )
     await kept.change(tx, before["id"], standing)

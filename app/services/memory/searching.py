@@ -17,6 +17,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.encoded import marked
 from app.core.line import named
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
@@ -438,7 +439,8 @@ def _told(
         offset = said["said_offset"] if said is not None else 0
         if whole is not None and hit.type != "episode":
             content = own[whole["key"]]
-            text = content[hit.start : hit.start + hit.length] or content[:PREVIEW_CHARACTERS]  # its keywords matched
+            text = content[hit.start : hit.start + hit.length]
+            text = marked(text) if text else marked(content)[:PREVIEW_CHARACTERS]  # its keywords matched
             results.append(SearchHit(hit, f"memory ({hit.type})", text, whole=whole, offset=offset))
         elif hit.type not in ("episode", "passage"):
             continue
@@ -525,7 +527,7 @@ def _replaced(found: SearchHit) -> dict[str, Any] | None:
     if row is None:
         return None
     times = {name: time_text(row[name]) for name in ("valid_from", "valid_to")}
-    return {"memory_key": str(row["id"]), "content_preview": row["content"], **times}
+    return {"memory_key": str(row["id"]), "content_preview": marked(row["content"])[:PREVIEW_CHARACTERS], **times}
 
 
 def size(hits: Sequence[SearchHit], query: str) -> int:

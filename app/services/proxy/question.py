@@ -101,8 +101,11 @@ class ProxyTurn:
         return IdempotencyKey(f"proxy:{digest.hexdigest()}", digest.digest())
 
 
-async def ask(runtime: Runtime, request: ProxyRequest) -> ProxyTurn:
-    """Store what is new of the list. Raises Invalid, PayloadTooLarge, NotFound, Conflict."""
+async def ask(runtime: Runtime, request: ProxyRequest, passed_at: datetime | None = None) -> ProxyTurn:
+    """Store what is new of the list. ``passed_at``: when it arrived, if the model was asked at once.
+
+    Raises Invalid, PayloadTooLarge, NotFound, Conflict.
+    """
     tenant = request.caller.tenant
     is_long = request.is_large or len(request.question.messages) > READ_IN_PLACE_MAX
     size = LONG_CHARACTERS + 1 if is_long else 0
@@ -118,6 +121,7 @@ async def ask(runtime: Runtime, request: ProxyRequest) -> ProxyTurn:
     question = ProxyQuestion(
         listed, digest, request.arrived, request.user_id, request.new_user_id,
         retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
+        passed_at=passed_at,
     )  # fmt: skip
     done = await append(runtime, tenant, name, question, None)
     assert done.conversation is not None, "a question has no key, so it is never replayed"

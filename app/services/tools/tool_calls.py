@@ -20,6 +20,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.encoded import marked
 from app.core.model import Language
 from app.core.scope import scope_of
 from app.core.search.grep import RefusedPattern
@@ -424,7 +425,7 @@ async def _get_memory_detail(call: ToolRun) -> Answer:
         return Answer(wording.NO_MEMORY.say(call.language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
     hit, elsewhere = found.hit, found.elsewhere(call.conversation_id)
-    line = passage_text(hit.page or 0, found.role, detail["content"], found.said_at, elsewhere, call.language)
+    line = passage_text(hit.page or 0, found.role, marked(detail["content"]), found.said_at, elsewhere, call.language)
     shown = await clipped(call.runtime, line, call.room.most)
     cut = "" if shown == line else wording.CUT.say(call.language)
     return Answer(memories_text(str(key), [shown + cut]), detail)

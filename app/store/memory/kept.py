@@ -9,6 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from app.core.encoded import marked
 from app.core.window.kept import KEPT_READ_MAX, KeptLine, Status
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -58,7 +59,7 @@ def in_mind(*, before: str, opened: str) -> str:
 
 def read_kept(row: Record) -> list[KeptLine]:
     columns = (row[name] or () for name in ("kept_ids", "kept_texts", "kept_tokens", "kept_since"))
-    return [KeptLine(*one) for one in zip(*columns, strict=True)]
+    return [KeptLine(id_, marked(text), *more) for id_, text, *more in zip(*columns, strict=True)]
 
 
 OF_SPEAKER = _SQL.statement(

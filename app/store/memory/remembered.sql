@@ -107,7 +107,7 @@ SELECT v.id, v.type, v.conversation_id, v.page, s.owner AS holder, v.length, v.c
 
 -- name: replaced
 -- The value before each of some values of keys.
-SELECT m.id AS by, p.id, left(p.content, 200) AS content, p.valid_from, m.valid_from AS valid_to FROM memories m
+SELECT m.id AS by, p.id, left(p.content, 800) AS content, p.valid_from, m.valid_from AS valid_to FROM memories m
  CROSS JOIN LATERAL (
    SELECT n.id, n.content, n.valid_from FROM memories n
     WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
