@@ -130,7 +130,8 @@ class Policy:
     )
     keep_share: float = setting(
         Variable("memory_keep_share", 0.6, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the body's room")),
-        "Maximum share of the body's room that stays verbatim after a cut. The three shares together are at most 0.9.",
+        "Maximum share of the body's room that stays verbatim after a cut; a sixth more where messages are small. The "
+        "three shares together are at most 0.9.",
     )
     recall_share: float | None = setting(
         Variable("memory_recall_share", None, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the available tokens")),

@@ -81,6 +81,20 @@ def test_what_does_not_fit_makes_a_cut_that_keeps_the_newest_within_their_share(
     assert (found.full_until, found.trigger_page, found.head_room) == (850 + 720, 21, 100)
 
 
+@pytest.mark.parametrize(
+    ("group", "most", "kept"),
+    [
+        (30, 300, 300),  # more than ten would fit beside it
+        (40, 450, 360),  # 1,000 less 100, 150 and ten groups: nearest to 350
+        (60, 450, 180),  # ten do not fit even beside the usual share
+    ],
+)
+def test_a_cut_keeps_more_of_small_groups_while_ten_more_of_them_fit(group: int, most: int, kept: int) -> None:
+    entries = history(*([(group, group)] for _ in range(1010 // group + 1)))
+    found = laid_out(entries, replace(POLICY, full_recent_count=0), replace(SHARES, keep_most=most))
+    assert entries[-1].full_after - entries[found.verbatim_from - 1].full_before == kept
+
+
 def test_of_two_groups_the_cut_falls_where_what_stays_is_nearest_to_its_share() -> None:
     #   a group of 150 tokens before one of 110: 110 are 90 too few, 260 are 60 too many
     entries = history([(10, 4)] * 80, [(150, 4)], [(110, 4)])

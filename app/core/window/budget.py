@@ -49,6 +49,8 @@ class Shares:
     """What is verbatim right after a cut, as near as call groups allow."""
     head_most: int
     """What a head can use at all."""
+    keep_most: int = 0
+    """As much as ``keep`` becomes where messages are so small that there is still room for ``GROUPS_TO_COME``."""
 
     @property
     def body(self) -> int:
@@ -102,6 +104,10 @@ RESERVE_MOST = 0.8
 """The largest part of the available tokens that can be left to the tail."""
 ZONES_MAX = 0.9
 """The largest share of the body's room for head, condensed and kept messages; the rest is growth."""
+GROUPS_TO_COME = 10
+"""Call groups for which a cut leaves room. After each cut the model reads the whole window anew, at ten times the price
+of what its cache holds: so ten calls on, that has cost as much as reading the cache.
+"""
 HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25
 """A smaller head has no room for a summary. In a window of less than 1,500 tokens it has this part of them."""
 HEAD_EXTRA = 1_000
@@ -130,10 +136,11 @@ def shares(available: int, policy: Policy, *, reserve: int = 0) -> Shares:
     rest = int(body * ZONES_MAX) - head
     if rest < condensed + keep:  # in a small window the head takes more than its share
         condensed, keep = rest * condensed // (condensed + keep), rest * keep // (condensed + keep)
+    keep_most = max(keep, min(int(body * ZONES_MAX) - head - condensed, keep * 7 // 6))
     whole = max(0, body - OPENING_TOKENS)
     if policy.active_pages:  # pages leave before the body is full, and what stands for them needs room
         whole = max(0, whole - head - condensed)
-    return Shares(available, free, whole, head, condensed, keep, head_most)
+    return Shares(available, free, whole, head, condensed, keep, head_most, keep_most)
 
 
 def _head(share: int, available: int, most: int) -> int:

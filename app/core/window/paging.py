@@ -34,12 +34,16 @@ The epoch's number is made of the ``seq`` of the message that did not fit (``epo
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
-from app.core.window.budget import ZONES_MAX, Shares
+from app.core.window.budget import GROUPS_TO_COME, ZONES_MAX, Shares
 from app.core.window.fresh import weight_in_turn
 
 PAGES_MAX = 2**31 - 1
@@ -226,22 +230,23 @@ def _cut(
     """Return the layout of the cut that the message at a place makes due, or what was ``recalled`` for it."""
     trigger, shares = entries[at], frame.shares
     oldest_page = page_at - page_step(frame.policy) if page_at else 0
-    verbatim = _verbatim_start(entries, at, page, oldest_page, frame)
+    start = _verbatim_start(entries, at, page, oldest_page, frame)
+    verbatim = entries[start]
     weight = trigger.full_after - verbatim.full_before + page.since(verbatim.seq)
-    opener = next((e for e in entries[: at + 1] if e.seq == verbatim.user_seq), verbatim)
-    pinned = opener if opener.seq < verbatim.seq else None
+    opener = _place(entries, verbatim.user_seq, start)
+    pinned = entries[opener] if opener < start else None
     room = max(0, shares.body - OPENING_TOKENS - (pinned.full if pinned else 0))
     if weight > room and not shares.reserve:
         # The newest group is squeezed: what was before has room beside it, where no tail needs that.
         room -= min(room, trigger.short_before + trigger.short - verbatim.short_before)
-        kept = _squeezed_weight(entries[: at + 1], verbatim.seq)
+        kept = _squeezed_weight(entries[start : at + 1])
     else:
         room = max(0, room - weight)
         kept = trigger.full_after - verbatim.full_before + page.counted_at_a_cut(verbatim.seq)
     head_room = max(frame.least_head, min(shares.head, room))
     unused = max(0, shares.keep - kept)
     most = max(0, min(shares.condensed + unused, int(room * ZONES_MAX) - head_room))
-    condensed = _condensed_start(entries[: at + 1], verbatim, most, oldest_page)
+    condensed = entries[_condensed_start(entries, start, most, oldest_page)]
     if oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
         head_room = max(head_room, min(shares.head_most, (room - shares.condensed) // 2))
     frozen = head_room + (verbatim.short_before - condensed.short_before)
@@ -266,48 +271,86 @@ def _cut(
     )
 
 
-def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, frame: _Frame) -> Entry:
-    """Return the first message that stays verbatim, so that what stays is nearest to its share and leaves the window
-    room to grow. The newest group stays in any case.
+def _place(entries: Sequence[Entry], seq: int, otherwise: int) -> int:
+    """Return the index of a message, ``otherwise`` if it is not among the entries."""
+    found = bisect_left(entries, seq, key=attrgetter("seq"))
+    return found if found < len(entries) and entries[found].seq == seq else otherwise
+
+
+def _groups_back(entries: Sequence[Entry], last: int, oldest_page: int) -> Iterator[int]:
+    """Yield the indexes of messages at which a zone can begin, the newest first: a cut reads no further than it
+    reaches.
+    """
+    for index in range(last, -1, -1):
+        if entries[index].page < oldest_page:
+            return
+        if entries[index].opens_group:
+            yield index
+
+
+def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, frame: _Frame) -> int:
+    """Return the index of the first message that stays verbatim, so that what stays is nearest to its share and leaves
+    the window room to grow. The newest group stays in any case.
     """
     trigger, shares = entries[at], frame.shares
-    unit = next((e for e in entries[: at + 1] if e.seq == trigger.group), trigger)
-    groups = [e for e in entries[: at + 1] if e.seq <= unit.seq and e.page >= oldest_page and e.opens_group]
-    weights = [trigger.full_after - e.full_before + page.counted_at_a_cut(e.seq) for e in groups]
-    room = int(shares.body * ZONES_MAX) - shares.head
-    has_room = [trigger.full_after - e.full_before + page.since(e.seq) <= room for e in groups]
-    reachable = [e for e, fits, weight in zip(groups, has_room, weights, strict=True) if fits and weight <= shares.keep]
+    reach = partial(_reach, entries, at, page, oldest_page, shares)
+    reachable, kept = reach(shares.keep)
     if not reachable:
-        return unit
-    more = len(groups) - len(reachable)
-    if more and has_room[more - 1] and weights[more - 1] - shares.keep < shares.keep - weights[more]:
-        reachable = groups[more - 1 :]
+        return _place(entries, trigger.group, at)
+    to_come = GROUPS_TO_COME * kept // len(reachable)
+    keep = min(shares.keep_most, shares.body - shares.head - shares.condensed - to_come)
+    if keep > shares.keep:
+        reachable, _ = reach(keep)
     enough = trigger.seq - frame.policy.full_recent_count + 1
-    most = reachable[0].full_before + int(frame.shares.body * PAGE_COST)
-    opening = next((e for e in reachable if e.opens_page and e.full_before <= most and e.seq <= enough), None)
-    return opening or reachable[0]
+    most = entries[reachable[0]].full_before + int(shares.body * PAGE_COST)
+    return next((index for index in reachable if _opens(entries[index], most, enough)), reachable[0])
 
 
-def _squeezed_weight(entries: Sequence[Entry], group: int) -> int:
+def _reach(
+    entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, shares: Shares, keep: int
+) -> tuple[list[int], int]:
+    """Return the indexes of groups' first messages, the oldest first, from which on what stays verbatim fits a share;
+    and what it weighs from the oldest that does. Before that comes one more, where that is nearer to the share.
+    """
+    trigger, room = entries[at], int(shares.body * ZONES_MAX) - shares.head
+    reachable: list[int] = []
+    kept = 0
+    for index in _groups_back(entries, _place(entries, trigger.group, at), oldest_page):
+        first = entries[index]
+        said = trigger.full_after - first.full_before
+        weight = said + page.counted_at_a_cut(first.seq)
+        has_room = said + page.since(first.seq) <= room
+        if has_room and weight <= keep:
+            kept = weight
+            reachable.append(index)
+            continue
+        if reachable and has_room and weight - keep < keep - kept:
+            reachable.append(index)
+        break
+    return reachable[::-1], kept
+
+
+def _opens(entry: Entry, most: int, enough: int) -> bool:
+    return entry.opens_page and entry.full_before <= most and entry.seq <= enough
+
+
+def _squeezed_weight(group: Sequence[Entry]) -> int:
     """Return what a group weighs with what the assistant said condensed, and its results as long as there is room."""
-    shown = [e for e in entries if e.seq >= group and e.kind not in UNZONED]
+    shown = [e for e in group if e.kind not in UNZONED]
     in_full = {e.seq for e in shown if e.kind == "result" or e.seq == e.user_seq}
     return sum((e.full if e.seq in in_full else e.short) + sum(e.fresh) for e in shown)
 
 
-def _condensed_start(entries: Sequence[Entry], verbatim: Entry, room: int, oldest_page: int) -> Entry:
-    """Return the first message of the condensed zone: as far back as its room reaches, at a page's first if that costs
-    no more than a third of it.
+def _condensed_start(entries: Sequence[Entry], start: int, room: int, oldest_page: int) -> int:
+    """Return the index of the first message of the condensed zone: as far back as its room reaches, at a page's first
+    if that costs no more than a third of it.
     """
-    reachable = [
-        e
-        for e in entries
-        if e.seq < verbatim.seq
-        and e.opens_group
-        and e.page >= oldest_page
-        and verbatim.short_before - e.short_before <= room
-    ]
+    end = entries[start].short_before
+    fits = takewhile(
+        lambda index: end - entries[index].short_before <= room, _groups_back(entries, start - 1, oldest_page)
+    )
+    reachable = [*fits][::-1]
     if not reachable:
-        return verbatim
-    most = reachable[0].short_before + room // 3
-    return next((e for e in reachable if e.opens_page and e.short_before <= most), reachable[0])
+        return start
+    most = entries[reachable[0]].short_before + room // 3
+    return next((i for i in reachable if entries[i].opens_page and entries[i].short_before <= most), reachable[0])
