@@ -84,13 +84,13 @@ def test_what_does_not_fit_makes_a_cut_that_keeps_the_newest_within_their_share(
 @pytest.mark.parametrize(
     ("group", "most", "kept"),
     [
-        (30, 300, 300),  # more than ten would fit beside it
-        (40, 450, 360),  # 1,000 less 100, 150 and ten groups: nearest to 350
-        (60, 450, 180),  # ten do not fit even beside the usual share
+        (10, 300, 300),  # more than twenty would fit beside it
+        (20, 450, 360),  # 1,000 less 100, 150 and twenty groups: nearest to 350
+        (40, 450, 200),  # twenty do not fit even beside the usual share
     ],
 )
-def test_a_cut_keeps_more_of_small_groups_while_ten_more_of_them_fit(group: int, most: int, kept: int) -> None:
-    entries = history(*([(group, group)] for _ in range(1010 // group + 1)))
+def test_a_cut_keeps_more_of_small_groups_while_twenty_more_of_them_fit(group: int, most: int, kept: int) -> None:
+    entries = history(*([(group, group)] for _ in range(1000 // group + 1)))
     found = laid_out(entries, replace(POLICY, full_recent_count=0), replace(SHARES, keep_most=most))
     assert entries[-1].full_after - entries[found.verbatim_from - 1].full_before == kept
 

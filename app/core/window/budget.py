@@ -104,9 +104,9 @@ RESERVE_MOST = 0.8
 """The largest part of the available tokens that can be left to the tail."""
 ZONES_MAX = 0.9
 """The largest share of the body's room for head, condensed and kept messages; the rest is growth."""
-GROUPS_TO_COME = 10
-"""Call groups for which a cut leaves room. After each cut the model reads the whole window anew, at ten times the price
-of what its cache holds: so ten calls on, that has cost as much as reading the cache.
+GROUPS_TO_COME = 20
+"""Call groups for which a cut leaves room, which are ten model calls or more. After a cut the model reads the whole
+window anew, at ten times the price of what its cache holds: ten calls on, that has cost no more than the cache.
 """
 HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25
 """A smaller head has no room for a summary. In a window of less than 1,500 tokens it has this part of them."""

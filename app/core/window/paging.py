@@ -34,10 +34,9 @@ The epoch's number is made of the ``seq`` of the message that did not fit (``epo
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
@@ -293,41 +292,39 @@ def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest
     the window room to grow. The newest group stays in any case.
     """
     trigger, shares = entries[at], frame.shares
-    reach = partial(_reach, entries, at, page, oldest_page, shares)
-    reachable, kept = reach(shares.keep)
-    if not reachable:
+    found = [*_reach(entries, at, page, oldest_page, shares)]
+    weights = [weight for _, weight in found]
+    keep, fitting = shares.keep, bisect_right(weights, shares.keep)
+    if not fitting:
         return _place(entries, trigger.group, at)
-    to_come = GROUPS_TO_COME * kept // len(reachable)
-    keep = min(shares.keep_most, shares.body - shares.head - shares.condensed - to_come)
-    if keep > shares.keep:
-        reachable, _ = reach(keep)
+    to_come = GROUPS_TO_COME * weights[fitting - 1] // fitting
+    keep = max(keep, min(shares.keep_most, shares.body - shares.head - shares.condensed - to_come))
+    fitting = bisect_right(weights, keep)
+    if fitting < len(found) and weights[fitting] - keep < keep - weights[fitting - 1]:
+        fitting += 1
+    reachable = [index for index, _ in reversed(found[:fitting])]
     enough = trigger.seq - frame.policy.full_recent_count + 1
     most = entries[reachable[0]].full_before + int(shares.body * PAGE_COST)
     return next((index for index in reachable if _opens(entries[index], most, enough)), reachable[0])
 
 
 def _reach(
-    entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, shares: Shares, keep: int
-) -> tuple[list[int], int]:
-    """Return the indexes of groups' first messages, the oldest first, from which on what stays verbatim fits a share;
-    and what it weighs from the oldest that does. Before that comes one more, where that is nearer to the share.
+    entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, shares: Shares
+) -> Iterator[tuple[int, int]]:
+    """Yield the indexes of groups' first messages, the newest first, with what would stay verbatim from each on; up to
+    the first that is more than can be kept.
     """
     trigger, room = entries[at], int(shares.body * ZONES_MAX) - shares.head
-    reachable: list[int] = []
-    kept = 0
+    most, is_passing = max(shares.keep, shares.keep_most), bool(page.groups)
     for index in _groups_back(entries, _place(entries, trigger.group, at), oldest_page):
         first = entries[index]
         said = trigger.full_after - first.full_before
-        weight = said + page.counted_at_a_cut(first.seq)
-        has_room = said + page.since(first.seq) <= room
-        if has_room and weight <= keep:
-            kept = weight
-            reachable.append(index)
-            continue
-        if reachable and has_room and weight - keep < keep - kept:
-            reachable.append(index)
-        break
-    return reachable[::-1], kept
+        if said + (page.since(first.seq) if is_passing else 0) > room:
+            return
+        weight = said + (page.counted_at_a_cut(first.seq) if is_passing else 0)
+        yield index, weight
+        if weight > most:
+            return
 
 
 def _opens(entry: Entry, most: int, enough: int) -> bool:
