@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from app.text import bm25
 from app.text.chinese_scripts import simplified
@@ -81,12 +80,7 @@ _VALUE = re.compile(
 
 def has_subject(text: str) -> bool:
     """Return whether a text has a subject; "thanks", "谢谢", "sounds good, go ahead" and "" have none."""
-    return _has_subject(text) if len(text) <= SMALL_TALK_CHARACTERS else True
-
-
-@lru_cache(maxsize=4096)  # each cut asks again of the titles that it can list
-def _has_subject(text: str) -> bool:
-    folded = fold(text).translate(_APOSTROPHE)
+    folded = fold(text).translate(_APOSTROPHE) if len(text) <= SMALL_TALK_CHARACTERS else ""
     if not folded or _WHO_ASKS.search(folded):
         return bool(text)
     rest = _CHINESE_PHRASE.sub(" ", _ENGLISH_PHRASE.sub(" ", _TALKED.sub("", folded)))
