@@ -21,7 +21,8 @@ holds (``full_until``), so this is done once a cut.
 
 A cut falls on a page's first message, unless that leaves out more than PAGE_COST of the room or fewer than
 ``full_recent_count`` messages would stay: then on a call group's. The question of a page that is cut inside stays in
-view (``pinned``), because what follows answers it.
+view (``pinned``), because what follows answers it. While messages are small, a cut keeps more than its share: see
+``budget.GROUPS_TO_COME``.
 
 ``active_pages``, if set, limits the number of pages in the same way: past the limit the body falls to half of it and
 grows again.
@@ -232,7 +233,7 @@ def _cut(
     start = _verbatim_start(entries, at, page, oldest_page, frame)
     verbatim = entries[start]
     weight = trigger.full_after - verbatim.full_before + page.since(verbatim.seq)
-    opener = _place(entries, verbatim.user_seq, start)
+    opener = _index_of(entries, verbatim.user_seq, start)
     pinned = entries[opener] if opener < start else None
     room = max(0, shares.body - OPENING_TOKENS - (pinned.full if pinned else 0))
     if weight > room and not shares.reserve:
@@ -270,7 +271,7 @@ def _cut(
     )
 
 
-def _place(entries: Sequence[Entry], seq: int, otherwise: int) -> int:
+def _index_of(entries: Sequence[Entry], seq: int, otherwise: int) -> int:
     """Return the index of a message, ``otherwise`` if it is not among the entries."""
     found = bisect_left(entries, seq, key=attrgetter("seq"))
     return found if found < len(entries) and entries[found].seq == seq else otherwise
@@ -296,7 +297,7 @@ def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest
     weights = [weight for _, weight in found]
     keep, fitting = shares.keep, bisect_right(weights, shares.keep)
     if not fitting:
-        return _place(entries, trigger.group, at)
+        return _index_of(entries, trigger.group, at)
     to_come = GROUPS_TO_COME * weights[fitting - 1] // fitting
     keep = max(keep, min(shares.keep_most, shares.body - shares.head - shares.condensed - to_come))
     fitting = bisect_right(weights, keep)
@@ -316,7 +317,7 @@ def _reach(
     """
     trigger, room = entries[at], int(shares.body * ZONES_MAX) - shares.head
     most, is_passing = max(shares.keep, shares.keep_most), bool(page.groups)
-    for index in _groups_back(entries, _place(entries, trigger.group, at), oldest_page):
+    for index in _groups_back(entries, _index_of(entries, trigger.group, at), oldest_page):
         first = entries[index]
         said = trigger.full_after - first.full_before
         if said + (page.since(first.seq) if is_passing else 0) > room:
