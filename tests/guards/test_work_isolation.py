@@ -92,7 +92,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         outbox.RECEIVER: (ids["running"],),
         outbox.PRUNE: (UUID(int=2**128 - 1), 10),
         limits.PUT_BUCKET: (ids["running"], 1.0, datetime.now(UTC)),
-        limits.FORGET_RATES: (),
+        limits.FORGET_RATES: (A_MINUTE,),
         limits.TENANT_BYTES: (),
         limits.USER_BYTES: (["u"],),
         limits.UNCOUNTED: (10,),
