@@ -20,10 +20,12 @@ from app.runtime import Runtime
 from app.settings import Settings
 from app.store.operators import chores
 from app.text.tokens import TokenCounter
+from tests.conftest import CITUS
 from tests.guards.conftest import superuser  # noqa: F401 - a fixture
 from tests.guards.tenants import ANN, BOB, runtime
 
 pytestmark = pytest.mark.anyio
+in_one_statement = pytest.mark.skipif(bool(CITUS), reason="on Citus each tenant is looked at by itself")
 
 OLD, NEW = timedelta(days=400), timedelta()
 ROWS = {
@@ -110,6 +112,7 @@ async def look(rules: Runtime, database: Database, some: Sequence[UUID]) -> dict
     return await chores.due(database, some, worker.since(rules, datetime.now(UTC)))
 
 
+@in_one_statement
 async def test_a_tenant_with_nothing_due_takes_no_statement_of_its_own(
     made: Runtime,
     superuser: asyncpg.Connection,  # noqa: F811
@@ -131,6 +134,7 @@ async def test_a_tenant_with_nothing_due_takes_no_statement_of_its_own(
     assert lent == few
 
 
+@pytest.mark.skipif(bool(CITUS), reason="Citus has no triggers")
 async def test_a_chore_that_fails_leaves_the_others_done(
     made: Runtime,
     superuser: asyncpg.Connection,  # noqa: F811
@@ -150,6 +154,7 @@ async def test_a_chore_that_fails_leaves_the_others_done(
     assert await holding(superuser, ANN) == {"conversations"}
 
 
+@in_one_statement
 async def test_a_look_reads_by_the_times_and_not_whole_tables(
     made: Runtime,
     superuser: asyncpg.Connection,  # noqa: F811
