@@ -12,7 +12,7 @@ does its housekeeping once a minute, so it is looked at for a minute.
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import sqrt
@@ -23,7 +23,7 @@ import asyncpg
 
 from app.postgres.tenants import DEFAULT_TENANT
 from bench.clients import Job
-from bench.harness import QUIRE, Cpu, Harness, Server, environment_of, serving
+from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, serving
 from bench.load.cost import bodies, build
 from bench.load.paired import CLIENTS, MESSAGES, settled
 from bench.load.sizes import until_idle
@@ -44,7 +44,7 @@ NO_TENANTS = "DELETE FROM tenants WHERE name LIKE 'idle-%'"
 EVENTS = "UPDATE tenants SET events = $2 WHERE tenant_id = $1"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Side:
     """Requests with an option, or without any."""
 
@@ -80,7 +80,7 @@ Costs = dict[tuple[str, str], list[float]]
 
 
 def run(harness: Harness, *, quick: bool) -> list[Table]:
-    rounds, turns, turns_with_worker = (1, 4, 2) if quick else (4, 20, 5)
+    rounds, turns, turns_with_worker = (1, 4, 2) if quick else (3, 16, 6)
     names = {side: _built(harness, f"options-{number}") for number, side in enumerate((*ALONE, *WITH_WORKER))}
     harness.analyze()
     found: Costs = {}
@@ -91,12 +91,14 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
     with ExitStack() as stack:
         receiver = stack.enter_context(_receiver())
         server = _served(harness, stack, QUIRE_WORKER="true", QUIRE_WEBHOOK_PRIVATE_ADDRESSES="true")
-        harness.api.call("POST", "/webhooks", {"url": f"http://127.0.0.1:{receiver.server_address[1]}/", "types": []})
+        with closing(Api(server.port)) as api:
+            api.call("POST", "/webhooks", {"url": f"http://127.0.0.1:{receiver.server_address[1]}/", "types": []})
         _switch(harness, is_on=False)
         until_idle(harness.api)  # it does what the others left
         each = [Serving(side, server, names[side]) for side in WITH_WORKER]
         _measure(harness, each, found, range(-1, rounds * turns_with_worker))
-    rows = [_row(kind, name, found) for kind, name in found if name != PLAIN]
+    sides = [side for side in (*ALONE, *WITH_WORKER) if side.name != PLAIN]
+    rows = [_row(kind, side.name, found) for side in sides for kind in side.kinds]
     notes = [
         (
             f"{CLIENTS} clients, full windows, two messages in an append. CPU of Quire and PostgreSQL, in turns at blocks"
