@@ -24,7 +24,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.encoded import is_mark, marked
 from app.core.neutral import with_nul
-from app.core.search import large
+from app.core.search.large import LARGE, is_counted
 from app.core.search.vector_text import Utterance, result_text, turn_text
 from app.jobs.policy import HARMLESS, fault_of_all, refuses_most
 from app.postgres.tenants import tenants
@@ -43,8 +43,8 @@ FIRST = UUID(int=0)
 _logger = logging.getLogger(__name__)
 
 
-async def embed(runtime: Runtime, claimed: Claimed) -> None:
-    """Do one job. Raises a ProviderError other than RefusedInput; what was written before stays, and what has no vector
+async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
+    """Do one job; an owner with ``large`` memories gets a search index. Raises a ProviderError other than RefusedInput; what was written before stays, and what has no vector
     then still wants one.
     """
     embedder, tenant, owner = runtime.embedder, claimed.tenant, UUID(claimed.subject)
@@ -70,7 +70,7 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
             refused = [] if fault is not None else list(found.refused)
             await embeddings.write(tx, owner, model, found.vectors, settled, refused)
             await search_index.index_if_large(tx, owner, settled)
-            if large.is_counted(settled) and await search_index.is_due(tx, owner, model, large.LARGE):
+            if is_counted(settled) and await search_index.is_due(tx, owner, model, large):
                 await enqueue.enqueue(tx, [enqueue.search_index(owner)])
         if fault is None:
             await (finish if len(rows) < embedder.batch else requeue)(tx, claimed)

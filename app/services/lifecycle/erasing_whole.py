@@ -20,7 +20,7 @@ from app.services.lifecycle.erasing import ErasingTx, Erasure, erased_event
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.store import archives, branches, conversations, kept_answers, keys, locks, served, spaces
 from app.store import erasing as stored
-from app.store.memory import kept, stores
+from app.store.memory import kept, search_index, stores
 from app.store.operators import limits
 
 ARCHIVES_AT_ONCE = 50

@@ -41,7 +41,7 @@ class SearchIndex:
     through: UUID | None
     """None: it is ready, or there is none."""
     count: int
-    """Vectors of the model that was asked for."""
+    """Vectors that an index of the model that was asked for would list; 0 if this is that."""
 
 
 async def find(tx: ReadTx, owner: UUID, model: UUID) -> SearchIndex:

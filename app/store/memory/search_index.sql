@@ -14,9 +14,10 @@ SELECT NOT EXISTS (SELECT FROM search_indexes WHERE tenant_id = :tenant AND owne
                                LIMIT :large) e) = :large;
 
 -- name: find
--- An owner's index, and the number of vectors that a new one would list.
-SELECT i.model, i.through, i.owner IS NOT NULL AS exists,
-       (SELECT count(*) FROM embeddings e WHERE e.tenant_id = :tenant AND e.owner = :owner AND e.model = :model) AS count
+-- An owner's index and, unless it is of the model, the number of vectors that a new one would list.
+SELECT i.model, i.through, CASE WHEN i.model = :model THEN 0 ELSE (
+         SELECT count(*) FROM embeddings e
+          WHERE e.tenant_id = :tenant AND e.owner = :owner AND e.model = :model) END AS count
   FROM (SELECT) one LEFT JOIN search_indexes i ON i.tenant_id = :tenant AND i.owner = :owner;
 
 -- piece: sample
