@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from app.core.search.large import LARGE, LISTS, MEMBERS_MIN, ROUNDS, share
+from app.core.search.large import LARGE, MEMBERS_MIN, ROUNDS, lists, share
 from app.queue.table import Claimed, finish, requeue
 from app.runtime import Runtime
 from app.store import locks
@@ -49,7 +49,7 @@ async def _centroids(runtime: Runtime, tenant: UUID, owner: UUID, model: UUID, f
     """Return the centroids of an owner's vectors. Each round is a transaction, and takes about a second."""
     part = share(found.count)
     async with runtime.database.snapshot(tenant) as tx:
-        centroids = await search_index.first_centroids(tx, owner, model, part, LISTS)
+        centroids = await search_index.first_centroids(tx, owner, model, part, lists(found.count))
     for _ in range(ROUNDS):
         async with runtime.database.snapshot(tenant) as tx:
             centroids = await search_index.centroids(tx, owner, model, part, centroids, members=MEMBERS_MIN)

@@ -15,7 +15,7 @@ import pytest
 from asyncpg import Record
 
 from app.core.scope import owner_of
-from app.core.search.large import LARGE, is_counted, share
+from app.core.search.large import LARGE, is_counted, lists, share
 from app.ids import uuid7
 from app.jobs.embed import embed, reembed
 from app.jobs.search_index import index_search
@@ -37,8 +37,9 @@ OWNER, OTHER = owner_of("u:u"), owner_of("u:other")
 SIZE, MANY, BATCH = 2_000, 400, 300
 SOME = 600
 KINDS, DIMENSIONS = 50, 256
-ENGLISH = [f"{first}{last}" for first in ("mar", "ten", "lop", "sud", "gri", "cal") for last in ("ole", "ick", "usk", "amp")]
-CHINESE = [chr(0x4E00 + 7 * number) + chr(0x4E01 + 7 * number) for number in range(24)]
+SOUNDS = ("mar", "ten", "lop", "sud", "gri", "cal")
+ENGLISH = [f"{one}{two}{three}" for one in SOUNDS for two in SOUNDS for three in SOUNDS]
+CHINESE = [chr(0x4E00 + 7 * number) + chr(0x6E01 + 7 * number) for number in range(len(ENGLISH))]
 RECALL_MIN = 0.95
 
 
@@ -68,8 +69,9 @@ async def fill(superuser: asyncpg.Connection, model: UUID, owner: UUID, size: in
     ids, kinds = [uuid7() for _ in range(size)], [rng.randrange(KINDS) for _ in range(size)]
     terms = [bm25.document(" ".join(words(rng, kind, 9))) for kind in kinds]
     await superuser.execute(
-        "INSERT INTO memories (tenant_id, id, owner, type, start, length, terms)"
-        " SELECT $1, id, $2, 'episode', 0, 9, t::sparsevec FROM unnest($3::uuid[], $4::text[]) x (id, t)",
+        "INSERT INTO memories (tenant_id, id, owner, type, conversation_uid, seq, page, start, length, terms)"
+        " SELECT $1, id, $2, 'episode', $2, n, n, 0, 9, t::sparsevec"  # unrelated texts, a page each: no dialogue
+        " FROM unnest($3::uuid[], $4::text[]) WITH ORDINALITY x (id, t, n)",
         DEFAULT_TENANT, owner, ids, terms,
     )  # fmt: skip
     await superuser.execute(
@@ -153,8 +155,10 @@ async def test_an_index_finds_what_an_exact_search_finds(
     for scoring in scorings(model)[language == "en" :: 2]:
         for asked in (scoring, replace(scoring, only_meaning=True), replace(scoring, meaning=None)):
             whole = {row["id"] for row in await exact(made, asked)}
+            assert len(whole) == 10
             found = {hit.id for hit in (await search(made, asked)).hits}
             parts.append(len(found & whole) / len(whole))
+    assert len(parts) == 90
     assert fmean(parts) >= RECALL_MIN
 
 
@@ -183,7 +187,7 @@ async def test_words_and_lists_each_find_what_the_other_does_not(
     for id_, text, its in ((near, "quite other", query), (named, "zanzibar", vector(Random("far"), 4))):
         await superuser.execute(
             "INSERT INTO memories (tenant_id, id, owner, type, start, length, terms)"
-            " VALUES ($1, $2, $3, 'episode', 0, 9, $4::text::sparsevec)",
+            " VALUES ($1, $2, $3, 'fact', 0, 9, $4::text::sparsevec)",
             DEFAULT_TENANT, id_, OWNER, bm25.document(text),
         )  # fmt: skip
         async with indexed.database.begin(DEFAULT_TENANT) as tx:
@@ -197,8 +201,8 @@ async def test_words_and_lists_each_find_what_the_other_does_not(
             rows = await tx.fetch(with_vectors(IN_CONVERSATION, candidates(**how)), **arguments)  # type: ignore[arg-type]
         return {row["id"] for row in rows} & {near, named}
 
-    assert await found() == {near, named}
-    assert await found(part_max=-1) == {near}
+    assert await found(lists=1) == {near, named}
+    assert await found(lists=1, part_max=-1) == {near}
     assert await found(lists=0) == {named}
 
 
@@ -359,5 +363,6 @@ async def test_a_small_owner_gets_no_index(made: Runtime, superuser: asyncpg.Con
 def test_a_sample_is_a_part_of_many_and_all_of_few() -> None:
     assert (share(0), share(8_000), share(16_000), share(LARGE)) == (256, 256, 128, 41)
     assert share(10**8) == 1
+    assert (lists(5), lists(600), lists(LARGE)) == (1, 60, 400)
     assert is_counted([UUID(int=1), UUID(int=512)])
     assert not is_counted([UUID(int=1)])

@@ -14,8 +14,8 @@ LARGE = 50_000
 """Memories from which on an owner has an index."""
 LOOKED_AT = 256
 """An owner's memories are counted at every so many new ones: counting takes milliseconds."""
-LISTS = 400
-"""Lists of vectors: a search reads 24 of them."""
+LISTS_MAX, LIST_MIN = 400, 10
+"""Lists of vectors, and the vectors that each has at the beginning: a search reads 24 lists."""
 SAMPLE = 8_000
 """Vectors that centroids are made from."""
 ROUNDS = 4
@@ -27,6 +27,11 @@ MEMBERS_MIN = 8
 def is_counted(new: Iterable[UUID]) -> bool:
     """Return whether an owner with these new memories is to be counted. The last byte of an id is random."""
     return any(id_.int % LOOKED_AT == 0 for id_ in new)
+
+
+def lists(count: int) -> int:
+    """Return how many lists an index of so many vectors begins with."""
+    return max(1, min(LISTS_MAX, count // LIST_MIN))
 
 
 def share(count: int) -> int:

@@ -12,7 +12,7 @@ from app.postgres.transactions import ReadTx, Tx
 WAITING_MAX = 2_000
 """Memories that wait for their vectors, read beside the index. With more the index is no help."""
 
-_SQL = SqlFile(__file__, waiting_max=WAITING_MAX)
+_SQL = SqlFile(__file__)
 READY = _SQL.statement("ready")
 IS_DUE = _SQL.statement("is_due")
 FIND = _SQL.statement("find")
@@ -21,12 +21,12 @@ CENTROIDS = _SQL.statement("centroids")
 BEGIN = _SQL.statement("begin")
 HOLD = _SQL.statement("hold")
 POST = _SQL.statement("post")
-LIST = _SQL.statement("list")
+LIST_VECTORS = _SQL.statement("list_vectors")
 
 
 async def ready(tx: ReadTx, owners: Sequence[UUID], model: UUID | None) -> list[UUID]:
     """Return the owners that can be searched by their index."""
-    return [row["owner"] for row in await tx.fetch(READY, owners=owners, model=model)]
+    return [row["owner"] for row in await tx.fetch(READY, owners=owners, model=model, waiting_max=WAITING_MAX)]
 
 
 async def is_due(tx: ReadTx, owner: UUID, model: UUID, large: int) -> bool:
@@ -97,7 +97,7 @@ async def index_if_large(tx: Tx, owner: UUID, ids: Sequence[UUID]) -> None:
 async def index(tx: Tx, owner: UUID, ids: Sequence[UUID]) -> None:
     held = [row["id"] for row in await tx.fetch(HOLD, ids=ids)]
     await tx.execute(POST, ids=held)
-    await tx.execute(LIST, owner=owner, ids=held)
+    await tx.execute(LIST_VECTORS, owner=owner, ids=held)
 
 
 async def forget(tx: Tx, owner: UUID) -> None:

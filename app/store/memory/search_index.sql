@@ -4,8 +4,8 @@
 SELECT i.owner FROM search_indexes i
  WHERE i.tenant_id = :tenant AND i.owner = ANY (:owners::uuid[]) AND i.through IS NULL
    AND (:model::uuid IS NULL OR i.model = :model)
-   AND (SELECT count(*) FROM (SELECT FROM unembedded u
-                               WHERE u.tenant_id = :tenant AND u.owner = i.owner LIMIT {waiting_max}) u) < {waiting_max};
+   AND :waiting_max > (SELECT count(*) FROM (SELECT FROM unembedded u
+                                              WHERE u.tenant_id = :tenant AND u.owner = i.owner LIMIT :waiting_max) u);
 
 -- name: is_due
 -- Whether an owner with so many vectors of a model has no index of these.
@@ -60,7 +60,7 @@ SELECT m.tenant_id, m.owner, split_part(t.component, ':', 1)::int, m.id
  WHERE m.tenant_id = :tenant AND m.id = ANY (:ids::uuid[])
 ON CONFLICT DO NOTHING;
 
--- name: list
+-- name: list_vectors
 -- Puts the vectors of memories into the nearest lists.
 WITH lists AS MATERIALIZED (
   SELECT i.model, c.centroid, c.list FROM search_indexes i, unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
