@@ -44,8 +44,8 @@ _logger = logging.getLogger(__name__)
 
 
 async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
-    """Do one job; an owner with ``large`` memories gets a search index. Raises a ProviderError other than RefusedInput; what was written before stays, and what has no vector
-    then still wants one.
+    """Do one job. Raises a ProviderError other than RefusedInput; what was written before stays, and what has no vector
+    then still wants one. ``large``: memories from which on an owner has a search index.
     """
     embedder, tenant, owner = runtime.embedder, claimed.tenant, UUID(claimed.subject)
     if embedder is None:

@@ -25,7 +25,7 @@ BATCH = 500
 
 
 async def index_search(runtime: Runtime, claimed: Claimed, large: int = LARGE, batch: int = BATCH) -> None:
-    """Do a step, and requeue the job behind those that wait. ``large``: memories from which on an owner has an index."""
+    """Do a step, and requeue the job behind those that wait. ``large``: memories from which on an owner is indexed."""
     tenant, owner = claimed.tenant, UUID(claimed.subject)
     async with runtime.database.snapshot(tenant) as tx:
         model = await embeddings.current(tx)

@@ -230,7 +230,7 @@ def search_statement(
     limit: int,
     every_passage: bool = False,
 ) -> tuple[Statement, dict[str, object]]:
-    """Return what `search` asks PostgreSQL: the statement and its arguments. ``indexed``: owners whose index is read."""
+    """Return what `search` asks PostgreSQL: the statement and its arguments. ``indexed``: owners with an index."""
     meaning = scoring.meaning
     arguments: dict[str, object] = {
         "owners": owners,

@@ -59,9 +59,7 @@ async def first_centroids(tx: ReadTx, owner: UUID, model: UUID, share: int, list
     return await tx.fetchval(FIRST_CENTROIDS, owner=owner, model=model, share=share, lists=lists) or ()
 
 
-async def centroids(
-    tx: ReadTx, owner: UUID, model: UUID, share: int, before: Centroids, *, members: int
-) -> Centroids:
+async def centroids(tx: ReadTx, owner: UUID, model: UUID, share: int, before: Centroids, *, members: int) -> Centroids:
     """Return better centroids of the sample; none of fewer than ``members`` vectors."""
     args = {"owner": owner, "model": model, "share": share, "centroids": before, "members": members}
     return await tx.fetchval(CENTROIDS, **args) or ()

@@ -11,7 +11,6 @@ is erased, expired or out of view is never found, whatever the index says.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from app.core.search import relevance
 from app.postgres.statements import SqlFile, Statement
@@ -77,35 +76,37 @@ _ALL = {"candidates": "", "all_of": ":owners", "read_memories": "{all_memories}"
 """What is read where no owner has an index."""
 
 
-def without_vectors(place: str, read: Mapping[str, str] = MappingProxyType(_ALL)) -> Statement:
-    """Return the search by words: only memories with one of the query's are scored, and their neighbours join them."""
-    silent = {"silent": _SQL.piece("silent", on_place=place) + " ", "silent_turns": _SQL.piece("silent_turns")}
-    how = {"compared": "", "by_meaning": "", "joined": "{no_vectors}", "is_close": "false"}
-    return _SQL.statement("search", **({"nearest": "", "least": 1, "on_place": place} | how | silent | dict(read)))
-
-
-def with_vectors(place: str, read: Mapping[str, str] = MappingProxyType(_ALL)) -> Statement:
-    """Return the search by words and vectors."""
-    how = {
-        "newest_for_mean": _SQL.piece("newest", vectors=RECENT_FOR_MEAN),
-        "newest_for_spread": _SQL.piece("newest", vectors=RECENT),
-        "compared": "{how_compared} ",
-        "by_meaning": "{closeness} ",
-        "joined": "{vectors}",
-        "is_close": "closeness >= (SELECT least FROM closeness)",
-    }
-    return _SQL.statement("search", **({"least": 0, "on_place": place, "silent": "", "silent_turns": ""} | how | dict(read)))
-
-
-def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR) -> dict[str, str]:
-    """Return what is read where owners have an index: candidates of theirs."""
+def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR) -> dict[str, object]:
+    """Return what is read where some owners have an index: candidates of theirs, and all of the others."""
     return {
         "candidates": "{looked_up} ", "all_of": ":scanned", "read_memories": "{candidate_memories}",
-        "read_vectors": "{candidate_vectors}", "part_max": str(part_max), "lists": str(lists), "near": str(near),
+        "read_vectors": "{candidate_vectors}", "part_max": part_max, "lists": lists, "near": near,
     }  # fmt: skip
 
 
-BY_WORDS, SEARCH = without_vectors(IN_CONVERSATION), with_vectors(IN_CONVERSATION)
-BY_WORDS_ON_LINE, SEARCH_ON_LINE = without_vectors(ON_LINE), with_vectors(ON_LINE)
+def without_vectors(place: str, read: Mapping[str, object]) -> Statement:
+    """Return the search by words: only memories with one of the query's are scored, and their neighbours join them."""
+    how = {
+        "compared": "", "by_meaning": "", "joined": "{no_vectors}", "is_close": "false", "nearest_vectors": "",
+        "words_min": 1, "of_silent": "{silent} ", "of_silent_turns": "{silent_turns}",
+    }  # fmt: skip
+    return _SQL.statement("search", on_place=place, **how, **read)
+
+
+def with_vectors(place: str, read: Mapping[str, object]) -> Statement:
+    newest = {
+        "newest_for_mean": _SQL.piece("newest", vectors=RECENT_FOR_MEAN),
+        "newest_for_spread": _SQL.piece("newest", vectors=RECENT),
+    }
+    how = {
+        "compared": "{how_compared} ", "by_meaning": "{closeness} ", "joined": "{vectors}",
+        "is_close": "closeness >= (SELECT least FROM closeness)", "nearest_vectors": "{nearest}", "words_min": 0,
+        "of_silent": "", "of_silent_turns": "",
+    }  # fmt: skip
+    return _SQL.statement("search", on_place=place, **newest, **how, **read)
+
+
+BY_WORDS, SEARCH = without_vectors(IN_CONVERSATION, _ALL), with_vectors(IN_CONVERSATION, _ALL)
+BY_WORDS_ON_LINE, SEARCH_ON_LINE = without_vectors(ON_LINE, _ALL), with_vectors(ON_LINE, _ALL)
 BY_WORDS_INDEXED = without_vectors(IN_CONVERSATION, candidates())
 SEARCH_INDEXED = with_vectors(IN_CONVERSATION, candidates())

@@ -69,14 +69,14 @@ wanted AS MATERIALIZED (
   UNION ALL
   SELECT term FROM (SELECT term, sum(part) OVER rarest AS through, row_number() OVER rarest AS place FROM idf
                     WINDOW rarest AS (ORDER BY part, term)) t
-   WHERE :keywords::text IS NULL AND (through <= {part_max} OR place <= {least})
+   WHERE :keywords::text IS NULL AND (through <= {part_max} OR place <= {words_min})
 ), candidates AS MATERIALIZED (
   SELECT p.memory_id AS id FROM wanted w, unnest(:indexed::uuid[]) AS o (owner),
          LATERAL (SELECT memory_id FROM postings
                    WHERE tenant_id = :tenant AND owner = o.owner AND term = w.term OFFSET 0) p
   UNION
   SELECT memory_id FROM unembedded WHERE tenant_id = :tenant AND owner = ANY (:indexed)
-  {nearest}
+  {nearest_vectors}
 ),
 
 -- piece: nearest
@@ -243,9 +243,9 @@ top AS MATERIALIZED (
          (SELECT id, type, conversation_uid, seq, page, archive_id, terms FROM memories
            WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = ANY (ARRAY(SELECT id FROM top)) OFFSET 0) m
          ON m.id = b.id
-), {silent}turns AS (
+), {of_silent}turns AS (
   SELECT id, conversation_uid, seq, coverage, score, named, asking, {talk} AS talk FROM best WHERE type = 'episode'
-  {silent_turns}
+  {of_silent_turns}
 ), lifted AS (
   SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named + CASE WHEN talk
            THEN {neighbour} * (coalesce(greatest(max(asking * score) FILTER (WHERE talk) OVER before, 0), 0)
