@@ -15,11 +15,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from app.core.search.large import LARGE, MEMBERS_MIN, ROUNDS, lists, share
+from app.postgres.database import Database
 from app.queue.table import Claimed, finish, requeue
 from app.runtime import Runtime
 from app.store import locks
 from app.store.memory import embeddings, search_index
-from app.store.memory.search_index import Centroids, SearchIndex
+from app.store.memory.search_index import Centroids
 
 BATCH = 500
 
@@ -32,7 +33,7 @@ async def index_search(runtime: Runtime, claimed: Claimed, large: int = LARGE, b
         found = await search_index.find(tx, owner, model) if model and runtime.embedder else None
     centroids: Centroids = ()
     if model and found and found.model != model and found.count >= large:
-        centroids = await _centroids(runtime, tenant, owner, model, found)
+        centroids = await centroids_of(runtime.database, tenant, owner, model, found.count)
     async with runtime.database.begin(tenant) as tx:
         is_done = True
         if model and centroids:
@@ -45,12 +46,12 @@ async def index_search(runtime: Runtime, claimed: Claimed, large: int = LARGE, b
         await (finish if is_done else requeue)(tx, claimed)
 
 
-async def _centroids(runtime: Runtime, tenant: UUID, owner: UUID, model: UUID, found: SearchIndex) -> Centroids:
+async def centroids_of(database: Database, tenant: UUID, owner: UUID, model: UUID, count: int) -> Centroids:
     """Return the centroids of an owner's vectors. Each round is a transaction, and takes about a second."""
-    part = share(found.count)
-    async with runtime.database.snapshot(tenant) as tx:
-        centroids = await search_index.first_centroids(tx, owner, model, part, lists(found.count))
+    part = share(count)
+    async with database.snapshot(tenant) as tx:
+        centroids = await search_index.first_centroids(tx, owner, model, part, lists(count))
     for _ in range(ROUNDS):
-        async with runtime.database.snapshot(tenant) as tx:
+        async with database.snapshot(tenant) as tx:
             centroids = await search_index.centroids(tx, owner, model, part, centroids, members=MEMBERS_MIN)
     return centroids
