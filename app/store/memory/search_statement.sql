@@ -210,11 +210,11 @@ found AS (
   SELECT *, count(*) FILTER (WHERE score >= :found_min OR (coverage > 0 AND NOT :only_meaning)) OVER () AS counted,
          count(*) OVER () AS taken
     FROM every WHERE score >= :score_min ORDER BY score DESC, id LIMIT :limit
-), telling AS (
+), telling AS MATERIALIZED (
   SELECT coalesce(sum(idf) FILTER (WHERE known) / nullif(sum(idf), 0), 0)::float8 AS known,
          (SELECT n FROM counted) AS memories
     FROM idf WHERE term = ANY (:telling)
-), many AS MATERIALIZED ( -- once, not for each row that is returned
+), many AS MATERIALIZED ( -- both once, not for each row that is returned
   SELECT count(*) AS counted FROM scored
    WHERE score >= :score_min AND (score >= :found_min OR (coverage > 0 AND NOT :only_meaning))
 )
@@ -295,7 +295,8 @@ silent AS MATERIALIZED (
                          owner = ANY (:owners) AND type = 'episode' AND {fits} AS fits
                     FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation_id
                      AND seq BETWEEN b.seq - 1 AND b.seq + 1 OFFSET 0) m -- by no owner: that would read all of theirs
-   WHERE m.fits AND NOT EXISTS (SELECT FROM best o WHERE o.conversation_uid = m.conversation_uid AND o.seq = m.seq)
+   WHERE m.fits AND (m.conversation_uid, m.seq) NOT IN -- hashed once: a join would compare each with each
+         (SELECT conversation_uid, seq FROM best WHERE conversation_uid IS NOT NULL AND seq IS NOT NULL)
    ORDER BY m.conversation_uid, m.seq, m.start
 ),
 
