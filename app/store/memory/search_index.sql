@@ -4,8 +4,10 @@
 SELECT i.owner FROM search_indexes i
  WHERE i.tenant_id = :tenant AND i.owner = ANY (:owners::uuid[]) AND i.through IS NULL
    AND (:model::uuid IS NULL OR i.model = :model)
-   AND :waiting_max > (SELECT count(*) FROM (SELECT FROM unembedded u
-                                              WHERE u.tenant_id = :tenant AND u.owner = i.owner LIMIT :waiting_max) u);
+   AND :waiting_max > (SELECT count(*) FROM (
+         SELECT FROM unembedded u WHERE u.tenant_id = :tenant AND u.owner BETWEEN i.owner AND i.owner
+          ORDER BY u.owner, u.memory_id -- in no other index's order
+          LIMIT :waiting_max) u);
 
 -- name: is_due
 -- Whether an owner with so many vectors of a model has no index of these.

@@ -75,7 +75,9 @@ wanted AS MATERIALIZED (
          LATERAL (SELECT memory_id FROM postings
                    WHERE tenant_id = :tenant AND owner = o.owner AND term = w.term OFFSET 0) p
   UNION
-  SELECT memory_id FROM unembedded WHERE tenant_id = :tenant AND owner = ANY (:indexed)
+  SELECT u.memory_id FROM unnest(:indexed::uuid[]) AS o (owner),
+         LATERAL (SELECT memory_id FROM unembedded WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
+                   ORDER BY owner, memory_id OFFSET 0) u -- in no other index's order
   {nearest_vectors}
 ),
 
