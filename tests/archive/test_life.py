@@ -200,7 +200,7 @@ def test_an_expired_archive_is_hidden_at_once_and_erased_later(
 
 async def _housekeep(settings: Settings, dsn: str) -> None:
     async with runtime_of(settings, dsn) as runtime:
-        await worker.erase_expired_archives(runtime)
+        await worker.keep_house(runtime)
 
 
 def test_a_deployment_may_keep_archives_for_some_days_only(strict: httpx.Client) -> None:

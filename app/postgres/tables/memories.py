@@ -71,6 +71,12 @@ archives = Table(
     ),
     of_conversation("archives"),
 )
+Index(
+    "archives_expiry_idx",
+    archives.c.tenant_id,
+    archives.c.expires_at,
+    postgresql_where=archives.c.expires_at.isnot(None),
+)
 Index("archives_content_idx", archives.c.tenant_id, archives.c.scope, archives.c.digest)
 Index("archives_scope_idx", archives.c.tenant_id, archives.c.scope, archives.c.id)
 Index("archives_place_idx", archives.c.tenant_id, archives.c.conversation_id, archives.c.seq)
@@ -157,6 +163,12 @@ Index(
 )
 # Partial, all of them, so that no plan of a search can use them: one made before the table is analyzed would read all
 # of the tenant's memories for each that it looks up by id.
+Index(
+    "memories_expiry_idx",
+    memories.c.tenant_id,
+    memories.c.expires_at,
+    postgresql_where=memories.c.expires_at.isnot(None),
+)
 Index("memories_refused_idx", memories.c.tenant_id, memories.c.owner, postgresql_where=memories.c.refused)
 Index(
     "memories_pinned_idx",

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from app.core.search.fusion import in_turns
 from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
+from app.core.times import first_id
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.store.memory import search_index
@@ -24,12 +25,7 @@ from app.store.memory.search_statement import (
 )
 from app.text import bm25
 
-__all__ = ["Hit", "Meaning", "find", "first_id", "relevance", "search"]
-
-
-def first_id(time: datetime) -> UUID:
-    """Return the smallest UUIDv7 of a moment, or the nearest that exists."""
-    return UUID(int=min(max(int(time.timestamp() * 1000), 0), 2**48 - 1) << 80)
+__all__ = ["Hit", "Meaning", "find", "relevance", "search"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,6 +278,7 @@ def upgrade() -> None:
     )
     op.create_index('archives_content_idx', 'archives', ['tenant_id', 'scope', 'digest'], unique=False)
     op.create_index('archives_conversation_idx', 'archives', ['tenant_id', 'conversation_id', 'id'], unique=False)
+    op.create_index('archives_expiry_idx', 'archives', ['tenant_id', 'expires_at'], unique=False, postgresql_where=sa.text('expires_at IS NOT NULL'))
     op.create_index('archives_place_idx', 'archives', ['tenant_id', 'conversation_id', 'seq'], unique=False)
     op.create_index('archives_scope_idx', 'archives', ['tenant_id', 'scope', 'id'], unique=False)
     op.create_table('chapters',
@@ -600,6 +601,7 @@ def upgrade() -> None:
     op.create_index('memories_key_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('key IS NOT NULL'))
     op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('pinned'))
     op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
+    op.create_index('memories_expiry_idx', 'memories', ['tenant_id', 'expires_at'], unique=False, postgresql_where=sa.text('expires_at IS NOT NULL'))
     op.create_index('memories_refused_idx', 'memories', ['tenant_id', 'owner'], unique=False, postgresql_where=sa.text('refused'))
     op.create_index('memories_search_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'sensitive', 'expires_at', 'terms'])
     op.create_table('spaces',
