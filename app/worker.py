@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import SystemRandom
+from typing import Any, TypeAlias
 from uuid import UUID
 
+from app.core.times import first_id
 from app.errors import StorageUnavailable
 from app.jobs import Handler
 from app.jobs.chapter import name_chapter
@@ -15,57 +17,55 @@ from app.jobs.embed import embed, reembed
 from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
+from app.jobs.search_index import index_search
 from app.jobs.summary import refresh_summary
 from app.jobs.webhook import deliver
 from app.postgres.tenants import tenants
+from app.postgres.transactions import Tx
 from app.providers import ProviderError
-from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SUMMARY, WEBHOOK, Lane
+from app.queue import outbox
+from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SEARCH_INDEX, SUMMARY, WEBHOOK, Lane
 from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
-from app.services import audit, events, limits
+from app.services import events
 from app.services.lifecycle import erasing, retention
+from app.services.limits import count_tenant
 from app.store import idempotency, locks
 from app.store.memory import remembered
+from app.store.operators import audit, chores, limits
 from app.store.proxy import proxied_requests
 
-Task = Callable[[Runtime], Awaitable[None]]
+Task: TypeAlias = Callable[[Runtime], Awaitable[None]]
+Chore: TypeAlias = Callable[[Runtime, UUID, Any], Awaitable[None]]
+"""Does for a tenant what is due, given what ``since`` says of it."""
 
 HOUSEKEEPING_SECONDS = 60.0
 DELIVERIES = 4
 """Webhooks that a worker sends at once."""
 
 
-async def forget_old_answers(runtime: Runtime) -> None:
-    """Delete responses kept for Idempotency-Keys, after a day."""
-    for tenant in await tenants(runtime.database):
-        async with runtime.database.begin(tenant) as tx:
-            await idempotency.prune(tx)
-
-
-async def forget_old_requests(runtime: Runtime) -> None:
-    """Delete what is recorded of proxied requests, after thirty days."""
-    for tenant in await tenants(runtime.database):
+def _delete(prune: Callable[[Tx, Any], Awaitable[bool]]) -> Chore:
+    async def delete(runtime: Runtime, tenant: UUID, before: Any) -> None:
         is_more = True
         while is_more:
             async with runtime.database.begin(tenant) as tx:
-                is_more = await proxied_requests.prune(tx, datetime.now(UTC))
+                is_more = await prune(tx, before)
+
+    return delete
 
 
-async def erase_expired_archives(runtime: Runtime) -> None:
-    for tenant in await tenants(runtime.database):
-        while await erasing.erase_expired_archives(runtime, tenant):
-            pass
+async def _erase_expired_archives(runtime: Runtime, tenant: UUID, _: Any) -> None:
+    while await erasing.erase_expired_archives(runtime, tenant):
+        pass
 
 
-async def erase_expired_memories(runtime: Runtime) -> None:
-    """Erase expired memories, a few hundred at a time."""
-    for tenant in await tenants(runtime.database):
-        while owners := await _owners_of_expired(runtime, tenant):
-            for owner in owners:
-                async with runtime.database.begin(tenant) as tx:
-                    await locks.lock_owner(tx, owner)
-                    await remembered.delete_expired(tx, owner)
+async def _erase_expired_memories(runtime: Runtime, tenant: UUID, _: Any) -> None:
+    while owners := await _owners_of_expired(runtime, tenant):
+        for owner in owners:
+            async with runtime.database.begin(tenant) as tx:
+                await locks.lock_owner(tx, owner)
+                await remembered.delete_expired(tx, owner)
 
 
 async def _owners_of_expired(runtime: Runtime, tenant: UUID) -> list[UUID]:
@@ -73,22 +73,57 @@ async def _owners_of_expired(runtime: Runtime, tenant: UUID) -> list[UUID]:
         return await remembered.owners_of_expired(tx)
 
 
-async def retain(runtime: Runtime) -> None:
-    """Erase expired conversations, and messages beyond the number to keep."""
-    for tenant in await tenants(runtime.database):
-        await retention.retain(runtime, tenant)
+async def _retain(runtime: Runtime, tenant: UUID, _: Any) -> None:
+    await retention.retain(runtime, tenant)
 
 
-HOUSEKEEPING: Sequence[Task] = (
-    forget_old_answers,
-    forget_old_requests,
-    erase_expired_archives,
-    erase_expired_memories,
-    retain,
-    limits.count_storage,
-    events.forget_old_events,
-    audit.forget_old_entries,
-)
+async def _count_storage(runtime: Runtime, tenant: UUID, _: Any) -> None:
+    await count_tenant(runtime.database, tenant)
+
+
+CHORES: Mapping[str, Chore] = {
+    "answers": _delete(idempotency.prune),
+    "requests": _delete(proxied_requests.prune),
+    "archives": _erase_expired_archives,
+    "memories": _erase_expired_memories,
+    "conversations": _retain,
+    "rates": _delete(limits.forget_rates),
+    "storage": _count_storage,
+    "events": _delete(outbox.prune),
+    "audit": _delete(audit.prune),
+}
+"""What is done for a tenant once it is due, by the names that `app/store/operators/chores.sql` finds it under."""
+
+
+def since(runtime: Runtime, now: datetime) -> dict[str, Any]:
+    """Return what tells whether something is due: ages or times, and the limits of tenants without their own."""
+    audited = runtime.auditing.days if runtime.auditing.is_on else 0
+    idle = runtime.retention.conversation_days
+    return {
+        "answers": idempotency.KEPT,
+        "requests": first_id(now - proxied_requests.KEPT),
+        "conversations": now - timedelta(days=idle) if idle else None,
+        "messages": runtime.retention.messages_max,
+        "rates": limits.FULL_AFTER,
+        "storage": runtime.quota.storage_bytes,
+        "user_storage": runtime.quota.user_storage_bytes,
+        "events": first_id(now - outbox.KEPT),
+        "audit": first_id(now - timedelta(days=audited)) if audited else None,
+    }
+
+
+async def keep_house(runtime: Runtime) -> None:
+    """Do each chore for the tenants for which it is due. What fails is logged, and is due again the next time."""
+    given = since(runtime, datetime.now(UTC))
+    due = await chores.due(runtime.database, await tenants(runtime.database), given)
+
+    async def do(name: str) -> None:
+        for tenant in sorted(due[name]):
+            await CHORES[name](runtime, tenant, given.get(name))
+
+    for name in due:
+        await _succeeds(name, do(name))
+
 
 _logger = logging.getLogger(__name__)
 
@@ -99,6 +134,7 @@ HANDLERS: Mapping[str, Handler] = {
     SUMMARY.name: refresh_summary,
     PASSAGES.name: index_passages,
     EMBED.name: embed,
+    SEARCH_INDEX.name: index_search,
     WEBHOOK.name: deliver,
 }
 """Handlers by kind of job. A kind without a handler is left for a worker that has one."""
@@ -141,7 +177,7 @@ async def run(
         group.create_task(loop.run(stop))
         group.create_task(events.keep_numbering(runtime, stop))
         group.create_task(until_done(reembed, runtime, stop))
-        group.create_task(repeat(HOUSEKEEPING, runtime, stop, interval_seconds=HOUSEKEEPING_SECONDS))
+        group.create_task(repeat(keep_house, runtime, stop, interval_seconds=HOUSEKEEPING_SECONDS))
 
 
 async def _traced(runtime: Runtime, handler: Handler, claimed: Claimed) -> None:
@@ -150,25 +186,23 @@ async def _traced(runtime: Runtime, handler: Handler, claimed: Claimed) -> None:
         await handler(runtime, claimed)
 
 
-async def repeat(tasks: Sequence[Task], runtime: Runtime, stop: asyncio.Event, *, interval_seconds: float) -> None:
-    """Run the tasks in turn, repeatedly. A task that fails is logged and runs again in its next turn."""
+async def repeat(task: Task, runtime: Runtime, stop: asyncio.Event, *, interval_seconds: float) -> None:
+    """Run a task repeatedly. One that fails is logged and runs again in its next turn."""
     while not stop.is_set():
-        for task in tasks:
-            await _succeeds(task, runtime)
+        await _succeeds(task.__name__, task(runtime))
         await _wait(stop, interval_seconds)
 
 
 async def until_done(task: Task, runtime: Runtime, stop: asyncio.Event) -> None:
     """Run a task once; while it fails, retry a little later."""
-    while not stop.is_set() and not await _succeeds(task, runtime):
+    while not stop.is_set() and not await _succeeds(task.__name__, task(runtime)):
         await _wait(stop, HOUSEKEEPING_SECONDS)
 
 
-async def _succeeds(task: Task, runtime: Runtime) -> bool:
-    """Run a task. Log its failure: a provider or database that is away takes a line, a defect its traceback."""
-    name = getattr(task, "__name__", task)
+async def _succeeds(name: str, work: Awaitable[None]) -> bool:
+    """Await work. Log its failure: a provider or database that is away takes a line, a defect its traceback."""
     try:
-        await task(runtime)
+        await work
     except (ProviderError, StorageUnavailable) as error:
         _logger.warning("%s will run again: %s", name, error)
     except Exception:

@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -8,6 +9,8 @@ import pytest
 from app import errors
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.transactions import Connection
+from tests.guards.test_sharding import statements
 
 pytestmark = pytest.mark.anyio
 TENANT = UUID(int=1)
@@ -210,3 +213,17 @@ class scratch_table:  # noqa: N801
         connection = await asyncpg.connect(self._dsn)
         await connection.execute(sql)
         await connection.close()
+
+
+async def test_no_statement_makes_the_driver_look_up_a_type(database: Database) -> None:
+    """A look-up costs more than most statements, on each new connection."""
+    asked: list[str] = []
+
+    async def prepare_all(connection: Connection) -> None:
+        with connection.query_logger(lambda query: asked.append(query.query)):
+            for _, sql in statements():
+                with suppress(asyncpg.PostgresError):  # what is put together first
+                    await connection.prepare(sql)
+
+    await database.after(prepare_all).ping()
+    assert [sql for sql in asked if "typeinfo_tree" in sql] == []

@@ -93,3 +93,8 @@ def dated(id_: UUID, time: datetime | None) -> UUID:
         return id_
     milliseconds = (time - SAID_FIRST) // timedelta(milliseconds=1)
     return UUID(int=milliseconds << 80 | id_.int & ((1 << 80) - 1))
+
+
+def first_id(time: datetime) -> UUID:
+    """Return the smallest UUIDv7 of a moment, or the nearest that exists."""
+    return UUID(int=min(max(int(time.timestamp() * 1000), 0), 2**48 - 1) << 80)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -15,8 +14,6 @@ from app import errors
 from app.core.edge.audit import AuditEntry
 from app.core.times import time_text
 from app.postgres.database import Database
-from app.postgres.tenants import tenants
-from app.runtime import Runtime
 from app.store.operators import audit
 
 _Waiting: TypeAlias = tuple[AuditEntry, "asyncio.Future[None]"]
@@ -83,15 +80,3 @@ def view(row: Record) -> dict[str, Any]:
         "status": row["status"],
         "request_id": row["request_id"],
     }
-
-
-async def forget_old_entries(runtime: Runtime) -> None:
-    days = runtime.auditing.days
-    if not runtime.auditing.is_on or not days:
-        return
-    milliseconds = int((datetime.now(UTC) - timedelta(days=days)).timestamp() * 1000)
-    for tenant in await tenants(runtime.database):
-        is_more = True
-        while is_more:
-            async with runtime.database.begin(tenant) as tx:
-                is_more = await audit.prune(tx, UUID(int=milliseconds << 80))

@@ -6,11 +6,9 @@ import asyncio
 import logging
 import socket
 from contextlib import suppress
-from datetime import UTC, datetime
 from uuid import UUID
 
 from app.errors import StorageUnavailable
-from app.postgres.tenants import tenants
 from app.queue import outbox
 from app.runtime import Runtime
 
@@ -37,16 +35,6 @@ async def keep_numbering(runtime: Runtime, stop: asyncio.Event) -> None:
 async def number(runtime: Runtime, tenant: UUID) -> int:
     async with runtime.database.begin(tenant) as tx:
         return await outbox.number(tx)
-
-
-async def forget_old_events(runtime: Runtime) -> None:
-    """Delete events after a week."""
-    milliseconds = int((datetime.now(UTC) - outbox.KEPT).timestamp() * 1000)
-    for tenant in await tenants(runtime.database):
-        is_more = True
-        while is_more:
-            async with runtime.database.begin(tenant) as tx:
-                is_more = await outbox.prune(tx, UUID(int=milliseconds << 80))
 
 
 async def literal_address(host: str) -> str | None:

@@ -19,7 +19,6 @@ from app.core.edge.limits import Quota, Reached, seconds_of_day_left, storage_re
 from app.core.edge.rate import Share, Taken, wanted
 from app.core.times import time_text
 from app.postgres.database import Database
-from app.postgres.tenants import tenants
 from app.providers import TemporaryError
 from app.runtime import Runtime, StorageLedger
 from app.store import spending
@@ -173,18 +172,8 @@ async def write_last(runtime: Runtime) -> None:
             await _settle(runtime, tenant, ledger, "")
 
 
-async def count_storage(runtime: Runtime) -> None:
-    """Count what users store where it is limited: once, daily, and after an erasure; and forget full buckets."""
-    for tenant in await tenants(runtime.database):
-        async with runtime.database.begin(tenant) as tx:
-            await limits.forget_rates(tx)
-        quota = await quota_of(runtime, tenant)
-        if quota.storage_bytes or quota.user_storage_bytes:
-            await count_tenant(runtime.database, tenant)
-
-
 async def count_tenant(database: Database, tenant: UUID) -> None:
-    """Count what each user of a tenant stores, if that was not done today."""
+    """Count what each user of a tenant stores, if that was not done today or something was erased since."""
     users = [""]
     while users:
         async with database.snapshot(tenant) as snapshot:

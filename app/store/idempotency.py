@@ -10,6 +10,7 @@ from asyncpg import Record
 from app.postgres.transactions import ReadTx, Tx
 
 KEPT = timedelta(hours=24)
+PRUNED_AT_ONCE = 5_000
 UNKNOWN = UUID(int=0)
 """The owner of a response that may concern any scope: every erasure checks it too."""
 
@@ -24,7 +25,8 @@ STORE = "UPDATE idempotency SET response = $3, owner = $4 WHERE tenant_id = $1 A
 # What an erasure is redacting goes the next time.
 PRUNE = """
 DELETE FROM idempotency WHERE tenant_id = $1 AND key = ANY (ARRAY(
-  SELECT key FROM idempotency WHERE tenant_id = $1 AND created_at < now() - $2::interval FOR UPDATE SKIP LOCKED))
+  SELECT key FROM idempotency WHERE tenant_id = $1 AND created_at < now() - $2::interval
+   ORDER BY created_at LIMIT $3 FOR UPDATE SKIP LOCKED))
 """
 
 
@@ -41,6 +43,6 @@ async def store(tx: Tx, key: str, response: str, owner: UUID) -> None:
     await tx.execute(STORE, key, response, owner)
 
 
-async def prune(tx: Tx) -> None:
-    """Forget answers that nobody will ask for any more."""
-    await tx.execute(PRUNE, KEPT)
+async def prune(tx: Tx, kept: timedelta) -> bool:
+    """Forget old answers, some at a time; return whether there may be more."""
+    return await tx.execute(PRUNE, kept, PRUNED_AT_ONCE) == f"DELETE {PRUNED_AT_ONCE}"

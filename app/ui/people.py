@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from asyncpg import Record
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -109,7 +108,7 @@ async def _memories(
     return items, items[-1]["memory_key"] if len(rows) > MEMORIES_SHOWN else None
 
 
-async def _shown(tx: ReadTx, viewer: Viewer, row: Record) -> dict[str, Any]:
+async def _shown(tx: ReadTx, viewer: Viewer, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a memory with the page of its message, and what its key said before."""
     item = {**listing.view(row), "page": row["page"], "earlier": []}
     if row["named"] is None:

@@ -1,5 +1,9 @@
-"""What an operator's options cost: an append or a window with each of them beside the same without, in turns, and an
-idle service with one tenant and with a thousand.
+"""What an operator's options cost: an append or a window with each of them beside the same without, and an idle service
+with one tenant and with a thousand.
+
+All sides take turns at short blocks of requests, each with conversations of its own. The servers are started anew
+several times, since two of a kind differ by as much as an option costs. One side is a server of the same kind: how far
+its ratio is from one tells what the others are worth.
 
 The service with a worker numbers and posts its events to a receiver here; the others are the API alone. An idle service
 does its housekeeping once a minute, so it is looked at for a minute.
@@ -7,12 +11,12 @@ does its housekeeping once a minute, so it is looked at for a minute.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from statistics import mean, quantiles
+from math import sqrt
+from statistics import median
 from threading import Thread
 
 import asyncpg
@@ -21,10 +25,13 @@ from app.postgres.tenants import DEFAULT_TENANT
 from bench.clients import Job
 from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, serving
 from bench.load.cost import bodies, build
-from bench.load.paired import CLIENTS, MESSAGES, REQUESTS, settled
+from bench.load.paired import CLIENTS, MESSAGES, settled
 from bench.load.sizes import until_idle
 from bench.tables import Table, milliseconds
 
+REQUESTS = 14
+"""Appends of a client in a block: as many as an epoch takes."""
+WINDOWS = 56
 TENANTS = 1_000
 IDLE_SECONDS = 60
 KNOWN_SECONDS = 1.1
@@ -37,50 +44,79 @@ NO_TENANTS = "DELETE FROM tenants WHERE name LIKE 'idle-%'"
 EVENTS = "UPDATE tenants SET events = $2 WHERE tenant_id = $1"
 
 
-@dataclass(frozen=True)
-class Option:
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Requests with an option, or without any."""
+
     name: str
-    kind: str
-    """What is requested: `append` or `window`."""
-    plain: Server
-    having: Server
-    """The one that has the option: the same where ``switch`` turns it on and off."""
-    switch: Callable[[bool], None] = lambda _: None
-    has_worker: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
+    has_events: bool = False
+    kinds: tuple[str, ...] = ("append",)
+
+
+@dataclass(frozen=True)
+class Serving:
+    side: Side
+    server: Server
+    names: Sequence[str]
+    """Its conversations."""
+
+
+PLAIN, SAME = "none", "none, again"
+BOTH = ("append", "window")
+ALONE = (
+    Side(PLAIN, kinds=BOTH),
+    Side(SAME, kinds=BOTH),
+    Side("QUIRE_MASKS=all", {"QUIRE_MASKS": "all"}),
+    Side("QUIRE_AUDIT=true", {"QUIRE_AUDIT": "true"}, kinds=BOTH),
+    Side("events", has_events=True),
+)
+WITH_WORKER = tuple(
+    Side(name, has_events=on, kinds=("append, with a worker",))
+    for name, on in ((PLAIN, False), (SAME, False), ("a webhook", True))
+)
+Costs = dict[tuple[str, str], list[float]]
+"""CPU seconds of a request, by turn: of a kind of request, by the name of its side."""
 
 
 def run(harness: Harness, *, quick: bool) -> list[Table]:
-    pairs = 4 if quick else 20
-    names = [f"options-{number}" for number in range(CLIENTS)]
-    for seed, name in enumerate(names):
-        build(harness.api, name, MESSAGES, seed)
+    rounds, turns, turns_with_worker = (1, 4, 2) if quick else (3, 16, 6)
+    names = {side: _built(harness, f"options-{number}") for number, side in enumerate((*ALONE, *WITH_WORKER))}
     harness.analyze()
+    found: Costs = {}
+    for round_ in range(rounds):
+        with ExitStack() as stack:
+            each = [Serving(side, _served(harness, stack, **side.settings), names[side]) for side in ALONE]
+            _measure(harness, each, found, range(round_ * turns - 1, (round_ + 1) * turns))
     with ExitStack() as stack:
-        rows = [_row(option, _ratios(harness, option, names, pairs)) for option in _options(harness, stack)]
+        receiver = stack.enter_context(_receiver())
+        server = _served(harness, stack, QUIRE_WORKER="true", QUIRE_WEBHOOK_PRIVATE_ADDRESSES="true")
+        with closing(Api(server.port)) as api:
+            api.call("POST", "/webhooks", {"url": f"http://127.0.0.1:{receiver.server_address[1]}/", "types": []})
+        _switch(harness, is_on=False)
+        until_idle(harness.api)  # it does what the others left
+        each = [Serving(side, server, names[side]) for side in WITH_WORKER]
+        _measure(harness, each, found, range(-1, rounds * turns_with_worker))
+    sides = [side for side in (*ALONE, *WITH_WORKER) if side.name != PLAIN]
+    rows = [_row(kind, side.name, found) for side in sides for kind in side.kinds]
     notes = [
         (
-            f"{CLIENTS} clients, full windows, two messages in an append; {pairs} pairs of turns of {CLIENTS * REQUESTS}"
-            " requests. CPU of Quire and PostgreSQL; with a worker, its jobs included: events are numbered and posted."
+            f"{CLIENTS} clients, full windows, two messages in an append. CPU of Quire and PostgreSQL, in turns at blocks"
+            f" of {CLIENTS * REQUESTS} appends or {CLIENTS * WINDOWS} windows, {rounds} times with new servers; with a"
+            " worker, its jobs included: events are numbered and posted. Ratio: medians of the differences and of the"
+            " cost without. Nothing is different in `none, again`."
         ),
         "Goals: masks at most 1.05 of an append, events and log 1.03.",
     ]
-    columns = ("request, with", "without ms", "with ms", "ratio", "quartiles")
+    columns = ("request", "with", "turns", "without ms", "more ms", "ratio", "95 %")
     return [Table("What an operator's options cost", columns, rows, notes), _idle(harness, 1 if quick else 3)]
 
 
-def _options(harness: Harness, stack: ExitStack) -> Iterator[Option]:
-    """Yield the options, the one with a worker last: it does the jobs that the others leave."""
-    served, switch = partial(_served, harness, stack), partial(_switch, harness)
-    plain, audit = served(), served(QUIRE_AUDIT="true")
-    yield Option("append, QUIRE_MASKS=all", "append", plain, served(QUIRE_MASKS="all"))
-    yield Option("append, QUIRE_AUDIT=true", "append", plain, audit)
-    yield Option("window, QUIRE_AUDIT=true", "window", plain, audit)
-    yield Option("append, events", "append", plain, plain, switch)
-    worker = served(QUIRE_WORKER="true", QUIRE_WEBHOOK_PRIVATE_ADDRESSES="true")
-    receiver = stack.enter_context(_receiver())
-    with closing(Api(worker.port)) as api:
-        api.call("POST", "/webhooks", {"url": f"http://127.0.0.1:{receiver.server_address[1]}/", "types": []})
-    yield Option("append, a webhook", "append", worker, worker, switch, has_worker=True)
+def _built(harness: Harness, name: str) -> list[str]:
+    names = [f"{name}-{number}" for number in range(CLIENTS)]
+    for seed, one in enumerate(names):
+        build(harness.api, one, MESSAGES, seed)
+    return names
 
 
 def _served(harness: Harness, stack: ExitStack, **settings: str) -> Server:
@@ -110,7 +146,7 @@ def _receiver() -> Iterator[ThreadingHTTPServer]:
             thread.join()
 
 
-def _switch(harness: Harness, is_on: bool) -> None:
+def _switch(harness: Harness, *, is_on: bool) -> None:
     asyncio.run(_execute(harness, EVENTS, DEFAULT_TENANT, is_on))
     time.sleep(KNOWN_SECONDS)
 
@@ -121,40 +157,47 @@ async def _execute(harness: Harness, statement: str, *values: object) -> None:
     await connection.close()
 
 
-def _ratios(harness: Harness, option: Option, names: list[str], pairs: int) -> list[tuple[float, float]]:
-    """Return the CPU seconds of a request without the option and with it, by turn; the first warms both up."""
-    found = []
-    for turn in range(-1, pairs):
-        cpu = {}
-        for is_on in (False, True) if turn % 2 else (True, False):
-            option.switch(is_on)
-            server = option.having if is_on else option.plain
-            harness.clients.run(_job(server, option.kind, names, turn, requests=1))
-            if option.has_worker:
-                until_idle(harness.api)
-            begun = settled(server)
-            sent = harness.clients.run(_job(server, option.kind, names, turn, requests=REQUESTS)).latencies
-            if option.has_worker:
-                time.sleep(KNOWN_SECONDS)  # until what was told is numbered
-                until_idle(harness.api)
-            cpu[is_on] = (settled(server) - begun) / len(sent)
-        found.append((cpu[False], cpu[True]))
-    option.switch(False)
-    return found[1:]
+def _measure(harness: Harness, each: Sequence[Serving], found: Costs, turns: range) -> None:
+    """Let the sides take turns, each time in the other order; the first turn warms them up."""
+    for turn in turns:
+        for one in each[:: 1 if turn % 2 else -1]:
+            if one.side.has_events:
+                _switch(harness, is_on=True)
+            for kind in one.side.kinds:
+                cost = _cost(harness, one, kind, turn)
+                if turn > turns.start:
+                    found.setdefault((kind, one.side.name), []).append(cost)
+            if one.side.has_events:
+                _switch(harness, is_on=False)
 
 
-def _job(server: Server, kind: str, names: list[str], turn: int, requests: int) -> Job:
+def _cost(harness: Harness, one: Serving, kind: str, turn: int) -> float:
+    has_worker = "worker" in kind
+    begun = settled(one.server)
+    sent = harness.clients.run(_job(one, kind, turn)).latencies
+    if has_worker:
+        time.sleep(KNOWN_SECONDS)  # until what was told is numbered
+        until_idle(harness.api)
+    return (settled(one.server) - begun) / len(sent)
+
+
+def _job(one: Serving, kind: str, turn: int) -> Job:
     if kind == "window":
-        targets = [f"/conversations/{name}/context" for name in names]
-        return Job(server.port, "GET", targets, clients=CLIENTS, requests=requests * 4)
-    targets = [f"/conversations/{name}/messages" for name in names]
-    return Job(server.port, "POST", targets, bodies(turn), clients=CLIENTS, requests=requests)
+        targets = [f"/conversations/{name}/context" for name in one.names]
+        return Job(one.server.port, "GET", targets, clients=CLIENTS, requests=WINDOWS)
+    targets = [f"/conversations/{name}/messages" for name in one.names]
+    return Job(one.server.port, "POST", targets, bodies(turn), clients=CLIENTS, requests=REQUESTS)
 
 
-def _row(option: Option, found: list[tuple[float, float]]) -> list[str]:
-    low, middle, high = quantiles([having / plain for plain, having in found], n=4)
-    without, having = (milliseconds(mean(side)) for side in zip(*found, strict=True))
-    return [option.name, without, having, f"{middle:.3f}", f"{low:.3f}–{high:.3f}"]
+def _row(kind: str, name: str, found: Costs) -> list[str]:
+    """Return the median of the differences, and between which of them it is with 95 %."""
+    without = found[kind, PLAIN]
+    more = sorted(having - plain for having, plain in zip(found[kind, name], without, strict=True))
+    half = 0.98 * sqrt(len(more))
+    ends = more[max(0, round(len(more) / 2 - half))], more[min(len(more) - 1, round(len(more) / 2 + half))]
+    middle = median(without)
+    low, ratio, high = (f"{1 + one / middle:.3f}" for one in (ends[0], median(more), ends[1]))
+    return [kind, name, str(len(more)), milliseconds(middle), milliseconds(median(more)), ratio, f"{low}–{high}"]
 
 
 def _idle(harness: Harness, rounds: int) -> Table:

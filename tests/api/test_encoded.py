@@ -157,3 +157,12 @@ def test_look_alikes_are_shown_as_they_came(client: httpx.Client) -> None:
     append(client, "c", [user(text) for text in texts])
     shown = [message["content"] for message in window(client, "c", budget=120_000)["messages"]]
     assert [text for text in texts if text not in shown] == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_memory_that_is_a_long_file_is_listed_with_its_whole_size(client: httpx.Client, form: str) -> None:
+    file = FORMS[form](base64.b64encode(random.Random(6).randbytes(1_350)).decode())
+    ok(client.post("/memories", json={"content": f"The key: {file}", "user_id": "u"}), 201)
+    [item] = ok(client.get("/memories", params={"user_id": "u"}))["items"]
+    assert "1,350 bytes]" in item["content_preview"]
+    assert leaks(file, item["content_preview"]) == []

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.times import CLOCKS_DIFFER, SAID_FIRST, dated, problems_of_said, said_at, time_text
+from app.core.times import CLOCKS_DIFFER, SAID_FIRST, dated, first_id, problems_of_said, said_at, time_text
 from app.ids import uuid7
-from app.store.memory.memories import first_id
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 OFFSETS = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))

@@ -29,10 +29,10 @@ COUNTED = ("messages", "pages", "memories", "wishes", "archives", "work", "event
 ACROSS = {
     "app.postgres.tenants.LIST", "app.postgres.tenants.IS_KEYED", "app.store.keys.ALL_TENANTS",
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.postgres.backup.HELD",
-    "app.queue.outbox.UNNUMBERED", "app.queue.outbox.LISTENING",
+    "app.queue.outbox.UNNUMBERED", "app.queue.outbox.LISTENING", "app.store.operators.chores.DUE",
 }  # fmt: skip
 """The lists of tenants, for what goes through them one by one; whether anybody has a key; and what workers look for
-once a second, which goes through the tenants within the statement.
+all the time, which goes through the tenants within the statement.
 """
 PLAIN = {
     "app.store.appending.INSERT_MEMORIES", "app.store.memory.embeddings.MARK", "app.store.memory.remembered.INSERT",

@@ -14,12 +14,12 @@ from app.postgres.database import Database
 from app.postgres.tables import metadata
 from app.queue import depths, enqueue, outbox, table
 from app.store import spending, unindexed
-from app.store.operators import limits
+from app.store.operators import chores, limits
 from tests.guards.tenants import ANN, BOB, Sql
 
 pytestmark = pytest.mark.anyio
 
-MODULES = (table, depths, outbox, spending, limits, unindexed)
+MODULES = (table, depths, outbox, spending, limits, unindexed, chores)
 LONG_AGO = date(2000, 1, 1)
 A_MINUTE = timedelta(minutes=1)
 KINDS = ["page", "summary", "embed"]
@@ -92,7 +92,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         outbox.RECEIVER: (ids["running"],),
         outbox.PRUNE: (UUID(int=2**128 - 1), 10),
         limits.PUT_BUCKET: (ids["running"], 1.0, datetime.now(UTC)),
-        limits.FORGET_RATES: (),
+        limits.FORGET_RATES: (A_MINUTE,),
         limits.TENANT_BYTES: (),
         limits.USER_BYTES: (["u"],),
         limits.UNCOUNTED: (10,),
@@ -117,7 +117,7 @@ PUT_IN = {
     "app.store.operators.limits.SET_QUOTA", "app.queue.outbox.TELL", "app.queue.outbox.SWITCH", "app.queue.outbox.ADD",
 }  # fmt: skip
 SETS_THE_TENANT = {
-    "app.queue.outbox.AFTER",
+    "app.queue.outbox.AFTER", "app.store.operators.chores.DUE", "app.store.operators.chores.DUE_OF_TENANT",
     "app.queue.table.DUE_OF_TENANT", "app.queue.table.ASTRAY_OF_TENANT", "app.queue.outbox.UNNUMBERED_OF_TENANT",
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED",
 }  # fmt: skip

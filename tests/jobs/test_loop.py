@@ -81,4 +81,4 @@ async def _work(runtime: object, stop: asyncio.Event) -> None:
 
 
 async def _repeat(task: worker_root.Task, runtime: Runtime, stop: asyncio.Event) -> None:
-    await worker_root.repeat([task], runtime, stop, interval_seconds=0.01)
+    await worker_root.repeat(task, runtime, stop, interval_seconds=0.01)

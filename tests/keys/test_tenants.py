@@ -44,7 +44,7 @@ async def test_housekeeping_goes_through_every_tenant(
             "INSERT INTO idempotency (tenant_id, key, digest, response, created_at)"
             f" VALUES ('{tenant}', 'k', 'd', 'r', now() - interval '2 days')"
         )
-    await worker.forget_old_answers(runtime(settings, database, counter))
+    await worker.keep_house(runtime(settings, database, counter))
     assert await superuser.fetch("SELECT FROM idempotency") == []
 
 

@@ -14,6 +14,7 @@ import httpx
 import openai
 import pytest
 
+from app.core.times import first_id
 from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
@@ -205,13 +206,13 @@ def test_they_go_with_their_conversation(asking: httpx.Client, reader: httpx.Cli
 
 @pytest.mark.anyio
 async def test_they_are_forgotten_after_thirty_days(database: Database) -> None:
-    now = datetime.now(UTC) + proxied_requests.KEPT
+    now = datetime.now(UTC)
     sent = ProxiedRequest("chat", "window", "fake", calls=1, total_ms=1)
     async with database.begin(DEFAULT_TENANT) as tx:
         await tx.execute("INSERT INTO conversations (tenant_id, id, uid) VALUES ($1, 'c', gen_random_uuid())")
         await proxied_requests.record(tx, "c", sent)
         for later, left in ((timedelta(minutes=-1), 1), (timedelta(minutes=1), 0)):
-            assert not await proxied_requests.prune(tx, now + later)
+            assert not await proxied_requests.prune(tx, first_id(now + later))
             assert len(await proxied_requests.browse(tx, "c", None, 10)) == left
 
 

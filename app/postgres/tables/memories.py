@@ -13,6 +13,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
+    SmallInteger,
     Table,
     Text,
     Uuid,
@@ -69,6 +70,12 @@ archives = Table(
         name="archives_content_fkey",
     ),
     of_conversation("archives"),
+)
+Index(
+    "archives_expiry_idx",
+    archives.c.tenant_id,
+    archives.c.expires_at,
+    postgresql_where=archives.c.expires_at.isnot(None),
 )
 Index("archives_content_idx", archives.c.tenant_id, archives.c.scope, archives.c.digest)
 Index("archives_scope_idx", archives.c.tenant_id, archives.c.scope, archives.c.id)
@@ -156,6 +163,12 @@ Index(
 )
 # Partial, all of them, so that no plan of a search can use them: one made before the table is analyzed would read all
 # of the tenant's memories for each that it looks up by id.
+Index(
+    "memories_expiry_idx",
+    memories.c.tenant_id,
+    memories.c.expires_at,
+    postgresql_where=memories.c.expires_at.isnot(None),
+)
 Index("memories_refused_idx", memories.c.tenant_id, memories.c.owner, postgresql_where=memories.c.refused)
 Index(
     "memories_pinned_idx",
@@ -316,6 +329,7 @@ embeddings = Table(
     Column("owner", Uuid, nullable=False),
     Column("model", Uuid, nullable=False),
     Column("embedding", HALFVEC, nullable=False, comment="of unit length"),
+    Column("list", SmallInteger, comment="of its owner's search index; null: it is in none"),
     PrimaryKeyConstraint("tenant_id", "memory_id"),
     ForeignKeyConstraint(
         ["tenant_id", "memory_id"],
@@ -333,6 +347,44 @@ Index(
     embeddings.c.memory_id,
     postgresql_include=["embedding"],
 )
+Index(
+    "embeddings_list_idx",
+    embeddings.c.tenant_id,
+    embeddings.c.owner,
+    embeddings.c.model,
+    embeddings.c.list,
+    postgresql_include=["memory_id", "embedding"],
+    postgresql_where=embeddings.c.list.isnot(None),
+)
+
+# Of owners with very many memories alone: see app.jobs.search_index.
+search_indexes = Table(
+    "search_indexes",
+    metadata,
+    tenant(),
+    Column("owner", Uuid, nullable=False),
+    Column("model", Uuid, nullable=False, comment="whose vectors are in lists"),
+    Column("centroids", ARRAY(HALFVEC), nullable=False, comment="of its lists"),
+    Column("through", Uuid, comment="its memories up to it are indexed; null: all that have or had a vector"),
+    PrimaryKeyConstraint("tenant_id", "owner"),
+)
+
+postings = Table(
+    "postings",
+    metadata,
+    tenant(),
+    Column("owner", Uuid, nullable=False),
+    Column("term", Integer, nullable=False),
+    Column("memory_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "owner", "term", "memory_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"],
+        ["memories.tenant_id", "memories.id"],
+        name="postings_memory_fkey",
+        ondelete="CASCADE",
+    ),
+)
+Index("postings_memory_idx", postings.c.tenant_id, postings.c.memory_id)
 
 unembedded = Table(
     "unembedded",

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.encoded import marked
+from app.core.encoded import files_of, marked
 from app.core.line import named
 from app.core.neutral import with_nul
 from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, shown, space_scope
@@ -26,6 +26,8 @@ from app.store.memory.remembered import HELD_NOW, Held
 _TIMES = ("valid_from", "valid_to", "learnt_at")
 BEGINNING_CHARACTERS = 4 * PREVIEW_CHARACTERS
 """Read of each content: a preview shows runs of blanks as one."""
+CUT_LINE_MAX = 100
+"""A line of a file and what breaks it: one that is cut can look like a word after the file."""
 
 
 async def browse(
@@ -39,7 +41,7 @@ async def browse(
     limit: int,
     held: Held = HELD_NOW,
     scope: str | None = None,
-) -> Sequence[Record]:
+) -> Sequence[Mapping[str, Any]]:
     """Return memories of a user and their spaces, or of a conversation, newest first.
 
     ``after``: the last of the page before. ``scope``: only what holds there.
@@ -62,17 +64,27 @@ async def browse(
     else:
         only = [scope_of(user_id, None)] if scope == "user" else [*(await views.of_user(tx, user_id or "")).values()]
         owners = [owner_of(one) for one in only]
-    return await remembered.browse(
+    rows = await remembered.browse(
         tx, owners, among, sensitive=sensitive, conversation_uid=uid, line=line,
         after=after, limit=limit, characters=BEGINNING_CHARACTERS, held=held, scopes=only,
     )  # fmt: skip
+    return [{**row, "shown": marked(await _beginning(tx, row, sensitive=sensitive))} for row in rows]
 
 
-def view(row: Record) -> dict[str, Any]:
+async def _beginning(tx: ReadTx, row: Record, *, sensitive: bool) -> str:
+    """Return what is shown of a content; all of it where a file goes on beyond, since its mark says how large it is."""
+    beginning: str = row["beginning"]
+    if all(found.end < BEGINNING_CHARACTERS - CUT_LINE_MAX for found in files_of(beginning)):
+        return beginning
+    whole: str = (await remembered.contents(tx, [row["id"]], sensitive=sensitive))[row["id"]]["content"]
+    return whole
+
+
+def view(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "memory_key": str(row["id"]),
         "memory_type": row["type"],
-        "content_preview": preview(marked(row["beginning"]), ""),
+        "content_preview": preview(row["shown"], ""),
         "keywords": list(row["keywords"]),
         "metadata": json.loads(row["metadata"]),
         "conversation_id": row["conversation_id"],
@@ -80,7 +92,7 @@ def view(row: Record) -> dict[str, Any]:
         "source": row["source"],
         "created_at": time_text(row["created_at"]),
         "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
-        **standing(dict(row), row["beginning"]),
+        **standing(row, row["beginning"]),
     }
 
 

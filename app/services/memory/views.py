@@ -10,9 +10,10 @@ from uuid import UUID
 from app import errors
 from app.core.conversation import Conversation
 from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, space_of, space_scope
+from app.core.times import first_id
 from app.postgres.transactions import ReadTx
 from app.store import branches, spaces
-from app.store.memory.memories import OnLine, first_id
+from app.store.memory.memories import OnLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from asyncpg import Record
@@ -57,8 +57,9 @@ async def take_shared(tx: Tx, subject: UUID, per_minute: int, wanted: int) -> Ta
     return taken
 
 
-# A bucket that nobody used for an hour is full.
-FORGET_RATES = "DELETE FROM rates WHERE tenant_id = $1 AND at < now() - interval '1 hour'"
+FULL_AFTER = timedelta(hours=1)
+"""A bucket that nobody used for so long is full."""
+FORGET_RATES = "DELETE FROM rates WHERE tenant_id = $1 AND at < now() - $2::interval"
 
 # --- Storage ----------------------------------------------------------------------------------------
 
@@ -142,8 +143,10 @@ async def bytes_by_user(tx: ReadTx, first: str, limit: int) -> dict[str, int]:
     return {row["user_id"]: row["bytes"] for row in await tx.fetch(STORED, first, limit)}
 
 
-async def forget_rates(tx: Tx) -> None:
-    await tx.execute(FORGET_RATES)
+async def forget_rates(tx: Tx, unused: timedelta) -> bool:
+    """Forget buckets; return False: that were all."""
+    await tx.execute(FORGET_RATES, unused)
+    return False
 
 
 def own_limits(row: Record) -> dict[str, int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from asyncpg import Record
@@ -74,8 +74,6 @@ DELETE FROM proxied_requests WHERE tenant_id = $1 AND id = ANY (ARRAY(
 """
 
 
-async def prune(tx: Tx, now: datetime) -> bool:
+async def prune(tx: Tx, before: UUID) -> bool:
     """Forget old ones, some at a time; return whether there may be more."""
-    milliseconds = int((now - KEPT).timestamp() * 1000)
-    done = await tx.execute(PRUNE, UUID(int=milliseconds << 80), PRUNED_AT_ONCE)
-    return done == f"DELETE {PRUNED_AT_ONCE}"
+    return await tx.execute(PRUNE, before, PRUNED_AT_ONCE) == f"DELETE {PRUNED_AT_ONCE}"
