@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 
 import httpx
+import pytest
 
 from tests.api.kit import Json, append, call, contents, ok, path, recall, result, turn, user, window
 from tests.archive.conftest import tables_with
