@@ -292,8 +292,8 @@ async def test_erasing_leaves_nothing_in_the_index(indexed: Runtime, model: UUID
     best = (await search(indexed, asked)).hits[0].id
     async with indexed.database.begin(DEFAULT_TENANT) as tx:
         assert await remembered.delete(tx, best, sensitive=True)
-    for table in ("postings", "listed"):
-        assert await count(indexed, f"{table} WHERE memory_id = $1", best) == 0
+    for where in ("postings", "listed"):
+        assert await count(indexed, f"{where} WHERE memory_id = $1", best) == 0
     assert best not in {hit.id for hit in (await search(indexed, asked)).hits}
     await begin(indexed)
     await erasing_whole.erase_user(indexed, DEFAULT_TENANT, "u")
