@@ -17,13 +17,14 @@ from app.jobs.embed import embed, reembed
 from app.jobs.page import index_page
 from app.jobs.passages import index_passages
 from app.jobs.policy import judge
+from app.jobs.search_index import index_search
 from app.jobs.summary import refresh_summary
 from app.jobs.webhook import deliver
 from app.postgres.tenants import tenants
 from app.postgres.transactions import Tx
 from app.providers import ProviderError
 from app.queue import outbox
-from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SUMMARY, WEBHOOK, Lane
+from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SEARCH_INDEX, SUMMARY, WEBHOOK, Lane
 from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
 from app.runtime import Runtime
@@ -133,6 +134,7 @@ HANDLERS: Mapping[str, Handler] = {
     SUMMARY.name: refresh_summary,
     PASSAGES.name: index_passages,
     EMBED.name: embed,
+    SEARCH_INDEX.name: index_search,
     WEBHOOK.name: deliver,
 }
 """Handlers by kind of job. A kind without a handler is left for a worker that has one."""

@@ -24,6 +24,7 @@ from asyncpg import Record
 from app.concurrency import run_in_thread_if_large
 from app.core.encoded import is_mark, marked
 from app.core.neutral import with_nul
+from app.core.search.large import LARGE, is_counted
 from app.core.search.vector_text import Utterance, result_text, turn_text
 from app.jobs.policy import HARMLESS, fault_of_all, refuses_most
 from app.postgres.tenants import tenants
@@ -34,7 +35,7 @@ from app.queue.table import ATTEMPTS_MAX, Claimed, finish, requeue
 from app.runtime import Runtime
 from app.services.memory import recalling
 from app.store import archives, locks, messages
-from app.store.memory import embeddings
+from app.store.memory import embeddings, search_index
 
 MARKED_AT_ONCE = 1_000
 FIRST = UUID(int=0)
@@ -42,9 +43,9 @@ FIRST = UUID(int=0)
 _logger = logging.getLogger(__name__)
 
 
-async def embed(runtime: Runtime, claimed: Claimed) -> None:
+async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
     """Do one job. Raises a ProviderError other than RefusedInput; what was written before stays, and what has no vector
-    then still wants one.
+    then still wants one. ``large``: memories from which on an owner has a search index.
     """
     embedder, tenant, owner = runtime.embedder, claimed.tenant, UUID(claimed.subject)
     if embedder is None:
@@ -68,6 +69,9 @@ async def embed(runtime: Runtime, claimed: Claimed) -> None:
             await locks.share_owner(tx, owner)
             refused = [] if fault is not None else list(found.refused)
             await embeddings.write(tx, owner, model, found.vectors, settled, refused)
+            await search_index.index_if_large(tx, owner, settled)
+            if is_counted(settled) and await search_index.is_due(tx, owner, model, large):
+                await enqueue.enqueue(tx, [enqueue.search_index(owner)])
         if fault is None:
             await (finish if len(rows) < embedder.batch else requeue)(tx, claimed)
     if fault is not None:
@@ -215,6 +219,7 @@ async def reembed(runtime: Runtime) -> None:
     """
     embedder = runtime.embedder
     if embedder is None:
+        await _forget_indexes(runtime)
         return
     if not embedder.dimensions:
         await embedder.embed_query("dimensions")  # of an unknown width: no vector could be the model's
@@ -227,3 +232,10 @@ async def reembed(runtime: Runtime) -> None:
                 found = await embeddings.mark(tx, model, after, MARKED_AT_ONCE)
                 await enqueue.enqueue(tx, [enqueue.embed(owner) for owner in sorted(found.owners)])
             after = found.through
+
+
+async def _forget_indexes(runtime: Runtime) -> None:
+    """Search without indexes: nothing adds to them where memories get no vectors."""
+    for tenant in await tenants(runtime.database):
+        async with runtime.database.begin(tenant) as tx:
+            await search_index.forget_all(tx)

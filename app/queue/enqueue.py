@@ -53,8 +53,9 @@ CHAPTER = JobKind("chapter", "llm")
 SUMMARY = JobKind("summary", "llm")
 PASSAGES = JobKind("passages", "local", indexes=True)
 EMBED = JobKind("embed", "embedding")
+SEARCH_INDEX = JobKind("search_index", "local")
 WEBHOOK = JobKind("webhook", "delivery")
-KINDS = (PAGE, CHAPTER, SUMMARY, PASSAGES, EMBED, WEBHOOK)
+KINDS = (PAGE, CHAPTER, SUMMARY, PASSAGES, EMBED, SEARCH_INDEX, WEBHOOK)
 INDEXING = ", ".join(f"'{kind.name}'" for kind in KINDS if kind.indexes)
 """The names of the kinds that index, for an SQL list."""
 
@@ -121,6 +122,10 @@ def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
 
 def embed(owner: UUID) -> NewWork:
     return EMBED.work(str(owner), None)
+
+
+def search_index(owner: UUID) -> NewWork:
+    return SEARCH_INDEX.work(str(owner), None)
 
 
 def webhook(hook: UUID, seq: int) -> NewWork:

@@ -13,7 +13,7 @@ from app.core.history.erasure_plan import Marked, MarkLine, StoredCard, StoredMe
 from app.core.history.placeholder import ArchiveCard
 from app.core.scope import owner_of, space_of
 from app.postgres.transactions import ReadTx, Tx
-from app.queue.enqueue import EMBED, PASSAGES
+from app.queue.enqueue import EMBED, PASSAGES, SEARCH_INDEX
 from app.store import served
 from app.store.memory import kept
 
@@ -276,7 +276,9 @@ DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories WHERE tenant_id = $1 AND owner = $2 LIMIT $3)
 RETURNING id
 """
-DROP_EMBEDDING = f"DELETE FROM work WHERE tenant_id = $1 AND kind = '{EMBED.name}' AND subject = $2"
+DROP_EMBEDDING = f"""
+DELETE FROM work WHERE tenant_id = $1 AND kind IN ('{EMBED.name}', '{SEARCH_INDEX.name}') AND subject = $2
+"""
 
 
 def _count(status: str) -> int:

@@ -2,7 +2,7 @@
 
 1. The request's own ``Idempotency-Key`` (appends: last, in the statement that stores them).
 2. The **owner** of memories and archives (``lock_owner``): exclusively to erase or expire anything of a user, or of a
-   conversation without a user; shared to store vectors of memories.
+   conversation without a user, or to index it; shared to store vectors of memories.
 3. The **conversation**: ``conversations.lock`` to change it, ``conversations.hold`` to add what belongs to it, such as
    an archive, a memory or passages. Only a holder of the owner's lock may lock several.
 4. Messages, pages and archives.

@@ -1,9 +1,12 @@
-"""What a search takes by the number of memories that a user has: `python -m bench search-sizes`."""
+"""What a search takes by the number of memories that a user has: `python -m bench search-sizes`. Of large users with
+and without their index.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from statistics import median
@@ -14,12 +17,14 @@ import asyncpg
 import psutil
 
 from app.core.scope import owner_of
+from app.core.search.large import LARGE
 from app.ids import uuid7
+from app.jobs.search_index import BATCH, centroids_of
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import ReadTx
-from app.store.memory import embeddings, memories
-from app.store.memory.memories import Meaning, Scoring
+from app.store.memory import embeddings, memories, search_index
+from app.store.memory.memories import Meaning, PassageFilter, Scoring
 from app.text import bm25
 from bench import words
 from bench.harness import Harness
@@ -28,6 +33,8 @@ from bench.tables import Table
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 200_000)
 MODES = ("keyword", "semantic", "hybrid")
+EXACT = PassageFilter(since=datetime(1970, 1, 1, tzinfo=UTC))
+"""All pass, but a filter by time makes the search exact."""
 ROUNDS, LOOKED_AT, ROUNDS_MAX = 8, 400_000, 300
 """As many searches, or more of small users: until so many memories were looked at."""
 
@@ -55,6 +62,8 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
             owner = owner_of(f"u:of-{size}")
             await fill(superuser, owner, model, dimensions, size)
             rng = Random(size)
+            if size >= LARGE:
+                await index(database, superuser, owner, model)
             terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
             meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)
             for mode in MODES:
@@ -63,6 +72,10 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
                 wall, server = await _timed(database, opened, size, search)
                 rows.append((f"{size:,}, {mode}", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
                 lines[mode].append((size, 1000 * server))
+                if size >= LARGE:
+                    exact = partial(memories.search, owners=[owner], scoring=scoring, where=EXACT)
+                    wall, server = await _timed(database, opened, size, exact)
+                    rows.append((f"{size:,}, {mode}, without its index", f"{1000 * wall:.1f}", f"{1000 * server:.1f}"))
     finally:
         await superuser.close()
     notes = (
@@ -74,6 +87,22 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
 
 
 SHARED, SCOPES, TURNS = 10_000, 5, 60
+
+
+async def index(database: Database, superuser: asyncpg.Connection, owner: UUID, model: UUID) -> None:
+    """Do what the job of a large user does."""
+    async with database.snapshot(DEFAULT_TENANT) as tx:
+        found = await search_index.find(tx, owner, model)
+    centroids = await centroids_of(database, DEFAULT_TENANT, owner, model, found.count)
+    async with database.begin(DEFAULT_TENANT) as tx:
+        await search_index.begin(tx, owner, model, centroids)
+    is_done = False
+    while not is_done:
+        async with database.begin(DEFAULT_TENANT) as tx:
+            through = (await search_index.find(tx, owner, model)).through
+            is_done = through is None or await search_index.index_next(tx, owner, through, BATCH)
+    for table in ("memories", "embeddings", "postings"):
+        await superuser.execute(f"VACUUM ANALYZE {table}")
 
 
 async def _in_scopes(opened: Harness) -> Table:

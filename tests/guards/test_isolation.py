@@ -45,7 +45,7 @@ from app.store import (
     summaries,
     windows,
 )
-from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered, stores
+from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered, search_index, stores
 from app.store.operators import audit
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
@@ -68,7 +68,7 @@ pytestmark = pytest.mark.anyio
 STORE = (
     appending, archives, audit, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency,
     kept, kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
-    remembered, served, spaces, stores, summaries, walk, windows,
+    remembered, search_index, served, spaces, stores, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 NO_CONDITION = (None, None, None, None)
@@ -786,6 +786,49 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
             await embeddings.adopt(as_tenant(tx, BOB), "other", 2)
 
 
+async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
+    made: Runtime, superuser: asyncpg.Connection
+) -> None:
+    first, model = UUID(int=0), embeddings.model_id("m", 2)
+    async with made.database.begin(BOB) as tx:
+        rows = await tx.connection.fetch("SELECT id, owner FROM memories WHERE terms::text NOT LIKE '{}%' ORDER BY id")
+        ids, owner = [row["id"] for row in rows], rows[0]["owner"]
+        await embeddings.adopt(tx, "m", 2)
+        await embeddings.write(tx, owner, model, [(id_, [0.0, 1.0]) for id_ in ids], ids)
+        assert await search_index.is_due(tx, owner, model, 2)
+        assert await search_index.first_centroids(tx, owner, model, 256, 1) == ["[0,1]"]
+        assert await search_index.centroids(tx, owner, model, 256, ["[1,0]"], members=1) == ["[0,1]"]
+        await search_index.begin(tx, owner, model, ["[1,0]"])
+        assert await search_index.index_next(tx, owner, first, 1_000)
+        assert await search_index.ready(tx, [owner], model) == [owner]
+    question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
+    tables = ("embeddings", "search_indexes", "postings")
+    before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
+    meaning = memories.Meaning(model, "[0,1]", 0.3, 0.1)
+    async with made.database.begin(ANN) as tx:
+        bob = as_tenant(tx, BOB)
+        for words in (bm25.query("question"), []):
+            for meant in (meaning, None):
+                asked = memories.Scoring(words, meant)
+                statement, arguments = memories.search_statement([owner], asked, indexed=[owner], limit=10)
+                assert await bob.fetch(statement, **arguments) == []
+        assert await search_index.ready(bob, [owner], model) == []
+        assert (await search_index.find(bob, owner, model)).model is None
+        assert not await search_index.is_due(bob, owner, model, 1)
+        assert await search_index.first_centroids(bob, owner, model, 256, 1) == ()
+        assert await search_index.centroids(bob, owner, model, 256, ["[1,0]"], members=1) == ()
+        for named in (as_tenant(tx, ANN), bob):
+            await search_index.index(named, owner, ids)
+            await search_index.forget_all(named)
+        await search_index.index_if_large(bob, owner, ids)
+        await search_index.index_next(bob, owner, first, 1_000)
+        await search_index.forget(bob, owner)
+    assert [await superuser.fetchval(question.format(table), BOB) for table in tables] == before
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with made.database.begin(ANN) as tx:
+            await search_index.begin(as_tenant(tx, BOB), owner, model, ["[1,0]"])
+
+
 async def test_rows_for_another_tenant_cannot_be_inserted(made: Runtime) -> None:
     for table in metadata.tables:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -866,6 +909,9 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "CURRENT_NAME",
     }
     by_id |= {"LOOK_UP", "PARTS"}
+    of_an_index = {"READY", "IS_DUE", "FIRST_CENTROIDS", "CENTROIDS", "BEGIN", "HOLD", "POST", "LIST_VECTORS", "NEXT"}
+    of_an_index |= {"EXISTS", "CONTINUE", "FORGET", "FORGET_ALL", "BY_WORDS_INDEXED", "SEARCH_INDEXED"}
+    by_id |= of_an_index
     put_in = {
         "INSERT",
         "INSERT_CONTENT",

@@ -16,7 +16,16 @@ from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx, Tx
 from app.store.memory import embeddings, memories
 from app.store.memory.memories import Meaning, PassageFilter, Scoring
-from app.store.memory.search_statement import BY_WORDS, LOOKED_AT, LOOKED_AT_EACH, SEARCH, SILENT_MAX
+from app.store.memory.search_statement import (
+    BY_WORDS,
+    IN_CONVERSATION,
+    LOOKED_AT,
+    LOOKED_AT_EACH,
+    SEARCH,
+    SILENT_MAX,
+    candidates,
+    with_vectors,
+)
 from app.text import bm25
 from tests.guards.tenants import ANN, BOB
 from tests.guards.test_query_plans import literal, steps
@@ -127,6 +136,49 @@ async def test_a_search_reads_covering_indexes_once(tx: Tx, name: str, owner: UU
         assert step["Index Name"] in ("memories_search_idx", "embeddings_search_idx"), step
         assert step["Heap Fetches"] == 0, step
         assert step["Actual Rows"] <= (HUGE if owner == HUGE_OWNER else SMALL), step
+
+
+INDEXED_ROWS_MAX = 3_000
+
+
+@pytest.mark.parametrize("plan", ["custom", "generic"])
+async def test_a_search_by_an_index_reads_candidates_alone(tx: Tx, superuser: asyncpg.Connection, plan: str) -> None:
+    """Of words that everybody has nobody is a candidate, so the vectors of the lists are read."""
+    centroids = [vector(str(number)) for number in range(SMALL)]
+    async with superuser.transaction():
+        await superuser.execute(
+            "INSERT INTO search_indexes VALUES ($1, $2, $3, $4::text[]::halfvec[])", ANN, HUGE_OWNER, MODEL, centroids
+        )
+        await superuser.execute(
+            "UPDATE embeddings e SET list = (SELECT n FROM unnest($3::text[]) WITH ORDINALITY c (v, n)"
+            " ORDER BY v::halfvec <#> e.embedding LIMIT 1) WHERE tenant_id = $1 AND owner = $2",
+            ANN, HUGE_OWNER, centroids,
+        )  # fmt: skip
+        await superuser.execute(
+            "INSERT INTO postings SELECT tenant_id, owner, n, id FROM memories, generate_series(1, 20) n"
+            " WHERE tenant_id = $1 AND owner = $2",
+            ANN, HUGE_OWNER,
+        )  # fmt: skip
+    for table in ("embeddings", "postings"):
+        await vacuum(superuser, table)
+    searching = with_vectors(IN_CONVERSATION, candidates(lists=2))
+    meaning = {"model": MODEL, "vector": vector("query"), "usual_mean": 0.3, "usual_deviation": 0.1}
+    where = {"owners": [HUGE_OWNER], "indexed": [HUGE_OWNER], "scanned": [], "literals": []}
+    named = {**NOTHING_SPECIAL, **where, **meaning, "terms": bm25.query("green tea from Hangzhou")}
+    await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; SET LOCAL enable_seqscan = off")
+    await tx.connection.execute(f"PREPARE by_index AS {searching}")
+    execute = f"EXECUTE by_index({', '.join(map(literal, (ANN, *searching.arguments(named))))})"
+    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")
+    await tx.connection.execute("DEALLOCATE by_index")
+    read: dict[str, float] = {}
+    for step in steps(json.loads(row[0])[0]["Plan"]):
+        if "Relation Name" in step:
+            assert "Index" in step["Node Type"], json.dumps(step)
+            rows = step["Actual Rows"] + step.get("Rows Removed by Filter", 0)
+            read[step["Index Name"]] = read.get(step["Index Name"], 0) + step["Actual Loops"] * rows
+    assert read["embeddings_list_idx"] > 0
+    assert read["memories_search_idx"] > 0
+    assert max(read.values()) <= INDEXED_ROWS_MAX < HUGE, read
 
 
 async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(tx: ReadTx) -> None:

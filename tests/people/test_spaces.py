@@ -259,10 +259,14 @@ async def test_a_strangers_count_is_nothing(client: httpx.Client, database: Data
         async with database.snapshot(DEFAULT_TENANT) as tx:
             counts.append(await tx.connection.fetchval("SELECT count(*) FROM memories"))
     assert counts == [2, 2, 1, 0]
-    copy = "INSERT INTO unembedded (tenant_id, owner, memory_id) VALUES ($1, $2, gen_random_uuid())"
-    with pytest.raises(asyncpg.InsufficientPrivilegeError):  # nor can a stranger put anything in another's scope
-        async with database.begin(DEFAULT_TENANT) as tx:
-            await tx.execute(copy, owner_of("u:ann"))
+    for copy in (
+        "unembedded (tenant_id, owner, memory_id) VALUES ($1, $2, gen_random_uuid())",
+        "postings (tenant_id, owner, memory_id, term) VALUES ($1, $2, gen_random_uuid(), 1)",
+        "search_indexes (tenant_id, owner, model, centroids) VALUES ($1, $2, gen_random_uuid(), '{}')",
+    ):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):  # nor can a stranger put anything in another's scope
+            async with database.begin(DEFAULT_TENANT) as tx:
+                await tx.execute(f"INSERT INTO {copy}", owner_of("u:ann"))
 
 
 def test_a_write_sent_twice_is_done_once_and_limits_are_said(client: httpx.Client) -> None:

@@ -14,9 +14,12 @@ from app.runtime import Runtime
 from app.settings import Settings
 from app.text.tokens import TokenCounter
 from tests.conftest import Served, serve, working
+from tests.guards.conftest import superuser
 from tests.guards.tenants import runtime
 from tests.providers.fake_openai import FakeOpenAI, ok
 from tests.search.kit import Meanings
+
+__all__ = ["client", "made", "meanings", "model_api", "models", "seeded", "served", "superuser"]
 
 Sql = Callable[[str], list[asyncpg.Record]]
 

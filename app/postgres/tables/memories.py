@@ -13,6 +13,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
+    SmallInteger,
     Table,
     Text,
     Uuid,
@@ -328,6 +329,7 @@ embeddings = Table(
     Column("owner", Uuid, nullable=False),
     Column("model", Uuid, nullable=False),
     Column("embedding", HALFVEC, nullable=False, comment="of unit length"),
+    Column("list", SmallInteger, comment="of its owner's search index; null: it is in none"),
     PrimaryKeyConstraint("tenant_id", "memory_id"),
     ForeignKeyConstraint(
         ["tenant_id", "memory_id"],
@@ -345,6 +347,44 @@ Index(
     embeddings.c.memory_id,
     postgresql_include=["embedding"],
 )
+Index(
+    "embeddings_list_idx",
+    embeddings.c.tenant_id,
+    embeddings.c.owner,
+    embeddings.c.model,
+    embeddings.c.list,
+    postgresql_include=["memory_id", "embedding"],
+    postgresql_where=embeddings.c.list.isnot(None),
+)
+
+# Of owners with very many memories alone: see app.jobs.search_index.
+search_indexes = Table(
+    "search_indexes",
+    metadata,
+    tenant(),
+    Column("owner", Uuid, nullable=False),
+    Column("model", Uuid, nullable=False, comment="whose vectors are in lists"),
+    Column("centroids", ARRAY(HALFVEC), nullable=False, comment="of its lists"),
+    Column("through", Uuid, comment="its memories up to it are indexed; null: all that have or had a vector"),
+    PrimaryKeyConstraint("tenant_id", "owner"),
+)
+
+postings = Table(
+    "postings",
+    metadata,
+    tenant(),
+    Column("owner", Uuid, nullable=False),
+    Column("term", Integer, nullable=False),
+    Column("memory_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "owner", "term", "memory_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"],
+        ["memories.tenant_id", "memories.id"],
+        name="postings_memory_fkey",
+        ondelete="CASCADE",
+    ),
+)
+Index("postings_memory_idx", postings.c.tenant_id, postings.c.memory_id)
 
 unembedded = Table(
     "unembedded",

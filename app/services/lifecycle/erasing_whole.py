@@ -20,7 +20,7 @@ from app.services.lifecycle.erasing import ErasingTx, Erasure, erased_event
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.store import archives, branches, conversations, kept_answers, keys, locks, served, spaces
 from app.store import erasing as stored
-from app.store.memory import kept, stores
+from app.store.memory import kept, search_index, stores
 from app.store.operators import limits
 
 ARCHIVES_AT_ONCE = 50
@@ -196,6 +196,7 @@ async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasur
         gone = await tx.fetch(stored.FORGET_OWNED, owner, MEMORIES_AT_ONCE)
         one.counts["memories"] += len(gone)
         if not gone:
+            await search_index.forget(tx, owner)
             await tx.execute(stored.DROP_EMBEDDING, str(owner))
         await erasing.redact(tx, owner, Redaction(erased=erasing.names(row["id"] for row in gone)), (), one)
     return one if gone else None

@@ -127,6 +127,8 @@ WITH old AS (
                     AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id))
 ), vectors AS (
   DELETE FROM embeddings WHERE tenant_id = :tenant AND memory_id IN (SELECT id FROM old)
+), words AS (
+  DELETE FROM postings WHERE tenant_id = :tenant AND memory_id IN (SELECT id FROM old)
 ), waiting AS (
   DELETE FROM unembedded WHERE tenant_id = :tenant AND memory_id IN (SELECT id FROM old)
 ), parts AS (

@@ -14,7 +14,15 @@ from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, rele
 from app.core.times import first_id
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
-from app.store.memory.search_statement import BY_WORDS, BY_WORDS_ON_LINE, SEARCH, SEARCH_ON_LINE
+from app.store.memory import search_index
+from app.store.memory.search_statement import (
+    BY_WORDS,
+    BY_WORDS_INDEXED,
+    BY_WORDS_ON_LINE,
+    SEARCH,
+    SEARCH_INDEXED,
+    SEARCH_ON_LINE,
+)
 from app.text import bm25
 
 __all__ = ["Hit", "Meaning", "find", "relevance", "search"]
@@ -47,7 +55,7 @@ class Hits(NamedTuple):
 
     hits: list[Hit]
     total: int
-    """The number of all matches."""
+    """The number of all matches, or at least so many where an owner has an index."""
     known: float = 0.0
     """The part of the information of ``telling`` terms that the owner's newest memories know."""
     memories: int = 0
@@ -147,6 +155,12 @@ class PassageFilter:
     sensitive: bool = False
     """Sensitive ones too."""
 
+    @property
+    def is_wide(self) -> bool:
+        """Return whether most memories pass, or keywords find those that do, so that an index finds enough of them."""
+        narrow = (self.conversation_uid, self.line, self.types, self.among, self.since, self.until)
+        return all(one is None for one in narrow)
+
 
 ALL = PassageFilter()
 
@@ -164,7 +178,12 @@ async def search(
 
     Each message is represented by its best passage and each archive by its three best, unless ``every_passage`` is set.
     """
-    found = [await _search(tx, owners, one, where, limit=limit, every_passage=every_passage) for one in scoring.each()]
+    model = scoring.meaning.model if scoring.meaning else None
+    indexed = await search_index.ready(tx, owners, model) if where.is_wide else []
+    found = [
+        await _search(tx, owners, one, where, indexed, limit=limit, every_passage=every_passage)
+        for one in scoring.each()
+    ]
     if len(found) == 1:
         return found[0]
     hits = in_turns([one.hits for one in found], lambda hit: hit.id)[:limit]
@@ -175,11 +194,18 @@ async def search(
 
 
 async def _search(
-    tx: ReadTx, owners: Sequence[UUID], scoring: Scoring, where: PassageFilter, *, limit: int, every_passage: bool
+    tx: ReadTx,
+    owners: Sequence[UUID],
+    scoring: Scoring,
+    where: PassageFilter,
+    indexed: Sequence[UUID],
+    *,
+    limit: int,
+    every_passage: bool,
 ) -> Hits:
     if not scoring.terms and scoring.meaning is None:
         return Hits([], 0)
-    sql, arguments = search_statement(owners, scoring, where, limit=limit, every_passage=every_passage)
+    sql, arguments = search_statement(owners, scoring, where, indexed, limit=limit, every_passage=every_passage)
     rows = await tx.fetch(sql, **arguments)
     hits = [
         Hit(
@@ -195,11 +221,12 @@ def search_statement(
     owners: Sequence[UUID],
     scoring: Scoring,
     where: PassageFilter = ALL,
+    indexed: Sequence[UUID] = (),
     *,
     limit: int,
     every_passage: bool = False,
 ) -> tuple[Statement, dict[str, object]]:
-    """Return what `search` asks PostgreSQL: the statement and its arguments."""
+    """Return what `search` asks PostgreSQL: the statement and its arguments. ``indexed``: owners with an index."""
     meaning = scoring.meaning
     arguments: dict[str, object] = {
         "owners": owners,
@@ -222,6 +249,10 @@ def search_statement(
         **(asdict(meaning) if meaning else {}),
         **(where.line._asdict() if where.line else {}),
     }
+    if indexed:
+        scanned = [owner for owner in owners if owner not in indexed]
+        arguments |= {"indexed": indexed, "scanned": scanned, "literals": where.keywords}
+        return BY_WORDS_INDEXED if meaning is None else SEARCH_INDEXED, arguments
     if where.line is None:
         return BY_WORDS if meaning is None else SEARCH, arguments
     return BY_WORDS_ON_LINE if meaning is None else SEARCH_ON_LINE, arguments

@@ -3,9 +3,14 @@
 Every memory and every vector of the owners is read, in covering indexes alone. What happens to a row after that is the
 larger part of the cost, so little does: most memories have no word of the query, and of these only a vector that could
 still be among the best, or count as found, is kept.
+
+Of owners with an index (``app.jobs.search_index``) only candidates are read. They are scored in the same way, so what
+is erased, expired or out of view is never found, whatever the index says.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from app.core.search import relevance
 from app.postgres.statements import SqlFile, Statement
@@ -31,6 +36,13 @@ neighbours need not join it.
 """
 ARCHIVE_PASSAGES = 3
 """Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
+
+PART_MAX = 0.05
+"""The share of an indexed owner's memories that the query's rarest words find together; what has none but commoner
+words is found by its vector.
+"""
+LISTS, NEAR = 24, 2_000
+"""The lists of vectors that are read, and the nearest vectors of these."""
 
 _SQL = SqlFile(
     __file__,
@@ -60,24 +72,41 @@ IN_CONVERSATION, ON_LINE = _SQL.piece("in_conversation"), _SQL.piece("on_line")
 """Conditions of a memory's place; named SQL."""
 
 
-def _without_vectors(place: str) -> Statement:
+_ALL = {"candidates": "", "all_of": ":owners", "read_memories": "{all_memories}", "read_vectors": "{all_vectors}"}
+"""What is read where no owner has an index."""
+
+
+def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR) -> dict[str, object]:
+    """Return what is read where some owners have an index: candidates of theirs, and all of the others."""
+    return {
+        "candidates": "{looked_up} ", "all_of": ":scanned", "read_memories": "{candidate_memories}",
+        "read_vectors": "{candidate_vectors}", "part_max": part_max, "lists": lists, "near": near,
+    }  # fmt: skip
+
+
+def without_vectors(place: str, read: Mapping[str, object]) -> Statement:
     """Return the search by words: only memories with one of the query's are scored, and their neighbours join them."""
-    silent = {"silent": _SQL.piece("silent", on_place=place) + " ", "silent_turns": _SQL.piece("silent_turns")}
-    joined = _SQL.piece("no_vectors")
-    return _SQL.statement("search", on_place=place, by_meaning="", joined=joined, is_close="false", **silent)
+    how = {
+        "compared": "", "by_meaning": "", "joined": "{no_vectors}", "is_close": "false", "nearest_vectors": "",
+        "words_min": 1, "of_silent": "{silent} ", "of_silent_turns": "{silent_turns}",
+    }  # fmt: skip
+    return _SQL.statement("search", on_place=place, **how, **read)
 
 
-def _with_vectors(place: str) -> Statement:
+def with_vectors(place: str, read: Mapping[str, object]) -> Statement:
     newest = {
         "newest_for_mean": _SQL.piece("newest", vectors=RECENT_FOR_MEAN),
         "newest_for_spread": _SQL.piece("newest", vectors=RECENT),
     }
-    by_meaning, joined = _SQL.piece("closeness", **newest) + " ", _SQL.piece("vectors")
-    is_close = "closeness >= (SELECT least FROM closeness)"
-    return _SQL.statement(
-        "search", on_place=place, by_meaning=by_meaning, joined=joined, is_close=is_close, silent="", silent_turns=""
-    )
+    how = {
+        "compared": "{how_compared} ", "by_meaning": "{closeness} ", "joined": "{vectors}",
+        "is_close": "closeness >= (SELECT least FROM closeness)", "nearest_vectors": "{nearest}", "words_min": 0,
+        "of_silent": "", "of_silent_turns": "",
+    }  # fmt: skip
+    return _SQL.statement("search", on_place=place, **newest, **how, **read)
 
 
-BY_WORDS, SEARCH = _without_vectors(IN_CONVERSATION), _with_vectors(IN_CONVERSATION)
-BY_WORDS_ON_LINE, SEARCH_ON_LINE = _without_vectors(ON_LINE), _with_vectors(ON_LINE)
+BY_WORDS, SEARCH = without_vectors(IN_CONVERSATION, _ALL), with_vectors(IN_CONVERSATION, _ALL)
+BY_WORDS_ON_LINE, SEARCH_ON_LINE = without_vectors(ON_LINE, _ALL), with_vectors(ON_LINE, _ALL)
+BY_WORDS_INDEXED = without_vectors(IN_CONVERSATION, candidates())
+SEARCH_INDEXED = with_vectors(IN_CONVERSATION, candidates())

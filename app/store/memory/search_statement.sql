@@ -1,7 +1,8 @@
 -- name: search
 -- The best memories of owners, the best first, each with the number of all that match. BM25 is an inner product, and
--- closeness another. {by_meaning} is empty where there are no vectors.
-WITH {terms}, {query}, {worded}, {by_meaning}{scored}, {lifting}, {ranked};
+-- closeness another. {compared} and {by_meaning} are empty where there are no vectors, {candidates} where no owner has
+-- an index.
+WITH {terms}, {query}, {compared}{candidates}{worded}, {by_meaning}{scored}, {lifting}, {ranked};
 
 -- piece: terms
 -- A term's idf is worked out over the newest rows.
@@ -41,12 +42,58 @@ query AS MATERIALIZED (
 -- few owners that is most of the tenant's rows, and reading all of these looks cheaper once vectors were rewritten.
 worded AS (
   SELECT id, fits, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage
-    FROM unnest(:owners::uuid[]) AS o (owner),
+    FROM {read_memories}
+   WHERE NOT fits OR (terms <#> (SELECT v FROM asked)) < 0 OFFSET 0
+)
+
+-- piece: all_memories
+-- All memories of owners.
+unnest({all_of}::uuid[]) AS o (owner),
          LATERAL (SELECT id, terms,
                          ({fits}) IS TRUE AS fits
                     FROM memories WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner OFFSET 0) m
-   WHERE NOT fits OR (terms <#> (SELECT v FROM asked)) < 0 OFFSET 0
-)
+
+-- piece: candidate_memories
+-- The candidates among memories, and all memories of the owners without an index.
+(SELECT id, terms, fits FROM {all_memories}
+          UNION ALL
+          SELECT id, terms, ({fits}) IS TRUE FROM memories
+           WHERE tenant_id = :tenant AND owner = ANY (:indexed::uuid[]) AND id = ANY (ARRAY(SELECT id FROM candidates))
+         OFFSET 0) m
+
+-- piece: looked_up
+-- The memories of indexed owners that are read and scored: those with the query's rarest words, together few, or with
+-- one of the keywords; those in the nearest lists; and those that wait to be indexed.
+wanted AS MATERIALIZED (
+  SELECT term FROM unnest(:literals::int[]) AS t (term)
+  UNION ALL
+  SELECT term FROM (SELECT term, sum(part) OVER rarest AS through, row_number() OVER rarest AS place FROM idf
+                    WINDOW rarest AS (ORDER BY part, term)) t
+   WHERE :keywords::text IS NULL AND (through <= {part_max} OR place <= {words_min})
+), candidates AS MATERIALIZED (
+  SELECT p.memory_id AS id FROM wanted w, unnest(:indexed::uuid[]) AS o (owner),
+         LATERAL (SELECT memory_id FROM postings
+                   WHERE tenant_id = :tenant AND owner = o.owner AND term = w.term OFFSET 0) p
+  UNION
+  SELECT u.memory_id FROM unnest(:indexed::uuid[]) AS o (owner),
+         LATERAL (SELECT memory_id FROM unembedded WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
+                   ORDER BY owner, memory_id OFFSET 0) u -- in no other index's order
+  {nearest_vectors}
+),
+
+-- piece: nearest
+-- The nearest vectors of the nearest lists.
+UNION
+  SELECT memory_id FROM (
+    SELECT e.memory_id
+      FROM (SELECT i.owner, c.list
+              FROM search_indexes i,
+                   LATERAL (SELECT list FROM unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
+                             ORDER BY centroid <#> (SELECT v FROM spread), list LIMIT {lists}) c
+             WHERE i.tenant_id = :tenant AND i.owner = ANY (:indexed) AND :keywords::text IS NULL) l,
+           LATERAL (SELECT memory_id, embedding <#> (SELECT v FROM spread) AS far FROM embeddings
+                     WHERE tenant_id = :tenant AND owner = l.owner AND model = :model AND list = l.list OFFSET 0) e
+     ORDER BY far LIMIT {near}) n
 
 -- piece: fits
 -- Whether a memory can be found.
@@ -81,12 +128,8 @@ unnest(:owners::uuid[]) AS o (owner),
                      AND model = :model ORDER BY owner DESC, memory_id DESC
                    LIMIT {vectors} / cardinality(:owners::uuid[])) e
 
--- piece: closeness
+-- piece: how_compared
 -- How a vector is compared with the query's.
---
--- least is a closeness below which a memory without a word of the query is neither among the best nor counts as found:
--- enough of the newest vectors are as close, whatever words they have, even if all that are not to be found are of
--- them.
 common AS MATERIALIZED (
   SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
          {common} * n / (n + {few}) AS part
@@ -103,7 +146,13 @@ common AS MATERIALIZED (
          sqrt((s.n * coalesce(s.variance, 0) + {few} * :usual_deviation::float8 * :usual_deviation::float8)
               / (s.n + {few})) AS deviation
     FROM probe p, (SELECT count(*) AS n, sum(x) AS total, var_pop(x) AS variance FROM near) s
-), closeness AS MATERIALIZED (
+),
+
+-- piece: closeness
+-- The same, and the least: a closeness below which a memory without a word of the query is neither among the best nor
+-- counts as found. Enough of the newest vectors are as close, whatever words they have, even if all that are not to be
+-- found are of them.
+closeness AS MATERIALIZED (
   SELECT v, level, mean, deviation,
          least(coalesce(((SELECT x FROM near ORDER BY x DESC LIMIT 1
                           OFFSET {looked_at} + {looked_at_each} * :limit - 1
@@ -121,11 +170,24 @@ common AS MATERIALIZED (
 FULL JOIN
          (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
             - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
-            FROM unnest(:owners::uuid[]) AS o (owner),
+            FROM {read_vectors} OFFSET 0) e
+           ON e.memory_id = m.id
+
+-- piece: all_vectors
+-- All vectors of owners.
+unnest({all_of}::uuid[]) AS o (owner),
                  LATERAL (SELECT memory_id, embedding FROM embeddings
                            WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner AND model = :model
-                          OFFSET 0) v OFFSET 0) e
-           ON e.memory_id = m.id
+                          OFFSET 0) v
+
+-- piece: candidate_vectors
+-- Those of the candidates, and all of the owners without an index.
+(SELECT memory_id, embedding FROM {all_vectors}
+                  UNION ALL
+                  SELECT memory_id, embedding FROM embeddings
+                   WHERE tenant_id = :tenant AND owner = ANY (:indexed) AND model = :model
+                     AND memory_id = ANY (ARRAY(SELECT id FROM candidates))
+                  OFFSET 0) v
 
 -- piece: no_vectors
 -- The same where there are none.
@@ -183,9 +245,9 @@ top AS MATERIALIZED (
          (SELECT id, type, conversation_uid, seq, page, archive_id, terms FROM memories
            WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = ANY (ARRAY(SELECT id FROM top)) OFFSET 0) m
          ON m.id = b.id
-), {silent}turns AS (
+), {of_silent}turns AS (
   SELECT id, conversation_uid, seq, coverage, score, named, asking, {talk} AS talk FROM best WHERE type = 'episode'
-  {silent_turns}
+  {of_silent_turns}
 ), lifted AS (
   SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named + CASE WHEN talk
            THEN {neighbour} * (coalesce(greatest(max(asking * score) FILTER (WHERE talk) OVER before, 0), 0)

@@ -49,6 +49,8 @@ TABLES = (
     "work",
     "memories",
     "embeddings",
+    "search_indexes",
+    "postings",
     "unembedded",
     "withdrawals",
     "spaces",
@@ -56,9 +58,9 @@ TABLES = (
     "memory_stores",
     "memory_versions",
 )
-NARROWED = ("memories", "embeddings", "unembedded")
+NARROWED = ("memories", "embeddings", "search_indexes", "postings", "unembedded")
 """Where a transaction for one user sees the scopes of that user alone."""
-GROWING = ("messages", "memories", "embeddings")
+GROWING = ("messages", "memories", "embeddings", "postings")
 
 
 def _isolate(table: str) -> None:
@@ -671,10 +673,29 @@ def upgrade() -> None:
     sa.Column('owner', sa.Uuid(), nullable=False),
     sa.Column('model', sa.Uuid(), nullable=False),
     sa.Column('embedding', HALFVEC(), nullable=False, comment='of unit length'),
+    sa.Column('list', sa.SmallInteger(), nullable=True, comment="of its owner's search index; null: it is in none"),
     sa.ForeignKeyConstraint(['tenant_id', 'memory_id'], ['memories.tenant_id', 'memories.id'], name='embeddings_memory_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'memory_id', name=op.f('embeddings_pkey'))
     )
     op.create_index('embeddings_search_idx', 'embeddings', ['tenant_id', 'owner', 'model', 'memory_id'], unique=False, postgresql_include=['embedding'])
+    op.create_index('embeddings_list_idx', 'embeddings', ['tenant_id', 'owner', 'model', 'list'], unique=False, postgresql_include=['memory_id', 'embedding'], postgresql_where=sa.text('list IS NOT NULL'))
+    op.create_table('search_indexes',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('owner', sa.Uuid(), nullable=False),
+    sa.Column('model', sa.Uuid(), nullable=False, comment='whose vectors are in lists'),
+    sa.Column('centroids', sa.ARRAY(HALFVEC()), nullable=False, comment='of its lists'),
+    sa.Column('through', sa.Uuid(), nullable=True, comment='its memories up to it are indexed; null: all that have or had a vector'),
+    sa.PrimaryKeyConstraint('tenant_id', 'owner', name=op.f('search_indexes_pkey'))
+    )
+    op.create_table('postings',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('owner', sa.Uuid(), nullable=False),
+    sa.Column('term', sa.Integer(), nullable=False),
+    sa.Column('memory_id', sa.Uuid(), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'memory_id'], ['memories.tenant_id', 'memories.id'], name='postings_memory_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'owner', 'term', 'memory_id', name=op.f('postings_pkey'))
+    )
+    op.create_index('postings_memory_idx', 'postings', ['tenant_id', 'memory_id'], unique=False)
     op.create_table('unembedded',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('owner', sa.Uuid(), nullable=False),

@@ -1,0 +1,39 @@
+"""When an owner's memories are indexed for search, and how.
+
+An exact search takes CPU in proportion to the memories, a search by the index hardly more for many than for few. The
+index costs 6 kB and twice the erasing for each memory, so only owners that gain by it have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil
+from uuid import UUID
+
+LARGE = 30_000
+"""Memories from which on an owner has an index: an exact search of more takes longer than 60 ms of CPU."""
+LOOKED_AT = 256
+"""An owner's memories are counted at every so many new ones: counting takes milliseconds."""
+LISTS_MAX, LIST_MIN = 400, 10
+"""Lists of vectors, and the vectors that each has at the beginning: a search reads 24 lists."""
+SAMPLE = 8_000
+"""Vectors that centroids are made from."""
+ROUNDS = 4
+"""Rounds of k-means."""
+MEMBERS_MIN = 8
+"""Vectors that a centroid is at least the mean of, so that it tells of no erased one."""
+
+
+def is_counted(new: Iterable[UUID]) -> bool:
+    """Return whether an owner with these new memories is to be counted. The last byte of an id is random."""
+    return any(id_.int % LOOKED_AT == 0 for id_ in new)
+
+
+def lists(count: int) -> int:
+    """Return how many lists an index of so many vectors begins with."""
+    return max(1, min(LISTS_MAX, count // LIST_MIN))
+
+
+def share(count: int) -> int:
+    """Return how many of 256 vectors are the sample."""
+    return min(256, ceil(256 * SAMPLE / max(1, count)))

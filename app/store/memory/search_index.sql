@@ -1,0 +1,73 @@
+-- name: ready
+-- The owners, of some, whose index holds everything but a few memories that wait for their vectors; with a model, whose
+-- vectors are in its lists.
+SELECT i.owner FROM search_indexes i
+ WHERE i.tenant_id = :tenant AND i.owner = ANY (:owners::uuid[]) AND i.through IS NULL
+   AND (:model::uuid IS NULL OR i.model = :model)
+   AND :waiting_max > (SELECT count(*) FROM (
+         SELECT FROM unembedded u WHERE u.tenant_id = :tenant AND u.owner BETWEEN i.owner AND i.owner
+          ORDER BY u.owner, u.memory_id -- in no other index's order
+          LIMIT :waiting_max) u);
+
+-- name: is_due
+-- Whether an owner with so many vectors of a model has no index of these.
+SELECT NOT EXISTS (SELECT FROM search_indexes WHERE tenant_id = :tenant AND owner = :owner AND model = :model)
+   AND (SELECT count(*) FROM (SELECT FROM embeddings WHERE tenant_id = :tenant AND owner = :owner AND model = :model
+                               LIMIT :large) e) = :large;
+
+-- name: find
+-- An owner's index and, unless it is of the model, the number of vectors that a new one would list.
+SELECT i.model, i.through, CASE WHEN i.model = :model THEN 0 ELSE (
+         SELECT count(*) FROM embeddings e
+          WHERE e.tenant_id = :tenant AND e.owner = :owner AND e.model = :model) END AS count
+  FROM (SELECT) one LEFT JOIN search_indexes i ON i.tenant_id = :tenant AND i.owner = :owner;
+
+-- piece: sample
+-- Some of an owner's vectors: the last byte of an id is random.
+SELECT memory_id, embedding FROM embeddings
+ WHERE tenant_id = :tenant AND owner = :owner AND model = :model AND get_byte(uuid_send(memory_id), 15) < :share
+
+-- name: first_centroids
+-- So many vectors of the sample.
+SELECT array_agg(embedding::text) FROM (
+  SELECT embedding FROM ({sample}) s ORDER BY get_byte(uuid_send(memory_id), 14), memory_id LIMIT :lists) s;
+
+-- name: centroids
+-- The mean of those vectors of the sample that are nearest to each centroid, where they are enough to hide each other.
+WITH lists AS MATERIALIZED (
+  SELECT c.centroid::halfvec AS centroid, c.list
+    FROM unnest(:centroids::text[]) WITH ORDINALITY AS c (centroid, list)
+)
+SELECT array_agg(centroid) FROM (
+  SELECT l2_normalize(sum(s.embedding::vector))::text AS centroid
+    FROM ({sample}) s, LATERAL (SELECT list FROM lists ORDER BY centroid <#> s.embedding, list LIMIT 1) n
+   GROUP BY n.list HAVING count(*) >= :members) c;
+
+-- name: begin
+-- Begins an owner's index, or begins it anew.
+INSERT INTO search_indexes (tenant_id, owner, model, centroids, through)
+VALUES (:tenant, :owner, :model, :centroids::text[]::halfvec[], '00000000-0000-0000-0000-000000000000')
+ON CONFLICT (tenant_id, owner) DO UPDATE
+   SET model = excluded.model, centroids = excluded.centroids, through = excluded.through;
+
+-- name: hold
+-- Those of some memories that are there, which stay until the transaction ends.
+SELECT id FROM memories WHERE tenant_id = :tenant AND id = ANY (:ids::uuid[]) FOR KEY SHARE;
+
+-- name: post
+-- Lets the terms of memories find them.
+INSERT INTO postings (tenant_id, owner, term, memory_id)
+SELECT m.tenant_id, m.owner, split_part(t.component, ':', 1)::int, m.id
+  FROM memories m, unnest(string_to_array(btrim(split_part(m.terms::text, '/', 1), '{}'), ',')) AS t (component)
+ WHERE m.tenant_id = :tenant AND m.id = ANY (:ids::uuid[])
+ON CONFLICT DO NOTHING;
+
+-- name: list_vectors
+-- Puts the vectors of memories into the nearest lists.
+WITH lists AS MATERIALIZED (
+  SELECT i.model, c.centroid, c.list FROM search_indexes i, unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
+   WHERE i.tenant_id = :tenant AND i.owner = :owner
+)
+UPDATE embeddings e SET list = (SELECT list FROM lists ORDER BY centroid <#> e.embedding, list LIMIT 1)
+ WHERE e.tenant_id = :tenant AND e.owner = :owner AND e.memory_id = ANY (:ids::uuid[])
+   AND e.model = (SELECT model FROM lists LIMIT 1);
