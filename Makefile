@@ -98,7 +98,7 @@ fuzz: $(DEV) ## Fuzz the parsers by coverage, then the service from its OpenAPI 
 	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),600)
 
 soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests of hostile and load; MINUTES=60
-	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load tests/erasure/test_at_once.py
+	QUIRE_LONG=1 $(BIN)/python -m pytest tests/hostile tests/load tests/erasure/test_at_once.py tests/vendors/test_refused_fields.py
 	$(BIN)/python -m tests.histories.run --minutes $(or $(MINUTES),60) --seed $(or $(SEED),1)
 	$(BIN)/python -m bench.load.soak --minutes $(or $(MINUTES),60)
 

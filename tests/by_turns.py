@@ -1,9 +1,10 @@
-"""All combinations of values, of which each run tests some and `make test-all` every one."""
+"""Combinations and examples, of which `make test` tries some and `make test-all` every one."""
 
 from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
+import hypothesis
 import pytest
 
 
@@ -15,3 +16,8 @@ def by_turns(*axes: Iterable[Any], every: int = 2) -> list[Any]:
         marks = [pytest.mark.slow] if is_slow else []
         found.append(pytest.param(*(value for _, value in combination), marks=marks))
     return found
+
+
+def examples(wanted: int) -> int:
+    """Return how many examples a costly property tries: so many with `make test-all`, fewer each time."""
+    return -(-wanted * hypothesis.settings().max_examples // 100)

@@ -53,6 +53,7 @@ def test_usage_within_the_margin_changes_nothing(client: httpx.Client) -> None:
     assert ok(client.get(path("c")))["token_percent"] == 101
 
 
+@pytest.mark.slow
 def test_no_window_breaks_a_promise_while_it_is_learned(client: httpx.Client, counter: TokenCounter) -> None:
     """Turn by turn, with reports that go up and down: only a new epoch changes what was shown before."""
     [transcript] = load(SHIPPED)

@@ -97,7 +97,7 @@ def test_appends_to_one_conversation_are_gapless_and_lose_nothing(
     assert window(client, "c")["epoch"] == window(other, "c")["epoch"] > 0
 
 
-@pytest.mark.parametrize("words", [1, 3000])
+@pytest.mark.parametrize("words", [1, pytest.param(3000, marks=pytest.mark.slow)])
 def test_a_conversation_that_many_appends_create_is_created_once(
     client: httpx.Client, other: httpx.Client, run_as_superuser: Ask, words: int
 ) -> None:

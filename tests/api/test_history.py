@@ -177,6 +177,7 @@ def test_a_client_id_is_taken_from_either_member_and_only_once(client: httpx.Cli
     append(client, "d", [user("in another conversation it is free", **{field: "m2"})])
 
 
+@pytest.mark.slow
 def test_real_transcripts_are_returned_in_full(client: httpx.Client) -> None:
     transcripts = [(i, t) for i, name in enumerate(("deerflow", "sweagent", "taubench")) for t in recorded(name)[:3]]
     transcripts += [(9, load(SHIPPED)[0])]

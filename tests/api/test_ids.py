@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.api.kit import Json, append, contents, created, history, ok, path, problem, recall, user, window
+from tests.by_turns import examples
 
 IDS = [
     "a/b", "/", "//", "a//b/", "../etc", "...", "a/..", "a b", " ", "100%", "%2F", "%252F", "a%2Fb", "q?x=1&y#z",
@@ -43,7 +44,7 @@ ANY_ID = st.text(
 ).filter(lambda name: name not in DOTS)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ANY_ID)
 def test_any_other_id_round_trips(client: httpx.Client, name: str) -> None:
     assert_usable(client, name)

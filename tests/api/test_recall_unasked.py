@@ -26,6 +26,7 @@ from tests.api.kit import (
     user,
     window,
 )
+from tests.by_turns import examples
 
 FACT = "The boiler's service code is KX-2291."
 QUESTION = "What is the boiler's service code?"
@@ -195,7 +196,7 @@ def said(step: str, number: int) -> Sequence[Json]:
 
 
 @given(steps, looks, st.sampled_from([1500, 2500, 4000]), st.sampled_from(["openai", "anthropic"]))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_windows_grow_at_their_end_whatever_is_recalled(
     client: httpx.Client, other: httpx.Client, plan: list[str], wanted: list[dict[str, str]], budget: int, form: str
 ) -> None:

@@ -47,6 +47,7 @@ def test_the_shipped_conversation_turn_by_turn(client: httpx.Client, count: Coun
     assert watches[1].before["usage"]["saved"] > 0.8
 
 
+@pytest.mark.slow
 def test_the_shipped_conversation_message_by_message(client: httpx.Client, count: Count) -> None:
     """Also with a small budget of its own, whose epochs are made by the appends."""
     [transcript] = load(SHIPPED)
@@ -57,7 +58,7 @@ def test_the_shipped_conversation_message_by_message(client: httpx.Client, count
     assert len(watches[1].epochs) > 3
 
 
-@pytest.mark.parametrize("name", by_turns(REAL, every=3))
+@pytest.mark.parametrize("name", by_turns(REAL, every=6))
 def test_a_real_transcript(client: httpx.Client, count: Count, name: str) -> None:
     found: list[Transcript] = recorded(name)
     if not found:

@@ -233,7 +233,7 @@ def _blocks(content: Any) -> list[Json]:
     return [user(), {"role": "assistant", "content": uses}, {"role": "user", "content": results}]
 
 
-@pytest.mark.parametrize(("sent", "chinese"), by_turns(FORMS, [False, True]))
+@pytest.mark.parametrize(("sent", "chinese"), by_turns(FORMS, [False, True], every=4))
 def test_an_erased_archive_says_so_everywhere_and_leaves_nothing_behind(
     client: httpx.Client, large: httpx.Client, tables_with: Grep, sent: str, chinese: bool
 ) -> None:

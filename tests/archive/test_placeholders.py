@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.api.kit import Json, append, call, created, history, ok, path, result, turn, user, window
 from tests.archive.conftest import Rows
 from tests.archive.made import KINDS, archive, archived, loaded, looked_up, made
+from tests.by_turns import examples
 
 ANY = st.characters(exclude_categories=["Cs"])
 VISIBLE = st.characters(exclude_categories=["Cs", "Cc", "Cn"])
@@ -230,7 +231,7 @@ def test_sending_an_archived_result_again_under_its_key_makes_no_second_archive(
     assert loaded(client, answers[1]["uuid"])["placeholder"] == answers[1]["placeholder"]
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(ANY, min_size=1, max_size=300),
     arguments=st.dictionaries(st.text(ANY, max_size=20), st.text(ANY, max_size=200), max_size=4),

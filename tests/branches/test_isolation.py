@@ -35,7 +35,7 @@ def _go_on(client: httpx.Client, name: str, word: str) -> str:
     return str(next(one["uuid"] for one in listed if word in canonical(one)))
 
 
-@pytest.fixture(params=["u", None], ids=["of a user", "of nobody"])
+@pytest.fixture(params=["u", pytest.param(None, marks=pytest.mark.slow)], ids=["of a user", "of nobody"])
 def tree(client: httpx.Client, request: pytest.FixtureRequest) -> dict[str, str]:
     """Three lines that share one page; the archive of each by its name."""
     ok(client.post("/conversations", json={"id": "trunk", "user_id": request.param}), 201)

@@ -44,6 +44,7 @@ def test_a_turn_from_the_question_to_the_next_window(quire: Any) -> None:
         quire.conversation("d/1")
 
 
+@pytest.mark.slow
 def test_a_list_is_synced_however_long_it_is(quire: Any) -> None:
     whole = [system("s"), *(m for n in range(1200) for m in (user(f"q{n}"), assistant(f"a{n}")))]
     assert quire.sync("c", whole, user_id="me")["matched"] == 2001

@@ -17,6 +17,7 @@ from app.core.window.epoch import Material
 from app.core.window.kept import KeptLine
 from app.core.window.paging import is_over, ledger_reach
 from app.core.window.profile import Profile, profile
+from tests.by_turns import examples
 from tests.core.book import READER, Book
 from tests.core.conversations import Transcript, transcripts
 from tests.core.test_paging import history, totals
@@ -24,7 +25,7 @@ from tests.core.test_paging import history, totals
 policies = st.builds(Policy, unlist_after_turns=st.sampled_from((1, 3, 40)), contents_max=st.sampled_from((2000, 60)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(transcripts(), policies, st.sampled_from((400, 800, 1500, 3000)))
 def test_a_head_fits_its_room_and_lists_pages_that_were_read(
     transcript: Transcript, policy: Policy, budget: int
@@ -79,7 +80,7 @@ WISH = KeptLine(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.sampled_from((10, 30, 150, 400)), min_size=10, max_size=60), st.integers(0, 300))
 def test_what_is_kept_in_mind_moves_no_cut_that_was_made(sizes: list[int], recalled: int) -> None:
     target = profile(Policy(), 1_500, Fixed(0, 0))

@@ -1,7 +1,7 @@
 """The seven invariants of the window, over whole conversations (docs: "The invariants").
 
-Each property takes a transcript, replays it batch by batch through the executable specification in ``book.py``,
-and looks at every window on the way.
+A transcript is replayed batch by batch through the executable specification in ``book.py``; every invariant looks at
+every book and every window on the way, in both forms. The replay costs far more than the looking, so there is one.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.groups import units
-from app.core.model import Format, Item, Policy, TailItem
+from app.core.model import Format, Item, Layout, Policy, TailItem
 from app.core.parts import as_chat
 from app.core.window.budget import usable
+from app.core.window.profile import Profile
 from app.core.window.render import origins, tail_text
 from app.errors import BudgetTooSmall
 from tests.core.apis import (
@@ -88,28 +88,48 @@ def books(transcript: Transcript, scene: Setting) -> Iterator[Book]:
         yield book
 
 
-def windows(transcript: Transcript, scene: Setting, form: Format) -> list[Seen]:
-    """Every window that fits the budget, in order."""
-    seen = []
+def window(book: Book, budget: int, form: Format) -> Seen | None:
+    """The window, or none if the budget is too small."""
+    try:
+        return book.window(budget, form)
+    except BudgetTooSmall:
+        return None
+
+
+def last_windows(transcript: Transcript, scene: Setting) -> dict[Format, Seen]:
+    """The newest window of each form that fits the budget."""
+    last: dict[Format, Seen] = {}
     for book in books(transcript, scene):
-        try:
-            seen.append(book.window(scene.budget, form))
-        except BudgetTooSmall:
-            continue
-    return seen
+        last |= {form: seen for form in FORMATS if (seen := window(book, scene.budget, form)) is not None}
+    return last
+
+
+@given(transcripts(), scenes)
+def test_every_book_and_every_window_keeps_the_invariants(transcript: Transcript, scene: Setting) -> None:
+    earlier: tuple[Profile, Layout] | None = None
+    before: dict[Format, Seen] = {}
+    for book in books(transcript, scene):
+        loaded_text_is_never_archived(book)
+        earlier = a_layout_holds_until_the_number_changes(book, scene, earlier)
+        for form in FORMATS:
+            seen = window(book, scene.budget, form)
+            if seen is None:
+                continue
+            for holds in ALWAYS + (IN_OPENAI if form == "openai" else IN_ANTHROPIC):
+                holds(seen, form)
+            if form in before:
+                for holds_between in BETWEEN:
+                    holds_between(before[form], seen)
+            before[form] = seen
 
 
 # --- 1. Hard budget -----------------------------------------------------------------------------------
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_rendered_tokens_stay_within_the_ledger_and_the_budget(transcript: Transcript, scene: Setting) -> None:
-    for form in FORMATS:
-        for seen in windows(transcript, scene, form):
-            ledger = seen.window.ledger
-            assert ledger.total <= usable(ledger.budget) <= ledger.budget == scene.budget
-            assert sent_tokens(seen, form) <= ledger.total
+def rendered_tokens_stay_within_the_ledger_and_the_budget(seen: Seen, form: Format) -> None:
+    ledger = seen.window.ledger
+    assert ledger.total <= usable(ledger.budget) <= ledger.budget == seen.wanted.budget
+    assert sent_tokens(seen, form) <= ledger.total
 
 
 @moderate
@@ -118,8 +138,8 @@ def test_the_tail_takes_only_what_the_body_leaves_free(
     transcript: Transcript, scene: Setting, lengths: list[int]
 ) -> None:
     wanted = [TailItem("x" * n, count("x" * n)) for n in lengths]
+    book = list(books(transcript, scene))[-1]
     for form in FORMATS:
-        book = list(books(transcript, scene))[-1]
         try:
             seen = book.window(scene.budget, form, tail=wanted)
         except BudgetTooSmall:
@@ -169,60 +189,47 @@ def str_contents(seen: Seen) -> list[str]:
 # --- 2. No gap ----------------------------------------------------------------------------------------
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_every_page_is_in_one_place(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "openai"):
-        window = seen.window
-        placed = [*window.verbatim_pages, *window.condensed_pages, *window.listed_pages]
-        assert len(placed) == len(set(placed))
-        assert set(placed) <= set(range(1, seen.totals.last_page + 1))
-        assert len(placed) + window.unlisted == seen.totals.last_page
-        assert window.unlisted >= 0
+def every_page_is_in_one_place(seen: Seen, form: Format) -> None:
+    window = seen.window
+    placed = [*window.verbatim_pages, *window.condensed_pages, *window.listed_pages]
+    assert len(placed) == len(set(placed))
+    assert set(placed) <= set(range(1, seen.totals.last_page + 1))
+    assert len(placed) + window.unlisted == seen.totals.last_page
+    assert window.unlisted >= 0
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_every_message_of_a_page_in_view_is_in_view(transcript: Transcript, scene: Setting) -> None:
-    for form in FORMATS:
-        for seen in windows(transcript, scene, form):
-            shown = {p.seq: p for p in seen.window.body}
-            held_back = {item.seq for item in units(items_of(seen))[1]}
-            for row in seen.rows:
-                page, seq = row.entry.page, row.entry.seq
-                in_view = page in seen.window.verbatim_pages or page in seen.window.condensed_pages
-                if not in_view or row.entry.kind in ("prompt", "orphan") or seq in held_back:
-                    continue
-                assert seq in shown, f"message {seq} of page {page}"
-                if page in seen.window.verbatim_pages:
-                    assert shown[seq].zone == "verbatim"
-                for mark in marks_of(row):
-                    assert mark in seen.rendered.messages
+def every_message_of_a_page_in_view_is_in_view(seen: Seen, form: Format) -> None:
+    shown = {p.seq: p for p in seen.window.body}
+    held_back = {item.seq for item in units(items_of(seen))[1]}
+    for row in seen.rows:
+        page, seq = row.entry.page, row.entry.seq
+        in_view = page in seen.window.verbatim_pages or page in seen.window.condensed_pages
+        if not in_view or row.entry.kind in ("prompt", "orphan") or seq in held_back:
+            continue
+        assert seq in shown, f"message {seq} of page {page}"
+        if page in seen.window.verbatim_pages:
+            assert shown[seq].zone == "verbatim"
+        for mark in marks_of(row):
+            assert mark in seen.rendered.messages
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_pages_on_the_contents_page_can_be_read_there(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "openai"):
-        for page in seen.window.listed_pages:
-            assert f"[Page {page}]" in seen.window.head
-        for first, last, line in seen.epoch.head.chapters if seen.window.head else ():
-            assert line in seen.window.head
-            assert 1 <= first <= last <= seen.totals.last_page
+def pages_on_the_contents_page_can_be_read_there(seen: Seen, form: Format) -> None:
+    for page in seen.window.listed_pages:
+        assert f"[Page {page}]" in seen.window.head
+    for first, last, line in seen.epoch.head.chapters if seen.window.head else ():
+        assert line in seen.window.head
+        assert 1 <= first <= last <= seen.totals.last_page
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_the_system_prompt_and_the_newest_user_message_are_always_there(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "openai"):
-        prompts = [plain(row) for row in seen.rows if row.entry.kind == "prompt"]
-        assert seen.messages[0]["role"] == "system"
-        for text in ["You are a careful assistant.", *prompts]:
-            assert text in seen.messages[0]["content"]
-        said = [r for r in seen.rows if r.placement.draft.role == "user" and r.entry.kind == "message"]
-        if said:
-            assert said[-1].entry.seq in {p.seq for p in seen.window.body}
-            assert compact(as_chat(said[-1].shape.view)[0])[1:-1] in seen.rendered.messages
+def the_system_prompt_and_the_newest_user_message_are_always_there(seen: Seen, form: Format) -> None:
+    prompts = [plain(row) for row in seen.rows if row.entry.kind == "prompt"]
+    assert seen.messages[0]["role"] == "system"
+    for text in ["You are a careful assistant.", *prompts]:
+        assert text in seen.messages[0]["content"]
+    said = [r for r in seen.rows if r.placement.draft.role == "user" and r.entry.kind == "message"]
+    if said:
+        assert said[-1].entry.seq in {p.seq for p in seen.window.body}
+        assert compact(as_chat(said[-1].shape.view)[0])[1:-1] in seen.rendered.messages
 
 
 def items_of(seen: Seen) -> list[Item]:
@@ -246,96 +253,64 @@ def marks_of(row: Row) -> Iterator[str]:
 # --- 3. Append-only between epochs ---------------------------------------------------------------------
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_a_window_begins_with_the_stable_part_of_the_one_before_it(transcript: Transcript, scene: Setting) -> None:
-    for form in FORMATS:
-        for before, after in pairwise(windows(transcript, scene, form)):
-            if before.wanted.fixed != after.wanted.fixed:
-                continue  # the system prompt was still being given
-            if before.window.number == after.window.number:
-                assert after.stable[: len(before.stable)] == before.stable
-                assert after.rendered.stable_tokens >= before.rendered.stable_tokens
+def a_window_begins_with_the_stable_part_of_the_one_before_it(before: Seen, after: Seen) -> None:
+    if before.wanted.fixed != after.wanted.fixed:
+        return  # the system prompt was still being given
+    if before.window.number == after.window.number:
+        assert after.stable[: len(before.stable)] == before.stable
+        assert after.rendered.stable_tokens >= before.rendered.stable_tokens
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_between_epochs_nothing_changes_but_marks(transcript: Transcript, scene: Setting) -> None:
-    for before, after in pairwise(windows(transcript, scene, "openai")):
-        same_epoch = before.window.number == after.window.number
-        if not same_epoch or before.wanted.fixed != after.wanted.fixed:
-            continue
-        assert before.window.head == after.window.head
-        for old, new in zip(before.window.body, after.window.body, strict=False):
-            assert old.seq == new.seq
-            assert old.passing or old.text == new.text
+def between_epochs_nothing_changes_but_marks(before: Seen, after: Seen) -> None:
+    same_epoch = before.window.number == after.window.number
+    if not same_epoch or before.wanted.fixed != after.wanted.fixed:
+        return
+    assert before.window.head == after.window.head
+    for old, new in zip(before.window.body, after.window.body, strict=False):
+        assert old.seq == new.seq
+        assert old.passing or old.text == new.text
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_epoch_numbers_never_go_backwards(transcript: Transcript, scene: Setting) -> None:
-    for before, after in pairwise(windows(transcript, scene, "openai")):
-        if before.wanted.fixed == after.wanted.fixed:
-            assert before.window.number <= after.window.number
+def epoch_numbers_never_go_backwards(before: Seen, after: Seen) -> None:
+    if before.wanted.fixed == after.wanted.fixed:
+        assert before.window.number <= after.window.number
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_the_layout_is_the_same_from_the_whole_history_as_from_its_end(transcript: Transcript, scene: Setting) -> None:
-    for book in books(transcript, scene):
-        wanted = book.profile(scene.budget)
-        assert book.layout(wanted) == book.layout(wanted, from_scratch=True)
-
-
-@moderate
-@given(transcripts(), scenes)
-def test_a_layout_holds_until_the_number_changes(transcript: Transcript, scene: Setting) -> None:
-    known = None
-    for book in books(transcript, scene):
-        wanted = book.profile(scene.budget)
-        now = book.layout(wanted)
-        assert now.holds(book.totals)
-        if known and known[0] == wanted.shares and known[1].number == now.number:
-            assert known[1] == now
-            assert known[1].holds(book.totals)
-        known = (wanted.shares, now)
+def a_layout_holds_until_the_number_changes(
+    book: Book, scene: Setting, earlier: tuple[Profile, Layout] | None
+) -> tuple[Profile, Layout]:
+    """And is the same from the whole history as from its end."""
+    wanted = book.profile(scene.budget)
+    now = book.layout(wanted)
+    assert now == book.layout(wanted, from_scratch=True)
+    assert now.holds(book.totals)
+    if earlier and earlier[0].shares == wanted.shares and earlier[1].number == now.number:
+        assert earlier[1] == now
+        assert earlier[1].holds(book.totals)
+    return wanted, now
 
 
 @moderate
 @given(transcripts(), scenes)
 def test_the_same_state_gives_the_same_bytes(transcript: Transcript, scene: Setting) -> None:
-    for form in FORMATS:
-        once, again = windows(transcript, scene, form)[-1:], windows(transcript, scene, form)[-1:]
-        assert [seen.rendered for seen in once] == [seen.rendered for seen in again]
+    once, again = last_windows(transcript, scene), last_windows(transcript, scene)
+    assert {form: seen.rendered for form, seen in once.items()} == {form: seen.rendered for form, seen in again.items()}
 
 
 # --- 4. Pairs stay whole ------------------------------------------------------------------------------
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_openai_would_take_every_window(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "openai"):
-        assert openai_problems(seen.messages) == []
+def openai_would_take_every_window(seen: Seen, form: Format) -> None:
+    assert openai_problems(seen.messages) == []
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_anthropic_would_take_every_window(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "anthropic"):
-        assert anthropic_problems(seen.messages) == []
+def anthropic_would_take_every_window(seen: Seen, form: Format) -> None:
+    assert anthropic_problems(seen.messages) == []
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_a_call_still_without_its_results_is_held_back_and_said_so(transcript: Transcript, scene: Setting) -> None:
-    for book in books(transcript, scene):
-        try:
-            seen = book.window(scene.budget)
-        except BudgetTooSmall:
-            continue
-        awaited = {"tool_results_awaited"} & {w.code for w in seen.window.warnings}
-        assert bool(awaited) == any(not call.is_left for call in book.conversation.end.open_calls)
+def a_call_still_without_its_results_is_held_back_and_said_so(seen: Seen, form: Format) -> None:
+    awaited = {"tool_results_awaited"} & {w.code for w in seen.window.warnings}
+    assert bool(awaited) == any(not call.is_left for call in seen.conversation.end.open_calls)
 
 
 @moderate
@@ -355,42 +330,33 @@ def test_invariants_hold_with_deleted_messages(transcript: Transcript, scene: Se
 # --- 5. A placeholder always resolves ------------------------------------------------------------------
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_a_placeholder_shows_its_uuid_in_every_zone_and_never_changes(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "openai"):
-        for placed in seen.window.body:
-            for uuid in placed.archive_ids:
-                assert uuid in placed.text
-        refs = {uuid for placed in seen.window.body for uuid in placed.archive_ids}
-        assert refs <= {uuid for row in seen.rows for uuid in row.archives}
+def a_placeholder_shows_its_uuid_in_every_zone(seen: Seen, form: Format) -> None:
+    for placed in seen.window.body:
+        for uuid in placed.archive_ids:
+            assert uuid in placed.text
+    refs = {uuid for placed in seen.window.body for uuid in placed.archive_ids}
+    assert refs <= {uuid for row in seen.rows for uuid in row.archives}
 
 
 # --- 6. Loaded is for one page --------------------------------------------------------------------------
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_loaded_text_is_in_full_during_its_page_only(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "openai"):
-        for placed in seen.window.body:
-            if placed.passing:
-                assert placed.page == seen.totals.last_page
-        for row in seen.rows:
-            for answer in row.placement.answers:
-                if answer.call.name in RECALL_TOOLS and row.entry.page < seen.totals.last_page:
-                    number = answer.result.text.split(" ")[0]
-                    if number.startswith("#"):
-                        assert number not in without_head(seen)
+def loaded_text_is_in_full_during_its_page_only(seen: Seen, form: Format) -> None:
+    for placed in seen.window.body:
+        if placed.passing:
+            assert placed.page == seen.totals.last_page
+    for row in seen.rows:
+        for answer in row.placement.answers:
+            if answer.call.name in RECALL_TOOLS and row.entry.page < seen.totals.last_page:
+                number = answer.result.text.split(" ")[0]
+                if number.startswith("#"):
+                    assert number not in without_head(seen)
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_loaded_text_is_never_archived(transcript: Transcript, scene: Setting) -> None:
-    for book in books(transcript, scene):
-        for row in book.rows:
-            for i in row.shape.archived:
-                assert row.placement.answers[i].call.name not in RECALL_TOOLS
+def loaded_text_is_never_archived(book: Book) -> None:
+    for row in book.rows:
+        for i in row.shape.archived:
+            assert row.placement.answers[i].call.name not in RECALL_TOOLS
 
 
 def without_head(seen: Seen) -> str:
@@ -400,35 +366,46 @@ def without_head(seen: Seen) -> str:
 # --- 7. What the model has seen is data ----------------------------------------------------------------
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_nothing_in_a_head_can_close_it(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "openai"):
-        if seen.window.head:
-            assert seen.window.head.count("<quire-") == 1
-            assert seen.window.head.count("</quire-") == 1
-            assert seen.window.head.endswith("</quire-memory>")
+def nothing_in_a_head_can_close_it(seen: Seen, form: Format) -> None:
+    if seen.window.head:
+        assert seen.window.head.count("<quire-") == 1
+        assert seen.window.head.count("</quire-") == 1
+        assert seen.window.head.endswith("</quire-memory>")
 
 
 # --- Cache breakpoints ----------------------------------------------------------------------------------
 
 
-@moderate
-@given(transcripts(), scenes, st.sampled_from(("openai", "anthropic")))
-def test_every_rendered_message_has_an_origin(transcript: Transcript, scene: Setting, form: Format) -> None:
-    for seen in windows(transcript, scene, form):
-        system = seen.messages[0]["content"] if form == "openai" and seen.messages[0]["role"] == "system" else ""
-        found = origins(seen.window, str(system), form)
-        assert len(found) == len(seen.messages)
-        shown = [placed for origin in found for placed in origin.placed if placed.seq]
-        seqs, body = list(dict.fromkeys(p.seq for p in shown)), [p.seq for p in seen.window.body if p.seq]
-        assert seqs == [seq for seq in dict.fromkeys(body) if seq in seqs]  # there are none that say nothing
+def every_rendered_message_has_an_origin(seen: Seen, form: Format) -> None:
+    system = seen.messages[0]["content"] if form == "openai" and seen.messages[0]["role"] == "system" else ""
+    found = origins(seen.window, str(system), form)
+    assert len(found) == len(seen.messages)
+    shown = [placed for origin in found for placed in origin.placed if placed.seq]
+    seqs, body = list(dict.fromkeys(p.seq for p in shown)), [p.seq for p in seen.window.body if p.seq]
+    assert seqs == [seq for seq in dict.fromkeys(body) if seq in seqs]  # there are none that say nothing
 
 
-@moderate
-@given(transcripts(), scenes)
-def test_at_most_four_cache_breakpoints_are_set(transcript: Transcript, scene: Setting) -> None:
-    for seen in windows(transcript, scene, "anthropic"):
-        tools = json.loads(seen.rendered.tools)
-        assert cache_marks(tools) == 1
-        assert cache_marks(tools) + cache_marks(seen.messages) <= 4
+def at_most_four_cache_breakpoints_are_set(seen: Seen, form: Format) -> None:
+    tools = json.loads(seen.rendered.tools)
+    assert cache_marks(tools) == 1
+    assert cache_marks(tools) + cache_marks(seen.messages) <= 4
+
+
+ALWAYS = (
+    rendered_tokens_stay_within_the_ledger_and_the_budget,
+    every_page_is_in_one_place,
+    every_message_of_a_page_in_view_is_in_view,
+    pages_on_the_contents_page_can_be_read_there,
+    a_call_still_without_its_results_is_held_back_and_said_so,
+    a_placeholder_shows_its_uuid_in_every_zone,
+    loaded_text_is_in_full_during_its_page_only,
+    nothing_in_a_head_can_close_it,
+    every_rendered_message_has_an_origin,
+)
+IN_OPENAI = (the_system_prompt_and_the_newest_user_message_are_always_there, openai_would_take_every_window)
+IN_ANTHROPIC = (anthropic_would_take_every_window, at_most_four_cache_breakpoints_are_set)
+BETWEEN = (
+    a_window_begins_with_the_stable_part_of_the_one_before_it,
+    between_epochs_nothing_changes_but_marks,
+    epoch_numbers_never_go_backwards,
+)

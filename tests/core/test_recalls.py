@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from app.core.model import Format
 from app.core.window.budget import recall_room
+from tests.by_turns import examples
 from tests.core.book import Book, Seen
 from tests.core.conversations import Message, result, user
 
@@ -31,7 +32,7 @@ def codes(seen: Seen) -> list[str]:
     return [warning.code for warning in seen.window.warnings]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(30, 150), st.sampled_from((2_000, 4_000)), st.sampled_from(("openai", "anthropic")))
 def test_a_recall_at_any_time_is_in_full_and_moves_nothing_but_by_a_cut(size: int, budget: int, form: Format) -> None:
     book = Book()
@@ -47,7 +48,7 @@ def test_a_recall_at_any_time_is_in_full_and_moves_nothing_but_by_a_cut(size: in
             assert seen.stable[: len(before.stable)] == before.stable
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(30, 150), st.integers(1, 6))
 def test_recalls_of_one_page_stay_as_they_are_until_a_cut(size: int, times: int) -> None:
     book = Book()

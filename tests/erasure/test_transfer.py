@@ -30,7 +30,7 @@ from tests.api.kit import (
 )
 from tests.archive.conftest import Rows
 from tests.archive.made import archive, archived, load_tool, made
-from tests.by_turns import by_turns
+from tests.by_turns import examples
 from tests.core.test_transcripts import NAMED, SAMPLES
 
 BUDGETS = (2_500, 4_000, 6_000, 9_000, 60_000)
@@ -106,7 +106,8 @@ def test_a_conversation_is_the_same_after_export_and_import(
     assert exported(client, path("c")) == lines
 
 
-@pytest.mark.parametrize("size", by_turns([3, 1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [3, 1])
 def test_windows_of_every_budget_are_the_same_after_import(
     client: httpx.Client, delete_every_row: Callable[[], None], size: int
 ) -> None:
@@ -234,7 +235,7 @@ def test_a_file_that_is_not_an_export_is_rejected(client: httpx.Client) -> None:
     assert len(exported(client, "/users/nobody")) == 1
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(gaps=st.lists(st.none() | st.integers(0, 10**9), min_size=1, max_size=12))
 def test_said_at_survives_export_and_import(
     client: httpx.Client, delete_every_row: Callable[[], None], gaps: list[int | None]

@@ -11,6 +11,7 @@ from tests.api.kit import Json, append, ok, path, window
 from tests.api.promises import head_of
 from tests.api.test_map import PAGES, said
 from tests.archive.conftest import tables_with
+from tests.by_turns import by_turns
 from tests.erasure.test_transfer import exported, imported
 from tests.jobs.conftest import MakeWorker
 from tests.jobs.kit import Model, Worker, name_of, shown
@@ -18,6 +19,9 @@ from tests.jobs.kit import Model, Worker, name_of, shown
 __all__ = ["tables_with"]
 BUDGET = 16_000
 MARK = "Xylocarpus"
+UNUSABLE: list[Json | str] = [
+    "I cannot help with that.", {"title": "Yes"}, {"title": "", "sentence": ""}, {"title": 1, "sentence": ["x"]},
+]  # fmt: skip
 NAMED = "SELECT first_page, title FROM chapter_names WHERE conversation_id = 'c' ORDER BY first_page"
 
 
@@ -60,10 +64,7 @@ def test_the_model_reads_a_line_for_each_message_of_the_chapter(
     assert told[1] == ("user", "line 1"), "what the page's job has written of it"
 
 
-@pytest.mark.parametrize(
-    "reply",
-    ["I cannot help with that.", {"title": "Yes"}, {"title": "", "sentence": ""}, {"title": 1, "sentence": ["x"]}],
-)
+@pytest.mark.parametrize("reply", by_turns(UNUSABLE, every=4))
 def test_a_reply_that_cannot_be_used_leaves_the_chapter_as_it_was(
     client: httpx.Client, worker: Worker, model: Model, reply: Json | str,
     run_as_superuser: Callable[[str], list[asyncpg.Record]],
@@ -114,6 +115,7 @@ def test_what_was_erased_is_in_no_title(
     assert tables_with(MARK) == []
 
 
+@pytest.mark.slow
 def test_a_branch_has_the_titles_of_what_it_shares(client: httpx.Client, worker: Worker) -> None:
     talk(client, 1, 30)
     worker.drain()
@@ -127,6 +129,7 @@ def test_a_branch_has_the_titles_of_what_it_shares(client: httpx.Client, worker:
     assert all(f"number {page}" not in seen for page in range(300, 310))
 
 
+@pytest.mark.slow
 def test_titles_are_exported_and_imported(client: httpx.Client, worker: Worker) -> None:
     talk(client, 1, 40)
     worker.drain()

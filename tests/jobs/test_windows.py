@@ -38,6 +38,7 @@ def index(request: Json) -> Json:
     return index_of(request, topics=["Everyday life", f"Subject {seq % 7}"], memories=[wish] if seq % 5 == 1 else [])
 
 
+@pytest.mark.slow
 def test_windows_keep_their_promises_while_jobs_run(
     client: httpx.Client, other: httpx.Client, worker: Worker, model: Model, counter: TokenCounter
 ) -> None:

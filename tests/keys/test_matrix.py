@@ -348,10 +348,10 @@ class Scene:
 MINTS = ("keys", "tokens")
 
 
-def by_each(wanted: Callable[[str, Route], bool]) -> pytest.MarkDecorator:
+def by_each(wanted: Callable[[str, Route], bool], *, every: int = 2) -> pytest.MarkDecorator:
     """Ask some routes by keys and tokens by turns, and with `make test-all` all of them by both."""
     names = [name for name, route in ROUTES.items() if wanted(name, route)]
-    return pytest.mark.parametrize(("mint", "name"), by_turns(MINTS, names), indirect=["mint"])
+    return pytest.mark.parametrize(("mint", "name"), by_turns(MINTS, names, every=every), indirect=["mint"])
 
 
 @pytest.fixture(params=MINTS)
@@ -487,7 +487,7 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
         assert scene.ask(name, scene.all_here).is_success
 
 
-@by_each(lambda name, route: route.scope is not None and name != "post /spaces")
+@by_each(lambda name, route: route.scope is not None and name != "post /spaces", every=4)
 def test_the_key_of_another_space_finds_nothing_of_anns(scene: Scene, run_as_superuser: Sql, name: str) -> None:
     space, keys = "bobs-space", keys_member("bobs-space")
     run_as_superuser(
@@ -498,7 +498,7 @@ def test_the_key_of_another_space_finds_nothing_of_anns(scene: Scene, run_as_sup
     run_as_superuser(f"DELETE FROM space_members WHERE space_id = '{space}' AND user_id = '{keys}'")
 
 
-@by_each(lambda _, route: route.scope is not None and route.user is None and route.kind != "names")
+@by_each(lambda _, route: route.scope is not None and route.user is None and route.kind != "names", every=4)
 def test_a_request_that_names_a_user_finds_what_that_users_key_finds(scene: Scene, name: str) -> None:
     by_key = scene.ask(name, scene.bob)
     by_name = scene.ask(name, scene.all_here, named="bob")

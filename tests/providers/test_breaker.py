@@ -19,6 +19,7 @@ from app.providers.breaker import (
     failed,
     succeeded,
 )
+from tests.by_turns import examples
 
 POLICY = BreakerPolicy(failures=3, open_seconds=30)
 
@@ -97,7 +98,7 @@ class Breaker(RuleBasedStateMachine):
 
 
 TestBreaker = Breaker.TestCase
-TestBreaker.settings = settings(max_examples=150, stateful_step_count=40)
+TestBreaker.settings = settings(max_examples=examples(150), stateful_step_count=40)
 
 
 def test_a_recovered_provider_is_used_after_one_probe() -> None:

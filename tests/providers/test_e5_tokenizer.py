@@ -10,6 +10,7 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is installed on Linux on 
 from app.providers.e5 import files, weights
 from app.providers.e5.tokenizer import MARK, Tokenizer
 from app.providers.e5.weights import Vocabulary
+from tests.by_turns import examples
 
 ALPHABET = st.sampled_from("ab的不人 \t😀\u0301é\ufdfa<s>👍🏽")
 
@@ -33,7 +34,7 @@ def spelled(vocabulary: Vocabulary, ids: list[int]) -> list[str]:
 
 
 @given(st.one_of(st.text(), st.text(ALPHABET)))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_known_pieces_spell_the_normalised_text(vocabulary: Vocabulary, tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.pieces(text, 10_000)
     assert not set(ids) & (vocabulary.special - {vocabulary.unknown})

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from app.providers import UnusableReply
 from app.providers.vectors import COSINE_ERROR, COSINE_ERROR_TYPICAL, WIDTH_MAX, Vectors, reduced, unit, vectors_of
+from tests.by_turns import examples
 
 WIDTHS = st.sampled_from([1025, 1344, 1536, 2048, 2560, 3072, 4096])
 
@@ -35,7 +36,7 @@ def pairs(draw: st.DrawFn) -> Vectors:
     return unit(np.stack([rows[0], mix * rows[0] + (1 - abs(mix)) * rows[1] + 1e-9 * dice.normal(size=width)]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(pairs())
 def test_cosines_are_preserved_within_the_stated_error(vectors: Vectors) -> None:
     one, other = reduced(vectors)

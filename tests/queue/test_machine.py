@@ -28,6 +28,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.queue import enqueue, table
 from app.queue.enqueue import NewWork
 from app.queue.table import Claimed, LeaseLost
+from tests.by_turns import examples
 from tests.queue.kit import ANN, conversation, page, pass_time, put, rows
 
 T = TypeVar("T")
@@ -273,5 +274,5 @@ class Machine(RuleBasedStateMachine):
 def test_no_order_of_events_loses_or_duplicates_work(runtime: Runtime) -> None:
     run_state_machine_as_test(
         type("Bound", (Machine,), {"runtime": runtime}),
-        settings=settings(max_examples=40, stateful_step_count=40, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=examples(40), stateful_step_count=40, suppress_health_check=list(HealthCheck)),
     )

@@ -12,7 +12,6 @@ from app.runtime import Runtime
 from app.services.memory import searching
 from bench.search import talks
 from bench.search.talks import Question
-from tests.by_turns import by_turns
 from tests.search.kit import drain, find, say
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +30,8 @@ def test_every_question_of_a_shipped_conversation_names_its_evidence(language: s
         assert question.evidence <= set(range(1, len(talk.messages) + 1))
 
 
-@pytest.mark.parametrize("language", by_turns(["en", "zh"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
 async def test_hybrid_search_is_no_worse_than_its_parts(made: Runtime, language: str) -> None:
     if (embedder := local_embeddings.load()) is None:
         pytest.skip("the local embedding model is not installed")

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.api.kit import Json, append, assistant, call, ok, path, recall, result, user
+from tests.by_turns import examples
 from tests.served.kit import BUDGETS, FORMATS, Sent, given_back, records
 
 LONG = "The committee heard the third reading and sent it back once more. "
@@ -49,7 +50,7 @@ TURN, LOAD, ERASE = (("turn", (3000, "openai")), ("load", (3000, "openai")), ("e
 
 @example([TURN] * 3 + [ERASE] + [TURN] * 4 + [LOAD, ERASE])  # the same message twice
 @given(histories)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_served_window_is_given_back_after_anything(
     client: httpx.Client, history: list[tuple[str, tuple[int, str]]]
 ) -> None:

@@ -54,7 +54,8 @@ def played(client: httpx.Client, conversation: str, name: str) -> list[Sent]:
     return sent
 
 
-@pytest.mark.parametrize("name", ["shipped", *(pytest.param(one, marks=pytest.mark.slow) for one in RECORDED)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["shipped", *RECORDED])
 def test_the_windows_of_a_transcript_are_given_back(client: httpx.Client, other: httpx.Client, name: str) -> None:
     sent = played(client, "c", name)
     if not sent:

@@ -13,6 +13,7 @@ from app.core.messages import Limits, read
 from app.extractive import notes
 from app.extractive.summary import standing_notes
 from app.services.conversations.reading import ExtractiveReader
+from tests.by_turns import examples
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ SENTENCES = [
 @pytest.mark.slow  # sentences of such patterns take long to make
 @pytest.mark.parametrize(("needed", "sentences"), SENTENCES)
 @given(data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_a_sentence_that_is_not_searched_holds_no_note(
     needed: frozenset[str], sentences: st.SearchStrategy[str], data: st.DataObject
 ) -> None:

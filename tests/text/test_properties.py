@@ -16,6 +16,7 @@ from app.extractive.subjects import subjects
 from app.extractive.summary import standing_notes, summarize_lines
 from app.extractive.terms import key_terms
 from app.text.language import clip, fold, language, script_counts, sentences, squeeze, words
+from tests.by_turns import examples
 
 # Lone surrogates, NULs and right-to-left marks included.
 ANY = st.text(st.characters(codec=None, exclude_categories=()), max_size=400)
@@ -62,7 +63,7 @@ PIECES = st.lists(
     max_size=60,
 ).map("".join)
 TEXTS = ANY | PIECES
-QUICK = settings(max_examples=60)
+QUICK = settings(max_examples=examples(60))
 FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 

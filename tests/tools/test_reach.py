@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import httpx
+import pytest
 
 from tests.api.kit import Json, append, assistant, created, user, window
 from tests.tools.kit import said
@@ -33,6 +34,7 @@ def turns(known: list[tuple[str, str, str]]) -> Iterator[Json]:
         yield assistant(f"Step {number} of the report is done; 第 {number} 步完成了。")
 
 
+@pytest.mark.slow
 def test_every_fact_is_found_in_two_calls(client: httpx.Client) -> None:
     known = list(facts())
     assert len({question for _, question, _ in known}) == FACTS

@@ -1,10 +1,11 @@
 """Whatever a model's API refuses of a request's form, the question is answered, or the next one is.
 
-A field is refused of a random request, in the words of a random vendor, before a client of a random dialect.
+Vendors refuse by turns, each in its words, a random field of a random request, before a client of a random dialect.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -44,8 +45,8 @@ OF_DIALECT = {
         {"temperature", "top_p", "metadata", "service_tier", "user", "parallel_tool_calls", "prompt_cache_key"}
     ),
 }  # fmt: skip
-BLOCKS = range(100)
-"""Of ten requests each."""
+BLOCKS = range(100 if os.environ.get("QUIRE_LONG") else 27)
+"""Of ten requests each. The first 270 bring every form in all words before each dialect; `make soak` tries more."""
 Failed = (openai.APIError, anthropic.APIError)
 
 
@@ -78,10 +79,10 @@ def behind(
 def case(api: Refusing, behind: dict[str, str], clients: Clients, number: int) -> tuple[Rule, Agent, str]:
     """Return the numbered rule, and a client that meets it."""
     chosen = random.Random(number)
-    upstream, client = chosen.choice(DIALECTS), chosen.choice(DIALECTS)
+    upstream, client = DIALECTS[number // 90 % 3], chosen.choice(DIALECTS)
     model = f"{chosen.choice(MODELS[upstream])}-{number}"
     kind = "once" if chosen.random() < 0.15 else "member"
-    rule = Rule(kind, chosen.choice(FORMS), chosen.choice(WORDS), chosen.randint(1, 8), number)
+    rule = Rule(kind, FORMS[number % 10], WORDS[number % 9], chosen.randint(1, 8), number)
     api.rules[model] = rule
     names = chosen.sample(sorted(OF_DIALECT[client]), 3)
     options = {name: OPTIONS[name] for name in names}
@@ -120,7 +121,7 @@ def judge(refusing: Refusing, behind: dict[str, str], clients: Clients, number: 
 
 
 @pytest.mark.parametrize(
-    "block", [block if block < 2 else pytest.param(block, marks=pytest.mark.slow) for block in BLOCKS]
+    "block", [block if block < 1 else pytest.param(block, marks=pytest.mark.slow) for block in BLOCKS]
 )
 def test_what_an_api_refuses_of_a_requests_form_hides_no_turn(
     refusing: tuple[Refusing, str], behind: dict[str, str], clients: Clients, block: int

@@ -122,7 +122,7 @@ for _name, _rules in THINKERS.items():
     strict_row(f"invented-{_name}", f"zz-{_name}", like="anthropic", thinks=True, **more, **_rules)
 
 
-@pytest.mark.parametrize(("name", "client", "first"), by_turns(INVENTED, DIALECTS, (0, 1), every=4))
+@pytest.mark.parametrize(("name", "client", "first"), by_turns(INVENTED, DIALECTS, (0, 1), every=6))
 def test_an_api_that_no_row_names_is_carried_what_it_gave(
     agent: Callable[..., Agent], name: str, client: str, first: int
 ) -> None:
@@ -136,7 +136,7 @@ def long_talk(talking: Agent, turns: int = 7) -> None:
         assert talking.asks(f"[[call weather {{}}]] {number} " + "of the harbour and its weather " * 50)
 
 
-@pytest.mark.parametrize(("name", "client"), by_turns(THINKERS, DIALECTS, every=3))
+@pytest.mark.parametrize(("name", "client"), by_turns(THINKERS, DIALECTS, every=6))
 def test_thinking_that_an_unknown_api_wants_back_locks_no_conversation(
     vendors: str, agent: Callable[..., Agent], name: str, client: str
 ) -> None:
