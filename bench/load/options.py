@@ -80,7 +80,7 @@ Costs = dict[tuple[str, str], list[float]]
 
 
 def run(harness: Harness, *, quick: bool) -> list[Table]:
-    rounds, turns, turns_with_worker = (1, 4, 2) if quick else (2, 14, 6)
+    rounds, turns, turns_with_worker = (1, 4, 2) if quick else (4, 24, 6)
     names = {side: _built(harness, f"options-{number}") for number, side in enumerate((*ALONE, *WITH_WORKER))}
     harness.analyze()
     found: Costs = {}
