@@ -48,6 +48,7 @@ def test_every_page_out_of_view_is_under_one_line(long_talk: httpx.Client) -> No
         assert found["text"] in head, budget
 
 
+@pytest.mark.slow
 def test_the_map_is_the_same_however_messages_were_batched(long_talk: httpx.Client) -> None:
     for page in range(1, PAGES + 1):
         append(long_talk, "d", said(page), user_id="v")

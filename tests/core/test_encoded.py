@@ -87,7 +87,7 @@ def test_look_alikes_stay_as_they_are(kind: str, seed: int) -> None:
         assert marked(said) == blanked(said) == said
 
 
-@pytest.mark.parametrize(("kind", "form"), by_turns(CONTENTS, FORMS, every=3))
+@pytest.mark.parametrize(("kind", "form"), by_turns(CONTENTS, FORMS, every=6))
 @given(st.integers(0, 2**32))
 def test_a_file_is_a_mark_of_its_type_and_size(kind: str, form: str, seed: int) -> None:
     rng = random.Random(seed)

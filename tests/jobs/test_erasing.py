@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 
 import httpx
+import pytest
 
 from tests.api.kit import Json, append, call, contents, ok, path, recall, result, turn, user, window
 from tests.archive.conftest import tables_with
@@ -100,6 +101,7 @@ def test_a_job_that_read_the_text_before_it_was_erased_stores_nothing_of_it(
     assert tables_with(MARK) == []  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_model_output_survives_export_and_import_without_new_calls(
     client: httpx.Client, make_worker: MakeWorker, model: Model, delete_every_row: Callable[[], None]
 ) -> None:
