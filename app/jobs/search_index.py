@@ -1,7 +1,7 @@
 """Build the search index of an owner with very many memories.
 
-The index says which memories have a term (``postings``), and which vectors are near each other (``embeddings.list``,
-by the centroids of ``search_indexes``). A search looks up candidates there, and then reads and scores the memories
+The index says which memories have a term (``postings``), and which vectors are near each other (``listed``, by the
+centroids of ``search_indexes``). A search looks up candidates there, and then reads and scores the memories
 themselves. Rows of the index go with their memories by foreign key.
 
 The job makes centroids by k-means of a sample, then goes through the owner's memories, a batch in each transaction. The

@@ -12,7 +12,7 @@ FOUND = "SELECT logicalrelid::text AS name, partmethod = 'h' AS is_by_tenant FRO
 EVERYWHERE = ("alembic_version", "tenants")
 """Read without a tenant, by every process."""
 FIRST = "conversations"
-NARROWED = ("memories", "embeddings", "search_indexes", "postings", "unembedded")
+NARROWED = ("memories", "embeddings", "search_indexes", "postings", "listed", "unembedded")
 # Citus refuses subqueries in policies, so the setting is read for each row.
 IN_VIEW = """tenant_id = nullif(current_setting('app.tenant', true), '')::uuid
    AND coalesce(owner = ANY (nullif(current_setting('app.scopes', true), '')::uuid[]), true)"""

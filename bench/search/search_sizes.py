@@ -101,7 +101,7 @@ async def index(database: Database, superuser: asyncpg.Connection, owner: UUID, 
         async with database.begin(DEFAULT_TENANT) as tx:
             through = (await search_index.find(tx, owner, model)).through
             is_done = through is None or await search_index.index_next(tx, owner, through, BATCH)
-    for table in ("memories", "embeddings", "postings"):
+    for table in ("memories", "postings", "listed"):
         await superuser.execute(f"VACUUM ANALYZE {table}")
 
 

@@ -802,7 +802,7 @@ async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
         assert await search_index.index_next(tx, owner, first, 1_000)
         assert await search_index.ready(tx, [owner], model) == [owner]
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
-    tables = ("embeddings", "search_indexes", "postings")
+    tables = ("embeddings", "search_indexes", "postings", "listed")
     before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
     meaning = memories.Meaning(model, "[0,1]", 0.3, 0.1)
     async with made.database.begin(ANN) as tx:

@@ -150,8 +150,9 @@ async def test_a_search_by_an_index_reads_candidates_alone(tx: Tx, superuser: as
             "INSERT INTO search_indexes VALUES ($1, $2, $3, $4::text[]::halfvec[])", ANN, HUGE_OWNER, MODEL, centroids
         )
         await superuser.execute(
-            "UPDATE embeddings e SET list = (SELECT n FROM unnest($3::text[]) WITH ORDINALITY c (v, n)"
-            " ORDER BY v::halfvec <#> e.embedding LIMIT 1) WHERE tenant_id = $1 AND owner = $2",
+            "INSERT INTO listed SELECT tenant_id, memory_id, owner, model, (SELECT n FROM unnest($3::text[])"
+            " WITH ORDINALITY c (v, n) ORDER BY v::halfvec <#> e.embedding LIMIT 1), embedding"
+            " FROM embeddings e WHERE tenant_id = $1 AND owner = $2",
             ANN, HUGE_OWNER, centroids,
         )  # fmt: skip
         await superuser.execute(
@@ -159,7 +160,7 @@ async def test_a_search_by_an_index_reads_candidates_alone(tx: Tx, superuser: as
             " WHERE tenant_id = $1 AND owner = $2",
             ANN, HUGE_OWNER,
         )  # fmt: skip
-    for table in ("embeddings", "postings"):
+    for table in ("listed", "postings"):
         await vacuum(superuser, table)
     searching = with_vectors(IN_CONVERSATION, candidates(lists=2))
     meaning = {"model": MODEL, "vector": vector("query"), "usual_mean": 0.3, "usual_deviation": 0.1}
@@ -176,7 +177,7 @@ async def test_a_search_by_an_index_reads_candidates_alone(tx: Tx, superuser: as
             assert "Index" in step["Node Type"], json.dumps(step)
             rows = step["Actual Rows"] + step.get("Rows Removed by Filter", 0)
             read[step["Index Name"]] = read.get(step["Index Name"], 0) + step["Actual Loops"] * rows
-    assert read["embeddings_list_idx"] > 0
+    assert read["listed_search_idx"] > 0
     assert read["memories_search_idx"] > 0
     assert max(read.values()) <= INDEXED_ROWS_MAX < HUGE, read
 

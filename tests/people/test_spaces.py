@@ -261,6 +261,7 @@ async def test_a_strangers_count_is_nothing(client: httpx.Client, database: Data
     assert counts == [2, 2, 1, 0]
     for copy in (
         "unembedded (tenant_id, owner, memory_id) VALUES ($1, $2, gen_random_uuid())",
+        "listed (tenant_id, owner, memory_id, model, list, embedding) VALUES ($1, $2, $2, $2, 1, '[1]')",
         "postings (tenant_id, owner, memory_id, term) VALUES ($1, $2, gen_random_uuid(), 1)",
         "search_indexes (tenant_id, owner, model, centroids) VALUES ($1, $2, gen_random_uuid(), '{}')",
     ):

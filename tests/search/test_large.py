@@ -282,7 +282,8 @@ async def test_a_job_that_is_killed_half_way_goes_on_and_meanwhile_all_is_found(
     assert await ready(made, model) == [OWNER]
     posted = "EXISTS (SELECT FROM postings p WHERE p.memory_id = m.id)"
     assert await count(made, f"memories m WHERE m.terms::text NOT LIKE '{{}}%' AND NOT {posted}") == 0
-    assert await count(made, "embeddings WHERE list IS NULL") == 0
+    unlisted = "embeddings e WHERE NOT EXISTS (SELECT FROM listed l WHERE l.memory_id = e.memory_id)"
+    assert await count(made, unlisted) == 0
     assert await count(made, "work WHERE kind = 'search_index'") == 0
 
 
@@ -291,11 +292,12 @@ async def test_erasing_leaves_nothing_in_the_index(indexed: Runtime, model: UUID
     best = (await search(indexed, asked)).hits[0].id
     async with indexed.database.begin(DEFAULT_TENANT) as tx:
         assert await remembered.delete(tx, best, sensitive=True)
-    assert await count(indexed, "postings WHERE memory_id = $1", best) == 0
+    for where in ("postings", "listed"):
+        assert await count(indexed, f"{where} WHERE memory_id = $1", best) == 0
     assert best not in {hit.id for hit in (await search(indexed, asked)).hits}
     await begin(indexed)
     await erasing_whole.erase_user(indexed, DEFAULT_TENANT, "u")
-    for what in ("postings", "embeddings", "search_indexes", "memories", "work WHERE kind = 'search_index'"):
+    for what in ("postings", "listed", "search_indexes", "memories", "work WHERE kind = 'search_index'"):
         assert await count(indexed, what) == 0, what
 
 

@@ -329,7 +329,6 @@ embeddings = Table(
     Column("owner", Uuid, nullable=False),
     Column("model", Uuid, nullable=False),
     Column("embedding", HALFVEC, nullable=False, comment="of unit length"),
-    Column("list", SmallInteger, comment="of its owner's search index; null: it is in none"),
     PrimaryKeyConstraint("tenant_id", "memory_id"),
     ForeignKeyConstraint(
         ["tenant_id", "memory_id"],
@@ -346,15 +345,6 @@ Index(
     embeddings.c.model,
     embeddings.c.memory_id,
     postgresql_include=["embedding"],
-)
-Index(
-    "embeddings_list_idx",
-    embeddings.c.tenant_id,
-    embeddings.c.owner,
-    embeddings.c.model,
-    embeddings.c.list,
-    postgresql_include=["memory_id", "embedding"],
-    postgresql_where=embeddings.c.list.isnot(None),
 )
 
 # Of owners with very many memories alone: see app.jobs.search_index.
@@ -385,6 +375,33 @@ postings = Table(
     ),
 )
 Index("postings_memory_idx", postings.c.tenant_id, postings.c.memory_id)
+
+# Copies of vectors: a column of theirs would have to be written later, which leaves half of their index empty.
+listed = Table(
+    "listed",
+    metadata,
+    tenant(),
+    Column("memory_id", Uuid, nullable=False),
+    Column("owner", Uuid, nullable=False),
+    Column("model", Uuid, nullable=False),
+    Column("list", SmallInteger, nullable=False, comment="of its owner's search index"),
+    Column("embedding", HALFVEC, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "memory_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"],
+        ["embeddings.tenant_id", "embeddings.memory_id"],
+        name="listed_embedding_fkey",
+        ondelete="CASCADE",
+    ),
+)
+Index(
+    "listed_search_idx",
+    listed.c.tenant_id,
+    listed.c.owner,
+    listed.c.model,
+    listed.c.list,
+    postgresql_include=["memory_id", "embedding"],
+)
 
 unembedded = Table(
     "unembedded",

@@ -68,6 +68,11 @@ WITH lists AS MATERIALIZED (
   SELECT i.model, c.centroid, c.list FROM search_indexes i, unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
    WHERE i.tenant_id = :tenant AND i.owner = :owner
 )
-UPDATE embeddings e SET list = (SELECT list FROM lists ORDER BY centroid <#> e.embedding, list LIMIT 1)
+INSERT INTO listed (tenant_id, memory_id, owner, model, list, embedding)
+SELECT e.tenant_id, e.memory_id, e.owner, e.model,
+       (SELECT list FROM lists ORDER BY centroid <#> e.embedding, list LIMIT 1), e.embedding
+  FROM embeddings e
  WHERE e.tenant_id = :tenant AND e.owner = :owner AND e.memory_id = ANY (:ids::uuid[])
-   AND e.model = (SELECT model FROM lists LIMIT 1);
+   AND e.model = (SELECT model FROM lists LIMIT 1)
+ON CONFLICT (tenant_id, memory_id) DO UPDATE
+   SET model = excluded.model, list = excluded.list, embedding = excluded.embedding;

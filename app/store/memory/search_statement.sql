@@ -91,7 +91,7 @@ UNION
                    LATERAL (SELECT list FROM unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
                              ORDER BY centroid <#> (SELECT v FROM spread), list LIMIT {lists}) c
              WHERE i.tenant_id = :tenant AND i.owner = ANY (:indexed) AND :keywords::text IS NULL) l,
-           LATERAL (SELECT memory_id, embedding <#> (SELECT v FROM spread) AS far FROM embeddings
+           LATERAL (SELECT memory_id, embedding <#> (SELECT v FROM spread) AS far FROM listed
                      WHERE tenant_id = :tenant AND owner = l.owner AND model = :model AND list = l.list OFFSET 0) e
      ORDER BY far LIMIT {near}) n
 

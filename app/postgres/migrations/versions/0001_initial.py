@@ -51,6 +51,7 @@ TABLES = (
     "embeddings",
     "search_indexes",
     "postings",
+    "listed",
     "unembedded",
     "withdrawals",
     "spaces",
@@ -58,9 +59,9 @@ TABLES = (
     "memory_stores",
     "memory_versions",
 )
-NARROWED = ("memories", "embeddings", "search_indexes", "postings", "unembedded")
+NARROWED = ("memories", "embeddings", "search_indexes", "postings", "listed", "unembedded")
 """Where a transaction for one user sees the scopes of that user alone."""
-GROWING = ("messages", "memories", "embeddings", "postings")
+GROWING = ("messages", "memories", "embeddings", "postings", "listed")
 
 
 def _isolate(table: str) -> None:
@@ -673,12 +674,10 @@ def upgrade() -> None:
     sa.Column('owner', sa.Uuid(), nullable=False),
     sa.Column('model', sa.Uuid(), nullable=False),
     sa.Column('embedding', HALFVEC(), nullable=False, comment='of unit length'),
-    sa.Column('list', sa.SmallInteger(), nullable=True, comment="of its owner's search index; null: it is in none"),
     sa.ForeignKeyConstraint(['tenant_id', 'memory_id'], ['memories.tenant_id', 'memories.id'], name='embeddings_memory_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'memory_id', name=op.f('embeddings_pkey'))
     )
     op.create_index('embeddings_search_idx', 'embeddings', ['tenant_id', 'owner', 'model', 'memory_id'], unique=False, postgresql_include=['embedding'])
-    op.create_index('embeddings_list_idx', 'embeddings', ['tenant_id', 'owner', 'model', 'list'], unique=False, postgresql_include=['memory_id', 'embedding'], postgresql_where=sa.text('list IS NOT NULL'))
     op.create_table('search_indexes',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('owner', sa.Uuid(), nullable=False),
@@ -696,6 +695,17 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('tenant_id', 'owner', 'term', 'memory_id', name=op.f('postings_pkey'))
     )
     op.create_index('postings_memory_idx', 'postings', ['tenant_id', 'memory_id'], unique=False)
+    op.create_table('listed',
+    sa.Column('tenant_id', sa.Uuid(), nullable=False),
+    sa.Column('memory_id', sa.Uuid(), nullable=False),
+    sa.Column('owner', sa.Uuid(), nullable=False),
+    sa.Column('model', sa.Uuid(), nullable=False),
+    sa.Column('list', sa.SmallInteger(), nullable=False, comment="of its owner's search index"),
+    sa.Column('embedding', HALFVEC(), nullable=False),
+    sa.ForeignKeyConstraint(['tenant_id', 'memory_id'], ['embeddings.tenant_id', 'embeddings.memory_id'], name='listed_embedding_fkey', ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('tenant_id', 'memory_id', name=op.f('listed_pkey'))
+    )
+    op.create_index('listed_search_idx', 'listed', ['tenant_id', 'owner', 'model', 'list'], unique=False, postgresql_include=['memory_id', 'embedding'])
     op.create_table('unembedded',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('owner', sa.Uuid(), nullable=False),
