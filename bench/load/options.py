@@ -80,7 +80,7 @@ Costs = dict[tuple[str, str], list[float]]
 
 
 def run(harness: Harness, *, quick: bool) -> list[Table]:
-    rounds, turns, turns_with_worker = (1, 4, 2) if quick else (3, 16, 6)
+    rounds, turns, turns_with_worker = (1, 4, 2) if quick else (4, 24, 6)
     names = {side: _built(harness, f"options-{number}") for number, side in enumerate((*ALONE, *WITH_WORKER))}
     harness.analyze()
     found: Costs = {}
@@ -88,13 +88,13 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
         with ExitStack() as stack:
             each = [Serving(side, _served(harness, stack, **side.settings), names[side]) for side in ALONE]
             _measure(harness, each, found, range(round_ * turns - 1, (round_ + 1) * turns))
+    asyncio.run(_execute(harness, "DELETE FROM work"))  # which nobody has done
     with ExitStack() as stack:
         receiver = stack.enter_context(_receiver())
         server = _served(harness, stack, QUIRE_WORKER="true", QUIRE_WEBHOOK_PRIVATE_ADDRESSES="true")
         with closing(Api(server.port)) as api:
             api.call("POST", "/webhooks", {"url": f"http://127.0.0.1:{receiver.server_address[1]}/", "types": []})
         _switch(harness, is_on=False)
-        until_idle(harness.api)  # it does what the others left
         each = [Serving(side, server, names[side]) for side in WITH_WORKER]
         _measure(harness, each, found, range(-1, rounds * turns_with_worker))
     sides = [side for side in (*ALONE, *WITH_WORKER) if side.name != PLAIN]
