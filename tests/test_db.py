@@ -156,11 +156,12 @@ async def test_a_database_that_is_away_is_storage_unavailable(tmp_path: Path) ->
 async def test_ordered_reads_set_planner_options_for_their_statement_only(
     postgres: EmbeddedPostgres,
 ) -> None:
-    for statement_cache, ordered in ((True, "off"), (False, "on")):  # without prepared statements no plan is kept
+    for statement_cache, sorts, plans in ((True, "off", "force_generic_plan"), (False, "on", "auto")):
         database = await Database.connect(postgres.app_dsn, pool_size=1, statement_cache=statement_cache)
-        [row] = await database.fetch_ordered("SHOW enable_seqscan")
-        assert row[0] == ordered
-        assert [row[0] for row in await database.fetch_all("SHOW enable_seqscan")] == ["on"]
+        [row] = await database.fetch_ordered("SHOW enable_sort")
+        assert row[0] == sorts
+        assert [row[0] for row in await database.fetch_all("SHOW enable_sort")] == ["on"]
+        assert [row[0] for row in await database.fetch_all("SHOW plan_cache_mode")] == [plans]  # else none is kept
         await database.close()
 
 

@@ -49,7 +49,7 @@ def _stands_alone(item: Item) -> Item:
     if item.kind != "result" or not _late_ids(item.text):
         return item
     if not item.results:
-        item = item._replace(kind="message", role="user")
+        item = item._replace(kind="message", role="user", is_late=True)
     return item._replace(
         text=_told(item.text), short_text=item.short_text and _told(item.short_text),
         loaded_text=item.loaded_text and _told(item.loaded_text), anthropic=None, fresh=(),

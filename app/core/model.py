@@ -342,6 +342,8 @@ class Item(NamedTuple):
     """The archives whose placeholders stand in it."""
     fresh: tuple[int, ...] = ()
     """What each of them adds if it is shown whole."""
+    is_late: bool = False
+    """It is a result that is shown as the user's text, as its call is answered already: not what the user said."""
 
 
 @dataclass(frozen=True, slots=True)

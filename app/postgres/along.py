@@ -81,10 +81,6 @@ _CLAUSE = re.compile(r"[()]|ORDER BY|\bUNION\b")
 _LIMITED = re.compile(r"((?:\s*[\w.]+(?: DESC| ASC)?\s*,?)+?)\s+LIMIT")
 _NARROW = re.compile(r"\b(?:seq|page) (?:= |BETWEEN)|\bseq >=? [^)]*\bseq <=? ")
 """Of a range that holds few rows, whatever its order."""
-# Always true, and never counted. It makes PostgreSQL plan a statement once a connection: with as many tables as a line
-# has ancestors that takes longer than to run it. Given that $1, the tenant, has 36 characters, it expects to count to
-# millions; without its value, to a thousand. So the plan that fits any values seems cheaper, and is kept.
-_PLANNED_ONCE = "(pg_backend_pid() > 0 OR (SELECT count(*) FROM generate_series(1, 99999 * length($1::text))) < 0)"
 _PLACES = {"id": "text", "seq": "int", "page": "int", "revision": "int", "at": "timestamptz"}
 
 
@@ -114,7 +110,6 @@ class _Rewriting:
         self._first = max(int(number) for number in re.findall(r"\$(\d+)", sql)) + 1
         self._words = set(re.findall(r"\w+", sql))
         self.names: list[str] = []
-        self._is_planned_once = False
 
     def _array(self, name: str) -> str:
         if name not in self.names:
@@ -139,9 +134,7 @@ class _Rewriting:
         else:
             bounds = f"{self._at(table.reach, ancestors)} AND {self._of_row(table.shared)}"
             each = [f"{of} = ANY ({self._array('id')}) AND {bounds}"]
-        own = f"{of} = $2" if self._is_planned_once else f"{of} = $2 AND {_PLANNED_ONCE}"
-        self._is_planned_once = True
-        union = " UNION ALL ".join(f"({part}{order})" for part in (*each, own))
+        union = " UNION ALL ".join(f"({part}{order})" for part in (*each, f"{of} = $2"))
         return f"{found[1]} ({union}){found[4] or f' {name}'}"
 
     def in_mind(self, alias: str, ancestors: int) -> str:

@@ -22,7 +22,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
-from types import MappingProxyType
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -59,15 +59,13 @@ ORDERED = {"enable_seqscan": "off", "enable_sort": "off", "enable_incremental_so
 CATCH_UP_SECONDS = 0.05
 """For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
 
-PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
-
-# An always-true condition that makes PostgreSQL plan a statement at each execution. It is for tables that are empty
-# most of the time. A plan made for an empty table scans it sequentially, which costs nothing; a cached plan does so
-# with thousands of rows too, until the table is analyzed. PostgreSQL caches a plan if it expects it to be no costlier
-# than planning anew. Without the value of $1, the tenant, it expects a million rows here; given that an id has 36
-# characters, it expects one.
-PLANNED_ANEW = """(SELECT count(*)
-   FROM generate_series(36, length($1::text)) AS a, generate_series(36, length($1::text)) AS b) = 1"""
+# A statement is planned once a connection, for any values: planning most of ours takes longer than running them. And
+# without sequential scans: a plan that was made for an empty table is kept when that has thousands of rows. Citus is
+# left alone, as it can send a plan for any tenant to no node.
+PLAN_ONCE = f"""
+SELECT set_config('plan_cache_mode', 'force_generic_plan', false), set_config('enable_seqscan', 'off', false)
+ WHERE NOT ({IS_CITUS})
+"""
 
 # Arrays of PostgreSQL's own types in our statements, by their element: their OIDs, the same on every server. The driver
 # would look them up on every connection, for 9 ms each time, and a second or two on Citus.
@@ -182,21 +180,13 @@ class Database:
 
         It is done twice if the replica fails.
         """
-        return await self._read(Database.snapshot, 0.0, tenant, lambda tx: work(tx, *args, **kwargs))
+        return await self._read(0.0, tenant, lambda tx: work(tx, *args, **kwargs))
 
     async def read_patiently(
         self, tenant: UUID, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Do as `read` what takes a while: a replica has CATCH_UP_SECONDS to catch up."""
-        return await self._read(Database.snapshot, CATCH_UP_SECONDS, tenant, lambda tx: work(tx, *args, **kwargs))
-
-    async def search(
-        self, tenant: UUID, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Do as `read_patiently`, in a `search_snapshot`."""
-        return await self._read(
-            Database.search_snapshot, CATCH_UP_SECONDS, tenant, lambda tx: work(tx, *args, **kwargs)
-        )
+        return await self._read(CATCH_UP_SECONDS, tenant, lambda tx: work(tx, *args, **kwargs))
 
     async def read_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
         """Do as `fetch_row`, on a replica that has all that was acknowledged, or else here."""
@@ -207,13 +197,6 @@ class Database:
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
         """Open a read-only transaction of one tenant on this server that sees it as of its first statement."""
         return self._transaction(ReadTx, "REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS)
-
-    def search_snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
-        """Open the same for statements that take longer to plan than to run, and whose plan fits any values.
-
-        They are planned once a connection, also for tables that are empty then.
-        """
-        return self._transaction(ReadTx, "REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS, PLANNED_ONCE)
 
     async def fetch_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
         """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant.
@@ -299,15 +282,9 @@ class Database:
             except TimeoutError:
                 pool.terminate()
 
-    async def _read(
-        self,
-        opened: "Callable[[Database, UUID], AbstractAsyncContextManager[ReadTx]]",
-        wait_seconds: float,
-        tenant: UUID,
-        work: Callable[[ReadTx], Awaitable[T]],
-    ) -> T:
+    async def _read(self, wait_seconds: float, tenant: UUID, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         async def read(server: Database) -> T:
-            async with opened(server, tenant) as tx:
+            async with server.snapshot(tenant) as tx:
                 return await work(tx)
 
         return await (self.replica.read(read, wait_seconds=wait_seconds) if self.replica else read(self))
@@ -320,10 +297,9 @@ class Database:
         tenant: UUID,
         committing: Callable[[Connection], AbstractContextManager[object]],
         acquire_seconds: float,
-        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> AsyncIterator[AnyTx]:
         async with self._lent(self._pool, acquire_seconds) as connection:
-            await self._begin(connection, mode, tenant, settings)
+            await self._begin(connection, mode, tenant)
             try:
                 yield kind(connection, tenant, is_sharded=self.is_sharded)
             except CUT_SHORT:
@@ -340,14 +316,14 @@ class Database:
             if connection in _with_work:
                 self.work_came.set()
 
-    async def _begin(self, connection: Connection, mode: str, tenant: UUID, settings: Mapping[str, str]) -> None:
+    async def _begin(self, connection: Connection, mode: str, tenant: UUID) -> None:
         # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
         tenant, user = UUID(int=tenant.int), _narrowed_to.get()
         begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}"
         own = f"SET LOCAL app.tenant = '{tenant}'"
         if not self.is_sharded:
             narrowed = "" if user is None else NARROW.format(user=UUID(int=user.int), tenant=tenant)
-            await connection.execute(f"{begin}{_set_local(settings)} {own}{narrowed}", timeout=FIRST_SECONDS)
+            await connection.execute(f"{begin} {own}{narrowed}", timeout=FIRST_SECONDS)
             return
         # Citus sends the text that holds a SET LOCAL to the nodes; a plan for any tenant it could send to none.
         await connection.execute(f"{begin} SET LOCAL citus.propagate_set_commands = 'local'", timeout=FIRST_SECONDS)
@@ -385,13 +361,15 @@ async def _pool(dsn: str, size_min: int, size_max: int, settings: dict[str, str]
         command_timeout=STATEMENT_SECONDS,
         statement_cache_size=1024 if statement_cache else 0,
         server_settings={"application_name": "quire", **settings},
-        init=_know_arrays,
+        init=partial(_prepare_session, plans_once=statement_cache),
         reset=_keep_session,
     )
 
 
-async def _know_arrays(connection: Any) -> None:
+async def _prepare_session(connection: Any, *, plans_once: bool) -> None:
     connection.get_settings().register_data_types(_ARRAY_TYPES)
+    if plans_once:
+        await connection.execute(PLAN_ONCE)
 
 
 async def _keep_session(connection: Any) -> None:

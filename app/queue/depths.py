@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
@@ -34,9 +33,7 @@ class Depth:
     """The error of the longest-waiting work's latest attempt, if it failed."""
 
 
-_SQL = SqlFile(
-    __file__, counted_max=COUNTED_MAX, unclaimed_seconds=UNCLAIMED_SECONDS, lanes=LANES, planned_anew=_PLANNED_ANEW
-)
+_SQL = SqlFile(__file__, counted_max=COUNTED_MAX, unclaimed_seconds=UNCLAIMED_SECONDS, lanes=LANES)
 DEPTH = _SQL.statement("depth")
 NEGLECTED = _SQL.statement("neglected")
 

@@ -6,7 +6,7 @@ SELECT lane, 'pending' AS state, count(*) AS jobs, max(extract(epoch FROM now() 
                               AND r.token IS NOT NULL)) AS unclaimed,
        (array_agg(error ORDER BY created_at) FILTER (WHERE error IS NOT NULL))[1] AS error
   FROM (SELECT lane, due, created_at, conversation_id, error FROM work
-         WHERE tenant_id = :tenant AND failed_at IS NULL AND token IS NULL AND {planned_anew}
+         WHERE tenant_id = :tenant AND failed_at IS NULL AND token IS NULL
          LIMIT {counted_max}) w
  GROUP BY lane
 UNION ALL

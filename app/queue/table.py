@@ -46,7 +46,6 @@ from asyncpg import Record
 
 from app.core.neutral import replace_nul
 from app.errors import StorageUnavailable
-from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.database import Database, wake_at_commit
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -206,7 +205,7 @@ async def _claim_one(
     return None
 
 
-_HELD = f"tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4 AND {_PLANNED_ANEW}"
+_HELD = "tenant_id = $1 AND kind = $2 AND subject = $3 AND token = $4"
 
 # The lease is ours for longer.
 BEAT = f"UPDATE work SET due = now() + $5::interval WHERE {_HELD}"
@@ -317,7 +316,7 @@ def _storable(error: str) -> str:
 # work even before the table was ever analyzed.
 EXPIRED = f"""
 SELECT kind, subject, token, attempts, excused, id, conversation_id, version = claimed AS is_whole FROM work
- WHERE tenant_id = $1 AND lane IN ({LANES}) AND token IS NOT NULL AND due <= now() AND {_PLANNED_ANEW}
+ WHERE tenant_id = $1 AND lane IN ({LANES}) AND token IS NOT NULL AND due <= now()
  ORDER BY due LIMIT {REAPED_AT_ONCE} FOR UPDATE SKIP LOCKED
 """
 # Waiting again after a delay; without one it is dead, as what took its worker down every time.

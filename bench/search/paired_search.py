@@ -104,7 +104,7 @@ async def _pair(
     database: Database, other: dict[str, str], owner: UUID, words: str, mode: str, model: UUID, size: int
 ) -> list[str]:
     rng, same = Random(size), True
-    async with database.search_snapshot(DEFAULT_TENANT) as one, database.search_snapshot(DEFAULT_TENANT) as two:
+    async with database.snapshot(DEFAULT_TENANT) as one, database.snapshot(DEFAULT_TENANT) as two:
         both = Statements(one.connection, {sql: sql for sql in other}), Statements(two.connection, other)
         for turn in range(min(max(PAIRS_MIN, LOOKED_AT // size), PAIRS_MAX) + 1):
             scoring = _scoring(rng, words, mode, model)

@@ -119,7 +119,7 @@ async def _in_scopes(opened: Harness) -> Table:
         for mode in MODES:
             spent: dict[int, list[float]] = {1: [], SCOPES: []}
             rng = Random(SHARED)
-            async with database.search_snapshot(DEFAULT_TENANT) as tx:
+            async with database.snapshot(DEFAULT_TENANT) as tx:
                 for turn in range(TURNS + 2):
                     terms = bm25.query(" ".join(f"word{rng.randint(3, 3000)}" for _ in range(6)))
                     meaning = Meaning(model, random_vector(rng, dimensions), 0.79, 0.02)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from app.core.groups import chat_messages, units
+from app.core.history.ingest import LATE_MAX
+from app.core.window.squeezing import opens_page
 from tests.core.book import Book
 from tests.core.conversations import Message, calls, result, user
 
@@ -101,3 +103,12 @@ def test_results_for_calls_of_two_turns_in_one_message_go_to_each() -> None:
     assert shown == [[1], [2, 5], [3], [4, 5], [5]]
     assert [m.get("tool_call_id") for m in chat if m["role"] == "tool"] == ["a", "b"]
     assert chat[-1] == {"role": "user", "content": "There."}
+
+
+def test_a_result_that_comes_late_is_not_what_the_user_said() -> None:
+    book = Book()
+    loop = [message for n in range(LATE_MAX) for message in (calls(f"b{n}"), result(f"b{n}"))]
+    book.append([user("go"), calls("a"), *loop, result("a")])
+    shown, _ = units(book.items(book.layout(book.profile(100_000))))
+    assert [item.seq for item in shown[-1]] == [len(loop) + 3]
+    assert [unit[0].seq for unit in shown if opens_page(unit[0])] == [1]

@@ -67,7 +67,7 @@ async def remember(superuser: asyncpg.Connection, hidden: int) -> None:
 
 
 async def found(database: Database, scoring: Scoring, where: PassageFilter, limit: int) -> Hits:
-    async with database.search_snapshot(ANN) as tx:
+    async with database.snapshot(ANN) as tx:
         return await memories.search(tx, [OWNER], scoring, where, limit=limit)
 
 

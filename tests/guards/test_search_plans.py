@@ -224,11 +224,11 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
     await superuser.execute("SET session_replication_role = replica")
     await remember(superuser, ANN, owner, before)
     database = await Database.connect(postgres.app_dsn, pool_size=1)
-    async with database.search_snapshot(ANN) as tx:
+    async with database.snapshot(ANN) as tx:
         await tx.connection.execute(f"PREPARE search AS {searching}")
         assert len(await tx.connection.fetch(execute)) == min(before, 10)
     await remember(superuser, ANN, owner, size - before)
-    async with database.search_snapshot(ANN) as tx:
+    async with database.snapshot(ANN) as tx:
         [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
     await database.close()
     plan = json.loads(row[0])[0]["Plan"]
@@ -251,7 +251,7 @@ async def test_a_search_reads_one_owner_where_the_index_is_larger_than_the_table
         await superuser.execute("UPDATE embeddings SET model = $1", model)
         await vacuum(superuser, "embeddings")
     await vacuum(superuser, "memories")
-    async with database.search_snapshot(ANN) as tx:
+    async with database.snapshot(ANN) as tx:
         await tx.connection.execute(f"PREPARE search AS {SEARCH}")
         execute = execution("search", SEARCH, SMALL_OWNER, bm25.query("green tea from Hangzhou"))
         [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}")

@@ -122,7 +122,7 @@ def scorings(model: UUID, seed: str = "q", count: int = 60) -> list[Scoring]:
 async def search(
     made: Runtime, scoring: Scoring, where: PassageFilter = memories.ALL, owners: Sequence[UUID] = (OWNER,)
 ) -> Hits:
-    async with made.database.search_snapshot(DEFAULT_TENANT) as tx:
+    async with made.database.snapshot(DEFAULT_TENANT) as tx:
         return await memories.search(tx, owners, scoring, where)
 
 
@@ -130,7 +130,7 @@ async def exact(
     made: Runtime, scoring: Scoring, where: PassageFilter = memories.ALL, owners: Sequence[UUID] = (OWNER,)
 ) -> list[Record]:
     statement, arguments = memories.search_statement(owners, scoring, where, limit=10)
-    async with made.database.search_snapshot(DEFAULT_TENANT) as tx:
+    async with made.database.snapshot(DEFAULT_TENANT) as tx:
         return await tx.fetch(statement, **arguments)
 
 
@@ -174,7 +174,7 @@ async def test_with_all_lists_and_all_words_the_results_are_the_same(
             for where in (PassageFilter(), PassageFilter(keywords=asked.terms[:1]), PassageFilter(score_min=4.0)):
                 _, arguments = memories.search_statement(owners, asked, where, [OWNER], limit=10)
                 made = (with_vectors if asked.meaning else without_vectors)(IN_CONVERSATION, everything)
-                async with indexed.database.search_snapshot(DEFAULT_TENANT) as tx:
+                async with indexed.database.snapshot(DEFAULT_TENANT) as tx:
                     found = await tx.fetch(made, **arguments)
                 assert found == await exact(indexed, asked, where, owners)
 
@@ -197,7 +197,7 @@ async def test_words_and_lists_each_find_what_the_other_does_not(
     _, arguments = memories.search_statement([OWNER], asked, indexed=[OWNER], limit=60)
 
     async def found(**how: float) -> set[UUID]:
-        async with indexed.database.search_snapshot(DEFAULT_TENANT) as tx:
+        async with indexed.database.snapshot(DEFAULT_TENANT) as tx:
             rows = await tx.fetch(with_vectors(IN_CONVERSATION, candidates(**how)), **arguments)  # type: ignore[arg-type]
         return {row["id"] for row in rows} & {near, named}
 
@@ -221,7 +221,7 @@ async def test_few_that_pass_a_filter_are_all_found(
 ) -> None:
     """They are the farthest of the query in meaning, so no list brings them."""
     asked = replace(scorings(model)[0], terms=[])
-    async with indexed.database.search_snapshot(DEFAULT_TENANT) as tx:
+    async with indexed.database.snapshot(DEFAULT_TENANT) as tx:
         rows = await tx.connection.fetch(
             "SELECT memory_id FROM embeddings WHERE owner = $1 ORDER BY embedding <#> $2::text::halfvec DESC LIMIT 5",
             OWNER, asked.meaning and asked.meaning.vector,

@@ -5,7 +5,6 @@ Vendors refuse by turns, each in its words, a random field of a random request, 
 
 from __future__ import annotations
 
-import os
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -45,8 +44,8 @@ OF_DIALECT = {
         {"temperature", "top_p", "metadata", "service_tier", "user", "parallel_tool_calls", "prompt_cache_key"}
     ),
 }  # fmt: skip
-BLOCKS = range(100 if os.environ.get("QUIRE_LONG") else 27)
-"""Of ten requests each. The first 270 bring every form in all words before each dialect; `make soak` tries more."""
+BLOCKS = range(100)
+"""Of ten requests each. The first 270 bring every form in all words before each dialect; the others any once more."""
 Failed = (openai.APIError, anthropic.APIError)
 
 

@@ -57,7 +57,7 @@ class WindowUnit:
 
 
 def opens_page(item: Item) -> bool:
-    return item.role == "user" and item.kind == "message"
+    return item.role == "user" and item.kind == "message" and not item.is_late
 
 
 def shown_item(item: Item, form: ItemForm) -> tuple[str, int]:

@@ -96,7 +96,7 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
             free -= item.tokens
             in_full.add(number)
     search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
-    read = runtime.database.search if query else runtime.database.read
+    read = runtime.database.read_patiently if query else runtime.database.read
     found, hits = await read(call.tenant, _find, search, free, shown.window)
     archives, of_archives, of_loaded = await _archives(runtime, found.loaded, language)
     named = [*speaker, *archives, *pages.values()]
@@ -107,7 +107,7 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
 
 async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int) -> Gathered:
     search, found = gathered.search, gathered.found
-    hits = await call.runtime.database.search(call.tenant, _not_in_view, search, found, window)
+    hits = await call.runtime.database.read_patiently(call.tenant, _not_in_view, search, found, window)
     items, of_hits = await _packed(call.runtime, search, found, gathered.named, hits, room)
     return replace(gathered, items=items, quoted={**gathered.quoted, **of_hits})
 

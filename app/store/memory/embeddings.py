@@ -12,7 +12,6 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from asyncpg import Record
 
-from app.postgres.database import PLANNED_ANEW as _PLANNED_ANEW
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
@@ -30,11 +29,11 @@ def literal(vector: Vector) -> str:
 
 # Memories of one owner that want a vector, the newest first, with what their texts are made from; and the message
 # before an episode's, which it may answer.
-WAITING = f"""
+WAITING = """
 SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length, coalesce(w.id, m.id) AS whole,
        substr(CASE WHEN w.id IS NULL THEN m.content ELSE w.content END, m.start + 1, m.length) AS content,
        cardinality(CASE WHEN w.id IS NULL THEN m.nul_offsets ELSE w.nul_offsets END) > 0 AS has_nul
-  FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND {_PLANNED_ANEW}
+  FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2
          ORDER BY memory_id DESC LIMIT $3) u
   JOIN memories m ON m.tenant_id = $1 AND m.id = u.memory_id
   LEFT JOIN memories w ON w.tenant_id = $1 AND w.id = m.part_of
@@ -46,9 +45,9 @@ async def waiting(tx: ReadTx, owner: UUID, limit: int) -> Sequence[Record]:
     return await tx.fetch(WAITING, owner, limit)
 
 
-ANY_WAITING = f"""
+ANY_WAITING = """
 SELECT EXISTS (SELECT FROM unembedded
-                WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND memory_id = ANY ($3::uuid[]) AND {_PLANNED_ANEW})
+                WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND memory_id = ANY ($3::uuid[]))
 """
 
 
@@ -60,7 +59,7 @@ async def any_waiting(tx: ReadTx, owners: Sequence[UUID], ids: Sequence[UUID]) -
 WAITING_MAX = 1_000
 COUNT_MISSING = f"""
 SELECT (SELECT count(*) FROM (SELECT FROM unembedded
-                               WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND {_PLANNED_ANEW}
+                               WHERE tenant_id = $1 AND owner = ANY ($2::uuid[])
                                LIMIT {WAITING_MAX}) u) AS waiting,
        (SELECT count(*) FROM (SELECT FROM memories WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND refused
                                LIMIT {WAITING_MAX}) m) AS refused
@@ -96,8 +95,8 @@ INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding)
 SELECT $1, id, $2, $3, embedding::halfvec FROM alive
 ON CONFLICT (tenant_id, memory_id) DO UPDATE SET model = excluded.model, embedding = excluded.embedding
 """
-SETTLE = f"""
-DELETE FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[]) AND {_PLANNED_ANEW}
+SETTLE = """
+DELETE FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[])
 """
 # Which of the settled memories the provider refused.
 REFUSED = """
