@@ -113,16 +113,12 @@ def since(runtime: Runtime, now: datetime) -> dict[str, Any]:
 
 
 async def keep_house(runtime: Runtime) -> None:
-    """Do each chore for the tenants for which it is due. What fails is logged, and is due again the next time."""
+    """Do each chore for the tenants for which it is due. What fails of one is logged, and is due again the next time."""
     given = since(runtime, datetime.now(UTC))
     due = await chores.due(runtime.database, await tenants(runtime.database), given)
-
-    async def do(name: str) -> None:
-        for tenant in sorted(due[name]):
-            await CHORES[name](runtime, tenant, given.get(name))
-
     for name in due:
-        await _succeeds(name, do(name))
+        for tenant in sorted(due[name]):
+            await _succeeds(name, CHORES[name](runtime, tenant, given.get(name)))
 
 
 _logger = logging.getLogger(__name__)

@@ -63,12 +63,13 @@ SELECT m.tenant_id, m.owner, split_part(t.component, ':', 1)::int, m.id
 ON CONFLICT DO NOTHING;
 
 -- name: list_vectors
--- Puts the vectors of memories into the nearest lists.
+-- Puts the vectors of memories into the nearest lists. The common table is the query's, not the insertion's: Citus would
+-- not send that to one node.
+INSERT INTO listed (tenant_id, memory_id, owner, model, list, embedding)
 WITH lists AS MATERIALIZED (
   SELECT i.model, c.centroid, c.list FROM search_indexes i, unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
    WHERE i.tenant_id = :tenant AND i.owner = :owner
 )
-INSERT INTO listed (tenant_id, memory_id, owner, model, list, embedding)
 SELECT e.tenant_id, e.memory_id, e.owner, e.model,
        (SELECT list FROM lists ORDER BY centroid <#> e.embedding, list LIMIT 1), e.embedding
   FROM embeddings e
