@@ -113,7 +113,7 @@ def since(runtime: Runtime, now: datetime) -> dict[str, Any]:
 
 
 async def keep_house(runtime: Runtime) -> None:
-    """Do each chore for the tenants for which it is due. What fails of one is logged, and is due again the next time."""
+    """Do each chore for the tenants for which it is due. What fails for one is logged, and is due the next time."""
     given = since(runtime, datetime.now(UTC))
     due = await chores.due(runtime.database, await tenants(runtime.database), given)
     for name in due:
