@@ -63,8 +63,8 @@ SELECT m.tenant_id, m.owner, split_part(t.component, ':', 1)::int, m.id
 ON CONFLICT DO NOTHING;
 
 -- name: list_vectors
--- Puts the vectors of memories into the nearest lists. The common table is the query's, not the insertion's: Citus would
--- not send that to one node.
+-- Puts the vectors of memories into the nearest lists. The common table is the query's, not the insertion's: Citus
+-- would not send that to one node.
 INSERT INTO listed (tenant_id, memory_id, owner, model, list, embedding)
 WITH lists AS MATERIALIZED (
   SELECT i.model, c.centroid, c.list FROM search_indexes i, unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
