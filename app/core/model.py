@@ -343,7 +343,7 @@ class Item(NamedTuple):
     fresh: tuple[int, ...] = ()
     """What each of them adds if it is shown whole."""
     is_late: bool = False
-    """It is a result that is shown as the user's text, as its call is answered already: not what the user said."""
+    """It is a result that came too late to stand by its call, shown as the user's text: not what the user said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is due of each tenant once a minute: found for many of them in one statement."""
+"""Find what is due of each tenant, of many in one statement. The worker asks once a minute."""
 
 from __future__ import annotations
 
