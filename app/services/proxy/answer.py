@@ -22,7 +22,7 @@ from typing import Any
 from app import errors
 from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
 from app.core.calibration import ReportedUsage
-from app.core.canonical import dumps
+from app.core.canonical import dumps, loads
 from app.core.conversation import Conversation
 from app.core.dialects.background import unstored
 from app.core.dialects.deltas import AnswerSoFar
@@ -343,10 +343,7 @@ async def _ran(task: AnswerTask, asking: tool_calls.Asker, name: str, arguments:
 
 
 def _arguments(call: Mapping[str, Any]) -> Json:
-    try:
-        arguments = json.loads(call["function"]["arguments"] or "{}")
-    except (ValueError, RecursionError):
-        arguments = None
+    arguments = loads(call["function"]["arguments"] or "{}")
     return arguments if isinstance(arguments, dict) else {}
 
 

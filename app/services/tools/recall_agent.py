@@ -7,7 +7,6 @@ the latest messages, read the best results, hand over. No connection is held dur
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from uuid import UUID
 
 from app import errors
 from app.core import wording
+from app.core.canonical import loads
 from app.core.model import Language
 from app.core.neutral import block
 from app.core.search.narrowing import EVERYTHING, Narrowing
@@ -244,10 +244,7 @@ def _read(call: ModelToolCall, language: Language, messages: int) -> tuple[Tool,
     tool = BY_NAME.get(call.name)
     if tool is None:
         raise Mistake(f"There is no tool {call.name[: agent.NAME_SHOWN]!r}; there are {', '.join(BY_NAME)}.", "")
-    try:
-        given = json.loads(call.arguments or "{}")
-    except ValueError:
-        given = None
+    given = loads(call.arguments or "{}")
     if not isinstance(given, dict):
         raise Mistake("The arguments are not a JSON object.", "")
     sized = agent.as_sizes(given, messages) if tool is tools.EXPAND_CONTEXT_WINDOW else given
