@@ -12,7 +12,7 @@ from app.core.conversation import Conversation
 from app.core.scope import SPACE, owner_of, scope_of, space_of, space_scope
 from app.core.times import first_id
 from app.postgres.transactions import ReadTx
-from app.store import branches, spaces
+from app.store import branches, conversations, spaces
 from app.store.memory.memories import OnLine
 
 
@@ -46,6 +46,18 @@ async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, str]:
 async def of_caller(tx: ReadTx, bound_to: str | None) -> dict[UUID, str] | None:
     """Return what a caller that is bound to a user may view; None: all of the tenant's."""
     return None if bound_to is None else await of_user(tx, bound_to)
+
+
+async def hold(tx: ReadTx, conversation_id: str, user_id: str | None, bound_to: str | None) -> Conversation:
+    """Return the conversation that something is stored in, protected from erasure. Raises NotFound, and Conflict where
+    it is another's than the named user's.
+    """
+    conversation = await conversations.hold(tx, conversation_id, bound_to=bound_to)
+    if conversation is None:
+        raise conversations.unknown()
+    if user_id is not None and conversation.user_id not in (None, user_id):
+        raise conversations.anothers()
+    return conversation
 
 
 async def require_write(tx: ReadTx, owner: UUID, bound_to: str | None) -> None:
