@@ -142,7 +142,7 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
 
 async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
     if not isinstance(value, list):
-        raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an array of the lines of an export"}])
+        raise errors.Invalid.at(["body"], "must be an array of the lines of an export")
     for number, item in enumerate(value, 1):
         yield number, item
         if number % LINES_IN_A_STEP == 0:

@@ -87,7 +87,7 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
             await spaces.get(tx, space, user_id)
             wide.append(space_scope(space))
         else:
-            raise errors.Invalid(errors=[{"loc": ["body", "scopes"], "msg": f"has `{name}`, and the search has none"}])
+            raise errors.Invalid.at(["body", "scopes"], f"has `{name}`, and the search has none")
     if conversation is not None and not {owner_of(scope) for scope in wide} <= set(conversation.searched):
         raise spaces.unknown()
     return [*([View(_by_owner(*wide))] if wide else []), *views]

@@ -129,9 +129,7 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
     latest = await _latest(asking, agent.FIRST_MESSAGES)
     query = request.query or next((s.text for s in reversed(latest) if s.role == "user" and s.text.strip()), None)
     if query is None:
-        raise errors.Invalid(
-            errors=[{"loc": ["body", "query"], "msg": "is required if the conversation has no user message"}],
-        )
+        raise errors.Invalid.at(["body", "query"], "is required if the conversation has no user message")
     language = (asking.conversation.language if asking.conversation else None) or language_of(query[:1000])
     run = _AgentRun(asking, query, Task(request.iterations_max, language))
     handed, warnings = await _hand_over(run)
