@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from app.core.dialects.usage import ModelUsage
+from app.core.edge.caller import Caller
 from app.core.history.rows import NewWish
 from app.core.messages import Limits, read
 from app.core.scope import conversation_scope, owner_of
@@ -82,7 +83,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
     await say(made, tenant, "c", questions[:2])  # two pages at once are left to jobs, and so are all after them
     for number, question in enumerate(questions[2:], 2):
         if number == turns - 1:
-            await tool_calls.run_once(made, tenant, "c", tool_calls.checked("recall_page", {"page": 2}), None)
+            await tool_calls.run_once(made, Caller(tenant), "c", tool_calls.checked("recall_page", {"page": 2}), None)
         await say(made, tenant, "c", [question])
 
     async with made.database.begin(tenant) as tx:
