@@ -313,7 +313,7 @@ async def _told(task: _Task, tx: ReadTx, known: Conversation | None, selection: 
 
 async def _closing(task: _Task, known: Conversation | None, selection: Arrivals) -> OpenPage | None:
     """Return the page that the arrivals close, if its index is made with them: where no model is there to make it, no
-    earlier page waits for one, and no further page is closed.
+    earlier page waits for one, no further page is closed, and it is no page that another branch began.
     """
     runtime = task.runtime
     if known is None or runtime.chat is not None or isinstance(task.request, ImportedMessages):
@@ -323,7 +323,8 @@ async def _closing(task: _Task, known: Conversation | None, selection: Arrivals)
         return None
     place = task.tenant, known.line, known.uid, closed[0]
     found = await page_index.unindexed(runtime.database, *place, LINES_PER_PAGE)
-    if found is None or found.indexed_through != closed[0] - 1:
+    shared = max((stretch.seq for stretch in known.line.stretches), default=0)
+    if found is None or found.indexed_through != closed[0] - 1 or found.first_seq <= shared:
         return None
     return OpenPage(found.first_seq, found.title, found.lines, found.topics)
 
