@@ -179,7 +179,8 @@ async def _scopes(
     if request.conversation_id is None:
         spans = await stored.spans(tx, request.user_id, space_id=request.space_id)
         if asking is not None:
-            own = {span.conversation_id: span for span in grep.spans_of(asking, 2**31 - 1)}
+            last = {one.conversation_id: one.last for one in spans}
+            own = {span.conversation_id: span for span in grep.spans_of(asking, last.get(asking.own, 0))}
             others = set(tree) - own.keys()
             spans = [own.get(one.conversation_id, one) for one in spans if one.conversation_id not in others]
         return [scope_of(request.user_id, None, request.space_id)], spans
