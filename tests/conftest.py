@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import gc
 import os
 import shutil
 import socket
@@ -58,6 +59,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
     slow_files = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow_files)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Search for garbage when tests run, and not among the modules and thousands of tests, which stay to the end."""
+    gc.disable()
+    yield
+    gc.enable()
+    gc.freeze()
 
 
 def _choose_temporary_folder() -> None:
