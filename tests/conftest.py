@@ -32,6 +32,7 @@ from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
 from tests import temporary, unhurried
+from tests.by_turns import further
 
 SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
@@ -53,10 +54,12 @@ WAITING = f"SELECT count(*) FROM {'citus_lock_waits' if CITUS else 'pg_locks WHE
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow folders, and begin with the files that take longest."""
+    """Mark the slow folders and further combinations, and begin with the files that take longest."""
     for item in items:
         if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
             item.add_marker("slow")
+    for item in further(item for item in items if not item.get_closest_marker("slow")):
+        item.add_marker("slow")
     slow_files = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow_files)
 

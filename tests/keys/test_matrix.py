@@ -487,7 +487,7 @@ def test_access_by_route_and_key(scene: Scene, mint: Mint, run_as_superuser: Sql
         assert scene.ask(name, scene.all_here).is_success
 
 
-@by_each(lambda name, route: route.scope is not None and name != "post /spaces", every=4)
+@by_each(lambda name, route: route.scope is not None and name != "post /spaces", every=8)
 def test_the_key_of_another_space_finds_nothing_of_anns(scene: Scene, run_as_superuser: Sql, name: str) -> None:
     space, keys = "bobs-space", keys_member("bobs-space")
     run_as_superuser(
