@@ -33,6 +33,7 @@ from app.settings import Settings
 from app.text import tokens
 from tests import temporary, unhurried
 from tests.by_turns import further
+from tests.kept_rows import KeptRows
 
 SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
@@ -183,6 +184,16 @@ def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) ->
         run_as_superuser(f"DO $$BEGIN {statements} END$$")
 
     return delete
+
+
+@pytest.fixture(scope="module")
+def kept_rows(
+    run_as_superuser: Callable[[str], list[asyncpg.Record]], delete_every_row: Callable[[], None]
+) -> Iterator[KeptRows]:
+    """None yet."""
+    kept = KeptRows(run_as_superuser, delete_every_row)
+    yield kept
+    kept.drop()
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from tests.api.kit import call, canonical, ok, path, problem, result, turn, user
-from tests.keys.conftest import locked, locked_url, mint, signer
+from tests.keys.conftest import locked, locked_app, locked_url, mint, signer
 from tests.keys.kit import Mint, bearing
 
-__all__ = ["locked", "locked_url", "mint", "signer"]
+__all__ = ["locked", "locked_app", "locked_url", "mint", "signer"]
 
 Sql = Callable[[str], list[asyncpg.Record]]
 LINES = "application/x-ndjson"
