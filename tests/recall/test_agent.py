@@ -222,7 +222,7 @@ def test_another_users_memory_cannot_be_read_by_its_key(thinking: httpx.Client, 
 
 
 @pytest.mark.parametrize(
-    "fault", [fake_openai.status(500), fake_openai.status(401), fake_openai.null_content(), fake_openai.html()]
+    "fault", few([fake_openai.status(500), fake_openai.status(401), fake_openai.null_content(), fake_openai.html()])
 )
 def test_a_fixed_policy_answers_if_the_llm_fails(
     thinking: httpx.Client, llm: FakeOpenAI, fault: fake_openai.Behaviour
