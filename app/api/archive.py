@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, long_json_value, page_of
+from app.api.http.answers import json_text, list_of, long_json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import check_id
@@ -109,7 +109,7 @@ def _filter(
     return ArchiveFilter(conversation_id, user_id, tool_name, since, until)
 
 
-@router.get("/archive", response_model=schemas.ArchiveList)
+@router.get("/archive", response_model=list_of("ArchiveList", schemas.Archive))
 async def list_archives(
     runtime: Wired,
     caller: Reader,

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from app import errors
-from app.api.http.answers import json_text, json_value
+from app.api.http.answers import json_text, json_value, list_of
 from app.api.http.body import json_body
 from app.api.http.callers import Admin, Reader, still_admitted
 from app.api.http.deadlines import end_with_client
@@ -166,7 +166,7 @@ def _view(row: Record) -> dict[str, Any]:
     return {**shown, "created_at": time_text(row["created_at"])}
 
 
-@router.get("/webhooks", response_model=schemas.WebhookList)
+@router.get("/webhooks", response_model=list_of("WebhookList", schemas.Webhook))
 async def list_webhooks(runtime: Wired, caller: Admin) -> Response:
     """List the tenant's webhooks."""
     caller.require_all_users()

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value, page_of
+from app.api.http.answers import json_text, json_value, list_of, page_of
 from app.api.http.body import Part, json_body, parse_model, read_json, unstorable
 from app.api.http.callers import READS, Reader
 from app.api.http.fast_routes import every_turn, parameters, read_query
@@ -162,7 +162,7 @@ def held_of(
     return Held(status, key, pinned, as_of, known_at)
 
 
-@router.get("/memories", response_model=schemas.MemoryList)
+@router.get("/memories", response_model=list_of("MemoryList", schemas.ListedMemory))
 async def list_memories(
     runtime: Wired,
     caller: Reader,
@@ -232,7 +232,7 @@ def _change(body: schemas.MemoryChange) -> Change:
     return Change(body.content, body.pinned, body.status, body.valid_from, body.valid_to, sensitive)
 
 
-@router.get("/memories/{memory_key:uuid}/versions", response_model=schemas.MemoryVersions)
+@router.get("/memories/{memory_key:uuid}/versions", response_model=list_of("MemoryVersions", schemas.MemoryVersion))
 async def list_versions(
     runtime: Wired,
     caller: Reader,

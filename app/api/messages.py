@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, long_json_value
+from app.api.http.answers import json_text, list_of, long_json_value
 from app.api.http.body import is_large, json_body, parse_model, read_json, require_storable, work_on
 from app.api.http.callers import IDEMPOTENCY_KEY, Reader, Writer
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
@@ -210,7 +210,7 @@ async def _context_or_problem(
     return b'"context":%s' % window.body
 
 
-@router.get("/conversations/{conversation_id}/messages", response_model=schemas.MessageList)
+@router.get("/conversations/{conversation_id}/messages", response_model=list_of("MessageList", schemas.Message))
 async def list_messages(
     runtime: Wired,
     caller: Reader,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response, StreamingResponse
 
 from app.api.http import cursors
-from app.api.http.answers import json_text, json_value, page_of
+from app.api.http.answers import json_text, json_value, list_of, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import SLASH, check_id
@@ -85,7 +85,7 @@ def _changes(body: schemas.SpaceChange) -> dict[str, Any]:
     return changes
 
 
-@router.get("/spaces", response_model=schemas.SpaceList)
+@router.get("/spaces", response_model=list_of("SpaceList", schemas.Space))
 async def list_spaces(
     runtime: Wired,
     caller: Reader,
@@ -150,7 +150,7 @@ async def export_space(runtime: Wired, caller: Reader, space_id: SpaceId) -> Res
     return await streamed(exporting.space(runtime, caller.tenant, space_id, sensitive=caller.sensitive))
 
 
-@router.get("/spaces/{space_id}/members", response_model=schemas.MemberList)
+@router.get("/spaces/{space_id}/members", response_model=list_of("MemberList", schemas.Member))
 async def list_members(
     runtime: Wired, caller: Reader, space_id: SpaceId, cursor: Cursor = None, limit: Limit = 50
 ) -> Response:

@@ -296,8 +296,7 @@ async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
 async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = False) -> int:
     """Begin a generation: no epoch made before is shown again. Return how many were stored."""
     await tx.execute(BEGIN_GENERATION, conversation_id, int(is_erased))
-    gone = await tx.execute(FORGET_EPOCHS, conversation_id)
-    return int(gone.rsplit(" ", 1)[-1])
+    return await tx.execute(FORGET_EPOCHS, conversation_id)
 
 
 async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: Sequence[UUID]) -> None:

@@ -105,11 +105,6 @@ class ConversationItem(BaseModel):
     updated_at: datetime
 
 
-class ConversationList(BaseModel):
-    items: list[ConversationItem]
-    next_cursor: str | None
-
-
 class ErasureResponse(BaseModel):
     """Deleted rows per table."""
 

@@ -209,7 +209,6 @@ async def _archived(
 
 
 def _message_line(conversation: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> str:
-    """Return a message as it was sent, with the cards of its archives."""
     by_call = _calls(row) if cards else {}
     line = {
         "type": "message",
@@ -255,7 +254,6 @@ def _card(row: Record) -> dict[str, Any]:
 async def _learnt(
     runtime: Runtime, tenant: UUID, conversation: Conversation, after: int, through: int
 ) -> AsyncIterator[str]:
-    """Yield what was learned between two revisions."""
     if after >= through:
         return
     async with _snapshot(runtime, tenant) as tx:

@@ -280,7 +280,6 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
 
 
 async def _flush(job: _Import) -> None:
-    """Append the messages that wait, as one append."""
     if not job.waiting or job.into is None:
         return
     waiting, job.waiting, job.characters = job.waiting, [], 0
@@ -367,7 +366,6 @@ async def _end(job: _Import) -> None:
 
 
 async def _scope(job: _Import, tx: ReadTx, line: MemoryLine | ArchiveLine) -> tuple[str, Conversation | None]:
-    """Return the scope, and the conversation if one is named."""
     if line.conversation_id is None and line.space_id is not None:
         await stored_spaces.hold(tx, line.space_id, job.limit.user_id)
         return space_scope(line.space_id), None

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app import errors
 from app.core.conversation import Conversation
-from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, space_of, space_scope
+from app.core.scope import SPACE, owner_of, scope_of, space_of, space_scope
 from app.core.times import first_id
 from app.postgres.transactions import ReadTx
 from app.store import branches, spaces
@@ -46,16 +46,6 @@ async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, str]:
 async def of_caller(tx: ReadTx, bound_to: str | None) -> dict[UUID, str] | None:
     """Return what a caller that is bound to a user may view; None: all of the tenant's."""
     return None if bound_to is None else await of_user(tx, bound_to)
-
-
-async def of_conversation(tx: ReadTx, conversation: Conversation) -> dict[UUID, str]:
-    """Return what a conversation may view, without what its user has lost since."""
-    own = _by_owner(conversation.scope, conversation_scope(conversation.id))
-    if conversation.user_id is not None:
-        own |= await of_user(tx, conversation.user_id)
-    if conversation.space_id is not None:
-        own |= _by_owner(space_scope(conversation.space_id))
-    return {owner: own[owner] for owner in conversation.searched if owner in own}
 
 
 async def require_write(tx: ReadTx, owner: UUID, bound_to: str | None) -> None:
