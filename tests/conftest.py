@@ -9,6 +9,7 @@ import socket
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,14 +56,14 @@ WAITING = f"SELECT count(*) FROM {'citus_lock_waits' if CITUS else 'pg_locks WHE
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow folders and further combinations, and begin with the files that take longest."""
+    """Mark the slow folders and further combinations, and begin with the files that have most slow tests."""
     for item in items:
         if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
             item.add_marker("slow")
     for item in further(item for item in items if not item.get_closest_marker("slow")):
         item.add_marker("slow")
-    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow_files)
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -71,6 +72,7 @@ def pytest_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+    gc.collect()
     gc.freeze()
 
 
