@@ -88,7 +88,7 @@ def _user(caller: Caller, body: schemas.ConversationCreate) -> str | None:
     if body.space_id is None:
         return caller.user(body.user_id)
     if body.user_id is not None:
-        raise errors.Invalid(errors=[{"loc": ["body", "user_id"], "msg": "must be left out: it belongs to a space"}])
+        raise errors.Invalid.at(["body", "user_id"], "must be left out: it belongs to a space")
     check_id(body.space_id, ["body", "space_id"])
     return None
 

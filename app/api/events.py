@@ -79,7 +79,7 @@ async def stream_events(
 
 def _seq(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 16 and int(text) <= SEQ_MAX):
-        raise errors.Invalid(errors=[{"loc": ["header", "Last-Event-ID"], "msg": "must be an event's number"}])
+        raise errors.Invalid.at(["header", "Last-Event-ID"], "must be an event's number")
     return int(text)
 
 
@@ -158,7 +158,7 @@ async def _check(runtime: Runtime, url: str) -> None:
         if host == "localhost" or host.endswith(".localhost") or (address is not None and not is_public(address)):
             problem = "must not be a loopback, link-local or private address"
     if problem is not None:
-        raise errors.Invalid(errors=[{"loc": ["body", "url"], "msg": problem}])
+        raise errors.Invalid.at(["body", "url"], problem)
 
 
 def _view(row: Record) -> dict[str, Any]:

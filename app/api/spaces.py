@@ -25,6 +25,7 @@ from app.postgres.transactions import Tx
 from app.services import spaces as service
 from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing_whole, exporting
+from app.services.lifecycle.exporting import Export
 from app.store import spaces
 from app.store.spaces import NewSpace
 
@@ -147,7 +148,7 @@ async def export_space(runtime: Wired, caller: Reader, space_id: SpaceId) -> Res
     """Export a space with its members, conversations, archives and memories as lines for `POST /import`."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         await spaces.get(tx, space_id, caller.user_id)
-    return await streamed(exporting.space(runtime, caller.tenant, space_id, sensitive=caller.sensitive))
+    return await streamed(exporting.space(Export(runtime, caller.tenant, caller.sensitive), space_id))
 
 
 @router.get("/spaces/{space_id}/members", response_model=list_of("MemberList", schemas.Member))
