@@ -47,8 +47,8 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
     return is_newest and is_own and not is_known and wish(request, shown.target.policy) == "auto"
 
 
-async def choose(call: WindowCall, shown: KeptWindow) -> None:
-    """Choose what answers the newest user message and is not in view, and keep it."""
+async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
+    """Choose what answers the newest user message and is not in view, keep it and return it; None: it is not kept."""
     conversation, policy = shown.conversation, shown.target.policy
     room = min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD
     query = newest_user_text(_newest_user_message(shown))
@@ -65,11 +65,12 @@ async def choose(call: WindowCall, shown: KeptWindow) -> None:
         async with call.runtime.database.begin(call.tenant) as tx:
             for owner in sorted(conversation.searched):
                 await locks.share_owner(tx, owner)
-            await conversations.anchor(tx, conversation, chosen, sources)
-        if text is not None:
-            call.runtime.caches.served.run(call.tenant, conversation).chosen = digest_of(text), gathered.quoted
+            is_kept = await conversations.anchor(tx, conversation, chosen, sources)
     except errors.StorageUnavailable:
-        return
+        return None
+    if text is not None:
+        call.runtime.caches.served.run(call.tenant, conversation).chosen = digest_of(text), gathered.quoted
+    return chosen if is_kept else None
 
 
 def _newest_user_message(shown: KeptWindow) -> list[dict[str, object]]:
