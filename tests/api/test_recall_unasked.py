@@ -26,6 +26,7 @@ from tests.api.kit import (
     user,
     window,
 )
+from tests.api.test_concurrency import at_once
 from tests.by_turns import examples
 
 FACT = "The boiler's service code is KX-2291."
@@ -120,6 +121,15 @@ def test_any_process_shows_the_same_and_only_one_chooses(client: httpx.Client, o
     append(other, "c", [call("a"), result("a")])
     assert window(client, "c") == window(other, "c")
     assert begins_with(window(client, "c"), first)
+
+
+def test_calls_at_once_show_what_one_of_them_chose(client: httpx.Client, other: httpx.Client) -> None:
+    """A call that was slower reads the window again; a budget of one's own is a window of one's own."""
+    remembering(client)
+    append(client, "c", [user(QUESTION)])
+    windows = at_once(lambda number: window((client, other)[number % 2], "c", budget=8000 + number // 2), 8)
+    shown = [next(text for text in texts(one) if "KX-2291" in text) for one in windows]
+    assert shown == [next(text for text in texts(window(client, "c")) if "KX-2291" in text)] * 8
 
 
 def test_a_call_that_comes_late_changes_nothing_in_view(client: httpx.Client) -> None:

@@ -20,7 +20,7 @@ from app.core.window.render import tail_text
 from app.core.window.served import digest_of
 from app.services.conversations import tail
 from app.services.conversations.call import ContextRequest, WindowCall
-from app.store import conversations, locks
+from app.store import conversations
 
 
 def wish(request: ContextRequest, policy: Policy) -> Recall:
@@ -62,9 +62,7 @@ async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
     chosen = Anchored(conversation.end.user_seq, text, tokens if text else 0)
     sources = list({hit.id for hit in gathered.found.hits})
     try:
-        async with call.runtime.database.begin(call.tenant) as tx:
-            for owner in sorted(conversation.searched):
-                await locks.share_owner(tx, owner)
+        async with call.runtime.database.begin(call.tenant, sharing=conversation.searched) as tx:
             is_kept = await conversations.anchor(tx, conversation, chosen, sources)
     except errors.StorageUnavailable:
         return None

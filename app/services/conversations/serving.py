@@ -39,7 +39,7 @@ from app.recall.window_tools import guide_of
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.tail import Gathered
-from app.store import conversations, locks
+from app.store import conversations
 from app.store import served as stored
 from app.store.served import FIRST_ROW, Past, Row
 
@@ -256,9 +256,8 @@ async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun])
     changed = {name: len(old.body) for name, (_, old, row) in steps.items() if row.first == old.first}
     rows = {name: (name, writing.run.uid, row) for name, (writing, _, row) in steps.items()}
     begun = [rows[name] for name in rows if name not in changed]
-    async with runtime.database.begin(tenant) as tx:
-        for owner in sorted({writing.run.owner for writing, _, _ in steps.values() if writing.texts}):
-            await locks.share_owner(tx, owner)
+    owners = {writing.run.owner for writing, _, _ in steps.values() if writing.texts}
+    async with runtime.database.begin(tenant, sharing=owners) as tx:
         for writing, _, _ in steps.values():
             await _keep_texts(tx, writing)
         done = await stored.change(tx, [rows[name] for name in changed], [*changed.values()]) if changed else set()
@@ -272,8 +271,7 @@ async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun])
 async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
     """Write a conversation's windows where its rows end, whoever wrote them, with their texts."""
     for _ in range(TRIES):
-        async with runtime.database.begin(tenant) as tx:
-            await locks.share_owner(tx, run.owner)
+        async with runtime.database.begin(tenant, sharing=[run.owner]) as tx:
             conversation = await conversations.hold(tx, run.conversation_id)
             if conversation is None or conversation.uid != run.uid:
                 break
