@@ -36,7 +36,7 @@ Without a detail of its own an error says its first field error: "`budget` must 
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, Self, TypedDict
 
 
 class FieldError(TypedDict):
@@ -105,6 +105,11 @@ class QuireError(Exception):
         self.errors = list(errors)
         self.extra = dict(extra or {})
         self.headers = dict(headers or {})
+
+    @classmethod
+    def at(cls, loc: list[str | int], msg: str) -> Self:
+        """Return the error of one member."""
+        return cls(errors=[{"loc": loc, "msg": msg}])
 
 
 class BadRequest(QuireError):

@@ -1,6 +1,5 @@
 """Every setting, read from the environment by the composition roots and alembic only."""
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, ValidationInfo, create_model, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.core.canonical import loads
 from app.core.dialects.question import Dialect
 from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working
@@ -219,11 +219,7 @@ class Settings(BaseSettings):
     @field_validator("memory_llm_extra_body")
     @classmethod
     def _is_object(cls, value: str) -> str:
-        try:
-            found = json.loads(value or "{}")
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+        if not isinstance(loads(value or "{}"), dict):
             raise ValueError("it must be a JSON object")  # noqa: TRY004
         return value
 

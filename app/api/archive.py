@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, long_json_value, page_of
+from app.api.http.answers import json_text, list_of, long_json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import check_id
@@ -71,8 +71,7 @@ async def archive_result(write: Write) -> Response:
 def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
-        message = "or `conversation_id` is required"
-        raise errors.Invalid(errors=[{"loc": ["body", "user_id"], "msg": message}])
+        raise errors.Invalid.at(["body", "user_id"], "or `conversation_id` is required")
     for name, value in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
         if value is not None:
             check_id(value, ["body", name])
@@ -82,10 +81,9 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> Archi
         ("tool_input", tool_input, limits.message_chars), ("result", body.result, limits.result_chars),
     ):  # fmt: skip
         if len(text) > longest:
-            message = f"must have at most {longest} characters, not {len(text)}"
-            raise errors.PayloadTooLarge(errors=[{"loc": ["body", name], "msg": message}])
+            raise errors.PayloadTooLarge.at(["body", name], f"must have at most {longest} characters, not {len(text)}")
     if body.expires_at is not None and body.expires_at <= datetime.now(UTC):
-        raise errors.Invalid(errors=[{"loc": ["body", "expires_at"], "msg": "must be in the future"}])
+        raise errors.Invalid.at(["body", "expires_at"], "must be in the future")
     return ArchiveRequest(
         tool_name=body.tool_name,
         tool_input=tool_input,
@@ -109,7 +107,7 @@ def _filter(
     return ArchiveFilter(conversation_id, user_id, tool_name, since, until)
 
 
-@router.get("/archive", response_model=schemas.ArchiveList)
+@router.get("/archive", response_model=list_of("ArchiveList", schemas.Archive))
 async def list_archives(
     runtime: Wired,
     caller: Reader,

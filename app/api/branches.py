@@ -71,7 +71,7 @@ async def report_result(write: Write, conversation_id: ConversationId) -> Respon
     """
     body = await write.body(ReportBody)
     if body.text is not None and body.at is not None:
-        raise errors.Invalid(errors=[{"loc": ["body", "at"], "msg": "must be left out where there is a text"}])
+        raise errors.Invalid.at(["body", "at"], "must be left out where there is a text")
     require_storable("body", text=body.text, at=body.at if isinstance(body.at, str) else None)
     idempotency = await write.idempotency()
     wanted = reporting.ReportRequest(body.text, body.at)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value, long_json_value, page_of
+from app.api.http.answers import json_text, json_value, list_of, long_json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId, check_id
@@ -22,7 +22,7 @@ from app.api.http.writes import Write, WriteRequest
 from app.api.schemas import conversations as schemas
 from app.api.schemas.conversations import metadata_text, policy_text
 from app.api.schemas.narrowing import listed
-from app.api.schemas.parts import ContentsResponse, PageList, PageResponse, SummaryResponse
+from app.api.schemas.parts import ContentsResponse, PageItem, PageResponse, SummaryResponse
 from app.api.schemas.proxy import ProxiedRequestList
 from app.api.schemas.work import Status
 from app.core.canonical import dumps
@@ -88,7 +88,7 @@ def _user(caller: Caller, body: schemas.ConversationCreate) -> str | None:
     if body.space_id is None:
         return caller.user(body.user_id)
     if body.user_id is not None:
-        raise errors.Invalid(errors=[{"loc": ["body", "user_id"], "msg": "must be left out: it belongs to a space"}])
+        raise errors.Invalid.at(["body", "user_id"], "must be left out: it belongs to a space")
     check_id(body.space_id, ["body", "space_id"])
     return None
 
@@ -109,7 +109,7 @@ async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.
     )
 
 
-@router.get("/conversations", response_model=schemas.ConversationList)
+@router.get("/conversations", response_model=list_of("ConversationList", schemas.ConversationItem))
 async def list_conversations(
     runtime: Wired,
     caller: Reader,
@@ -301,7 +301,7 @@ async def get_contents(
         return json_value(await inspect.contents_view(runtime, tx, conversation, budget))
 
 
-@router.get("/conversations/{conversation_id}/pages", response_model=PageList)
+@router.get("/conversations/{conversation_id}/pages", response_model=list_of("PageList", PageItem))
 async def list_pages(
     runtime: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
 ) -> Response:

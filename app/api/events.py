@@ -15,7 +15,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from app import errors
-from app.api.http.answers import json_text, json_value
+from app.api.http.answers import json_text, json_value, list_of
 from app.api.http.body import json_body
 from app.api.http.callers import Admin, Reader, still_admitted
 from app.api.http.deadlines import end_with_client
@@ -79,7 +79,7 @@ async def stream_events(
 
 def _seq(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 16 and int(text) <= SEQ_MAX):
-        raise errors.Invalid(errors=[{"loc": ["header", "Last-Event-ID"], "msg": "must be an event's number"}])
+        raise errors.Invalid.at(["header", "Last-Event-ID"], "must be an event's number")
     return int(text)
 
 
@@ -158,7 +158,7 @@ async def _check(runtime: Runtime, url: str) -> None:
         if host == "localhost" or host.endswith(".localhost") or (address is not None and not is_public(address)):
             problem = "must not be a loopback, link-local or private address"
     if problem is not None:
-        raise errors.Invalid(errors=[{"loc": ["body", "url"], "msg": problem}])
+        raise errors.Invalid.at(["body", "url"], problem)
 
 
 def _view(row: Record) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _view(row: Record) -> dict[str, Any]:
     return {**shown, "created_at": time_text(row["created_at"])}
 
 
-@router.get("/webhooks", response_model=schemas.WebhookList)
+@router.get("/webhooks", response_model=list_of("WebhookList", schemas.Webhook))
 async def list_webhooks(runtime: Wired, caller: Admin) -> Response:
     """List the tenant's webhooks."""
     caller.require_all_users()

@@ -138,5 +138,5 @@ def _user_of(access: Access, caller: Caller) -> str:
     user_id = caller.user_id or access.default_user(caller)
     if user_id is None:
         message = "is required, since neither the key nor QUIRE_DEFAULT_USER names a user"
-        raise errors.Invalid(errors=[{"loc": ["header", USER], "msg": message}])
+        raise errors.Invalid.at(["header", USER], message)
     return user_id

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, json_value, page_of
+from app.api.http.answers import json_text, json_value, list_of, page_of
 from app.api.http.body import Part, json_body, parse_model, read_json, unstorable
 from app.api.http.callers import READS, Reader
 from app.api.http.fast_routes import every_turn, parameters, read_query
@@ -140,9 +140,9 @@ def _user(
 ) -> str | None:
     user_id = caller.user(named, (part, "user_id"))
     if user_id is None and conversation_id is None and not any(space_named(one) for one in scopes):
-        raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "or `conversation_id` is required"}])
+        raise errors.Invalid.at([part, "user_id"], "or `conversation_id` is required")
     if "user" in scopes and user_id is None and conversation_id is None:
-        raise errors.Invalid(errors=[{"loc": [part, "user_id"], "msg": "is required with this scope"}])
+        raise errors.Invalid.at([part, "user_id"], "is required with this scope")
     for name, given in (("user_id", named), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, [part, name])
@@ -158,11 +158,11 @@ def held_of(
 ) -> Held:
     """Return which memories are listed. Raises Invalid."""
     if key is not None and (problem := key_problem(key)) is not None:
-        raise errors.Invalid(errors=[{"loc": ["query", "key"], "msg": problem}])
+        raise errors.Invalid.at(["query", "key"], problem)
     return Held(status, key, pinned, as_of, known_at)
 
 
-@router.get("/memories", response_model=schemas.MemoryList)
+@router.get("/memories", response_model=list_of("MemoryList", schemas.ListedMemory))
 async def list_memories(
     runtime: Wired,
     caller: Reader,
@@ -186,7 +186,7 @@ async def list_memories(
     user = _user(caller, user_id, conversation_id, "query", scopes=[scope] if scope else [])
     among = replace(among, types=tuple(memory_types))
     if scope == "conversation" and conversation_id is None:
-        raise errors.Invalid(errors=[{"loc": ["query", "conversation_id"], "msg": "is required with this scope"}])
+        raise errors.Invalid.at(["query", "conversation_id"], "is required with this scope")
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await listing.browse(
             tx, user, conversation_id, among,
@@ -225,14 +225,14 @@ async def change_memory(write: Write, memory_key: UUID) -> Response:
 
 def _change(body: schemas.MemoryChange) -> Change:
     if not body.model_fields_set:
-        raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must name something to change"}])
+        raise errors.Invalid.at(["body"], "must name something to change")
     if body.content is not None and not body.content.strip():
-        raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
+        raise errors.Invalid.at(["body", "content"], "must not be blank")
     sensitive = None if body.sensitivity is None else body.sensitivity == "sensitive"
     return Change(body.content, body.pinned, body.status, body.valid_from, body.valid_to, sensitive)
 
 
-@router.get("/memories/{memory_key:uuid}/versions", response_model=schemas.MemoryVersions)
+@router.get("/memories/{memory_key:uuid}/versions", response_model=list_of("MemoryVersions", schemas.MemoryVersion))
 async def list_versions(
     runtime: Wired,
     caller: Reader,
@@ -357,7 +357,7 @@ async def grep_memories(request: Request, runtime: Wired, caller: Reader) -> Res
         grep_request = GrepRequest(pattern, user_id, body.conversation_id, since, until, body.limit)
         found = await grepping.find(runtime, caller.tenant, grep_request)
     except RefusedPattern as refused:
-        raise errors.Invalid(errors=[{"loc": ["body", "pattern"], "msg": refused.rule}]) from refused
+        raise errors.Invalid.at(["body", "pattern"], refused.rule) from refused
     return json_value(grepping.answer(found))
 
 

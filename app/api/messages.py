@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, long_json_value
+from app.api.http.answers import json_text, list_of, long_json_value
 from app.api.http.body import is_large, json_body, parse_model, read_json, require_storable, work_on
 from app.api.http.callers import IDEMPOTENCY_KEY, Reader, Writer
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
@@ -210,7 +210,7 @@ async def _context_or_problem(
     return b'"context":%s' % window.body
 
 
-@router.get("/conversations/{conversation_id}/messages", response_model=schemas.MessageList)
+@router.get("/conversations/{conversation_id}/messages", response_model=list_of("MessageList", schemas.Message))
 async def list_messages(
     runtime: Wired,
     caller: Reader,
@@ -269,7 +269,7 @@ def _past(query: ContextQuery) -> int | Then | None:
     if not isinstance(query.as_of, int):
         return Then(query.as_of, query.known_at) if query.as_of or query.known_at else None
     if query.known_at is not None:
-        raise errors.Invalid(errors=[{"loc": ["query", "known_at"], "msg": "must be left out: `as_of` is a message"}])
+        raise errors.Invalid.at(["query", "known_at"], "must be left out: `as_of` is a message")
     return query.as_of
 
 
@@ -310,8 +310,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
         window = await context(runtime, caller.tenant, conversation_id, window_request)
         return _window(request, window, window_request.format)
     if window_request.asks_for_tail:
-        message = "cannot be combined with query, speaker, load or pages"
-        raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
+        raise errors.Invalid.at(["query", "as_of"], "cannot be combined with query, speaker, load or pages")
     window = await as_of(runtime, caller.tenant, conversation_id, window_request, past)
     return _window(request, window, window_request.format)
 
@@ -382,9 +381,7 @@ def _uuids(text: str | None) -> tuple[UUID, ...]:
     try:
         return tuple(dict.fromkeys(UUID(part.strip()) for part in text.split(","))) if text else ()
     except ValueError:
-        raise errors.Invalid(
-            errors=[{"loc": ["query", "load"], "msg": "must be comma-separated uuids"}],
-        ) from None
+        raise errors.Invalid.at(["query", "load"], "must be comma-separated uuids") from None
 
 
 def _numbers(text: str | None) -> tuple[int, ...]:
@@ -401,4 +398,4 @@ def _page_numbers(numbers: list[int], loc: list[str | int]) -> tuple[int, ...]:
 
 
 def _bad_pages(loc: list[str | int]) -> errors.Invalid:
-    return errors.Invalid(errors=[{"loc": loc, "msg": "must be up to 20 page numbers, starting at 1"}])
+    return errors.Invalid.at(loc, "must be up to 20 page numbers, starting at 1")

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.api.http import links
-from app.api.http.answers import json_text, json_value
+from app.api.http.answers import json_text, json_value, list_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId
@@ -30,7 +30,7 @@ TOPIC_MENTIONS = 1000
 TOPICS_MAX = 30
 
 
-@router.get("/conversations/{conversation_id}/notes", response_model=schemas.NoteList)
+@router.get("/conversations/{conversation_id}/notes", response_model=list_of("NoteList", schemas.NoteResponse))
 async def list_notes(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """List what was said or set in a conversation to be kept in mind: its pinned memories."""
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -77,7 +77,11 @@ async def _write(write: WriteRequest, wanted: Noting) -> str:
     return await noting.write(write.runtime, wanted, body.text, await write.idempotency())
 
 
-@router.get("/conversations/{conversation_id}/topics", response_model=schemas.TopicList, tags=["conversations"])
+@router.get(
+    "/conversations/{conversation_id}/topics",
+    response_model=list_of("TopicList", schemas.TopicResponse),
+    tags=["conversations"],
+)
 async def list_topics(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """List the conversation's topics, most mentioned first.
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response, StreamingResponse
 
 from app.api.http import cursors
-from app.api.http.answers import json_text, json_value, page_of
+from app.api.http.answers import json_text, json_value, list_of, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.path_ids import SLASH, check_id
@@ -25,6 +25,7 @@ from app.postgres.transactions import Tx
 from app.services import spaces as service
 from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing_whole, exporting
+from app.services.lifecycle.exporting import Export
 from app.store import spaces
 from app.store.spaces import NewSpace
 
@@ -85,7 +86,7 @@ def _changes(body: schemas.SpaceChange) -> dict[str, Any]:
     return changes
 
 
-@router.get("/spaces", response_model=schemas.SpaceList)
+@router.get("/spaces", response_model=list_of("SpaceList", schemas.Space))
 async def list_spaces(
     runtime: Wired,
     caller: Reader,
@@ -147,10 +148,10 @@ async def export_space(runtime: Wired, caller: Reader, space_id: SpaceId) -> Res
     """Export a space with its members, conversations, archives and memories as lines for `POST /import`."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         await spaces.get(tx, space_id, caller.user_id)
-    return await streamed(exporting.space(runtime, caller.tenant, space_id, sensitive=caller.sensitive))
+    return await streamed(exporting.space(Export(runtime, caller.tenant, caller.sensitive), space_id))
 
 
-@router.get("/spaces/{space_id}/members", response_model=schemas.MemberList)
+@router.get("/spaces/{space_id}/members", response_model=list_of("MemberList", schemas.Member))
 async def list_members(
     runtime: Wired, caller: Reader, space_id: SpaceId, cursor: Cursor = None, limit: Limit = 50
 ) -> Response:

@@ -50,16 +50,7 @@ async def call_tool(write: WriteByReader, conversation_id: ConversationId, name:
         write.caller.require("write")
         return await _remembered(write.runtime, write.caller, conversation_id, body.arguments, idempotency)
     call = tool_calls.checked(name, body.arguments)
-    response = await tool_calls.run_once(
-        write.runtime,
-        write.caller.tenant,
-        conversation_id,
-        call,
-        idempotency,
-        bound_to=write.caller.user_id,
-        sensitive=write.caller.sensitive,
-    )
-    return json_text(response)
+    return json_text(await tool_calls.run_once(write.runtime, write.caller, conversation_id, call, idempotency))
 
 
 async def _remembered(
@@ -68,9 +59,9 @@ async def _remembered(
     if key is not None and (stored := await key.find_response(runtime.database, caller.tenant)) is not None:
         return json_text(stored)
     asking = await tool_calls.asker(runtime, caller.tenant, caller.user_id, conversation_id, sensitive=caller.sensitive)
-    answer = await remember(runtime, caller.tenant, asking, arguments, bound_to=caller.user_id)
+    answer = await remember(asking, arguments, bound_to=caller.user_id)
     said = dumps({"name": REMEMBER.name, "content": answer.content, "is_error": answer.is_error})
-    return json_text(await tool_calls.keep(runtime, caller.tenant, asking, [answer], said, key))
+    return json_text(await tool_calls.keep(asking, [answer], said, key))
 
 
 ATTP_EXAMPLE = """\
@@ -105,16 +96,7 @@ async def run_attp(write: WriteByReader, conversation_id: ConversationId) -> Res
     else:
         document = parse_model(schemas.AttpBody, await read_json(write.request, max_bytes=most)).document
     idempotency = await write.idempotency(document)
-    response = await attp.run_once(
-        write.runtime,
-        write.caller.tenant,
-        conversation_id,
-        document,
-        idempotency,
-        bound_to=write.caller.user_id,
-        sensitive=write.caller.sensitive,
-    )
-    return json_text(response)
+    return json_text(await attp.run_once(write.runtime, write.caller, conversation_id, document, idempotency))
 
 
 @router.get("/tools", response_model=schemas.ToolSchemas, dependencies=[READS])

@@ -22,6 +22,7 @@ from app.api.schemas.conversations import policy_text
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.services.lifecycle import erasing_whole, exporting
+from app.services.lifecycle.exporting import Export
 from app.services.lifecycle.importing import Limit, import_lines
 from app.store import conversations
 from app.text.masks import Masks
@@ -72,7 +73,7 @@ async def export_user(runtime: Wired, caller: Reader, user_id: UserId) -> Respon
     an unknown user only the header is returned.
     """
     caller.user(user_id, OWN)
-    return await streamed(exporting.user(runtime, caller.tenant, user_id, sensitive=caller.sensitive))
+    return await streamed(exporting.user(Export(runtime, caller.tenant, caller.sensitive), user_id))
 
 
 @router.get("/conversations/{conversation_id}/export", response_class=StreamingResponse, responses=LINES)
@@ -80,11 +81,8 @@ async def export_conversation(runtime: Wired, caller: Reader, conversation_id: C
     """Export a conversation, with its archives and memories, as lines for `POST /import`."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-    return await streamed(
-        exporting.conversation(
-            runtime, caller.tenant, conversation_id, bound_to=caller.user_id, sensitive=caller.sensitive
-        )
-    )
+    of = Export(runtime, caller.tenant, caller.sensitive)
+    return await streamed(exporting.conversation(of, conversation_id, caller.user_id))
 
 
 async def streamed(lines: AsyncIterator[str]) -> Response:
@@ -144,7 +142,7 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
 
 async def _items(value: Any) -> AsyncIterator[tuple[int, Any]]:
     if not isinstance(value, list):
-        raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an array of the lines of an export"}])
+        raise errors.Invalid.at(["body"], "must be an array of the lines of an export")
     for number, item in enumerate(value, 1):
         yield number, item
         if number % LINES_IN_A_STEP == 0:

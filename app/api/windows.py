@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from app.api.http import cursors
-from app.api.http.answers import json_text, json_value, page_of
+from app.api.http.answers import json_text, json_value, list_of, page_of
 from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
@@ -22,7 +22,7 @@ Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items"
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
 
 
-@router.get("/conversations/{conversation_id}/windows", response_model=schemas.ServedList)
+@router.get("/conversations/{conversation_id}/windows", response_model=list_of("ServedList", schemas.ServedRecord))
 async def list_windows(
     runtime: Wired, caller: Reader, conversation_id: ConversationId, cursor: Cursor = None, limit: Limit = 50
 ) -> Response:

@@ -16,6 +16,14 @@ def dumps(value: Any) -> str:
     return _encode(value)
 
 
+def loads(text: str | bytes) -> Any:
+    """Return the value of a JSON text; None where it is no JSON, or nested too deeply to be read."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def spaced(value: Any) -> str:
     """Return JSON with the spaces that most serialisers write; schemas are counted in this form, as callers may send
     it.

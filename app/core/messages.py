@@ -494,7 +494,6 @@ def _weigh_part(part: dict[str, Any], files: Mapping[str, int]) -> tuple[list[st
 
 
 def _is_text_source(part: dict[str, Any]) -> bool:
-    """Return whether a document is text, which counts as such."""
     source = part.get("source")
     return isinstance(source, dict) and source.get("type") in ("text", "content")
 

@@ -27,7 +27,6 @@ HOSTED_SUFFIXES = ("_tool_use", "_tool_result")
 FILES = frozenset({"image_url", "file", "input_audio"})
 NAMES = re.compile(r"[^\s<|\\/>]+")
 """Names of speakers that Chat Completions takes."""
-SAID = ("content", "tool_calls", "refusal", CARRIED)
 FAILED = "Error: "
 SHORT_MAX = 2_000
 """Characters of a part that is quoted as JSON."""

@@ -3,8 +3,10 @@
 import re
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
 from app.text.language import sentences
+from app.text.word_lists import patterns_of
 
 _FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 _QUOTE = re.compile(r"\s{0,3}(?:>(?!>>)\s?)+")
@@ -16,67 +18,19 @@ _ATTACHMENT = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(r"[\s|:+=_*#~.-]+$")
-# Prose that starts like code ("return the book", "make a website", "if you can:") must
-# not match, so each alternative asks for punctuation that prose does not have.
-_CODE_LINE = re.compile(
-    r"\s*(?:"
-    r"(?:async\s+)?(?:def|func|fn)\s+[\w.$]+\s*[(<]"
-    r"|(?:class|struct|interface|enum|namespace|impl|module|trait)\s+[\w.]+[^.?!]*[:{(]\s*$"
-    r"|(?:from\s+[\w.]+\s+import\s|import\s+[\w.{*'\"]+(?:\s+(?:as|from)\s+[\w.'\"]+;?|;)?\s*$|#include\s*[<\"]"
-    r"|using\s+[\w.]+;|package\s+[\w.]+;)"
-    r"|(?:const|let|var|public|private|protected|static|export|function)\s+[\w${<*].*[;{=()>]"
-    r"|(?:if|for|while|elif|switch|catch|with|except)\b.*(?:[=()<>\[\]].*:|\{)\s*$"
-    r"|(?:else|try|finally|do)\s*[:{]\s*$"
-    r"|(?:return|raise|throw|yield|await)\b.*[;)\]}]\s*$"
-    r"|(?:SELECT\s.*(?:,|\*|\bFROM\b)|INSERT INTO\s|UPDATE\s+\S+\s+SET\s|DELETE FROM\s|(?:CREATE|ALTER"
-    r"|DROP)\s+(?:TABLE|INDEX|VIEW|DATABASE)\s)"
-    r"|[\w.\[\]'\"$]+\s*[-+*/|:]?=\s*[^=\s]"
-    r"|[\w.$]+\([^()\n]*\)[;{]?\s*$"
-    r"|@\w[\w.]*(?:\(.*)?$"
-    r"|(?://|/\*|\*/|#!/)"
-    r"|(?:\$|>>>)\s+\S"
-    r"|[}\])]+[,;)]*\s*$"
-    r"|.*[;{}]\s*$"
-    r")",
-    re.ASCII,
-)
-_LOG_LINE = re.compile(
-    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ,]\d\d:\d\d|\[?\d\d:\d\d:\d\d[\].,\s]|(?:\[|\b)(?:DEBUG|INFO|WARN(?:ING)?"
-    r"|ERROR|FATAL|TRACE|CRITICAL)\b[\]: ]"
-    r"|[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d|Traceback \(most recent|File \"[^\"\n]+\", line \d+|at [\w.$<>]+\s?\("
-    r"|(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:?"
-    r"|npm ERR!|E\s{3}|FAILED |PASSED |Caused by:|\S+:\d+:\d+: |\d+\.\d+\.\d+\.\d+ - )"
-)
 _DATA_LINE = re.compile(r"\s*(?:[\[{](?:[\s\"'\[{]|$)|\"[^\"\n]{1,80}\"\s*:|\|.*\|\s*$)")
-_DEFINITION = re.compile(
-    r"^[ \t]*(?:(?:export|default|public|private|protected|static|async|final|abstract|pub|override|data"
-    r"|sealed)[ \t]+){0,4}"
-    r"(def|class|function|func|fn|interface|struct|enum|trait|type|impl|module|CREATE TABLE|create table|const)[ \t]+"
-    r"([A-Za-z_$][\w$.]*)[ \t]*(\([^()\n]{0,60}\))?",
-    re.MULTILINE,
-)
-_LANGUAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
+_CODE = patterns_of(Path(__file__).with_name("code.txt"), ("code", "log"))
+_CODE_LINE, _LOG_LINE = re.compile(_CODE["code_line"], re.ASCII), re.compile(_CODE["log_line"])
+_DEFINITION = re.compile(_CODE["definition"], re.MULTILINE)
+_NAMES = ("Python", "TypeScript", "JavaScript", "Go", "Rust", "Java", "C/C++", "SQL", "CSS", "Shell")
+_LANGUAGES = tuple(
     (
-        "Python",
+        name,
         re.compile(
-            r"^\s*(?:def \w+\(.*:|from [\w.]+ import |import \w+$|class \w+.*:$|@\w+$|elif |if __name__)", re.MULTILINE
+            _CODE[f"language {name.partition('/')[0].lower()}"], re.IGNORECASE if name == "SQL" else re.MULTILINE
         ),
-    ),
-    (
-        "TypeScript",
-        re.compile(r"^\s*(?:export )?(?:interface \w+ \{|type \w+ =)|: (?:string|number|boolean)[;,)=]", re.MULTILINE),
-    ),
-    (
-        "JavaScript",
-        re.compile(r"\b(?:const|let|var) \w+ =|=> \{|^\s*(?:async )?function \w*\(|require\(", re.MULTILINE),
-    ),
-    ("Go", re.compile(r"^package \w+$|^func (?:\(|\w+\()|:= ", re.MULTILINE)),
-    ("Rust", re.compile(r"\bfn \w+.*\{|\blet mut |\bimpl\b|#\[derive", re.MULTILINE)),
-    ("Java", re.compile(r"\bpublic (?:static |final )*(?:class|void|int|String)\b|^import java", re.MULTILINE)),
-    ("C/C++", re.compile(r"^\s*#include|\bstd::|^\s*(?:int|void|char|static) \*?\w+\(.*\)\s*\{?$", re.MULTILINE)),
-    ("SQL", re.compile(r"\b(?:SELECT .* FROM|CREATE TABLE|INSERT INTO)\b", re.IGNORECASE)),
-    ("CSS", re.compile(r"^[.#]?[\w-]+\s*\{$|^\s+[\w-]+:\s.*;$", re.MULTILINE)),
-    ("Shell", re.compile(r"^#!/bin/|^\s*(?:fi|done|esac)$|^\s*echo ", re.MULTILINE)),
+    )
+    for name in _NAMES
 )
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _MARKS = frozenset("*_`#")

@@ -161,7 +161,8 @@ def _key(text: str, at: int) -> tuple[str, int] | None:
     at = _skip(text, at, " \t\r\n")
     if at < len(text) and text[at] != ":":
         raise ValueError("not JSON")
-    return str(key), _skip(text, at + 1, " \t\r\n")
+    at = _skip(text, at + 1, " \t\r\n")
+    return (str(key), at) if at < len(text) else None
 
 
 def _skip(text: str, at: int, blanks: str) -> int:

@@ -39,50 +39,9 @@ _PLEASANTRY_WORDS = 12
 
 _LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
-_HAN_EMPTY = re.compile(
-    "请问|请|你|您|我们|我|的|了|吗|呢|吧|啊|是|这个|那个|这|那|帮忙|帮|一下|看看|看|好的|好|可以|能不能|能|什么"
-    "|怎么|都|就|也|还|给|要|想|会|有|没有|谢谢|继续|它|他|她|个"
-)
-
-# "Can you please help me to …": the request is what follows.
-_ASKING = re.compile(
-    r"^\W*(?:(?:please|kindly|so|and|then|now|just|also|first|next)[\s,]+)*+"
-    r"(?:(?:can|could|would|will) you(?: please| kindly| also| just| maybe| at least)*+(?: (?:help|assist|tell|show"
-    r"|give) (?:me|us)(?: (?:to|with|in|how to|what|about|by))?)?"
-    r"|(?:i(?:'d| would)(?: really)? (?:like|love)|i(?:'m| am) (?:looking|trying|planning|hoping)|(?:i"
-    r"|we)(?: really| also| just)? (?:need|want|have))(?: (?:you|help|some help))?(?: (?:to|for|with|in|on))*+"
-    r"|(?:help|tell|show|give|assist) (?:me|us)(?: (?:to|with|about|how to|what|in|by))?"
-    r"|is it possible to|i was wondering (?:if|whether) (?:you|i|we) (?:can|could)|how (?:do|can|should|would) (?:i"
-    r"|we|you)|how to|what(?:'s| is| are) (?:the best way to)?|let'?s|your task is to)\s+(?:please )?",
-    re.IGNORECASE,
-)
-# Pronouns and modals only where they lead to asking: 我们的订单 and 要求 stay whole.
-_ASKING_HAN = re.compile(
-    r"^[\s，,]*(?:请问一下|请问|请(?![了过假客教])|麻烦|能不能|能否|可不可以|可以|可否|想要|想让你|希望你?|需要|帮我们|帮我"
-    r"|帮忙|给我|替我|告诉我|另外|顺便|想问(?:一下|问)?"
-    r"|一下|现在|(?:你|您|我们|我)(?=想|要|需要|希望|能|可|请(?![了过假客教])|帮|再|先|来)|想(?!象|法|到|起)|要(?!求|是|点|么|素)"
-    r"|来(?!自|源|年|宾)|能(?!源|量|力|效)|再(?!见|次|生)|先(?!生|前|进|后)|帮(?!派|助)|那么)*+[，,\s]*"
-)
-_POLITE = (
-    "谢谢",
-    "多谢",
-    "好吗",
-    "可以吗",
-    "行吗",
-    "吗",
-    "呢",
-    "吧",
-    "一下",
-    "please",
-    "thanks",
-    "thank",
-    "thank you",
-    "for me",
-)
-"""Polite endings of requests."""
 _BEFORE_GOOD = tuple("爱友偏嗜良美")
 """爱好吗 asks about a hobby."""
-_POLITE_MAX = max(map(len, _POLITE))
+_POLITE_MAX = max(map(len, patterns.POLITE))
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _FULL_WIDTH = "。！？；：，"
 _PROGRAM_TAG = re.compile(r"\s*<([a-z]+[_-][a-z_-]+)>")
@@ -263,9 +222,9 @@ def _asks_outright(sentence: str) -> bool:
     """Return whether a sentence asks, and does not only tell of asking: "he applied for leave", 他申请了休假."""
     if sentence.endswith(("?", "？")) or sentence[:6].lower() == "please":
         return True
-    if patterns.IMPERATIVE.match(sentence) or _ASKING.match(sentence):
+    if patterns.IMPERATIVE.match(sentence) or patterns.ASKING.match(sentence):
         return True
-    found = _ASKING_HAN.match(sentence)
+    found = patterns.ASKING_HAN.match(sentence)
     return found is not None and found.end() > 0
 
 
@@ -388,7 +347,7 @@ def _telling(line: str, enough: int) -> int:
             if telling >= enough:
                 return telling
     if not seen.isascii():
-        han = _HAN_EMPTY.sub("", "".join(_HAN_RUN.findall(seen)))
+        han = patterns.HAN_EMPTY.sub("", "".join(_HAN_RUN.findall(seen)))
         telling += len(han) // 2 if simplified(han) not in CHINESE else 0
     return telling
 
@@ -446,7 +405,7 @@ def _plain(sentence: str) -> str:
 
 def _as_title(line: str) -> str:
     """Return the line as a phrase: no "could you please", no question mark, its first clauses only."""
-    asking = (_ASKING_HAN, 4) if language(line) == "zh" else (_ASKING, 6)
+    asking = (patterns.ASKING_HAN, 4) if language(line) == "zh" else (patterns.ASKING, 6)
     phrase = _strip_asking(line, *asking)
     phrase = _without_thanks(_CONDITION.sub("", phrase[:300], count=1))
     phrase = _POINTING.sub("", _strip_asking(_ADVERB.sub("", phrase, count=1), *asking))
@@ -459,8 +418,8 @@ def _as_title(line: str) -> str:
 def _without_thanks(phrase: str) -> str:
     """Strip closing marks and the polite words before them. (A regular expression would be tried at each character.)"""
     phrase = phrase.rstrip(_CLOSING)
-    while (tail := phrase[-_POLITE_MAX:].lower()).endswith(_POLITE):
-        longest = max(len(words) for words in _POLITE if tail.endswith(words))
+    while (tail := phrase[-_POLITE_MAX:].lower()).endswith(patterns.POLITE):
+        longest = max(len(words) for words in patterns.POLITE if tail.endswith(words))
         longest -= tail.endswith("好吗") and tail[-3:-2] in _BEFORE_GOOD
         phrase = phrase[:-longest].rstrip(" ,，")
     return phrase

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import rjieba
 
 from app.extractive.calls import tools_in
-from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
+from app.extractive.stopwords import CHINESE, CHINESE_EMPTY, CHINESE_NO_NOUNS, COMMON, ENGLISH
 from app.extractive.terms import rarity
 from app.extractive.verbs import GENERIC, NOUNS, is_calendar, is_linking, is_no_noun, is_vague, is_verb
 from app.text.chinese_scripts import simplified
@@ -39,24 +39,7 @@ _LINKS = frozenset(("of", "&"))
 _NO_HEADS = frozenset(("tool", "tools"))
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s?$")
 _NOUN_TAGS = frozenset(("n", "nr", "ns", "nt", "nz", "vn", "an", "j", "nrt", "ng"))
-_HAN_EMPTY = frozenset(
-    """
-    时候 感觉 事情 东西 方法 办法 大家 人 样子 时间 地方 问题 情况 内容 部分 方面 结果 原因 意思
-    机会 关系 过程 结论 好处 帮助 建议 需要 准备 看法 特点 信息 目的 工具 用户 样式 名字 名称
-    选择 超级 心情 心里 想法 小时 分钟 星期 伤心 开心 感兴趣 做作业 写作业 家养 大人 发给 交给
-    送给 带给 回事 对方 本人 先生 女士 个人 程度 期间 之类 一下 话 事 段 份 句 上面 下面 里面
-    后面 前面 旁边 外面 哥们 老兄 有关 话题 日子 好事 小事 助手
-    """.split()
-)
-_HAN_NO_NOUNS = frozenset(
-    """
-    安静 安逸 宁静 生气 生病 马虎 细心 小心 热心 美丽 帅气 英俊 美味 香甜 新鲜 明白 普通 免费 宝贵 年老 古老 统一 公正
-    自卑 陌生 感人 动人 迷人 诱人 彩色 客气 大方 小气 调皮 天真 令人 过敏 猜测 思念 整理 商量 陪伴 回家 产生 消失 发货
-    出售 原谅 主打 专门 专心 关心 流泪 启动 利用 见面 放学 上学 买菜 尝试 对应 预计
-    """.split()
-)
-"""Adjectives, adverbs and verbs that the dictionary has as nouns."""
-_HAN_NO = CHINESE | _HAN_EMPTY | _HAN_NO_NOUNS
+_HAN_NO = CHINESE | CHINESE_EMPTY | CHINESE_NO_NOUNS
 _HAN_GUESSED = re.compile(
     "^[我你他她它您有没做发给先被把想去来说看吃是在让要会能可很太真最更不都就还再也跟和对点个几]"
     "|[了过着的给吗呢吧啊试到]$"

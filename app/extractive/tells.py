@@ -14,35 +14,11 @@ _NO_PROSE = re.compile(
     r"[{}<>`|]|\[[{\"]|\"\s*:|###|\]\(|^(?:code: |JSON |\[|\(|<)|\w\(\w*\)|\w=\S|(?:\S+/){4}|[A-Za-z0-9+/_-]{40}|^\W*$"
 )
 """Serialised data, code, markup and descriptions of pasted text."""
-_OFFER = re.compile(
-    r"^\W*(?:if (?:you|there)\b.{0,80}\b(?:let me know|feel free|please|i can)|(?:here(?:'s| is| are)|below is)\b"
-    r"|calling \w+|(?:please )?(?:let me|allow me)\b|(?:could|can|would|may) (?:you|i)\b|i(?:'ll| will)\b"
-    r"|i(?:'d| would) be (?:glad|happy)|i(?: also| now)? (?:need to|understand|see\b(?! that)|have (?:retrieved|the))"
-    r"|now that\b"
-    r"|(?:we|you) (?:are now|need to)\b|the response was\b|once (?:i|you)\b|how can i\b|is there\b"
-    r"|(?:great|good) (?:question|idea)s?\b[^,]*$)"
-    r"|^\W*(?:如果您?你?(?:还|需要|有)|好的|让我|我来|我将|接下来)|请问",
-    re.IGNORECASE,
-)
-"""Sentences about the assistant itself, or its questions, instead of findings."""
-_WORK = re.compile(
-    r"\b(?:i(?:['’]ll| will|['’]m going to| need to| should|['’]d)|we should|let me|let['’]s|here['’]s)\b"
-    r"|^\W*(?:now,? (?:i|we|that)|please)\b|\b(?:i|my) .{0,60}\btools?\b|\btools? i\b"
-    r"|我(?:先|来|这就|马上)(?:看|查|帮|为|去)",
-    re.IGNORECASE,
-)
-"""An assistant's own work, or what it asks for, anywhere in a sentence."""
 _CHOICE = re.compile(r"^\W*(?:the|this|that) (?:first |second |third |last |other )?one\b", re.IGNORECASE)
 """An answer that nobody understands without the question."""
 _BROKEN = ("…", ";", "；")
 _ENDS = (".", "!", "。", "！", '"', "”", "」", "~")
 """How an assistant's statement ends: else it is a question to the user, or a heading."""
-_ASSENT = re.compile(
-    r"^\W*(?:yes,? )?(?:please )?(?:proceed|go ahead|continue|go on|do it)\b.{0,30}$"
-    r"|^\W*(?:请)?(?:继续|接着|开始)(?:吧)?\W*$",
-    re.IGNORECASE,
-)
-"""Leave that a user gives to what was said before."""
 _BEFORE_A_LIST = (":", "：")
 _WORDS_MIN = 4
 _HAN_MIN = 6
@@ -58,13 +34,13 @@ def tells(role: str, line: str) -> bool:
         return False
     if not _is_prose(role, line):
         return False
-    if role == "assistant" and (_OFFER.match(line) or _WORK.search(line) or patterns.PLAN.match(line)):
+    if role == "assistant" and (patterns.OFFER.match(line) or patterns.WORK.search(line) or patterns.PLAN.match(line)):
         return False
     if (
         patterns.is_filler(line)
         or patterns.PLEASANTRY.found(patterns.look(line))
         or patterns.EMPTY_REQUEST.match(line)
-        or _ASSENT.match(line)
+        or patterns.ASSENT.match(line)
         or _CHOICE.match(line)
     ):
         return False

@@ -124,7 +124,7 @@ def _readable(text: str) -> tuple[str, list[str]]:
             leaves.append(node)
         elif isinstance(node, (int, float)) and not isinstance(node, bool):
             leaves.append(_number(node))
-    return "\n".join(leaves)[:WINDOW], [key for key in keys if key.isprintable()]
+    return "\n".join(leaves)[:WINDOW], [key for key in keys if key.strip() and key.isprintable()]
 
 
 def _number(value: float) -> str:

@@ -74,10 +74,11 @@ class Tx(ReadTx):
 
     __slots__ = ()
 
-    async def execute(self, sql: str | Statement, /, *args: object, **named: object) -> str:
-        """Return the command's tag, such as "UPDATE 3"."""
+    async def execute(self, sql: str | Statement, /, *args: object, **named: object) -> int:
+        """Return the number of rows that were changed."""
         text, values = self._bound(sql, args, named)
-        return await self.connection.execute(text, *values)
+        tag = await self.connection.execute(text, *values)  # such as "UPDATE 3"
+        return int(tag.rpartition(" ")[2])
 
 
 AnyTx = TypeVar("AnyTx", bound=ReadTx)

@@ -8,12 +8,10 @@ from app.core.dialects import fitting
 from app.core.messages import THINKING_FIELDS
 from app.core.models import GENERAL, ModelRow
 from app.providers import ProviderError, RefusedInput, Reply
-from app.providers.breaker import BreakerPolicy, State
-from app.providers.calls import Clock, ProviderCalls
 from app.providers.model_api import ModelApi
+from app.providers.model_client import ModelClient
 from app.providers.refusals import RefusedParameters
 from app.providers.replies import prompt_tokens, reply_of, spent
-from app.providers.wire import Wire
 
 ANSWER_BYTES_MAX = 512 * 1024
 TAGS = ("<think", "<reasoning>")
@@ -22,8 +20,8 @@ THINKING_ROOM = 4
 """Times the tokens of an answer that a model gets which thinks them up before it says anything; remembered."""
 
 
-class OpenAIChat:
-    """A `Chat`. Made and closed in the event loop that uses it."""
+class OpenAIChat(ModelClient):
+    """A `Chat`. ``count`` counts tokens if the provider reports no usage."""
 
     def __init__(
         self,
@@ -33,32 +31,15 @@ class OpenAIChat:
         context_window: int,
         count: Callable[[str], int],
         row: ModelRow = GENERAL,
-        policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
-        clock: Clock = Clock(),  # noqa: B008 - a frozen value
+        **times: Any,
     ) -> None:
-        """Configure the client. ``count`` counts tokens if the provider reports no usage. See `Calls` for the times."""
-        self.model = model
+        super().__init__(model=model, api=api, answer_bytes_max=ANSWER_BYTES_MAX, **times)
         self.context_window = context_window
         self._count = count
         self._row = row
         self._quiet: Mapping[str, Any] = {**(row.off or row.down or {}), **api.extra}
         self._room = 1
         self._dialect = Dialect()
-        self._calls = ProviderCalls(
-            timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
-        )
-        self._wire = Wire(
-            base_url=api.url,
-            api_key=api.key,
-            answer_bytes_max=ANSWER_BYTES_MAX,
-            timeout_seconds=api.timeout_seconds,
-            connections=api.concurrency,
-            epoch=clock.epoch,
-        )
-
-    @property
-    def state(self) -> State:
-        return self._calls.state
 
     async def complete(
         self,
@@ -81,9 +62,6 @@ class OpenAIChat:
         except ProviderError as error:
             error.spent = spent(body, prompt)
             raise
-
-    async def close(self) -> None:
-        await self._wire.close()
 
     async def _ask(self, request: Mapping[str, Any], max_tokens: int, *, json_object: bool) -> Mapping[str, Any]:
         """Send the request in the provider's dialect, which is found by trial and then remembered."""

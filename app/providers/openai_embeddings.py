@@ -4,12 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.providers import UnusableReply, Vector
-from app.providers.breaker import BreakerPolicy, State
-from app.providers.calls import Clock, ProviderCalls
 from app.providers.model_api import ModelApi
+from app.providers.model_client import ModelClient
 from app.providers.refusals import RefusedParameters
 from app.providers.vectors import WIDTH_MAX, Vectors, reduced, vectors_of
-from app.providers.wire import Wire
 
 WIDTH_UNKNOWN = 8192
 """The widest vector that is read when no width is configured."""
@@ -22,45 +20,22 @@ ENVELOPE_BYTES = 65_536
 OPTIONAL = ("encoding_format", "dimensions")
 
 
-class OpenAIEmbedder:
-    """An `Embedder`. Made and closed in the event loop that uses it.
+class OpenAIEmbedder(ModelClient):
+    """An `Embedder`.
 
     ``dimensions`` is that of the vectors handed out, never above `WIDTH_MAX`; 0 until the first answer if none was
     configured. From then on every vector must have the same.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str,
-        api: ModelApi,
-        dimensions: int = 0,
-        batch: int = 64,
-        policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
-        clock: Clock = Clock(),  # noqa: B008 - a frozen value
-    ) -> None:
+    def __init__(self, *, model: str, api: ModelApi, dimensions: int = 0, batch: int = 64, **times: Any) -> None:
         """Configure the client. ``dimensions`` requests that width and accepts no other; 0 accepts the model's own."""
-        self.model = model
+        answer_bytes_max = batch * (dimensions or WIDTH_UNKNOWN) * NUMBER_BYTES + ENVELOPE_BYTES
+        super().__init__(model=model, api=api, answer_bytes_max=answer_bytes_max, **times)
         self.batch = batch
         self._asked = dimensions
         self._width = dimensions or None
         self.dimensions = min(dimensions, WIDTH_MAX)
         self._optional = frozenset(OPTIONAL if dimensions else OPTIONAL[:1])
-        self._calls = ProviderCalls(
-            timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
-        )
-        self._wire = Wire(
-            base_url=api.url,
-            api_key=api.key,
-            answer_bytes_max=batch * (dimensions or WIDTH_UNKNOWN) * NUMBER_BYTES + ENVELOPE_BYTES,
-            timeout_seconds=api.timeout_seconds,
-            connections=api.concurrency,
-            epoch=clock.epoch,
-        )
-
-    @property
-    def state(self) -> State:
-        return self._calls.state
 
     async def prepare(self) -> None:
         """Do nothing: the model is elsewhere."""
@@ -83,15 +58,6 @@ class OpenAIEmbedder:
     async def embed_query(self, text: str) -> Vector:
         [vector] = await self.embed_passages([text])
         return vector
-
-    async def discover(self) -> int:
-        """Return `dimensions`, asking the provider if they are not known yet. Raises a ProviderError."""
-        if self._width is None:
-            await self.embed_query("dimensions")
-        return self.dimensions
-
-    async def close(self) -> None:
-        await self._wire.close()
 
     def _learn(self, vectors: Vectors) -> None:
         width = vectors.shape[1]

@@ -6,10 +6,12 @@ error (code, type, parameter) are kept; its sentence is for the doctor, which as
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError, UnusableReply
 from app.text.language import scalar
+from app.text.word_lists import word_sets
 
 OPTIONAL_PARAMETERS = frozenset(
     {"response_format", "max_tokens", "max_completion_tokens", "dimensions", "encoding_format"}
@@ -18,41 +20,8 @@ OPTIONAL_PARAMETERS = frozenset(
 
 _CALLER = frozenset({301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410})
 _TEMPORARY = frozenset({408, 409, 425, 429})
-_CALLER_CODES = frozenset(
-    {
-        "account_deactivated",
-        "arrearage",
-        "billing_hard_limit_reached",
-        "billing_not_active",
-        "exceeded_current_quota_error",
-        "insufficient_quota",
-        "invalid_api_key",
-        "model_not_found",
-    }
-)
-INPUT_CODES = frozenset(
-    {
-        "content_filter",
-        "content_policy_violation",
-        "context_length_exceeded",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_content_policy_violation",
-        "image_file_not_found",
-        "image_file_too_large",
-        "image_parse_error",
-        "image_too_large",
-        "image_too_small",
-        "invalid_base64_image",
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_image_mode",
-        "invalid_image_url",
-        "invalid_prompt",
-        "request_too_large",
-        "unsupported_image_media_type",
-    }
-)
+_CODES = word_sets(Path(__file__).with_name("refusals.txt"))
+INPUT_CODES = _CODES["input"]
 """Codes that refuse what is asked, whatever the status."""
 INPUT_TYPE = "invalid_request_error"
 """The type of an error of Messages that refuses what is asked. OpenAI's errors of this type have a code or param."""
@@ -95,7 +64,7 @@ def _refusal(status: int, body: object, *, retry_after: float | None, key: str |
     message = f"the provider answered {status}" + (f" ({', '.join(identifiers)})" if identifiers else "")
     if codes & INPUT_CODES and status < 500:
         return RefusedInput(message)
-    if codes & _CALLER_CODES and status < 500:
+    if codes & _CODES["caller"] and status < 500:
         return RefusedCaller(message)
     if status in _CALLER:
         return RefusedCaller(message)

@@ -7,51 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.providers import UnusableReply
-from app.providers.breaker import BreakerPolicy, State
-from app.providers.calls import Clock, ProviderCalls
 from app.providers.model_api import ModelApi
-from app.providers.wire import Wire
+from app.providers.model_client import ModelClient
 
 ANSWER_BYTES_MAX = 1_048_576
 """Some APIs return the documents with their scores."""
 
 
-class ApiReranker:
-    """A `Reranker`. Made and closed in the event loop that uses it."""
+class ApiReranker(ModelClient):
+    """A `Reranker`."""
 
-    def __init__(
-        self,
-        *,
-        model: str,
-        api: ModelApi,
-        policy: BreakerPolicy = BreakerPolicy(),  # noqa: B008 - a frozen value
-        clock: Clock = Clock(),  # noqa: B008 - a frozen value
-    ) -> None:
-        self.model = model
-        self._calls = ProviderCalls(
-            timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
-        )
-        self._wire = Wire(
-            base_url=api.url,
-            api_key=api.key,
-            answer_bytes_max=ANSWER_BYTES_MAX,
-            timeout_seconds=api.timeout_seconds,
-            connections=api.concurrency,
-            epoch=clock.epoch,
-        )
-
-    @property
-    def state(self) -> State:
-        return self._calls.state
+    def __init__(self, *, model: str, api: ModelApi, **times: Any) -> None:
+        super().__init__(model=model, api=api, answer_bytes_max=ANSWER_BYTES_MAX, **times)
 
     async def rank(self, query: str, documents: Sequence[str]) -> list[int]:
         """Return the places of the documents, the most relevant first. Raises a ProviderError."""
         request = {"model": self.model, "query": query, "documents": documents}
         body = await self._calls.call(lambda: self._wire.post("/rerank", request))
         return ranks_of(body, len(documents))
-
-    async def close(self) -> None:
-        await self._wire.close()
 
 
 def ranks_of(body: Mapping[str, Any], count: int) -> list[int]:

@@ -57,9 +57,9 @@ class RefusalError(ProviderError):
         """The provider's message; empty if it must not be passed on."""
         self.retry_after = retry_after
         self.identifiers = identifiers
+        """``type``, ``code`` and ``param``, if the provider sent them."""
         self.told = ""
         """All that the provider said, not to be passed on."""
-        """``type``, ``code`` and ``param``, if the provider sent them."""
 
     @property
     def is_final(self) -> bool:

@@ -5,7 +5,6 @@ while it is read: beyond its limit an answer is refused and the connection close
 memory; that is also why no compressed answer is taken. No error carries the key, in its text or as its cause.
 """
 
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
+from app.core.canonical import loads
 from app.providers import ProviderError, TemporaryError, UnreachableError, UnusableReply
 from app.providers.raw import RawAnswer, passed_headers
 from app.providers.refusals import Refuse, refusal, refusal_in_200
@@ -173,10 +173,7 @@ class Wire:
         await self._client.close()
 
     def _envelope(self, content: bytes) -> Mapping[str, Any]:
-        try:
-            body = json.loads(content)
-        except (ValueError, RecursionError):
-            body = None
+        body = loads(content)
         if not isinstance(body, dict):
             raise TemporaryError("the answer is not a JSON object")
         failure = refusal_in_200(body, key=self._key, refuse=self._refuse)

@@ -204,4 +204,4 @@ DELETE FROM events WHERE tenant_id = $1 AND id = ANY (ARRAY(
 
 async def prune(tx: Tx, before: UUID) -> bool:
     """Forget old events, some at a time; return whether there may be more."""
-    return await tx.execute(PRUNE, before, PRUNED_AT_ONCE) == f"DELETE {PRUNED_AT_ONCE}"
+    return await tx.execute(PRUNE, before, PRUNED_AT_ONCE) == PRUNED_AT_ONCE

@@ -166,7 +166,7 @@ UPDATE work SET due = now() + CASE WHEN token IS NULL THEN interval '0' ELSE $2:
 async def bring_back(database: Database, tenant: UUID, lease_seconds: float = LEASE_SECONDS) -> int:
     """Make due what lies further ahead than any wait, after the clock was set back; how much it was."""
     async with database.begin(tenant) as tx:
-        return int((await tx.execute(BRING_BACK, timedelta(seconds=lease_seconds))).split()[-1])
+        return await tx.execute(BRING_BACK, timedelta(seconds=lease_seconds))
 
 
 async def claim(
@@ -214,16 +214,11 @@ BEAT = f"UPDATE work SET due = now() + $5::interval WHERE {_HELD}"
 async def beat(database: Database, claimed: Claimed, *, lease_seconds: float = LEASE_SECONDS) -> bool:
     """Return whether the job is still ours. One job at a time: holding one row, it can be in no deadlock."""
     async with database.begin(claimed.tenant) as tx:
-        done = await tx.connection.execute(BEAT, *_key(claimed), timedelta(seconds=lease_seconds))
-    return _changed(done)
+        return bool(await tx.execute(BEAT, *_key(claimed), timedelta(seconds=lease_seconds)))
 
 
 def _key(claimed: Claimed) -> tuple[object, ...]:
-    return claimed.tenant, claimed.kind, claimed.subject, claimed.token
-
-
-def _changed(command: str) -> bool:
-    return not command.endswith(" 0")
+    return claimed.kind, claimed.subject, claimed.token
 
 
 # --- Ending -----------------------------------------------------------------------------------------
@@ -240,14 +235,13 @@ UPDATE work SET token = NULL, claimed = NULL, due = now(), created_at = now(), a
 
 async def finish(tx: Tx, claimed: Claimed) -> None:
     """Run the last statement of the transaction that writes the result. Raises LeaseLost."""
-    if _changed(await tx.connection.execute(DELETE, *_key(claimed))):
-        return
-    await requeue(tx, claimed)
+    if not await tx.execute(DELETE, *_key(claimed)):
+        await requeue(tx, claimed)
 
 
 async def requeue(tx: Tx, claimed: Claimed) -> None:
     """Requeue a job instead of finishing it: it did nothing, or only part of its work. Raises LeaseLost."""
-    if not _changed(await tx.connection.execute(REARM, *_key(claimed))):
+    if not await tx.execute(REARM, *_key(claimed)):
         raise LeaseLost
 
 
@@ -276,12 +270,12 @@ async def fail(
     """
     async with database.begin(claimed.tenant) as tx:
         if retry_in is None:
-            row = await tx.connection.fetchrow(BURY, *_key(claimed), _storable(error))
+            row = await tx.fetchrow(BURY, *_key(claimed), _storable(error))
             if row is not None and row["dead"]:
                 await _tell_of_death(tx, claimed.kind, claimed.id, claimed.conversation_id)
             return row is not None
         later = timedelta(seconds=retry_in)
-        return _changed(await tx.connection.execute(FAIL, *_key(claimed), _storable(error), later, int(is_transient)))
+        return bool(await tx.execute(FAIL, *_key(claimed), _storable(error), later, int(is_transient)))
 
 
 async def _tell_of_death(tx: Tx, kind: str, id_: UUID, conversation_id: str | None) -> None:
@@ -303,7 +297,7 @@ async def release(database: Database, claimed: Claimed, *, error: str | None = N
     """Give the job back without burning the attempt. False if it was no longer ours."""
     later = timedelta(seconds=after_seconds)
     async with database.begin(claimed.tenant) as tx:
-        return _changed(await tx.connection.execute(RELEASE, *_key(claimed), later, error and _storable(error)))
+        return bool(await tx.execute(RELEASE, *_key(claimed), later, error and _storable(error)))
 
 
 def _storable(error: str) -> str:
@@ -369,14 +363,13 @@ async def retry(tx: Tx, job: UUID) -> Record | None:
 async def revive(tx: Tx, job: UUID) -> int:
     """Revive a dead job; return 1, or 0 if it was not dead."""
     wake_at_commit(tx)
-    return int(_changed(await tx.execute(RETRY, job)))
+    return await tx.execute(RETRY, job)
 
 
 async def retry_some(tx: Tx, limit: int) -> int:
     """Bring up to so many dead letters back; how many."""
     wake_at_commit(tx)
-    done = await tx.execute(RETRY_SOME, limit)
-    return int(done.rsplit(" ", 1)[-1])
+    return await tx.execute(RETRY_SOME, limit)
 
 
 # --- Inspecting ----------------------------------------------------------------------------------------

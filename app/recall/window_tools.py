@@ -10,7 +10,8 @@ from app.core import wording
 from app.core.conversation import Conversation
 from app.core.model import Format, Language, Policy
 from app.core.window.render import tools_text
-from app.recall.tools import GUIDE, Tool, window_schemas
+from app.prompts import prompt
+from app.recall.tools import Tool, window_schemas
 
 
 def window_tools(own: Sequence[dict[str, Any]], form: Format, offered: tuple[Tool, ...]) -> str:
@@ -24,7 +25,7 @@ def guide_of(conversation: Conversation, policy: Policy) -> str:
     """Return the guide to the recall tools in a conversation's windows: the same in all of them."""
     language: Language = conversation.language or "en"
     tells_of_others = conversation.has_earlier and policy.recall_scope == "user"
-    return GUIDE[language] + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
+    return prompt("guide", language) + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
 
 
 def beside(own: Sequence[dict[str, Any]], form: Format, tools: Sequence[Tool]) -> list[dict[str, Any]]:

@@ -57,9 +57,7 @@ class IdempotencyKey:
         if key is None:
             return None
         if not 0 < len(key) <= KEY_MAX or not key.isprintable():
-            raise errors.Invalid(
-                errors=[{"loc": ["header", "Idempotency-Key"], "msg": f"must be 1 to {KEY_MAX} printable characters"}],
-            )
+            raise errors.Invalid.at(["header", "Idempotency-Key"], f"must be 1 to {KEY_MAX} printable characters")
         digest = hashlib.sha256(f"{method} {path}\n{dumps(body)}".encode()).digest()
         return IdempotencyKey(caller.idempotency_key(key), digest)
 

@@ -49,7 +49,7 @@ async def create(tx: Tx, new: NewSpace, members: Mapping[str, Right]) -> Record:
     if not await spaces.create(tx, new):
         raise errors.Conflict("The space id is taken.", errors=[{"loc": ["body", "id"], "msg": "is taken"}])
     if members and "write" not in members.values():
-        raise errors.Invalid(errors=[{"loc": ["body", "members"], "msg": "must have one that writes"}])
+        raise errors.Invalid.at(["body", "members"], "must have one that writes")
     for user_id in sorted(members):
         await _require_room(tx, user_id)
         await spaces.put(tx, new.id, user_id, members[user_id])
@@ -130,7 +130,7 @@ async def owners(tx: ReadTx, named: Iterable[str], user_id: str | None, loc: lis
     """
     names = list(dict.fromkeys(named))
     if names and user_id is None:
-        raise errors.Invalid(errors=[{"loc": loc, "msg": "need the conversation's user, who must be a member of them"}])
+        raise errors.Invalid.at(loc, "need the conversation's user, who must be a member of them")
     for name in names:
         await spaces.hold(tx, name, user_id, right="read")
     return tuple(owner_of(space_scope(name)) for name in names)

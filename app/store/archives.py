@@ -247,17 +247,13 @@ async def lock_contents(tx: Tx, archives: Sequence[UUID]) -> None:
 
 
 async def delete(tx: Tx, uuid: UUID, scope: str) -> dict[str, int]:
-    passages = _count(await tx.execute(DELETE_PASSAGES, uuid))
+    passages = await tx.execute(DELETE_PASSAGES, uuid)
     row = await tx.fetchrow(DELETE, uuid)
     contents = 0
     if row is not None:
         await tx.execute(LOCK_CONTENT, scope, row["digest"])
-        contents = _count(await tx.execute(DELETE_CONTENT, scope, row["digest"]))
+        contents = await tx.execute(DELETE_CONTENT, scope, row["digest"])
     return {"memories": passages, "archive_contents": contents}
-
-
-def _count(status: str) -> int:
-    return int(status.rsplit(" ", 1)[-1])
 
 
 EXPIRED = """

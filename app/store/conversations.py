@@ -19,7 +19,7 @@ from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, Layout, Totals
 from app.core.scope import owner_of, space_of_keys
 from app.core.times import local
-from app.errors import Forbidden, NotFound
+from app.errors import Conflict, Forbidden, NotFound
 from app.postgres.database import widen
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -119,6 +119,13 @@ def line_of(row: Record) -> Line:
 def unknown() -> NotFound:
     """Return the one answer for a conversation that is not there and for one that is somebody else's."""
     return NotFound("There is no such conversation.")
+
+
+def anothers() -> Conflict:
+    return Conflict(
+        "The conversation belongs to another user.",
+        errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
+    )
 
 
 def seen(conversation: Conversation | None, bound_to: str | None) -> Conversation | None:
@@ -296,8 +303,7 @@ async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
 async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = False) -> int:
     """Begin a generation: no epoch made before is shown again. Return how many were stored."""
     await tx.execute(BEGIN_GENERATION, conversation_id, int(is_erased))
-    gone = await tx.execute(FORGET_EPOCHS, conversation_id)
-    return int(gone.rsplit(" ", 1)[-1])
+    return await tx.execute(FORGET_EPOCHS, conversation_id)
 
 
 async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: Sequence[UUID]) -> bool:

@@ -196,10 +196,10 @@ async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
         if texts := texts + await served.forget_memories(tx, memories):
             gone["served_texts"] = texts
     await tx.execute(UNEMBED, conversation_id, near)
-    gone["page_index"] = _count(await tx.execute(DROP_INDEX, conversation_id, pages))
-    gone["topic_mentions"] = _count(await tx.execute(DROP_TOPICS, conversation_id, pages))
-    gone["chapter_names"] = _count(await tx.execute(DROP_CHAPTER_NAMES, conversation_id, pages))
-    gone["summaries"] = _count(await tx.execute(DROP_SUMMARIES, conversation_id, min(seqs or near)))
+    gone["page_index"] = await tx.execute(DROP_INDEX, conversation_id, pages)
+    gone["topic_mentions"] = await tx.execute(DROP_TOPICS, conversation_id, pages)
+    gone["chapter_names"] = await tx.execute(DROP_CHAPTER_NAMES, conversation_id, pages)
+    gone["summaries"] = await tx.execute(DROP_SUMMARIES, conversation_id, min(seqs or near))
     await tx.execute(DROP_PASSAGES, conversation_id, [f"{of.uid}:{seq}" for seq in seqs])
     return gone
 
@@ -279,7 +279,3 @@ RETURNING id
 DROP_EMBEDDING = f"""
 DELETE FROM work WHERE tenant_id = $1 AND kind IN ('{EMBED.name}', '{SEARCH_INDEX.name}') AND subject = $2
 """
-
-
-def _count(status: str) -> int:
-    return int(status.rsplit(" ", 1)[-1])

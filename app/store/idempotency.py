@@ -45,4 +45,4 @@ async def store(tx: Tx, key: str, response: str, owner: UUID) -> None:
 
 async def prune(tx: Tx, kept: timedelta) -> bool:
     """Forget old answers, some at a time; return whether there may be more."""
-    return await tx.execute(PRUNE, kept, PRUNED_AT_ONCE) == f"DELETE {PRUNED_AT_ONCE}"
+    return await tx.execute(PRUNE, kept, PRUNED_AT_ONCE) == PRUNED_AT_ONCE

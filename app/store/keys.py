@@ -116,8 +116,7 @@ DELETE_OF_USER = "DELETE FROM keys WHERE tenant_id = $1 AND user_id = $2"
 
 async def delete_of_user(tx: Tx, user_id: str) -> int:
     """Delete a user's keys, revoked ones included, and return how many. The tenant continues to require keys."""
-    status = await tx.execute(DELETE_OF_USER, user_id)
-    return int(status.rsplit(" ", 1)[-1])
+    return await tx.execute(DELETE_OF_USER, user_id)
 
 
 CREATE_TENANT = "INSERT INTO tenants (tenant_id, name) VALUES ($1, $2)"

@@ -204,17 +204,17 @@ DELETE FROM served_texts t USING conversations c
 
 async def forget_since(tx: Tx, conversation_id: str, seq: int) -> int:
     """Erase the texts that can quote messages from one on."""
-    return _count(await tx.execute(FORGET_SINCE, conversation_id, seq))
+    return await tx.execute(FORGET_SINCE, conversation_id, seq)
 
 
 async def forget_quoting(tx: Tx, sources: Collection[UUID]) -> int:
     """Erase the texts that quote memories or archives."""
-    return _count(await tx.execute(FORGET_QUOTING, list(sources))) if sources else 0
+    return await tx.execute(FORGET_QUOTING, list(sources)) if sources else 0
 
 
 async def forget_quoted(tx: Tx, conversation_id: str) -> int:
     """Erase the texts of other conversations that quote what belongs to one that is about to go."""
-    return _count(await tx.execute(FORGET_QUOTED, conversation=conversation_id))
+    return await tx.execute(FORGET_QUOTED, conversation=conversation_id)
 
 
 async def forget_memories(tx: Tx, gone: Sequence[Record]) -> int:
@@ -225,11 +225,7 @@ async def forget_memories(tx: Tx, gone: Sequence[Record]) -> int:
 
 async def forget_asked(tx: Tx, owner: UUID) -> int:
     """Erase the queries of an owner's windows, and what these recalled by themselves."""
-    return _count(await tx.execute(FORGET_ASKED, owner))
-
-
-def _count(status: str) -> int:
-    return int(status.rsplit(" ", 1)[-1])
+    return await tx.execute(FORGET_ASKED, owner)
 
 
 # --- Reading -------------------------------------------------------------------------------------------

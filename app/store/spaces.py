@@ -205,7 +205,7 @@ FORGET_MEMBER = "DELETE FROM space_members WHERE tenant_id = $1 AND member = $2"
 
 async def forget_member(tx: Tx, user_id: str) -> int:
     """Remove a user from every space, also where nobody else writes; return from how many."""
-    return int((await tx.execute(FORGET_MEMBER, member(user_id))).rsplit(" ", 1)[-1])
+    return await tx.execute(FORGET_MEMBER, member(user_id))
 
 
 # The spaces of a user, the oldest membership first.

@@ -110,7 +110,7 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
     require_write(viewer)
     content = form.get("content", "").replace("\r\n", "\n")
     if not content.strip():
-        raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": "must not be blank"}])
+        raise errors.Invalid.at(["body", "content"], "must not be blank")
     async with runtime.database.begin(viewer.tenant) as opened:
         tx = ErasingTx(runtime, opened)
         key, done = await rewording.reword(tx, memory_key, viewer.user_id, content, sensitive=viewer.sensitive)

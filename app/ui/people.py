@@ -136,7 +136,7 @@ async def _decided(request: Request, runtime: Runtime, viewer: Viewer, address: 
     require_write(viewer)
     status = DECISIONS.get(form.get("status", ""))
     if status is None:
-        raise errors.Invalid(errors=[{"loc": ["body", "status"], "msg": "must be held or refused"}])
+        raise errors.Invalid.at(["body", "status"], "must be held or refused")
     try:
         memory = UUID(form.get("memory", ""))
     except ValueError as error:

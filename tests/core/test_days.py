@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.model import Language
-from app.core.search.days import DAY_TOKENS, MESSAGE_TOKENS, dated, day_line, fitted, in_zone, settled, tokens_of
+from app.core.search.days import DAY_TOKENS, MESSAGE_TOKENS, dated, day_line, in_zone, settled, tokens_of
 from app.text.tokens import TokenCounter
 from tests.core.book import Book, Seen
 from tests.core.conversations import user
@@ -30,13 +30,6 @@ def test_no_page_is_later_than_those_after_it(stored: dict[int, str]) -> None:
     days = [found[page] for page in sorted(found)]
     assert days == sorted(days)
     assert all(found[page] <= day for page, day in stored.items())
-    assert settled(found) == found
-
-
-@given(pages_of_days, st.integers(1, 40), st.sampled_from(("2023-05-07", "2026-01-01")))
-def test_one_more_page_fits_between_the_others(stored: dict[int, str], page: int, day: str) -> None:
-    known = {p: d for p, d in settled(stored).items() if p != page}
-    found = {**known, page: fitted(page, day, known)}
     assert settled(found) == found
 
 

@@ -8,13 +8,13 @@ import pytest
 import app
 from app.core import wording
 from app.core.wording import Wording
-from app.recall.tools import GUIDE, MORE, TOOLS
+from app.recall.tools import TOOLS
 
 _HALF_WIDTH = re.compile(r"[\u4e00-\u9fff] ?[,:;!?()]|[,:;!?)][\u4e00-\u9fff]|\}[,;]\{")
 PROMPTS = sorted((Path(app.__file__).parent / "prompts").glob("*.zh.md"))
 TEXTS = {name: said.zh for name, said in vars(wording).items() if isinstance(said, Wording)}
 TEXTS |= {path.name: path.read_text("utf-8") for path in PROMPTS}
-TEXTS |= {"guide": GUIDE["zh"], "more": MORE["zh"]} | {tool.name: tool.description("zh") for tool in TOOLS}
+TEXTS |= {tool.name: tool.description("zh") for tool in TOOLS}
 
 
 @pytest.mark.parametrize("name", TEXTS)

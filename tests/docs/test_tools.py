@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.prompts import prompt
 from app.recall import attp, interpreter, tools
 from app.recall.tools import ToolFormat
 from app.runtime import SANDBOXES_MAX
@@ -62,7 +63,7 @@ def test_the_tokens_are_as_counted(counter: TokenCounter) -> None:
     forms: list[tuple[ToolFormat, str]] = [("openai", "OpenAI"), ("anthropic", "Anthropic")]
     for form, name in forms:
         alone = counter.count(tools.schemas_text(form, tools.WINDOW_TOOLS))
-        tokens = alone + counter.count(tools.GUIDE["en"])
+        tokens = alone + counter.count(prompt("guide", "en"))
         assert re.search(rf"{tokens} (?:tokens )?in {name}'s", TOOLS), tokens
         more = counter.count(tools.schemas_text(form, tools.WINDOW_TOOLS_WRITING)) - alone
         assert re.search(rf"{more} (?:more tokens )?in {name}'s", TOOLS), more

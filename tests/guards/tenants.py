@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from app.core.dialects.usage import ModelUsage
+from app.core.edge.caller import Caller
 from app.core.history.rows import NewWish
 from app.core.messages import Limits, read
 from app.core.scope import conversation_scope, owner_of
@@ -80,7 +81,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
     await say(made, tenant, "c", archived)
     for number in range(turns):
         if number == turns - 1:
-            await tool_calls.run_once(made, tenant, "c", tool_calls.checked("recall_page", {"page": 2}), None)
+            await tool_calls.run_once(made, Caller(tenant), "c", tool_calls.checked("recall_page", {"page": 2}), None)
         await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
 
     async with made.database.begin(tenant) as tx:

@@ -669,7 +669,7 @@ async def test_a_change_that_names_another_tenant_changes_nothing(
     question = f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {{0}} t WHERE tenant_id = '{BOB}'"
     before = [await superuser.fetchval(question.format(table)) for table in metadata.tables]
     async with shared.begin(ANN) as tx:
-        assert (await as_tenant(tx, BOB).execute(str(sql), *in_order(sql, arguments))).endswith(" 0")
+        assert await as_tenant(tx, BOB).execute(str(sql), *in_order(sql, arguments)) == 0
     assert [await superuser.fetchval(question.format(table)) for table in metadata.tables] == before
 
 
@@ -846,7 +846,7 @@ async def test_the_row_of_another_tenant_cannot_be_changed(made: Runtime) -> Non
     async with made.database.begin(ANN) as tx:
         assert len(await tx.connection.fetch("SELECT FROM tenants")) == 2
         for statement in ("UPDATE tenants SET name = 'forged', keyed_at = NULL", "DELETE FROM tenants"):
-            assert await as_tenant(tx, BOB).execute(f"{statement} WHERE tenant_id = $1") in ("UPDATE 0", "DELETE 0")
+            assert await as_tenant(tx, BOB).execute(f"{statement} WHERE tenant_id = $1") == 0
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         async with made.database.begin(ANN) as tx:
             await as_tenant(tx, BOB).execute(keys.DEMAND, "forged")

@@ -239,7 +239,13 @@ def test_nul_is_stored_or_rejected_with_its_field(door: Door, write: str) -> Non
         assert found == "a\0b"
 
 
-ODD = {"blank": " \t\n" * 50, "one word": "x" * 900_000, "distinct words": " ".join(f"w{n}" for n in range(100_000))}
+ODD = {
+    "blank": " \t\n" * 50,
+    "one word": "x" * 900_000,
+    "distinct words": " ".join(f"w{n}" for n in range(100_000)),
+    "JSON cut after a key": '[{"name": "Ada"}, {"name":',
+    "JSON with an empty key": '{"": [1, 2]}',
+}
 
 
 @pytest.mark.parametrize("write", WRITES)

@@ -62,6 +62,6 @@ async def test_a_tool_call_does_not_read_a_later_conversation_with_the_same_id(
     drafts = read([{"role": "user", "content": "my zebrafish"}], Limits())
     await append(made, ANN, "c", PostedMessages(drafts, user_id="another"), None)
     call = tool_calls.checked("recall_page", {"page": 1})
-    answer = await tool_calls.run(made, ANN, asking, call)
+    answer = await tool_calls.run(asking, call)
     assert answer.is_error
     assert "zebrafish" not in answer.content

@@ -52,9 +52,8 @@ async def test_floats_and_base64_are_both_accepted(embedder: OpenAIEmbedder, api
 
 async def test_dimensions_are_learned_from_the_first_answer(embedder: OpenAIEmbedder, api: FakeOpenAI) -> None:
     assert embedder.dimensions == 0
-    assert await embedder.discover() == DIMENSIONS
-    assert await embedder.discover() == DIMENSIONS
-    assert len(api.embeddings.requests) == 1
+    await embedder.embed_passages(TEXTS)
+    assert embedder.dimensions == DIMENSIONS
     assert "dimensions" not in api.embeddings.requests[0].body
     api.embeddings.default = fake.wrong_dimension()
     with pytest.raises(UnusableReply, match=f"7 dimensions instead of {DIMENSIONS}"):
@@ -136,7 +135,7 @@ async def test_malformed_vectors_are_rejected(
 ) -> None:
     if encoding == "float":
         api.embeddings.queue.append(fake.refuses_parameter("encoding_format"))
-    await embedder.discover()
+    await embedder.embed_passages(TEXTS)
     api.embeddings.default = behaviour
     with pytest.raises(UnusableReply):
         await embedder.embed_passages(TEXTS)

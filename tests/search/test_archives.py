@@ -28,7 +28,7 @@ def with_needle() -> str:
 async def asked(made: Runtime, uuid: str, query: str) -> str:
     call = tool_calls.checked("load_tool_history", {"uuid": uuid, "query": query, "max_tokens": 600})
     asking = await tool_calls.asker(made, DEFAULT_TENANT, None, "c")
-    return (await tool_calls.run(made, DEFAULT_TENANT, asking, call)).content
+    return (await tool_calls.run(asking, call)).content
 
 
 @pytest.mark.anyio
@@ -81,5 +81,5 @@ async def test_a_log_that_has_the_words_everywhere_leaves_room_for_others(made: 
         uuid = str(await tx.fetchval("SELECT id FROM archives WHERE tenant_id = $1"))
     wanted = tool_calls.checked("load_tool_history", {"uuid": uuid, "query": request.query, "max_tokens": 4_000})
     asking = await tool_calls.asker(made, DEFAULT_TENANT, None, "c")
-    content = (await tool_calls.run(made, DEFAULT_TENANT, asking, wanted)).content
+    content = (await tool_calls.run(asking, wanted)).content
     assert content.count("mission accepted") > 100, "more than three passages"

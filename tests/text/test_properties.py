@@ -1,20 +1,28 @@
 """What every function promises for any text at all."""
 
+import json
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.extractive.lines import call_line, message_line, page_title, result_line
+from app.core.conversation import OpenCall
+from app.core.history.ingest import AnsweredCall
+from app.core.messages import Result
+from app.extractive.lines import call_line, message_line, page_title, read, result_line, title_of
 from app.extractive.results import kind, query_summary, sources, summarize
 from app.extractive.subjects import subjects
 from app.extractive.summary import standing_notes, summarize_lines
 from app.extractive.terms import key_terms
+from app.extractive.wishes import wishes_of
+from app.services.conversations.reading import READER
 from app.text.language import clip, fold, language, script_counts, sentences, squeeze, words
 from tests.by_turns import examples
 
@@ -38,6 +46,8 @@ PIECES = st.lists(
             "[",
             "]",
             '"a": ',
+            '"a"',
+            ":",
             "1,",
             '"text"',
             "TextContent(type='text', text='",
@@ -77,6 +87,41 @@ def test_a_line_fits_and_is_one_line(text: str, role: str, max_chars: int) -> No
     assert is_line(message_line(role, text, max_chars=max_chars), max_chars)
     assert is_line(result_line("tool " + text[:20], text, max_chars=max_chars), max_chars)
     assert is_line(call_line(text[:30], text, max_chars=max_chars), max_chars)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=6), inside, max_size=4),
+    max_leaves=12,
+)
+
+
+def read_whole(text: str) -> None:
+    """Read a text in every way in which an append reads it: none of them may refuse the message."""
+    for role in ("user", "assistant", "tool"):
+        message_line(role, text)
+    opening = read("user", text)
+    assert is_line(title_of(opening), 60)
+    if opening.blocks:
+        wishes_of(text, opening.blocks.prose)
+    answer = AnsweredCall(Result("c", text, text), OpenCall("c", "tool", text[:200]))
+    READER.card(uuid4(), answer, "en", datetime.now(UTC))
+    READER.passages(text, None)
+    READER.parts(text, text[:100])
+
+
+@QUICK
+@given(JSON, st.sampled_from([None, 2]))
+def test_an_append_reads_json_that_is_cut_anywhere(value: object, indent: int | None) -> None:
+    whole = json.dumps(value, indent=indent, ensure_ascii=False)
+    for end in range(len(whole) + 1):
+        read_whole(whole[:end])
+
+
+@QUICK
+@given(TEXTS)
+def test_an_append_reads_any_text(text: str) -> None:
+    read_whole(text)
 
 
 @QUICK

@@ -8,6 +8,7 @@ import pytest
 
 from app.core.canonical import spaced
 from app.core.model import Language
+from app.prompts import prompt
 from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.recall.tools import ToolFormat
@@ -60,7 +61,7 @@ def test_the_tools_of_a_window_are_cheap(counter: TokenCounter) -> None:
     """They are paid for at every model call: 360 tokens with the guide to them."""
     for form in ("openai", "anthropic"):
         for language in LANGUAGES:
-            guide = counter.count(tools.GUIDE[language])
+            guide = counter.count(prompt("guide", language))
             for offered, most in ((tools.WINDOW_TOOLS, 360), (tools.WINDOW_TOOLS_WRITING, 460)):
                 assert counter.count(spaced(tools.window_schemas(form, offered))) + guide <= most
 

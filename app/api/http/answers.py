@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import GenericAlias
 from typing import Any
 
 import anyio.to_thread
+from pydantic import BaseModel, create_model
 from starlette.responses import Response
 
 from app.api.http import cursors
@@ -17,6 +19,12 @@ def json_text(body: str | bytes, *, status: int = 200, headers: dict[str, str] |
 
 def json_value(body: object, *, status: int = 200) -> Response:
     return json_text(dumps(body), status=status)
+
+
+def list_of(name: str, item: type[BaseModel]) -> type[BaseModel]:
+    """Return the model of what ``page_of`` returns, under its name in the OpenAPI document."""
+    members: dict[str, Any] = {"items": (GenericAlias(list, item), ...), "next_cursor": (str | None, ...)}
+    return create_model(name, **members)
 
 
 def page_of(items: Sequence[Mapping[str, Any]], limit: int, place: str) -> Response:

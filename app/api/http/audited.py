@@ -59,7 +59,6 @@ class Audited:
 
 
 def _entry(scope: Scope, caller: Caller, status: int) -> AuditEntry | None:
-    """Return the entry of a request, if it is one to log."""
     request, template = Request(scope), str(getattr(scope.get("route"), "path", scope["path"]))
     action = action_of(scope["method"], template, str(scope["state"]["needed"]), status)
     if action is None:

@@ -120,7 +120,7 @@ def parse_model(model: type[T], value: Any, loc: Sequence[str | int] = ("body",)
 def checked_object(value: Any) -> dict[str, Any]:
     """Return a body that is an object. Raises Invalid."""
     if not isinstance(value, dict):
-        raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must be an object"}])
+        raise errors.Invalid.at(["body"], "must be an object")
     return value
 
 
@@ -275,9 +275,7 @@ def _decode(text: str) -> Any:
 def _require_characters(value: Any) -> None:
     """Refuse lone surrogates: they are not characters, and neither UTF-8 nor PostgreSQL can hold them."""
     for path in _lone_surrogates(value, ["body"]):
-        raise errors.Invalid(
-            errors=[{"loc": path, "msg": "contains half of a surrogate pair, which is not a character"}],
-        )
+        raise errors.Invalid.at(path, "contains half of a surrogate pair, which is not a character")
 
 
 def _lone_surrogates(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:

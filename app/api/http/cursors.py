@@ -76,6 +76,4 @@ def _parts(cursor: str) -> list[str]:
 
 
 def _bad() -> errors.Invalid:
-    return errors.Invalid(
-        errors=[{"loc": ["query", "cursor"], "msg": "must be the `next_cursor` of an earlier response"}],
-    )
+    return errors.Invalid.at(["query", "cursor"], "must be the `next_cursor` of an earlier response")

@@ -48,11 +48,9 @@ def _decoded(part: bytes) -> str:
 def check_id(value: str, loc: list[str | int]) -> str:
     """Check an id that a client may choose. Raises Invalid."""
     if not 0 < len(value) <= ID_MAX or NOT_IN_IDS.search(value):
-        message = f"must have 1 to {ID_MAX} characters and no control characters"
-        raise errors.Invalid(errors=[{"loc": loc, "msg": message}])
+        raise errors.Invalid.at(loc, f"must have 1 to {ID_MAX} characters and no control characters")
     if value in _DOTS:
-        message = "must not be . or .., which clients remove from paths"
-        raise errors.Invalid(errors=[{"loc": loc, "msg": message}])
+        raise errors.Invalid.at(loc, "must not be . or .., which clients remove from paths")
     return value
 
 

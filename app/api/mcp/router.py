@@ -6,7 +6,6 @@ The SDK takes a quarter of a second of CPU to import, and most services never sp
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
@@ -21,7 +20,7 @@ from app.api.http.body import require_plain
 from app.api.http.callers import Reader
 from app.api.http.fast_routes import every_turn
 from app.concurrency import run_in_thread_if_large
-from app.core.canonical import dumps
+from app.core.canonical import dumps, loads
 from app.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -91,10 +90,7 @@ def _again(parts: Sequence[Message], receive: Receive) -> Receive:
 
 def has_unusable_id(body: bytes) -> bool:
     """Return whether a body is a request that the SDK would take for a notification, and not answer."""
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        return False
+    asked = loads(body)
     if not isinstance(asked, dict) or "id" not in asked or "method" not in asked:
         return False
     return not isinstance(asked["id"], str | int) or isinstance(asked["id"], bool)

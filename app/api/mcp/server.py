@@ -29,7 +29,7 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.tools import tool_calls
 from app.services.tools.remember import remember
-from app.services.tools.tool_calls import Asker, ToolCall
+from app.services.tools.tool_calls import ToolCall
 
 BODY_MAX_BYTES = 1024 * 1024
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -109,14 +109,13 @@ async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCa
     for name, given in (("user_id", named), ("conversation_id", conversation_id)):
         if given is not None:
             check_id(given, ["query", name])
-    tenant = caller.tenant
-    asking: Asker = await tool_calls.asker(runtime, tenant, user_id, conversation_id, sensitive=caller.sensitive)
+    asking = await tool_calls.asker(runtime, caller.tenant, user_id, conversation_id, sensitive=caller.sensitive)
     if call.tool is tools.REMEMBER:
         caller.require("write")
-        answer = await remember(runtime, tenant, asking, call.arguments, bound_to=user_id)
+        answer = await remember(asking, call.arguments, bound_to=user_id)
     else:
-        answer = await tool_calls.run(runtime, tenant, asking, call)
-        await tool_calls.keep(runtime, tenant, asking, [answer], "")
+        answer = await tool_calls.run(asking, call)
+        await tool_calls.keep(asking, [answer], "")
     return _result(answer.content, is_error=answer.is_error)
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app.api.http import cursors
-from app.api.http.answers import page_of
+from app.api.http.answers import list_of, page_of
 from app.api.http.callers import Admin
 from app.api.http.runtime import Wired
 from app.api.http.times import Time
@@ -25,7 +25,7 @@ router = APIRouter(tags=["audit"])
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-@router.get("/audit", response_model=schemas.AuditList)
+@router.get("/audit", response_model=list_of("AuditList", schemas.AuditEntryView))
 async def get_audit(
     runtime: Wired,
     caller: Admin,

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http import cursors, links
-from app.api.http.answers import json_text, page_of
+from app.api.http.answers import json_text, list_of, page_of
 from app.api.http.body import json_body
 from app.api.http.callers import Admin
 from app.api.http.path_ids import check_id
@@ -92,7 +92,7 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
     )
 
 
-@router.get("/keys", response_model=schemas.KeyList)
+@router.get("/keys", response_model=list_of("KeyList", schemas.Key))
 async def list_keys(
     runtime: Wired,
     caller: Admin,

@@ -57,11 +57,6 @@ class Archive(BaseModel):
     warnings: list[WarningItem] = []
 
 
-class ArchiveList(BaseModel):
-    items: list[Archive]
-    next_cursor: str | None
-
-
 class ArchiveErased(BaseModel):
     uuid: UUID
     erased: dict[str, int]

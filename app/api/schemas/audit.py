@@ -22,8 +22,3 @@ class AuditEntryView(BaseModel):
     address: str
     status: int
     request_id: str
-
-
-class AuditList(BaseModel):
-    items: list[AuditEntryView]
-    next_cursor: str | None

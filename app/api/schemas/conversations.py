@@ -105,11 +105,6 @@ class ConversationItem(BaseModel):
     updated_at: datetime
 
 
-class ConversationList(BaseModel):
-    items: list[ConversationItem]
-    next_cursor: str | None
-
-
 class ErasureResponse(BaseModel):
     """Deleted rows per table."""
 
@@ -162,6 +157,5 @@ def metadata_text(metadata: Mapping[str, Any] | None) -> str:
     """Return a caller's own metadata as JSON text. Raises Invalid where it is too long."""
     text = dumps(metadata or {})
     if len(text) > METADATA_MAX:
-        message = f"must have at most {METADATA_MAX} characters as JSON"
-        raise errors.Invalid(errors=[{"loc": ["body", "metadata"], "msg": message}])
+        raise errors.Invalid.at(["body", "metadata"], f"must have at most {METADATA_MAX} characters as JSON")
     return text

@@ -30,8 +30,3 @@ class Webhook(BaseModel):
 
 class NewWebhook(Webhook):
     secret: str | None = Field(description="to verify signatures with; null in the response to a repeated request")
-
-
-class WebhookList(BaseModel):
-    items: list[Webhook]
-    next_cursor: str | None

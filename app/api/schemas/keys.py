@@ -57,8 +57,3 @@ class Key(BaseModel):
 class NewKeyRequest(Key):
     key: str | None = Field(description="the full key; null in the response to a repeated request")
     note: str | None = Field(None, description="what the first key cannot do")
-
-
-class KeyList(BaseModel):
-    items: list[Key]
-    next_cursor: str | None

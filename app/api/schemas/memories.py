@@ -266,11 +266,6 @@ class MemoryVersion(BaseModel):
     learnt_at: datetime
 
 
-class MemoryVersions(BaseModel):
-    items: list[MemoryVersion]
-    next_cursor: str | None
-
-
 class ListedMemory(MemoryStanding):
     memory_key: UUID
     memory_type: OwnType
@@ -282,11 +277,6 @@ class ListedMemory(MemoryStanding):
     source: str = Field(description=SOURCES)
     created_at: datetime
     expires_at: datetime | None
-
-
-class MemoryList(BaseModel):
-    items: list[ListedMemory]
-    next_cursor: str | None
 
 
 class MemoryErased(BaseModel):

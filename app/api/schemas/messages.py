@@ -109,11 +109,6 @@ class Message(BaseModel):
     refused: bool = Field(description="the model's API refused it; once something follows, no window shows it")
 
 
-class MessageList(BaseModel):
-    items: list[Message]
-    next_cursor: str | None
-
-
 class Appended(BaseModel):
     messages: list[Stored]
     page: int

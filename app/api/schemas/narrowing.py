@@ -69,5 +69,5 @@ def listed(
     except errors.QuireError:
         members = None
     if not isinstance(members, dict):
-        raise errors.Invalid(errors=[{"loc": ["query", "metadata"], "msg": "must be a JSON object"}])
+        raise errors.Invalid.at(["query", "metadata"], "must be a JSON object")
     return narrowing_of(Narrowed(topics=topics, metadata=members), "query")

@@ -52,11 +52,6 @@ class PageItem(BaseModel):
     created_at: datetime
 
 
-class PageList(BaseModel):
-    items: list[PageItem]
-    next_cursor: str | None
-
-
 class PageResponse(BaseModel):
     """A page in full."""
 
@@ -109,17 +104,7 @@ class NoteResponse(BaseModel):
     created_at: datetime
 
 
-class NoteList(BaseModel):
-    items: list[NoteResponse]
-    next_cursor: str | None
-
-
 class TopicResponse(BaseModel):
     topic: str
     mention_count: int
     last_page: int
-
-
-class TopicList(BaseModel):
-    items: list[TopicResponse]
-    next_cursor: str | None

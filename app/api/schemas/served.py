@@ -49,11 +49,6 @@ class ServedRecord(BaseModel):
     parts: list[ServedPart]
 
 
-class ServedList(BaseModel):
-    items: list[ServedRecord]
-    next_cursor: str | None
-
-
 class ErasedParts(BaseModel):
     """The parts that were erased since a window was served."""
 

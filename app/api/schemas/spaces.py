@@ -42,11 +42,6 @@ class Space(BaseModel):
     created_at: datetime
 
 
-class SpaceList(BaseModel):
-    items: list[Space]
-    next_cursor: str | None
-
-
 class MemberBody(RequestModel):
     """The right of a member."""
 
@@ -59,11 +54,6 @@ class Member(BaseModel):
     user_id: str
     right: Right
     created_at: datetime
-
-
-class MemberList(BaseModel):
-    items: list[Member]
-    next_cursor: str | None
 
 
 class MemberRemoved(BaseModel):

@@ -68,7 +68,7 @@ async def get_model(runtime: Wired, model: str) -> Response:
     for known in found.get("data") or []:
         if isinstance(known, dict) and known.get("id") == model:
             return json_text(dumps(known))
-    raise errors.NotFound(errors=[{"loc": ["path", "model"], "msg": "is not an available model"}])
+    raise errors.NotFound.at(["path", "model"], "is not an available model")
 
 
 async def _models(runtime: Runtime) -> dict[str, Any]:
@@ -110,4 +110,4 @@ def _check(body: schemas.ChatBody) -> None:
         )
     for name in ("functions", "function_call"):
         if (body.model_extra or {}).get(name) is not None:
-            raise errors.Invalid(errors=[{"loc": ["body", name], "msg": "is not supported; use `tools`"}])
+            raise errors.Invalid.at(["body", name], "is not supported; use `tools`")

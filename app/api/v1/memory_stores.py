@@ -155,7 +155,7 @@ async def create_memory_store(write: Write) -> Response:
 
 def _require_storable(*texts: str | None) -> None:
     if any("\x00" in text for text in texts if text is not None):
-        raise errors.Invalid(errors=[{"loc": ["body"], "msg": "must not contain U+0000"}])
+        raise errors.Invalid.at(["body"], "must not contain U+0000")
 
 
 @router.get("", response_model=schemas.MemoryStoreList)
@@ -191,8 +191,7 @@ async def update_memory_store(write: Write, memory_store_id: str) -> Response:
         merged = {**json.loads(row["metadata"]), **(body.metadata or {})}
         metadata = {name: text for name, text in merged.items() if text is not None}
         if len(metadata) > schemas.PAIRS_MAX:
-            limit = f"must have at most {schemas.PAIRS_MAX} members"
-            raise errors.Invalid(errors=[{"loc": ["body", "metadata"], "msg": limit}])
+            raise errors.Invalid.at(["body", "metadata"], f"must have at most {schemas.PAIRS_MAX} members")
         description = row["description"] if body.description is None else body.description
         changed = await stores.change(tx, store, body.name or row["name"], description, dumps(metadata))
         assert changed is not None
@@ -261,7 +260,7 @@ async def create_stored_memory(write: Write, memory_store_id: str, view: View = 
 
 def _key(path: str) -> str:
     if not path.startswith("/"):
-        raise errors.Invalid(errors=[{"loc": ["body", "path"], "msg": "must begin with /"}])
+        raise errors.Invalid.at(["body", "path"], "must begin with /")
     return path.removeprefix("/")
 
 
@@ -274,7 +273,7 @@ async def list_stored_memories(
 ) -> Response:  # fmt: skip
     """List memories by path."""
     if not (path_prefix.startswith("/") and path_prefix.endswith("/")):
-        raise errors.Invalid(errors=[{"loc": ["query", "path_prefix"], "msg": "must begin and end with /"}])
+        raise errors.Invalid.at(["query", "path_prefix"], "must begin and end with /")
     store, after, size = _store_id(memory_store_id), cursors.decode_text(page), limit
     if view == "full":
         size = min(limit, FULL_MAX)

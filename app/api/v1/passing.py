@@ -47,7 +47,7 @@ async def passed_through(
     upstream = upstream_of(runtime)
     if upstream.asked.dialect != dialect:
         spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
-        raise errors.Invalid(errors=[{"loc": ["header", MODE], "msg": f"must not be pass-through here: {spoken}"}])
+        raise errors.Invalid.at(["header", MODE], f"must not be pass-through here: {spoken}")
     require_plain(request.headers)
     body = await read_bytes(request, max_bytes=runtime.defaults.limits.body_bytes)
     request.state.body_is_large = len(body) > INLINE_BYTES

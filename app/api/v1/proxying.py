@@ -197,9 +197,9 @@ def with_model(proxying: Proxying, question: Question) -> Question:
     named = question.options.get("model")
     model = named or proxying.model
     if not model:
-        raise errors.Invalid(errors=[{"loc": ["body", "model"], "msg": "is required"}])
+        raise errors.Invalid.at(["body", "model"], "is required")
     if proxying.models and model not in proxying.models:
-        raise errors.NotFound(errors=[{"loc": ["body", "model"], "msg": "is not an available model"}])
+        raise errors.NotFound.at(["body", "model"], "is not an available model")
     return replace(question, body=_named(question.body, model), options=_named(question.options, model))
 
 

@@ -103,8 +103,7 @@ async def _question(
     checked = parse_model(schemas.ResponsesBody, body)
     question = with_model(runtime.proxying, inbound_responses.question(body))
     if checked.conversation is not None and checked.previous_response_id is not None:
-        msg = "must not be sent together with `conversation`"
-        raise errors.Invalid(errors=[{"loc": ["body", "previous_response_id"], "msg": msg}])
+        raise errors.Invalid.at(["body", "previous_response_id"], "must not be sent together with `conversation`")
     user_id = user_of(caller, wishes.user, question)
     place = await responses.continued(runtime, caller.as_user(user_id) if user_id else caller, body)
     if place is not None:

@@ -7,10 +7,10 @@ with a new index. Unsigned thinking is left out, because no Messages API would a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from app.core.canonical import loads
 from app.core.dialects.question import Event, Json, Question
 from app.errors import FieldError, Invalid
 
@@ -240,10 +240,7 @@ def grow(block: Json, delta: Mapping[str, Any]) -> None:
 
 
 def arguments_of(text: str) -> Json:
-    try:
-        found = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        found = None
+    found = loads(text or "{}")
     return found if isinstance(found, dict) else {"arguments": text}
 
 

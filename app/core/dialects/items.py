@@ -7,10 +7,10 @@ opaque: see ``stored``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from app.core.canonical import loads
 from app.core.dialects.question import Json
 from app.core.messages import function_of, wrapped
 from app.core.parts import chat_parts
@@ -129,10 +129,7 @@ class _Reading:
 
 def unwrapped(arguments: str) -> str:
     """Return a function's arguments as a custom tool's input; other arguments are returned unchanged."""
-    try:
-        found = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
+    found = loads(arguments)
     text = found.get("input") if isinstance(found, dict) else None
     return text if isinstance(text, str) else arguments
 

@@ -305,10 +305,5 @@ def added(one: Mapping[str, Any] | None, other: object) -> dict[str, Any] | None
     return total
 
 
-def joined(before: str, text: str) -> str:
-    """Join the texts before and after a recall, as the client sees them."""
-    return f"{before}{PAUSE}{text}" if before and text else before or text
-
-
 PAUSE = "\n\n"
 """Between what a model says before it recalls something and after it."""

@@ -1,9 +1,8 @@
 """Options of a request without a counterpart in the dialect of the model's API.
 
-Between two dialects, options that both have are translated. Every other option is in this table, or unknown to Quire
-and therefore dropped. *Dropping* an option changes how an answer is produced, not what it can contain. If leaving
-something out would change what the client relies on, the request is *refused*. The response header ``X-Quire-Dropped``
-names what was dropped.
+Between two dialects, options that both have are translated. If leaving an option out would change what the client
+relies on, the request is *refused*. Every other option is *dropped*: that changes how an answer is produced, not what
+it can contain. The response header ``X-Quire-Dropped`` names what was dropped.
 """
 
 from __future__ import annotations
@@ -32,43 +31,6 @@ TRANSLATED: Mapping[Dialect, Collection[str]] = {
     },
 }  # fmt: skip
 """Options that the other dialects have too, or that Quire answers for itself."""
-
-DROPPED: Mapping[Dialect, Mapping[str, str]] = {
-    "chat": {
-        "seed": "no other dialect has it",
-        "frequency_penalty": "no other dialect has it",
-        "presence_penalty": "no other dialect has it",
-        "logit_bias": "no other dialect has it",
-        "prediction": "it only makes an answer faster",
-        "service_tier": "its values differ by API",
-        "store": "Quire keeps the conversation",
-        "metadata": "it is about the other API's storage",
-        "verbosity": "no other dialect has it",
-        "prompt_cache_key": "caches differ by API",
-        "safety_identifier": "its form differs by API",
-    },
-    "messages": {
-        "metadata": "its form differs by API",
-        "top_k": "no other dialect has it",
-        "cache_control": "other APIs cache by themselves",
-        "context_management": "Quire decides what the model sees",
-        "service_tier": "its values differ by API",
-    },
-    "responses": {
-        "include": "it names parts that other models do not have",
-        "metadata": "it is about the other API's storage",
-        "truncation": "Quire decides what the model sees",
-        "context_management": "Quire decides what the model sees",
-        "service_tier": "its values differ by API",
-        "prompt_cache_key": "caches differ by API",
-        "prompt_cache_retention": "caches differ by API",
-        "safety_identifier": "its form differs by API",
-        "stream_options": "it is about obfuscation",
-        "max_tool_calls": "it counts hosted tools",
-        "top_logprobs": "no other dialect has it",
-        "client_metadata": "it is about the other API's storage",
-    },
-}
 
 REFUSED: Mapping[Dialect, Mapping[str, str]] = {
     "chat": {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from app.core.canonical import loads
 from app.core.models import GENERAL, ModelTable
 
 PER = 1_000_000
@@ -77,10 +77,7 @@ class Prices:
     @staticmethod
     def read(text: str) -> Prices:
         """Read JSON such as `{"gpt-5": {"input": 1.25, "cached_input": 0.125, "output": 10}}`. Raises ValueError."""
-        try:
-            found = json.loads(text or "{}")
-        except (ValueError, RecursionError):
-            found = None
+        found = loads(text or "{}")
         if not isinstance(found, dict):
             raise ValueError("it must be a JSON object of prices by model; `*` stands for all others")  # noqa: TRY004
         return Prices({model: _price(model, given) for model, given in found.items()})

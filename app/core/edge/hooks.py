@@ -177,7 +177,7 @@ def _of_tool(event: Event, own_tools: Collection[str]) -> HookPlan:
     name = _name(event, "tool_name")
     member = "error" if event.kind == "PostToolUseFailure" else "tool_response"
     if event.own(member) not in event.data:
-        raise Invalid(errors=[{"loc": ["body", event.own(member)], "msg": "is required"}])
+        raise Invalid.at(["body", event.own(member)], "is required")
     if name.startswith(OWN_TOOLS) or (name.startswith(NO_SERVER) and name.removeprefix(NO_SERVER) in own_tools):
         return HookPlan()
     given, came = event.get("tool_input"), event.get(member)
@@ -249,18 +249,17 @@ def _digest(value: object) -> str:
 def _text(event: Event, field: str) -> str:
     own = event.own(field)
     if own not in event.data:
-        raise Invalid(errors=[{"loc": ["body", own], "msg": "is required"}])
+        raise Invalid.at(["body", own], "is required")
     value = event.data[own]
     if not isinstance(value, str):
-        raise Invalid(errors=[{"loc": ["body", own], "msg": "must be a string"}])
+        raise Invalid.at(["body", own], "must be a string")
     return value
 
 
 def _name(event: Event, field: str) -> str:
     value = _text(event, field)
     if not 0 < len(value) <= NAME_MAX or NOT_IN_IDS.search(value):
-        message = f"must have 1 to {NAME_MAX} characters and no control characters"
-        raise Invalid(errors=[{"loc": ["body", event.own(field)], "msg": message}])
+        raise Invalid.at(["body", event.own(field)], f"must have 1 to {NAME_MAX} characters and no control characters")
     return value
 
 

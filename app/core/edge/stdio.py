@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from app.core.canonical import dumps
+from app.core.canonical import dumps, loads
 
 PARSE_ERROR, NO_ANSWER = -32700, -32000
 
@@ -23,10 +23,7 @@ def id_of(line: str) -> tuple[bool, Any]:
 
 def answer(status: int, body: str) -> str | None:
     """Return the line that answers a request, from the HTTP response; None if that is no JSON-RPC message."""
-    try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
+    said = loads(body)
     if isinstance(said, dict) and "jsonrpc" in said and (status < 400 or "error" in said):
         return dumps(said)
     return None

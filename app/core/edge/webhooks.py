@@ -29,7 +29,6 @@ SECRET_PREFIX = "whsec_"  # noqa: S105  # nosec B105 - what secrets begin with
 SECRET_BYTES = 32
 RETRY_SECONDS = (5, 30, 120, 600, 1800, 3600, 3600)
 """Waits after each failed attempt; after the last attempt an event is a dead letter."""
-GONE = 410
 
 
 def of_append(append: Append) -> list[tuple[EventType, dict[str, str | int]]]:

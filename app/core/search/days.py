@@ -44,13 +44,6 @@ def settled(stored: Mapping[int, str]) -> dict[int, str]:
     return found
 
 
-def fitted(page: int, day: str, known: Mapping[int, str]) -> str:
-    """Return the day of one more page, moved between those of the pages before and after it."""
-    before = max((known[p] for p in known if p < page), default="")
-    after = min((known[p] for p in known if p > page), default=day)
-    return max(before, min(day, after))
-
-
 def tokens_of(days: Iterable[str]) -> int:
     """Return the tokens of the date lines for lines of some days, in the order of time; "" for a line without one."""
     return DAY_TOKENS * len(set(days) - {""})

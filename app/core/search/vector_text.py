@@ -66,7 +66,6 @@ def query_text(query: str) -> str:
 
 
 def _reach(text: str, room: int) -> int:
-    """Return how many characters of a text fit a room."""
     end = min(len(text), room)
     while _weight(text[:end]) > room:
         end -= max(1, (_weight(text[:end]) - room) // WIDE_CHARACTERS)

@@ -124,7 +124,6 @@ class _ShownText:
 
 
 def _fitting(result: FreshResult, room: int) -> _ShownText | None:
-    """Return as much of a result as fits; None if nothing does."""
     text = marked(result.text) if result.text is not None else None
     if text is not None and (tokens := whole_tokens(text, result.tokens)) <= room:
         return _ShownText(neutral(text), tokens, lines=1)

@@ -272,7 +272,6 @@ def _cut(
 
 
 def _index_of(entries: Sequence[Entry], seq: int, otherwise: int) -> int:
-    """Return the index of a message, ``otherwise`` if it is not among the entries."""
     found = bisect_left(entries, seq, key=attrgetter("seq"))
     return found if found < len(entries) and entries[found].seq == seq else otherwise
 

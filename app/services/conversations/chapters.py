@@ -38,7 +38,6 @@ async def close_due(runtime: Runtime, tx: Tx, conversation: Conversation) -> Con
 
 
 async def _name(runtime: Runtime, tx: Tx, conversation: Conversation, some: Sequence[Chapter]) -> None:
-    """Have a model name chapters, where there is one."""
     if runtime.chat is not None:
         own = conversation.line.own
         await enqueue.enqueue(tx, [enqueue.chapter(own, conversation.uid, c.first_page) for c in some if c.level == 1])

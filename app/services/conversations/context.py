@@ -323,8 +323,7 @@ async def as_of(
         seq = past if isinstance(past, int) else now.totals.last_seq
         then = await windows.as_of(tx, now, seq) if seq <= now.totals.last_seq else None
         if then is None:
-            message = f"must be the seq of a message: 1 to {now.totals.last_seq}"
-            raise errors.Invalid(errors=[{"loc": ["query", "as_of"], "msg": message}])
+            raise errors.Invalid.at(["query", "as_of"], f"must be the seq of a message: 1 to {now.totals.last_seq}")
         try:
             shown = await _window_then(tx, call, then, past, may_offer=True)
         except errors.BudgetTooSmall:

@@ -60,13 +60,11 @@ def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMes
     lead = len(list(takewhile(lambda one: one.role in ("system", "developer"), told)))
     if lead == len(told):
         where: list[str | int] = ["body", "messages"]
-        raise errors.Invalid(
-            errors=[{"loc": where, "msg": "must contain a message after the leading system messages"}],
-        )
+        raise errors.Invalid.at(where, "must contain a message after the leading system messages")
     texts = [system or "", *(draft.text for draft in _read_again(messages[:lead]))]
     system = "\n\n".join(text for text in texts if text) or system
     if system is not None and "\x00" in system:
-        raise errors.Invalid(errors=[{"loc": ["body", "system"], "msg": "must not contain U+0000"}])
+        raise errors.Invalid.at(["body", "system"], "must not contain U+0000")
     known.keep(hashes, told)
     digests = [one.digest for one in told]
     return CallersList(

@@ -79,9 +79,9 @@ async def _result(tx: ReadTx, child: Conversation, at: int | str | None) -> str:
     """Return the text of a message of the conversation's own. Raises Invalid."""
     seq = await forking.seq_at(tx, child, at)
     if seq == 0 or child.line.keeper(seq) != child.line.own:
-        raise errors.Invalid(errors=[{"loc": ["body", "at"], "msg": "is no message of the conversation's own"}])
+        raise errors.Invalid.at(["body", "at"], "is no message of the conversation's own")
     [row] = await messages.by_place(tx, [(child.line.own, seq)])
     text = said_text(row)
     if row["role"] != "assistant" or not text.strip() or text in (*wording.ERASED, *wording.PRUNED):
-        raise errors.Invalid(errors=[{"loc": ["body", "at"], "msg": f"message {seq} is no answer with a text"}])
+        raise errors.Invalid.at(["body", "at"], f"message {seq} is no answer with a text")
     return text

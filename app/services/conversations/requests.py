@@ -161,10 +161,7 @@ async def check(tx: ReadTx, conversation: Conversation | None, request: AppendRe
         case PostedMessages() | SyncedList() | ProxyQuestion():
             await _check_admitted(tx, conversation, request.bound_to)
             if not _has_user(conversation, request.user_id):
-                raise errors.Conflict(
-                    "The conversation belongs to another user.",
-                    errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
-                )
+                raise conversations.anothers()
             if isinstance(request, PostedMessages) and request.space_id not in (None, conversation.space_id):
                 raise errors.Conflict(
                     "The conversation does not belong to this space.",

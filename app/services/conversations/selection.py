@@ -125,7 +125,6 @@ async def select_new_messages(
 
 
 def _select_for_new(request: AppendRequest) -> Arrivals:
-    """Return what a conversation that does not exist yet begins with."""
     return _from(request.messages, 0) if isinstance(request, SyncedList | ProxyQuestion) else select_all(request)
 
 

@@ -7,9 +7,9 @@ it was at the beginning; messages do not change, so what is appended meanwhile i
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +30,7 @@ from app.runtime import Runtime
 from app.services import spaces
 from app.services.lifecycle import portable_stores
 from app.services.lifecycle.lines import FORMAT, VERSION
+from app.services.lifecycle.portable_stores import AT_ONCE
 from app.services.spaces import MEMBERS_MAX
 from app.services.views import inspect
 from app.store import conversations, messages, portable
@@ -38,117 +39,109 @@ from app.store.memory import stores
 from app.store.memory.stores import store_of
 
 MESSAGES_AT_ONCE = 100
-OTHERS_AT_ONCE = 50
 CONNECTION_TRIES = 6
 """Each waits as long for the pool as any request does."""
 FIRST_ID = UUID(int=0)
 
 
-@asynccontextmanager
-async def _snapshot(runtime: Runtime, tenant: UUID) -> AsyncIterator[ReadTx]:
-    """Take a connection, with several tries: a response that has begun could only be cut off."""
-    async with AsyncExitStack() as stack:
-        left, tx = CONNECTION_TRIES, None
-        while tx is None:
-            left -= 1
-            try:
-                tx = await stack.enter_async_context(runtime.database.snapshot(tenant))
-            except StorageUnavailable:
-                if not left:
-                    raise
-        yield tx
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Whose data is exported, and whether sensitive memories are among it."""
+
+    runtime: Runtime
+    tenant: UUID
+    sensitive: bool
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[ReadTx]:
+        """Take a connection, with several tries: a response that has begun could only be cut off."""
+        async with AsyncExitStack() as stack:
+            left, tx = CONNECTION_TRIES, None
+            while tx is None:
+                left -= 1
+                try:
+                    tx = await stack.enter_async_context(self.runtime.database.snapshot(self.tenant))
+                except StorageUnavailable:
+                    if not left:
+                        raise
+            yield tx
+
+    async def each(self, read: Callable[[ReadTx, Any], Awaitable[Sequence[Any]]], place: str) -> AsyncIterator[Any]:
+        """Yield rows in batches of AT_ONCE, each ``read`` after the ``place`` of the row before, None at first."""
+        after = None
+        while True:
+            async with self.snapshot() as tx:
+                rows = await read(tx, after)
+            for row in rows:
+                yield row
+            if len(rows) < AT_ONCE:
+                return
+            after = rows[-1][place]
 
 
 def header(**of: str) -> str:
     return dumps({"type": "header", "format": FORMAT, "version": VERSION, **of})
 
 
-async def user(runtime: Runtime, tenant: UUID, user_id: str, *, sensitive: bool) -> AsyncIterator[str]:
+async def user(of: Export, user_id: str) -> AsyncIterator[str]:
     """Yield everything of a user: conversations in the order in which they were made, each with its own rows, then data
     outside of any conversation.
     """
     yield header(user_id=user_id)
-    async for line in _conversations(runtime, tenant, portable.CONVERSATIONS, user_id, sensitive=sensitive):
+    async for line in _conversations(of, portable.CONVERSATIONS, user_id):
         yield line
-    async for line in _beside(runtime, tenant, None, user_id, sensitive=sensitive):
+    async for line in _beside(of, None, user_id):
         yield line
-    async with _snapshot(runtime, tenant) as tx:
+    async with of.snapshot() as tx:
         rows = await portable_stores.of_user(tx, user_id)
     for row in rows:
-        async for line in _store(runtime, tenant, row):
+        async for line in _store(of, row):
             yield line
 
 
-async def _store(runtime: Runtime, tenant: UUID, store: Record) -> AsyncIterator[str]:
+async def _store(of: Export, store: Record) -> AsyncIterator[str]:
     yield portable_stores.store_line(store)
-    before: UUID | None = None
-    after = ""
-    while True:
-        async with _snapshot(runtime, tenant) as tx:
-            found = await portable_stores.versions(tx, store["id"], before)
-        for line in found:
-            yield dumps(line)
-        if len(found) < portable_stores.AT_ONCE:
-            break
-        before = UUID(found[-1]["id"])
-    while True:
-        async with _snapshot(runtime, tenant) as tx:
-            found = await portable_stores.files(tx, store["id"], after)
-        for line in found:
-            yield dumps(line)
-        if len(found) < portable_stores.AT_ONCE:
-            break
-        after = found[-1]["path"].removeprefix("/")
+    async for row in of.each(lambda tx, before: portable_stores.versions(tx, store["id"], before), "id"):
+        yield portable_stores.version_line(store["id"], row)
+    async for row in of.each(lambda tx, after: portable_stores.files(tx, store["id"], after or ""), "key"):
+        yield portable_stores.file_line(store["id"], row)
 
 
-async def space(runtime: Runtime, tenant: UUID, space_id: str, *, sensitive: bool) -> AsyncIterator[str]:
+async def space(of: Export, space_id: str) -> AsyncIterator[str]:
     """Yield a space with its members, its conversations, and data outside of any conversation."""
     yield header(space_id=space_id)
-    async with _snapshot(runtime, tenant) as tx:
+    async with of.snapshot() as tx:
         found = spaces.view(await stored_spaces.get(tx, space_id))
         rows = await stored_spaces.members(tx, space_id, None, MEMBERS_MAX)
     del found["created_at"]
     yield dumps({"type": "space", **found, "members": {row["user_id"]: row["rights"] for row in rows}})
-    async for line in _conversations(runtime, tenant, portable.CONVERSATIONS_OF_SPACE, space_id, sensitive=sensitive):
+    async for line in _conversations(of, portable.CONVERSATIONS_OF_SPACE, space_id):
         yield line
-    async for line in _beside(runtime, tenant, None, None, sensitive=sensitive, space_id=space_id):
+    async for line in _beside(of, None, None, space_id):
         yield line
-    async with _snapshot(runtime, tenant) as tx:
+    async with of.snapshot() as tx:
         store = await stores.find(tx, store_of(space_scope(space_id)), None)
     if store is not None:
-        async for line in _store(runtime, tenant, store):
+        async for line in _store(of, store):
             yield line
 
 
-async def _conversations(
-    runtime: Runtime, tenant: UUID, conversations_of: str, whose: str, *, sensitive: bool
-) -> AsyncIterator[str]:
-    after = FIRST_ID
-    while True:
-        async with _snapshot(runtime, tenant) as tx:
-            rows = await tx.fetch(conversations_of, whose, after, OTHERS_AT_ONCE)
-        bound_to = whose if conversations_of == portable.CONVERSATIONS else None
-        for row in rows:
-            async for line in _conversation(runtime, tenant, row["id"], bound_to, sensitive=sensitive, alone=False):
-                yield line
-        if len(rows) < OTHERS_AT_ONCE:
-            break
-        after = rows[-1]["uid"]
+async def _conversations(of: Export, conversations_of: str, whose: str) -> AsyncIterator[str]:
+    bound_to = whose if conversations_of == portable.CONVERSATIONS else None
+    async for row in of.each(lambda tx, after: tx.fetch(conversations_of, whose, after or FIRST_ID, AT_ONCE), "uid"):
+        async for line in _conversation(of, row["id"], bound_to, alone=False):
+            yield line
 
 
-async def conversation(
-    runtime: Runtime, tenant: UUID, conversation_id: str, *, bound_to: str | None = None, sensitive: bool
-) -> AsyncIterator[str]:
+async def conversation(of: Export, conversation_id: str, bound_to: str | None) -> AsyncIterator[str]:
     yield header(conversation_id=conversation_id)
-    async for line in _conversation(runtime, tenant, conversation_id, bound_to, sensitive=sensitive, alone=True):
+    async for line in _conversation(of, conversation_id, bound_to, alone=True):
         yield line
 
 
-async def _conversation(
-    runtime: Runtime, tenant: UUID, conversation_id: str, bound_to: str | None, *, sensitive: bool, alone: bool
-) -> AsyncIterator[str]:
+async def _conversation(of: Export, conversation_id: str, bound_to: str | None, *, alone: bool) -> AsyncIterator[str]:
     """Yield a conversation; of a branch ``alone`` all of its line, else its own rows."""
-    async with _snapshot(runtime, tenant) as tx:
+    async with of.snapshot() as tx:
         conversation = await conversations.find(tx, conversation_id, bound_to=bound_to)
         if conversation is None:  # erased meanwhile; perhaps another user's now
             return
@@ -160,22 +153,22 @@ async def _conversation(
         after, revision = shared.seq, shared.revision
         conversation = replace(conversation, id=conversation.line.own)
     while after < conversation.totals.last_seq:
-        async with _snapshot(runtime, tenant) as tx:
+        async with of.snapshot() as tx:
             last = conversation.totals.last_seq
             rows = await tx.fetch(portable.MESSAGES, conversation.id, after, last, MESSAGES_AT_ONCE)
         if not rows:
             return
         for row in rows:
-            async for line in _learnt(runtime, tenant, conversation, revision, row["revision"]):
+            async for line in _learnt(of, conversation, revision, row["revision"]):
                 yield line
             revision = row["revision"]
-            texts, cards = await _archived(runtime, tenant, row["archive_ids"])
+            texts, cards = await _archived(of, row["archive_ids"])
             size = len(row["body"]) + sum(map(len, texts.values()))
             yield await run_in_thread_if_large(size, _message_line, conversation, row, texts, cards)
         after = rows[-1]["seq"]
-    async for line in _learnt(runtime, tenant, conversation, revision, conversation.revision):
+    async for line in _learnt(of, conversation, revision, conversation.revision):
         yield line
-    async for line in _beside(runtime, tenant, conversation.id, conversation.user_id, sensitive=sensitive):
+    async for line in _beside(of, conversation.id, conversation.user_id):
         yield line
     yield dumps({"type": "end", "conversation_id": conversation.id})
 
@@ -198,18 +191,15 @@ def _conversation_line(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-async def _archived(
-    runtime: Runtime, tenant: UUID, archive_ids: Sequence[UUID]
-) -> tuple[dict[UUID, str], Sequence[Record]]:
+async def _archived(of: Export, archive_ids: Sequence[UUID]) -> tuple[dict[UUID, str], Sequence[Record]]:
     if not archive_ids:
         return {}, ()
-    async with _snapshot(runtime, tenant) as tx:
+    async with of.snapshot() as tx:
         texts = await messages.archived_texts(tx, archive_ids)
         return texts, await tx.fetch(portable.CARDS, archive_ids)
 
 
 def _message_line(conversation: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> str:
-    """Return a message as it was sent, with the cards of its archives."""
     by_call = _calls(row) if cards else {}
     line = {
         "type": "message",
@@ -252,16 +242,13 @@ def _card(row: Record) -> dict[str, Any]:
     }
 
 
-async def _learnt(
-    runtime: Runtime, tenant: UUID, conversation: Conversation, after: int, through: int
-) -> AsyncIterator[str]:
-    """Yield what was learned between two revisions."""
+async def _learnt(of: Export, conversation: Conversation, after: int, through: int) -> AsyncIterator[str]:
     if after >= through:
         return
-    async with _snapshot(runtime, tenant) as tx:
+    async with of.snapshot() as tx:
         events = await tx.fetch(portable.LEARNT, conversation=conversation.id, after=after, through=through)
     for event in events:
-        async with _snapshot(runtime, tenant) as tx:
+        async with of.snapshot() as tx:
             line = await _event(tx, conversation.id, event)
         if line is not None:
             yield dumps({"type": event["kind"], "conversation_id": conversation.id, **line})
@@ -290,41 +277,28 @@ async def _event(tx: ReadTx, name: str, event: Record) -> dict[str, Any] | None:
 
 
 async def _beside(
-    runtime: Runtime,
-    tenant: UUID,
-    conversation_id: str | None,
-    user_id: str | None,
-    *,
-    sensitive: bool,
-    space_id: str | None = None,
+    of: Export, conversation_id: str | None, user_id: str | None, space_id: str | None = None
 ) -> AsyncIterator[str]:
     scope = scope_of(user_id, conversation_id, space_id)
+    owner = owner_of(scope)
     place = {"user_id": user_id, "conversation_id": conversation_id}
     if space_id is not None:
         place["space_id"] = space_id
-    after = FIRST_ID
-    while True:
-        arguments = (conversation_id, owner_of(scope), after, sensitive, OTHERS_AT_ONCE)
-        async with _snapshot(runtime, tenant) as tx:
-            rows = await tx.fetch(portable.MEMORIES, *arguments)
-        for row in rows:
-            yield await run_in_thread_if_large(len(row["content"]), _memory_line, place, row)
-        if len(rows) < OTHERS_AT_ONCE:
-            break
-        after = rows[-1]["id"]
-    after = FIRST_ID
-    while True:
-        async with _snapshot(runtime, tenant) as tx:
-            rows = await tx.fetch(portable.ARCHIVES, conversation_id, scope, after, OTHERS_AT_ONCE)
-        for row in rows:
-            async with _snapshot(runtime, tenant) as tx:
-                text = (await messages.archived_texts(tx, [row["id"]])).get(row["id"])
-            if text is not None:
-                line = {"type": "archive", **place, **_archive(row), "result": text, "card": _card(row)}
-                yield await run_in_thread_if_large(len(text), dumps, line)
-        if len(rows) < OTHERS_AT_ONCE:
-            break
-        after = rows[-1]["id"]
+
+    def memories(tx: ReadTx, after: UUID | None) -> Awaitable[Sequence[Record]]:
+        return tx.fetch(portable.MEMORIES, conversation_id, owner, after or FIRST_ID, of.sensitive, AT_ONCE)
+
+    def archives(tx: ReadTx, after: UUID | None) -> Awaitable[Sequence[Record]]:
+        return tx.fetch(portable.ARCHIVES, conversation_id, scope, after or FIRST_ID, AT_ONCE)
+
+    async for row in of.each(memories, "id"):
+        yield await run_in_thread_if_large(len(row["content"]), _memory_line, place, row)
+    async for row in of.each(archives, "id"):
+        async with of.snapshot() as tx:
+            text = (await messages.archived_texts(tx, [row["id"]])).get(row["id"])
+        if text is not None:
+            line = {"type": "archive", **place, **_archive(row), "result": text, "card": _card(row)}
+            yield await run_in_thread_if_large(len(text), dumps, line)
 
 
 def _memory_line(place: Mapping[str, str | None], row: Record) -> str:

@@ -23,7 +23,7 @@ from app.core.conversation import Conversation
 from app.core.encoded import marked
 from app.core.history.fork import NewBranch
 from app.core.history.preparation import Arrival, KeptArchive
-from app.core.history.rows import ArchivePlace, NewMemory, archive_row
+from app.core.history.rows import ArchivePlace, archive_row
 from app.core.history.sync import digest
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.neutral import without_nul
@@ -56,7 +56,7 @@ from app.services.lifecycle.lines import (
     checked,
 )
 from app.services.memory import insertion
-from app.services.memory.archiving import all_vectors, vectors
+from app.services.memory.archiving import all_vectors, rows_of, vectors
 from app.services.memory.remembering import searchable
 from app.store import archives, branches, conversations, portable
 from app.store import spaces as stored_spaces
@@ -280,7 +280,6 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
 
 
 async def _flush(job: _Import) -> None:
-    """Append the messages that wait, as one append."""
     if not job.waiting or job.into is None:
         return
     waiting, job.waiting, job.characters = job.waiting, [], 0
@@ -367,7 +366,6 @@ async def _end(job: _Import) -> None:
 
 
 async def _scope(job: _Import, tx: ReadTx, line: MemoryLine | ArchiveLine) -> tuple[str, Conversation | None]:
-    """Return the scope, and the conversation if one is named."""
     if line.conversation_id is None and line.space_id is not None:
         await stored_spaces.hold(tx, line.space_id, job.limit.user_id)
         return space_scope(line.space_id), None
@@ -442,14 +440,7 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
             expires_at = line.card.expires_at
             new = archive_row(card, line.result, tokens, line.tool_input, where, line.language, expires_at)
             await archives.insert(tx, new, line.created_at)
-            rows = [
-                NewMemory(
-                    id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=where.conversation_id,
-                    conversation_uid=known.uid if known else None, seq=None, page=None, archive_id=card.uuid,
-                    start=start, length=length, terms=terms, created_at=line.created_at,
-                )
-                for start, length, terms in found
-            ]  # fmt: skip
+            rows = rows_of(found, new, known.uid if known else None, line.created_at)
             await insertion.insert_memories(runtime, tx, rows)
             await enqueue.enqueue(tx, [enqueue.archive_passages(card.uuid, where.conversation_id)])
     (job.done if place is None else job.matched)["archives"] += 1

@@ -43,7 +43,7 @@ async def write(runtime: Runtime, noting: Noting, text: str, key: IdempotencyKey
     """Add or edit a pinned memory and return its response. Raises Invalid for a blank text, and NotFound."""
     line = flat(" ".join(text.split()))
     if not line:
-        raise errors.Invalid(errors=[{"loc": ["body", "text"], "msg": "must not be blank"}])
+        raise errors.Invalid.at(["body", "text"], "must not be blank")
     tokens = await runtime.count(line)
     tenant, conversation_id = noting.tenant, noting.conversation_id
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
 from uuid import UUID
 
 from asyncpg import Record
@@ -43,9 +43,13 @@ def store_line(row: Record) -> str:
     )
 
 
-async def versions(tx: ReadTx, store: UUID, before: UUID | None) -> list[dict[str, Any]]:
-    """Return some versions of a store as lines, the newest first."""
-    return [
+async def versions(tx: ReadTx, store: UUID, before: UUID | None) -> Sequence[Record]:
+    """Return some versions of a store, the newest first."""
+    return await stores.versions(tx, store, ListedVersions(before=before), AT_ONCE)
+
+
+def version_line(store: UUID, row: Record) -> str:
+    return dumps(
         {
             "type": "memory_version",
             "store_id": str(store),
@@ -55,26 +59,28 @@ async def versions(tx: ReadTx, store: UUID, before: UUID | None) -> list[dict[st
             "created_at": time_text(row["created_at"]),
             "redacted": row["redacted_at"] is not None,
         }
-        for row in await stores.versions(tx, store, ListedVersions(before=before), AT_ONCE)
-    ]
+    )
 
 
-async def files(tx: ReadTx, store: UUID, after: str) -> list[dict[str, Any]]:
-    """Return some files of a store as lines, by path."""
+async def files(tx: ReadTx, store: UUID, after: str) -> Sequence[Record]:
+    """Return some files of a store, by path."""
     await service.opened(tx, store, None)
     ids = [row["id"] for row in await stores.keys(tx, store) if row["key"] > after][:AT_ONCE]
     found = await stores.memories(tx, store, ids)
-    return [
+    return [found[one] for one in ids]
+
+
+def file_line(store: UUID, row: Record) -> str:
+    return dumps(
         {
             "type": "memory_file",
             "store_id": str(store),
-            "id": str(one),
-            "path": f"/{found[one]['key']}",
-            "content": found[one]["content"],
-            "created_at": time_text(found[one]["created_at"]),
+            "id": str(row["id"]),
+            "path": f"/{row['key']}",
+            "content": row["content"],
+            "created_at": time_text(row["created_at"]),
         }
-        for one in ids
-    ]
+    )
 
 
 # --- Import -------------------------------------------------------------------------------------------

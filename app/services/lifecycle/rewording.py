@@ -33,8 +33,7 @@ async def reword(
     if old is None or known is None or old.whole is None or old.hit.type not in OWN_TYPES:
         raise errors.NotFound("There is no such memory.")
     if known["pinned"] and len(content) > PINNED_MAX:
-        problem = f"must have at most {PINNED_MAX} characters when pinned"
-        raise errors.Invalid(errors=[{"loc": ["body", "content"], "msg": problem}])
+        raise errors.Invalid.at(["body", "content"], f"must have at most {PINNED_MAX} characters when pinned")
     place = old.hit.conversation_id
     # Locked before anything of it is erased, and as strongly as erasing can need it: see store/locks.py.
     conversation = await conversations.lock(tx, place) if place is not None else None

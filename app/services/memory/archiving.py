@@ -12,7 +12,6 @@ from uuid import UUID
 import anyio.to_thread
 from asyncpg import Record
 
-from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
@@ -40,7 +39,7 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
-from app.services.memory.views import is_hidden
+from app.services.memory.views import hold, is_hidden
 from app.store import archives, conversations
 from app.store.memory import memories
 from app.store.memory.memories import Hit
@@ -134,15 +133,8 @@ async def archive(runtime: Runtime, tx: Tx, request: ArchiveRequest) -> tuple[di
     """
     conversation = None
     if request.conversation_id is not None:
-        conversation = await conversations.hold(tx, named(request.conversation_id), bound_to=request.bound_to)
-        if conversation is None:
-            raise conversations.unknown()
+        conversation = await hold(tx, named(request.conversation_id), request.user_id, request.bound_to)
         request = replace(request, conversation_id=conversation.line.own)
-        if request.user_id is not None and conversation.user_id not in (None, request.user_id):
-            raise errors.Conflict(
-                "The conversation belongs to another user.",
-                errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
-            )
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation) if conversation else {})
     (tokens,) = await runtime.tokens.count_many([marked(request.result)])
     if not _is_long(request.result, tokens, policy):
@@ -185,14 +177,7 @@ def _prepare(
         expires_at,
     )  # fmt: skip
     first_vectors = vectors(blanked(request.result))
-    rows = [
-        NewMemory(
-            id=uuid7(), owner=owner_of(scope), type="passage", conversation_id=request.conversation_id,
-            conversation_uid=conversation.uid if conversation else None, seq=None, page=None, archive_id=card.uuid,
-            start=start, length=length, terms=terms, created_at=card.created_at,
-        )
-        for start, length, terms in first_vectors
-    ]  # fmt: skip
+    rows = rows_of(first_vectors, new, conversation.uid if conversation else None, card.created_at)
     return _Prepared(new, card.created_at, rows, ends(first_vectors))
 
 
@@ -346,6 +331,20 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
         score = round(memories.relevance(hit.score), 4)
         taken.append({"offset": hit.start, "length": length, "text": text, "relevance_score": score})
     return sorted(taken, key=lambda passage: passage["offset"])
+
+
+def rows_of(
+    found: Sequence[tuple[int, int, str]], archive: NewArchive, conversation_uid: UUID | None, created_at: datetime
+) -> list[NewMemory]:
+    """Return the rows of passages of an archive that belongs to no message."""
+    return [
+        NewMemory(
+            id=uuid7(), owner=owner_of(archive.scope), type="passage", conversation_id=archive.conversation_id,
+            conversation_uid=conversation_uid, seq=None, page=None, archive_id=archive.id,
+            start=start, length=length, terms=terms, created_at=created_at,
+        )
+        for start, length, terms in found
+    ]  # fmt: skip
 
 
 def passages_of(message: Record, owner: UUID, view: str) -> list[NewMemory]:

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import anyio.to_thread
 
-from app import errors
 from app.core.conversation import Conversation
 from app.core.encoded import marked
 from app.core.line import named
@@ -22,8 +21,9 @@ from app.runtime import Runtime
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
 from app.services.memory.hits import SearchHit
+from app.services.memory.views import hold
 from app.store import conversations, locks, spaces
-from app.store.memory import kept, memories
+from app.store.memory import kept
 from app.store.memory.remembered import Remembered
 from app.text.language import fold
 
@@ -61,14 +61,7 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     if request.key is not None or request.alone:
         await _lock(tx, request)
     if request.conversation_id is not None:
-        conversation = await conversations.hold(tx, named(request.conversation_id), bound_to=request.bound_to)
-        if conversation is None:
-            raise conversations.unknown()
-        if request.user_id is not None and conversation.user_id not in (None, request.user_id):
-            raise errors.Conflict(
-                "The conversation belongs to another user.",
-                errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
-            )
+        conversation = await hold(tx, named(request.conversation_id), request.user_id, request.bound_to)
         request = replace(request, conversation_id=conversation.line.own)
     scope = await _scope(tx, request, conversation)
     if conversation is not None and request.space_id not in (None, conversation.space_id):
@@ -81,9 +74,8 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
         await outbox.tell(tx, told_of)
     if request.alone and conversation is not None:
         await conversations.begin_generation(tx, conversation.id)
-    hit = await memories.find(tx, new.id)
-    assert hit is not None
-    (found,) = await searching.with_texts(tx, [hit], sensitive=True)
+    found = await searching.memory(tx, new.id, sensitive=True)
+    assert found is not None
     return found, conversation
 
 

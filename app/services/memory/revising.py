@@ -24,7 +24,7 @@ from app.services.memory import remembering, searching
 from app.services.memory.hits import SearchHit
 from app.services.memory.remembering import MemoryRequest
 from app.store import conversations, locks, spaces
-from app.store.memory import kept, memories, remembered
+from app.store.memory import kept, remembered
 from app.store.memory.kept import Standing
 
 
@@ -59,9 +59,8 @@ async def change(
         await kept.withdraw(tx, [before["holder"]])
     if before["scope"].startswith("c:"):
         await conversations.begin_generation(tx, before["conversation_id"])
-    hit = await memories.find(tx, memory)
-    assert hit is not None
-    (found,) = await searching.with_texts(tx, [hit], sensitive=True)
+    found = await searching.memory(tx, memory, sensitive=True)
+    assert found is not None
     return found, before
 
 

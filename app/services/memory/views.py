@@ -9,10 +9,10 @@ from uuid import UUID
 
 from app import errors
 from app.core.conversation import Conversation
-from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, space_of, space_scope
+from app.core.scope import SPACE, owner_of, scope_of, space_of, space_scope
 from app.core.times import first_id
 from app.postgres.transactions import ReadTx
-from app.store import branches, spaces
+from app.store import branches, conversations, spaces
 from app.store.memory.memories import OnLine
 
 
@@ -48,14 +48,16 @@ async def of_caller(tx: ReadTx, bound_to: str | None) -> dict[UUID, str] | None:
     return None if bound_to is None else await of_user(tx, bound_to)
 
 
-async def of_conversation(tx: ReadTx, conversation: Conversation) -> dict[UUID, str]:
-    """Return what a conversation may view, without what its user has lost since."""
-    own = _by_owner(conversation.scope, conversation_scope(conversation.id))
-    if conversation.user_id is not None:
-        own |= await of_user(tx, conversation.user_id)
-    if conversation.space_id is not None:
-        own |= _by_owner(space_scope(conversation.space_id))
-    return {owner: own[owner] for owner in conversation.searched if owner in own}
+async def hold(tx: ReadTx, conversation_id: str, user_id: str | None, bound_to: str | None) -> Conversation:
+    """Return the conversation that something is stored in, protected from erasure. Raises NotFound, and Conflict where
+    it is another's than the named user's.
+    """
+    conversation = await conversations.hold(tx, conversation_id, bound_to=bound_to)
+    if conversation is None:
+        raise conversations.unknown()
+    if user_id is not None and conversation.user_id not in (None, user_id):
+        raise conversations.anothers()
+    return conversation
 
 
 async def require_write(tx: ReadTx, owner: UUID, bound_to: str | None) -> None:
@@ -85,7 +87,7 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
             await spaces.get(tx, space, user_id)
             wide.append(space_scope(space))
         else:
-            raise errors.Invalid(errors=[{"loc": ["body", "scopes"], "msg": f"has `{name}`, and the search has none"}])
+            raise errors.Invalid.at(["body", "scopes"], f"has `{name}`, and the search has none")
     if conversation is not None and not {owner_of(scope) for scope in wide} <= set(conversation.searched):
         raise spaces.unknown()
     return [*([View(_by_owner(*wide))] if wide else []), *views]

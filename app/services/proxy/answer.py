@@ -22,7 +22,7 @@ from typing import Any
 from app import errors
 from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
 from app.core.calibration import ReportedUsage
-from app.core.canonical import dumps
+from app.core.canonical import dumps, loads
 from app.core.conversation import Conversation
 from app.core.dialects.background import unstored
 from app.core.dialects.deltas import AnswerSoFar
@@ -322,12 +322,12 @@ async def _completed(
 
 
 async def _recalled(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) -> list[Json]:
-    runtime, asked, caller = task.runtime, task.asked, task.asked.request.caller
+    asked, caller = task.asked, task.asked.request.caller
     asking = await tool_calls.asker(
-        runtime, asked.tenant, caller.user_id, asked.conversation.id, sensitive=caller.sensitive
+        task.runtime, asked.tenant, caller.user_id, asked.conversation.id, sensitive=caller.sensitive
     )
     answers = [await _ran(task, asking, call["function"]["name"], _arguments(call)) for call in calls]
-    await tool_calls.keep(runtime, asked.tenant, asking, answers, "")
+    await tool_calls.keep(asking, answers, "")
     results = [
         {"role": "tool", "tool_call_id": call["id"], "content": found.content}
         for call, found in zip(calls, answers, strict=True)
@@ -336,17 +336,13 @@ async def _recalled(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) 
 
 
 async def _ran(task: AnswerTask, asking: tool_calls.Asker, name: str, arguments: Json) -> tool_calls.Answer:
-    runtime, tenant = task.runtime, task.asked.tenant
     if name == REMEMBER.name:
-        return await remember(runtime, tenant, asking, arguments, bound_to=task.asked.request.caller.user_id)
-    return await tool_calls.run(runtime, tenant, asking, tool_calls.checked(name, arguments))
+        return await remember(asking, arguments, bound_to=task.asked.request.caller.user_id)
+    return await tool_calls.run(asking, tool_calls.checked(name, arguments))
 
 
 def _arguments(call: Mapping[str, Any]) -> Json:
-    try:
-        arguments = json.loads(call["function"]["arguments"] or "{}")
-    except (ValueError, RecursionError):
-        arguments = None
+    arguments = loads(call["function"]["arguments"] or "{}")
     return arguments if isinstance(arguments, dict) else {}
 
 

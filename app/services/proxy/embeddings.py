@@ -31,11 +31,11 @@ async def embeddings(runtime: Runtime, embedder: Embedder, texts: Sequence[Any],
 def _check(texts: Sequence[Any]) -> None:
     where: list[str | int] = ["body", "input"]
     if not 1 <= len(texts) <= TEXTS_MAX:
-        raise errors.Invalid(errors=[{"loc": where, "msg": f"must have 1 to {TEXTS_MAX} texts"}])
+        raise errors.Invalid.at(where, f"must have 1 to {TEXTS_MAX} texts")
     for place, text in enumerate(texts):
         if not isinstance(text, str) or not text.strip() or len(text) > CHARACTERS_MAX:
             msg = f"must be a text with 1 to {CHARACTERS_MAX} characters that are not all blank"
-            raise errors.Invalid(errors=[{"loc": [*where, place], "msg": msg}])
+            raise errors.Invalid.at([*where, place], msg)
 
 
 def _encoded(vector: Vector, encoding: str) -> list[float] | str:

@@ -18,6 +18,7 @@ from typing import Any
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
+from app.core.canonical import loads
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import message_of
 from app.core.dialects.proxy import ToolOwners, newest_user_text
@@ -167,8 +168,8 @@ class _Passed:
 
     async def _mark(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception:
         """Mark a question that the model's API refused for good (``core.history.refused``); return the refusal."""
-        refusal = refused(answer.status, _json(body), retry_after=None, key=None)
-        sent = await run_in_thread_if_large(len(self.sent), _json, self.sent)
+        refusal = refused(answer.status, loads(body), retry_after=None, key=None)
+        sent = await run_in_thread_if_large(len(self.sent), loads, self.sent)
         if is_final(refusal) and not blames_form(sent, refusal):
             await mark_refused(self.runtime, asked)
         return refusal
@@ -184,13 +185,6 @@ class _Passed:
         except (errors.QuireError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
             _logger.warning("an answer that was passed through is not stored: %s", type(error).__name__)
             return error
-        return None
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
         return None
 
 

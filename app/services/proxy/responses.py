@@ -127,7 +127,7 @@ async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:
         conversation = stored.conversation
     else:
         if request.conversation_id is None:
-            raise errors.Invalid(errors=[{"loc": ["body", "input"], "msg": "must have something to compact"}])
+            raise errors.Invalid.at(["body", "input"], "must have something to compact")
         async with runtime.database.snapshot(request.caller.tenant) as tx:
             conversation = await conversations.get(tx, request.conversation_id, bound_to=request.caller.user_id)
     content = sealed(conversation.id, conversation.end.last_seq, conversation.uid)

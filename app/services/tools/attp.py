@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 from app.core import wording
 from app.core.canonical import dumps
+from app.core.edge.caller import Caller
 from app.core.model import Language
 from app.core.window.quote import result_text
 from app.recall import attp, sandbox, tools
@@ -34,22 +34,16 @@ class _Calls:
 
 
 async def run_once(
-    runtime: Runtime,
-    tenant: UUID,
-    conversation_id: str,
-    text: str,
-    idempotency: IdempotencyKey | None,
-    *,
-    bound_to: str | None = None,
-    sensitive: bool = False,
+    runtime: Runtime, caller: Caller, conversation_id: str, text: str, idempotency: IdempotencyKey | None
 ) -> str:
     """Return the response to a document as JSON text; a repeated request gets the same response and recalls nothing.
 
     Raises NotFound for an unknown conversation. Errors in the document or its code are part of the response.
     """
+    tenant = caller.tenant
     if idempotency is not None and (stored := await idempotency.find_response(runtime.database, tenant)) is not None:
         return stored
-    asking = await tool_calls.asker(runtime, tenant, bound_to, conversation_id, sensitive=sensitive)
+    asking = await tool_calls.asker(runtime, tenant, caller.user_id, conversation_id, sensitive=caller.sensitive)
     language = asking.language({})
     calls = _Calls()
     try:
@@ -57,16 +51,14 @@ async def run_once(
     except Mistake as mistake:
         answer = _failed(None, str(mistake), calls)
     else:
-        answer = await _answer(runtime, tenant, asking, document, calls, language)
-    return await tool_calls.keep(runtime, tenant, asking, calls.answers, dumps(answer), idempotency)
+        answer = await _answer(asking, document, calls, language)
+    return await tool_calls.keep(asking, calls.answers, dumps(answer), idempotency)
 
 
-async def _answer(
-    runtime: Runtime, tenant: UUID, asking: Asker, document: Document, calls: _Calls, language: Language
-) -> dict[str, Any]:
+async def _answer(asking: Asker, document: Document, calls: _Calls, language: Language) -> dict[str, Any]:
     if document.code is None:
         return _shape(document, calls, status="done", message=document.message, content=document.message or "")
-    outcome = await _run(runtime, tenant, asking, document.code, calls, language)
+    outcome = await _run(asking, document.code, calls, language)
     if outcome is None:
         return _failed(document, wording.CODE_BUSY.say(language), calls)
     if outcome.failure is not None:
@@ -78,9 +70,7 @@ async def _answer(
     return _shape(document, calls, status="continue", result=result, content=content)
 
 
-async def _run(
-    runtime: Runtime, tenant: UUID, asking: Asker, code: str, calls: _Calls, language: Language
-) -> Outcome | None:
+async def _run(asking: Asker, code: str, calls: _Calls, language: Language) -> Outcome | None:
     """Run the code; None if no sandbox is available."""
 
     async def call(name: str, positional: list[Any], given: dict[str, Any]) -> Reply:
@@ -93,7 +83,7 @@ async def _run(
             answer = Answer(str(mistake), is_error=True)
             arguments = given
         else:
-            answer = await tool_calls.run(runtime, tenant, asking, ToolCall(tool, arguments))
+            answer = await tool_calls.run(asking, ToolCall(tool, arguments))
         error = answer.content if answer.is_error else None
         calls.made.append({"name": name, "arguments": arguments, "error": error})
         calls.answers.append(answer)
@@ -101,13 +91,13 @@ async def _run(
 
     try:
         async with asyncio.timeout(WAIT_SECONDS):
-            await runtime.sandboxes.acquire()
+            await asking.runtime.sandboxes.acquire()
     except TimeoutError:
         return None
     try:
         return await sandbox.run(code, list(tools.BY_NAME), call, LIMITS)
     finally:
-        runtime.sandboxes.release()
+        asking.runtime.sandboxes.release()
 
 
 def _failed(document: Document | None, error: str, calls: _Calls) -> dict[str, Any]:

@@ -7,7 +7,6 @@ the latest messages, read the best results, hand over. No connection is held dur
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from uuid import UUID
 
 from app import errors
 from app.core import wording
+from app.core.canonical import loads
 from app.core.model import Language
 from app.core.neutral import block
 from app.core.search.narrowing import EVERYTHING, Narrowing
@@ -66,8 +66,6 @@ class RecallRequest:
 class _AgentRun:
     """One recall."""
 
-    runtime: Runtime
-    tenant: UUID
     asking: Asker
     query: str
     task: Task
@@ -99,7 +97,7 @@ class _AgentRun:
         call = ToolCall(BY_NAME[name], arguments)
         try:
             async with asyncio.timeout(TOOL_SECONDS):
-                answer = await tool_calls.run(self.runtime, self.tenant, self.asking, call)
+                answer = await tool_calls.run(self.asking, call)
         except Exception as error:  # noqa: BLE001 - no tool's fault ends a recall
             answer = tool_calls.Answer(f"{name} failed: {_reason(error)}", is_error=True)
         if not answer.is_error and name == tools.SEARCH_MEMORIES.name:
@@ -128,14 +126,12 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
         runtime, tenant, request.user_id, request.conversation_id, sensitive=request.sensitive
     )
     asking = replace(asking, narrowing=request.narrowing)
-    latest = await _latest(runtime, tenant, asking, agent.FIRST_MESSAGES)
+    latest = await _latest(asking, agent.FIRST_MESSAGES)
     query = request.query or next((s.text for s in reversed(latest) if s.role == "user" and s.text.strip()), None)
     if query is None:
-        raise errors.Invalid(
-            errors=[{"loc": ["body", "query"], "msg": "is required if the conversation has no user message"}],
-        )
+        raise errors.Invalid.at(["body", "query"], "is required if the conversation has no user message")
     language = (asking.conversation.language if asking.conversation else None) or language_of(query[:1000])
-    run = _AgentRun(runtime, tenant, asking, query, Task(request.iterations_max, language))
+    run = _AgentRun(asking, query, Task(request.iterations_max, language))
     handed, warnings = await _hand_over(run)
     task = run.task
     return {
@@ -152,7 +148,7 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
 
 
 async def _hand_over(run: _AgentRun) -> tuple[Handoff, list[dict[str, str]]]:
-    chat = run.runtime.chat
+    chat = run.asking.runtime.chat
     if chat is None:
         return await _policy(run), [{"code": "llm_absent", "detail": "no LLM is in use; a fixed policy searched"}]
     try:
@@ -183,7 +179,7 @@ async def _ask(run: _AgentRun, chat: Chat) -> Handoff | None:
 
 
 async def _opening(run: _AgentRun) -> list[dict[str, Any]]:
-    latest = await _latest(run.runtime, run.tenant, run.asking, run.task.messages)
+    latest = await _latest(run.asking, run.task.messages)
     lines = [f"[{s.seq}] {s.role}: {block(s.text)}" for s in latest]
     keys = ", ".join(run.task.best(KEYS_MAX))
     parts = [memories_text(wording.LATEST_MESSAGES.say(run.language), lines)] if lines else []
@@ -202,7 +198,7 @@ async def _iterate(
 ) -> Handoff | Literal["expanded"] | None:
     """Run one iteration; None when its steps are used up, or the model was refused too often."""
     for _ in range(agent.STEPS_MAX):
-        await limits.require_tokens(run.runtime, run.tenant)
+        await limits.require_tokens(run.asking.runtime, run.asking.tenant)
         reply = await chat.complete(talk, max_tokens=REPLY_TOKENS, tools=schemas)
         await _count(run, reply)
         talk.append(_assistant(reply))
@@ -244,10 +240,7 @@ def _read(call: ModelToolCall, language: Language, messages: int) -> tuple[Tool,
     tool = BY_NAME.get(call.name)
     if tool is None:
         raise Mistake(f"There is no tool {call.name[: agent.NAME_SHOWN]!r}; there are {', '.join(BY_NAME)}.", "")
-    try:
-        given = json.loads(call.arguments or "{}")
-    except ValueError:
-        given = None
+    given = loads(call.arguments or "{}")
     if not isinstance(given, dict):
         raise Mistake("The arguments are not a JSON object.", "")
     sized = agent.as_sizes(given, messages) if tool is tools.EXPAND_CONTEXT_WINDOW else given
@@ -265,10 +258,10 @@ def _assistant(reply: Reply) -> dict[str, Any]:
 
 
 async def _count(run: _AgentRun, reply: Reply) -> None:
-    conversation = run.asking.conversation
-    run.runtime.metrics.provider_call("recall", "ok", reply.prompt_tokens, reply.completion_tokens)
+    runtime, conversation = run.asking.runtime, run.asking.conversation
+    runtime.metrics.provider_call("recall", "ok", reply.prompt_tokens, reply.completion_tokens)
     await spending.record(
-        run.runtime.database, run.tenant, conversation.id if conversation else None, "recall", reply.model,
+        runtime.database, run.asking.tenant, conversation.id if conversation else None, "recall", reply.model,
         Spent(1, reply.prompt_tokens, reply.completion_tokens),
     )  # fmt: skip
 
@@ -283,7 +276,7 @@ async def _policy(run: _AgentRun) -> Handoff:
     best = max(task.seen.values(), default=0.0)
     if best < GOOD_ENOUGH and task.iteration < task.iterations_max:
         task.expand(agent.MORE_MESSAGES)
-        latest = await _latest(run.runtime, run.tenant, run.asking, task.messages)
+        latest = await _latest(run.asking, task.messages)
         run.note(tools.EXPAND_CONTEXT_WINDOW.name, {"messages": agent.MORE_MESSAGES}, "", is_error=False)
         words = key_terms("\n".join([run.query, *(s.text for s in latest)]), tools.KEYWORDS_LIMIT)
         if words:
@@ -310,10 +303,10 @@ def _conclude(run: _AgentRun, confidence: float) -> Handoff:
     return handed
 
 
-async def _latest(runtime: Runtime, tenant: UUID, asking: Asker, count: int) -> list[Said]:
+async def _latest(asking: Asker, count: int) -> list[Said]:
     if asking.conversation is None:
         return []
-    async with runtime.database.snapshot(tenant) as tx:
+    async with asking.runtime.database.snapshot(asking.tenant) as tx:
         if not await conversations.is_still(tx, asking.conversation):
             raise conversations.unknown()
         rows = await messages.history(tx, asking.conversation.id, 2**31 - 1, count, newest_first=True)

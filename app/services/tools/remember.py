@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import UUID
 
 import anyio.to_thread
 from asyncpg import Record
@@ -28,7 +27,6 @@ from app.postgres.transactions import Tx
 from app.queue import outbox
 from app.recall import tools
 from app.recall.arguments import Mistake, read
-from app.runtime import Runtime
 from app.services.memory import recalling, remembering
 from app.services.memory.remembering import MemoryRequest
 from app.services.tools.tool_calls import Answer, Asker
@@ -54,14 +52,12 @@ class _Quote:
     is_lasting: bool
 
 
-async def remember(
-    runtime: Runtime, tenant: UUID, asking: Asker, given: dict[str, Any], *, bound_to: str | None = None
-) -> Answer:
+async def remember(asking: Asker, given: dict[str, Any], *, bound_to: str | None = None) -> Answer:
     """Store a memory of the user or the space, or of the conversation where neither is known.
 
     It is held where a person said it in the conversation; else it is proposed, and a person accepts or refuses it.
     """
-    language, conversation = asking.language(given), asking.conversation
+    runtime, language, conversation = asking.runtime, asking.language(given), asking.conversation
     try:
         arguments = _read(given, language)
     except Mistake as mistake:
@@ -72,11 +68,11 @@ async def remember(
         policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
         if not lets_tools_keep(conversation, policy):
             return Answer(wording.NOTHING_KEPT.say(language), is_error=True)
-        quote = await _quote(runtime, tenant, conversation, arguments)
+        quote = await _quote(asking, conversation, arguments)
     new = await anyio.to_thread.run_sync(_prepared, asking, arguments, quote)
-    async with runtime.database.begin(tenant) as tx:
+    async with runtime.database.begin(asking.tenant) as tx:
         await _hold(tx, asking, bound_to)
-        said = await _store(runtime, tx, asking, policy, new, quote)
+        said = await _store(tx, asking, policy, new, quote)
     return Answer(said.say(language), is_error=said is wording.NOT_PROPOSED)
 
 
@@ -95,11 +91,9 @@ def _read(given: Mapping[str, Any], language: Language) -> dict[str, Any]:
 # --- Gather -----------------------------------------------------------------------------------------------------
 
 
-async def _quote(
-    runtime: Runtime, tenant: UUID, conversation: Conversation, arguments: Mapping[str, Any]
-) -> _Quote | None:
+async def _quote(asking: Asker, conversation: Conversation, arguments: Mapping[str, Any]) -> _Quote | None:
     """Return the newest words of a person, among the conversation's newest messages, that say it."""
-    async with runtime.database.snapshot(tenant) as tx:
+    async with asking.runtime.database.snapshot(asking.tenant) as tx:
         rows = await messages.history(tx, conversation.id, 2**31 - 1, MESSAGES_READ, newest_first=True)
     return await anyio.to_thread.run_sync(_quote_among, rows, conversation, arguments)
 
@@ -162,9 +156,7 @@ async def _hold(tx: Tx, asking: Asker, bound_to: str | None) -> None:
         await spaces.hold(tx, conversation.space_id, bound_to)
 
 
-async def _store(
-    runtime: Runtime, tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: _Quote | None
-) -> Wording:
+async def _store(tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: _Quote | None) -> Wording:
     """Store what is new, and return what the model is told."""
     holder = owner_of(new.scope)
     status: Status = "proposed"
@@ -179,7 +171,7 @@ async def _store(
     if status == "proposed" and before is not None:
         return wording.NOT_PROPOSED if before == "refused" else wording.PROPOSED
     pinned = True if status == "held" and new.key in CLOSED_KEYS else None
-    await remembering.keep(runtime, tx, replace(new, status=status), pinned=pinned)
+    await remembering.keep(asking.runtime, tx, replace(new, status=status), pinned=pinned)
     if status == "proposed":
         told_of = outbox.event("memory.proposed", memory_key=str(new.id), conversation_id=new.conversation_id)
         await outbox.tell(tx, told_of)

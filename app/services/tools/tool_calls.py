@@ -20,6 +20,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.edge.caller import Caller
 from app.core.encoded import marked
 from app.core.model import Language
 from app.core.scope import scope_of
@@ -66,6 +67,8 @@ class ToolCall:
 class Asker:
     """The conversation, or the user outside of any conversation, that a tool runs for."""
 
+    runtime: Runtime
+    tenant: UUID
     user_id: str | None
     conversation: Conversation | None = None
     sensitive: bool = False
@@ -89,11 +92,11 @@ class Asker:
     async def owners(self, tx: ReadTx) -> Container[UUID]:
         return self.views or await views.of_user(tx, self.user_id or "")
 
-    def is_alone(self, runtime: Runtime) -> bool:
+    def is_alone(self) -> bool:
         """Return whether the conversation's policy keeps other conversations from it."""
         if self.conversation is None:
             return False
-        policy = policy_of(runtime.defaults, conversations.policy_overrides(self.conversation))
+        policy = policy_of(self.runtime.defaults, conversations.policy_overrides(self.conversation))
         return policy.recall_scope == "conversation"
 
     def language(self, arguments: Mapping[str, Any]) -> Language:
@@ -117,11 +120,17 @@ class Answer:
 class ToolRun:
     """A call to run: its arguments are read."""
 
-    runtime: Runtime
-    tenant: UUID
     asking: Asker
     arguments: dict[str, Any]
     language: Language
+
+    @property
+    def runtime(self) -> Runtime:
+        return self.asking.runtime
+
+    @property
+    def tenant(self) -> UUID:
+        return self.asking.tenant
 
     @property
     def room(self) -> RecallRoom:
@@ -137,7 +146,7 @@ class ToolRun:
         ``searches``: by owners, of which a sub-agent's has its own; else it would read all of the user's.
         """
         asking, conversation = self.asking, self.asking.conversation
-        here = asking.is_alone(self.runtime) or self.arguments.get("this_conversation", False)
+        here = asking.is_alone() or self.arguments.get("this_conversation", False)
         if conversation is not None and conversation.parent is not None:
             here = here or not searches
         elif asking.user_id is None:
@@ -163,45 +172,31 @@ async def asker(
 ) -> Asker:
     """Return the asker. Raises NotFound for a conversation that is unknown or not the user's."""
     if conversation_id is None:
-        return Asker(user_id, sensitive=sensitive)
+        return Asker(runtime, tenant, user_id, sensitive=sensitive)
     async with runtime.database.snapshot(tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=user_id)
-    return Asker(conversation.user_id, conversation, sensitive)
+    return Asker(runtime, tenant, conversation.user_id, conversation, sensitive)
 
 
 async def run_once(
-    runtime: Runtime,
-    tenant: UUID,
-    conversation_id: str,
-    call: ToolCall,
-    idempotency: IdempotencyKey | None,
-    *,
-    bound_to: str | None = None,
-    sensitive: bool = False,
+    runtime: Runtime, caller: Caller, conversation_id: str, call: ToolCall, idempotency: IdempotencyKey | None
 ) -> str:
-    """Return the tool's answer as JSON text; a repeated request is answered alike and recalls nothing.
-
-    ``bound_to``: the one user whose conversations are there.
-    """
+    """Return the tool's answer as JSON text; a repeated request is answered alike and recalls nothing."""
+    tenant = caller.tenant
     if idempotency is not None and (stored := await idempotency.find_response(runtime.database, tenant)) is not None:
         return stored
-    asking = await asker(runtime, tenant, bound_to, conversation_id, sensitive=sensitive)
-    answer = await run(runtime, tenant, asking, call)
+    asking = await asker(runtime, tenant, caller.user_id, conversation_id, sensitive=caller.sensitive)
+    answer = await run(asking, call)
     response = dumps({"name": call.tool.name, "content": answer.content, "is_error": answer.is_error})
-    return await keep(runtime, tenant, asking, [answer], response, idempotency)
+    return await keep(asking, [answer], response, idempotency)
 
 
 async def keep(
-    runtime: Runtime,
-    tenant: UUID,
-    asking: Asker,
-    answers: Sequence[Answer],
-    response: str,
-    idempotency: IdempotencyKey | None = None,
+    asking: Asker, answers: Sequence[Answer], response: str, idempotency: IdempotencyKey | None = None
 ) -> str:
     """Count what was recalled and keep what is said under the request's key, in one transaction."""
     pages = [answer.pages for answer in answers if answer.pages is not None]
-    conversation = asking.conversation
+    runtime, tenant, conversation = asking.runtime, asking.tenant, asking.conversation
     if idempotency is None and (not pages or conversation is None):
         return response
 
@@ -219,7 +214,7 @@ async def keep(
     return stored
 
 
-async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> Answer:
+async def run(asking: Asker, call: ToolCall) -> Answer:
     """Run a tool. Takes its own connections, and writes nothing."""
     language = asking.language(call.arguments)
     try:
@@ -227,7 +222,7 @@ async def run(runtime: Runtime, tenant: UUID, asking: Asker, call: ToolCall) -> 
     except Mistake as mistake:
         hint = _hint(asking, mistake.argument, language)
         return Answer(f"{mistake}{'' if language == 'zh' else ' '}{hint}".strip(), is_error=True)
-    return await _RUN[call.tool.name](ToolRun(runtime, tenant, asking, arguments, language))
+    return await _RUN[call.tool.name](ToolRun(asking, arguments, language))
 
 
 def _hint(asking: Asker, argument: str, language: Language) -> str:

@@ -137,7 +137,7 @@ async def carried_by(tx: ReadTx, conversation_id: str) -> Sequence[Record]:
 
 async def leave(tx: Tx, conversation_id: str) -> int:
     """Let what a conversation gave to a wider scope stay without it; return how many memories that are."""
-    return int((await tx.execute(LEAVE, conversation_id)).rsplit(" ", 1)[-1])
+    return await tx.execute(LEAVE, conversation_id)
 
 
 async def forget_withdrawals(tx: Tx, owner: UUID) -> None:

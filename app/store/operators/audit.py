@@ -53,4 +53,4 @@ DELETE FROM audit WHERE tenant_id = $1 AND id = ANY (ARRAY(
 
 async def prune(tx: Tx, before: UUID) -> bool:
     """Delete old entries, some at a time; return whether there may be more."""
-    return await tx.execute(PRUNE, before, PRUNED_AT_ONCE) == f"DELETE {PRUNED_AT_ONCE}"
+    return await tx.execute(PRUNE, before, PRUNED_AT_ONCE) == PRUNED_AT_ONCE
