@@ -32,6 +32,7 @@ WITH c AS (
   RETURNING id
 ), m AS (
   UPDATE messages SET loaded_tokens = full_tokens + :tokens
-   WHERE tenant_id = :tenant AND conversation_id = (SELECT id FROM c) AND seq = :seq AND kind = 'message' AND :tokens > 0
+   WHERE tenant_id = :tenant AND conversation_id = (SELECT id FROM c) AND seq = :seq AND kind = 'message'
+     AND :tokens > 0
 )
 SELECT id FROM c;
