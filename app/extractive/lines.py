@@ -14,14 +14,11 @@ from itertools import islice
 
 from app.extractive import patterns
 from app.extractive.blocks import Blocks, definitions, take_apart, without_markup
-from app.extractive.calls import call_line
 from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, language, one_line, squeeze, window
-
-__all__ = ["Reading", "call_line", "greets", "line_of", "message_line", "page_title", "read", "result_line", "title_of"]
 
 _FIRST_SENTENCES = 60
 _LAST_SENTENCES = 16
@@ -133,14 +130,9 @@ def _joined(one: str, other: str) -> str:
     return f"{one}{other}" if one[-1:] in _FULL_WIDTH else f"{one} {other}"
 
 
-def page_title(user_text: str, assistant_text: str) -> str:
-    """Return a page title, at most 60 characters: the request as a phrase, or the answer if the request says little."""
-    return title_of(read("user", user_text), assistant_text)
-
-
 def title_of(request: Reading, assistant_text: str = "") -> str:
-    """Return the title for a request that has been read; see ``page_title``. What an agent's program says has none
-    until it is answered.
+    """Return a page's title, at most 60 characters: the request as a phrase, or the answer if the request says little.
+    What an agent's program says has none until it is answered.
     """
     if not assistant_text.strip() and _is_by_program(request.seen):
         return ""

@@ -6,8 +6,6 @@ from itertools import islice
 
 from app.text.language import clip, one_line
 
-__all__ = ["TITLE_KEYS", "brief", "entries", "fitted", "keys_of", "members_line", "telling_first"]
-
 _NAME_KEYS = r"title|name|.*_name$|(?-i:[a-z]+Name$)|subject|headline|question|label|login"
 _IDENTIFYING = re.compile(
     rf"(?:{_NAME_KEYS}|summary|username|path|file|email|.*(?:_|^)(?:id|number|code|key)$|url|date|status|message|type"

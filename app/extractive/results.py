@@ -4,12 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from app.extractive.calls import query_summary
 from app.extractive.envelope import WINDOW, unwrap
-from app.extractive.shapes import Kind, describe, examine
+from app.extractive.shapes import describe, examine
 from app.text.language import Language, one_line, squeeze
-
-__all__ = ["Kind", "kind", "query_summary", "sources", "summarize"]
 
 _MAX_SOURCES = 3
 _SOURCE_CHARS = 120
@@ -27,10 +24,6 @@ _TITLE = re.compile(
     r'"title"\s*:\s*"([^"\\\n]{3,200})"|^#{1,2} +(\S[^\n]{2,160})$|<title[^>]{0,100}>([^<\n]{3,200})',
     re.MULTILINE | re.IGNORECASE,
 )
-
-
-def kind(text: str) -> Kind:
-    return examine(text).kind
 
 
 def summarize(text: str, *, max_chars: int = 200, language: Language) -> str:

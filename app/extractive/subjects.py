@@ -19,8 +19,6 @@ from app.extractive.verbs import GENERIC, NOUNS, is_calendar, is_linking, is_no_
 from app.text.chinese_scripts import simplified
 from app.text.language import HAN, fold, is_han, one_line, scalar, squeeze
 
-__all__ = ["names_anything", "subjects", "subjects_of_page"]
-
 TOPIC_CHARS = 40
 _LINE_CHARS = 400
 _MAX_TEXTS = 400

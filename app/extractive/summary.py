@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 
 from app.extractive import patterns
-from app.extractive.notes import standing_notes
 from app.extractive.salient import choose
 from app.text.language import clip, squeeze
-
-__all__ = ["pick_lines", "standing_notes", "summarize_lines"]
 
 _MAX_LINES = 80
 _LINE_CHARS = 400

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from app.extractive.lines import message_line, page_title
+from app.extractive.lines import message_line, read, title_of
 from app.extractive.terms import key_terms
 from app.text.language import fold
 
@@ -203,7 +203,7 @@ def misses(example: Example) -> list[str]:
     """What of an example's gist was lost."""
     line = fold(message_line(example.role, example.text))
     lost = [f"line {word!r}: {line}" for word in example.line if fold(word) not in line]
-    title = fold(page_title(example.text, ""))
+    title = fold(title_of(read("user", example.text)))
     lost += [f"title {word!r}: {title}" for word in example.title if fold(word) not in title]
     terms = [fold(term) for term in key_terms(example.text)]
     lost += [f"terms {word!r}: {terms}" for word in example.terms if not any(fold(word) in term for term in terms)]
@@ -218,6 +218,8 @@ def test_most_messages_keep_their_gist() -> None:
 
 
 def test_a_title_is_shorter_than_its_request() -> None:
-    title = page_title("Hi, could you please find me the cheapest flight from Oslo to Rome next Friday? Thanks!", "")
+    title = title_of(
+        read("user", "Hi, could you please find me the cheapest flight from Oslo to Rome next Friday? Thanks!")
+    )
 
     assert title == "Find me the cheapest flight from Oslo to Rome next Friday"

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from app.extractive.lines import call_line, message_line, page_title, result_line
+from app.extractive.calls import call_line
+from app.extractive.lines import message_line, read, result_line, title_of
 
 
 def test_a_request_is_found_behind_a_greeting() -> None:
@@ -81,15 +82,15 @@ def test_where_both_do_not_fit_the_request_is_cut() -> None:
     ],
 )
 def test_a_title_is_what_is_asked_now(text: str, title: str) -> None:
-    assert page_title(text, "") == title
+    assert title_of(read("user", text)) == title
 
 
 def test_a_title_is_the_request_alone() -> None:
-    assert page_title("My husband is allergic to shrimp. Could you suggest a menu for six?", "") == (
+    assert title_of(read("user", "My husband is allergic to shrimp. Could you suggest a menu for six?")) == (
         "Suggest a menu for six"
     )
     thin = "Can you help me with something? I earn 68k at Siemens in Munich. What should I ask for?"
-    assert page_title(thin, "") == "I earn 68k at Siemens in Munich. What should I ask for"
+    assert title_of(read("user", thin)) == "I earn 68k at Siemens in Munich. What should I ask for"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_a_blank_message_has_no_line(text: str) -> None:
     ],
 )
 def test_a_title_is_the_request_as_a_phrase(user: str, assistant: str, title: str) -> None:
-    assert page_title(user, assistant) == title
+    assert title_of(read("user", user), assistant) == title
 
 
 def test_a_call_shows_its_telling_arguments_first() -> None:

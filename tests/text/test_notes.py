@@ -11,7 +11,7 @@ from app.core.conversation import ConversationEnd
 from app.core.history.ingest import place
 from app.core.messages import Limits, read
 from app.extractive import notes
-from app.extractive.summary import standing_notes
+from app.extractive.notes import standing_notes
 from app.services.conversations.reading import ExtractiveReader
 from tests.by_turns import examples
 

@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 from app.core.conversation import OpenCall
 from app.core.history.ingest import AnsweredCall
 from app.core.messages import Result
-from app.extractive.lines import call_line, message_line, page_title, read, result_line, title_of
-from app.extractive.results import kind, query_summary, sources, summarize
+from app.extractive.calls import call_line, query_summary
+from app.extractive.lines import message_line, read, result_line, title_of
+from app.extractive.notes import standing_notes
+from app.extractive.results import sources, summarize
+from app.extractive.shapes import examine
 from app.extractive.subjects import subjects
-from app.extractive.summary import standing_notes, summarize_lines
+from app.extractive.summary import summarize_lines
 from app.extractive.terms import key_terms
 from app.extractive.wishes import wishes_of
 from app.services.conversations.reading import READER
@@ -134,7 +137,7 @@ def test_a_message_with_words_has_a_line(text: str) -> None:
 @QUICK
 @given(TEXTS, TEXTS)
 def test_titles_queries_and_notes_respect_their_limits(user: str, assistant: str) -> None:
-    assert is_line(page_title(user, assistant), 60)
+    assert is_line(title_of(read("user", user), assistant), 60)
     assert is_line(query_summary(user[:40], {assistant[:20]: user, "n": 10**5000, "x": [None, {"y": user}]}), 120)
     assert all(note and is_line(note, 200) for note in standing_notes(user))
 
@@ -143,7 +146,7 @@ def test_titles_queries_and_notes_respect_their_limits(user: str, assistant: str
 @given(TEXTS, st.integers(0, 300), st.sampled_from(["zh", "en"]))
 def test_result_summaries_respect_their_limit(text: str, max_chars: int, label: str) -> None:
     assert is_line(summarize(text, max_chars=max_chars, language="zh" if label == "zh" else "en"), max_chars)
-    assert kind(text) in {"json", "table", "log", "code", "html", "prose"}
+    assert examine(text).kind in {"json", "table", "log", "code", "html", "prose"}
     found = sources(text, [text])
     assert len(found) <= 3
     assert all(source and is_line(source, 120) for source in found)
@@ -190,7 +193,7 @@ def test_sentences_and_words_accept_any_text(text: str) -> None:
 
 EVERYTHING: dict[str, Callable[[str], object]] = {
     "message_line": lambda text: [message_line(role, text) for role in ("user", "assistant", "tool")],
-    "page_title": lambda text: page_title(text, text),
+    "title of a page": lambda text: title_of(read("user", text), text),
     "call_line": lambda text: call_line("t", text),
     "key_terms": key_terms,
     "summarize": lambda text: summarize(text, language="en"),

@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from app.extractive.results import kind, query_summary, sources, summarize
+from app.extractive.calls import query_summary
+from app.extractive.results import sources, summarize
+from app.extractive.shapes import examine
 
 ROWS = [{"id": n, "name": f"Pump {n}", "state": "idle", "hours": n * 7} for n in range(1, 41)]
 CSV = "plant,city,capacity_mw\n" + "".join(f"P{n},Town {n},{n * 10}\n" for n in range(1, 51))
@@ -53,9 +55,9 @@ def wrapped(text: str) -> str:
     ],
 )
 def test_the_kind_is_that_of_the_innermost_text(text: str, expected: str) -> None:
-    assert kind(text) == expected
+    assert examine(text).kind == expected
     if text:
-        assert kind(wrapped(text)) == expected
+        assert examine(wrapped(text)).kind == expected
 
 
 @pytest.mark.parametrize(

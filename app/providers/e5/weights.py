@@ -47,8 +47,6 @@ class Sizes:
     heads: int
     inner: int
     """Width of the feed-forward part."""
-    positions: int
-    """Tokens that a text may have."""
     epsilon: float
 
 
@@ -85,10 +83,10 @@ class Weights:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        magic, version, width, layers, heads, inner, _, positions, _, epsilon, block = _SIZES.unpack_from(self._data)
+        magic, version, width, layers, heads, inner, _, _, _, epsilon, block = _SIZES.unpack_from(self._data)
         if (magic, version, block) != (_MAGIC, _VERSION, BLOCK):
             raise Unusable("the file is not of the form we know")
-        self.sizes = Sizes(width, layers, heads, inner, positions, epsilon)
+        self.sizes = Sizes(width, layers, heads, inner, epsilon)
         self.vocabulary, end = _vocabulary(self._data, _SIZES.size)
         self._tensors = _directory(self._data, end)
 

@@ -24,7 +24,7 @@ from app.core.line import named
 from app.core.model import Language, Policy
 from app.core.neutral import with_nul, without_ranges
 from app.core.scope import owner_of, scope_of
-from app.core.search.relevance import FOUND_MIN, PASSAGES
+from app.core.search.relevance import FOUND_MIN, PASSAGES, relevance
 from app.core.times import dated, time_text
 from app.core.window.profile import policy_of
 from app.core.window.quote import searchable_text, speaker_of
@@ -308,7 +308,7 @@ async def _passages(tx: ReadTx, row: Record, query: Query) -> list[tuple[Hit, st
     asked = memories.Scoring(query.terms, query.meaning, query.weight * PASSAGES)
     where = memories.PassageFilter(among=[row["id"]])
     hits, *_ = await memories.search(tx, [owner_of(row["scope"])], asked, where, limit=PASSAGES_MAX, every_passage=True)
-    good = [hit for hit in hits if hit.coverage > 0 or memories.relevance(hit.score) >= FOUND_MIN]
+    good = [hit for hit in hits if hit.coverage > 0 or relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]
     texts = await archives.passages(tx, [(row["id"], hit.start, hit.length) for hit in hits])
     return [(hit, texts[row["id"], hit.start][1]) for hit in hits]
@@ -328,7 +328,7 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
         if taken and tokens > max_tokens:
             continue
         max_tokens -= tokens
-        score = round(memories.relevance(hit.score), 4)
+        score = round(relevance(hit.score), 4)
         taken.append({"offset": hit.start, "length": length, "text": text, "relevance_score": score})
     return sorted(taken, key=lambda passage: passage["offset"])
 

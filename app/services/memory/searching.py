@@ -22,7 +22,7 @@ from app.core.line import named
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
 from app.core.scope import shown
-from app.core.search import relevance as relevances
+from app.core.search import relevance
 from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.vector_text import last_speaker, middle, query_text
@@ -42,7 +42,7 @@ from app.services.memory.recalling import said_text, speaker, spoken_text
 from app.services.memory.views import View
 from app.store import archives, conversations, messages
 from app.store.memory import embeddings, memories, narrowing, remembered
-from app.store.memory.memories import Hit, Hits, Meaning, Named, OnLine, QueryPart, relevance
+from app.store.memory.memories import Hit, Hits, Meaning, Named, OnLine, QueryPart
 from app.text import bm25
 from app.text.language import scalar, script_counts
 from app.text.queries import has_subject, parts, subject_of, telling
@@ -153,11 +153,11 @@ async def ready(
         meaning, warnings = await _meaning(runtime, tenant, text)
     done: Mode = mode if meaning is not None else "keyword"
     compound = await _parts(runtime, tenant, text, meaning)
-    return Query(text, terms, meaning, relevances.meaning(*script_counts(text)), done, warnings, named, compound)
+    return Query(text, terms, meaning, relevance.meaning(*script_counts(text)), done, warnings, named, compound)
 
 
 def named_in(text: str, today: date, zone: tzinfo = UTC) -> Named:
-    return Named(bm25.speakers(text), relevances.favoured(days_named(text, today), zone))
+    return Named(bm25.speakers(text), relevance.favoured(days_named(text, today), zone))
 
 
 async def _parts(runtime: Runtime, tenant: UUID, text: str, meaning: Meaning | None) -> list[QueryPart]:
@@ -187,7 +187,7 @@ async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning |
             return None, [SEMANTIC_UNAVAILABLE]
         runtime.caches.query_vectors[key] = vector
     model = embeddings.model_id(embedder.model, embedder.dimensions)
-    return Meaning(model, vector, *relevances.spread(embedder.model)), []
+    return Meaning(model, vector, *relevance.spread(embedder.model)), []
 
 
 async def _vector(embedder: Embedder, parts: Sequence[str]) -> Vector:
@@ -330,7 +330,7 @@ async def _search(
         among=await narrowing.among(tx, view.owners, request.narrowing),
         conversation_uid=view.conversation_uid, line=line, types=request.types or None,
         keywords=keywords, since=request.since, until=request.until,
-        score_min=relevances.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
+        score_min=relevance.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
     )  # fmt: skip
     distinct: list[SearchHit] = []
     total = 0
@@ -355,11 +355,11 @@ async def _search(
 
 def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
     """Return whether some of the results may answer a query. Those in another language are always taken to."""
-    amount, _ = relevances.judged(results.hits, results.known, results.memories, query.weight, len(query.terms))
-    if amount != relevances.NOTHING:
+    amount, _ = relevance.judged(results.hits, results.known, results.memories, query.weight, len(query.terms))
+    if amount != relevance.NOTHING:
         return True
-    weight = relevances.meaning(*script_counts("\n".join(one.text for one in found)))
-    return relevances.is_foreign(query.weight, weight)
+    weight = relevance.meaning(*script_counts("\n".join(one.text for one in found)))
+    return relevance.is_foreign(query.weight, weight)
 
 
 def answer(result_set: Found, query: str) -> dict[str, Any]:
@@ -492,7 +492,7 @@ def fields(found: SearchHit, query: str) -> dict[str, Any]:
         "name": found.name,
         "summary": found.line or message_line("user", found.text),
         "content_preview": preview(found.text, query),
-        "relevance_score": round(relevance(hit.score), 4),
+        "relevance_score": round(relevance.relevance(hit.score), 4),
         "created_at": time_text(hit.created_at),
         "keywords": list(found.whole["keywords"]) if found.whole else key_terms(found.text, 5),
         "conversation_id": hit.conversation_id,

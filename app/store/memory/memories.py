@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.core.search.fusion import in_turns
-from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, relevance, score_of
+from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, score_of
 from app.core.times import first_id
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
@@ -24,8 +24,6 @@ from app.store.memory.search_statement import (
     SEARCH_ON_LINE,
 )
 from app.text import bm25
-
-__all__ = ["Hit", "Meaning", "find", "relevance", "search"]
 
 
 @dataclass(frozen=True, slots=True)
