@@ -237,4 +237,6 @@ async def fill(
 async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> asyncpg.Record:
     """Return a digest of a tenant's rows in each table."""
     rows = "(SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1)"
-    return await superuser.fetchrow(f"SELECT {', '.join(map(rows.format, metadata.tables))}", tenant)
+    found = await superuser.fetchrow(f"SELECT {', '.join(map(rows.format, metadata.tables))}", tenant)
+    assert found is not None
+    return found
