@@ -54,8 +54,8 @@ doctor: $(RUN) ## Check that everything is healthy, and show how to fix what is 
 migrate: $(RUN) ## Migrate the schema to the newest version
 	@exec $(BIN)/quire migrate
 
-test: export QUIRE_EXAMPLES ?= 40
-test: $(DEV) ## Test all behaviour, in minutes; ARGS go to pytest
+test: export QUIRE_EXAMPLES ?= 25
+test: $(DEV) ## Test every area, in minutes; ARGS go to pytest
 	$(PYTEST) -m "not slow" $(ARGS)
 
 test-all: $(DEV) ## Run every test, including those that kill processes, wait for time-outs, fuzz or need large tables

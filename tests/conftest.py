@@ -2,12 +2,14 @@
 
 import asyncio
 import atexit
+import gc
 import os
 import shutil
 import socket
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +33,8 @@ from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
 from tests import temporary, unhurried
+from tests.by_turns import further
+from tests.kept_rows import KeptRows
 
 SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
@@ -52,12 +56,24 @@ WAITING = f"SELECT count(*) FROM {'citus_lock_waits' if CITUS else 'pg_locks WHE
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow folders, and begin with the files that take longest."""
+    """Mark the slow folders and further combinations, and begin with the files that have most slow tests."""
     for item in items:
         if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
             item.add_marker("slow")
-    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow_files)
+    for item in further(item for item in items if not item.get_closest_marker("slow")):
+        item.add_marker("slow")
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Search for garbage when tests run, and not among the modules and thousands of tests, which stay to the end."""
+    gc.disable()
+    yield
+    gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 def _choose_temporary_folder() -> None:
@@ -170,6 +186,16 @@ def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) ->
         run_as_superuser(f"DO $$BEGIN {statements} END$$")
 
     return delete
+
+
+@pytest.fixture(scope="module")
+def kept_rows(
+    run_as_superuser: Callable[[str], list[asyncpg.Record]], delete_every_row: Callable[[], None]
+) -> Iterator[KeptRows]:
+    """None yet."""
+    kept = KeptRows(run_as_superuser, delete_every_row)
+    yield kept
+    kept.drop()
 
 
 @pytest.fixture

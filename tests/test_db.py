@@ -92,12 +92,14 @@ async def test_an_error_of_a_commit_that_is_no_rollback_is_an_unknown_outcome(
             await owner.close()
 
 
+@pytest.mark.slow
 async def test_a_statement_that_hangs_ends_as_storage_unavailable(database: Database) -> None:
     with pytest.raises(errors.StorageUnavailable) as caught:
         await database.fetch_row("SELECT pg_sleep(60)")
     assert caught.value.headers == {"Retry-After": "1"}
 
 
+@pytest.mark.slow
 async def test_waiting_for_a_lock_ends_sooner(database: Database, postgres: EmbeddedPostgres) -> None:
     async with scratch_table(postgres):
         await database.fetch_row("INSERT INTO scratch VALUES (1) RETURNING n")

@@ -26,6 +26,7 @@ def talked(client: httpx.Client, turns: int = 30, **conversation: Any) -> None:
         append(client, "c", turn(number, 60))
 
 
+@pytest.mark.slow
 def test_a_window_is_within_the_budget_of_the_models_tokens(client: httpx.Client) -> None:
     talked(client)
     before = window(client, "c")

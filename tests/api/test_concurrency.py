@@ -120,6 +120,7 @@ def test_only_one_of_many_creators_of_a_conversation_succeeds(client: httpx.Clie
     assert sorted(found) == [201] + [409] * 15
 
 
+@pytest.mark.slow
 def test_appends_recalls_changes_and_windows_run_concurrently(
     client: httpx.Client, other: httpx.Client, run_as_superuser: Ask
 ) -> None:

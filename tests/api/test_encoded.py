@@ -84,7 +84,7 @@ def everything(client: httpx.Client) -> list[Any]:
     return [*shown, found, greps, ok(client.get(path("c")))]
 
 
-@pytest.mark.parametrize(("place", "form"), by_turns(SENT, FORMS, every=6))
+@pytest.mark.parametrize(("place", "form"), by_turns(SENT, FORMS, every=12))
 def test_a_file_in_a_text_is_seen_by_no_model_and_kept_as_it_came(client: httpx.Client, place: str, form: str) -> None:
     file = planted(form)
     sent = SENT[place](file)

@@ -21,6 +21,7 @@ from tests.api.kit import (
     user,
     window,
 )
+from tests.by_turns import few
 
 FORMATS = ["openai", "anthropic"]
 
@@ -118,7 +119,7 @@ def test_an_unlisted_page_is_listed_again_in_the_epoch_after_its_recall(client: 
     assert "(recalled 1×)" not in text_of(window(client, "c")["messages"][1])
 
 
-@pytest.mark.parametrize("page", [0, -1, 31, 10**20, "x", "٣", None, True, 1.5, [1], {}, "1e0", "", 2**31])
+@pytest.mark.parametrize("page", few([0, -1, 31, 10**20, "x", None, "٣", True, 1.5, [1], {}, "1e0", "", 2**31], 6))
 def test_recalling_a_missing_page_returns_an_explanation(seeded: httpx.Client, page: Any, rows: Any) -> None:
     before = rows()
     found = recall(seeded, "c", page)

@@ -207,6 +207,7 @@ def said(step: str, number: int) -> Sequence[Json]:
     return [user("thanks"), assistant("welcome")]
 
 
+@pytest.mark.slow
 @given(steps, looks, st.sampled_from([1500, 2500, 4000]), st.sampled_from(["openai", "anthropic"]))
 @settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_windows_grow_at_their_end_whatever_is_recalled(

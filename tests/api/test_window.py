@@ -22,6 +22,7 @@ from tests.api.kit import (
     user,
     window,
 )
+from tests.by_turns import few
 
 BIG = "The warehouse in Rotterdam has confirmed the contract once more. " * 450
 CALLERS_TOOL = {"type": "function", "function": {"name": "weather", "description": "d", "parameters": {}}}
@@ -364,7 +365,7 @@ def test_a_warning_tells_of_notes_that_do_not_fit(client: httpx.Client) -> None:
     assert seen[100]["usage"]["sections"]["notes"] == 0
 
 
-@pytest.mark.parametrize("query", [None, "tea house"])
+@pytest.mark.parametrize("query", few(["tea house", None]))
 def test_a_summary_that_is_there_is_seen(client: httpx.Client, query: str | None) -> None:
     """In windows of 1,500 available tokens and more, where messages have left the view."""
     for number in range(1, 121):

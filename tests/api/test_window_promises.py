@@ -71,6 +71,7 @@ def test_a_real_transcript(client: httpx.Client, count: Count, name: str) -> Non
     assert all(watch.looks for watch in watches if watch.budget is None or watch.budget > 8000)
 
 
+@pytest.mark.slow
 def test_every_placeholder_in_view_resolves(client: httpx.Client) -> None:
     """Invariant 5."""
     [transcript] = load(SHIPPED)

@@ -74,6 +74,7 @@ def test_an_erased_result_disappears_from_the_newest_page_too(client: httpx.Clie
         assert FILE.split("\n")[-1] not in all_text(window(server, "c"))
 
 
+@pytest.mark.slow
 def test_ten_turns_with_large_results_save_four_fifths(client: httpx.Client) -> None:
     """Counting a window before each model call: each turn has two."""
     whole = sent = later = later_whole = 0

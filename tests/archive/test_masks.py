@@ -42,6 +42,7 @@ def secrets(tables_with: Grep, some: list[str]) -> dict[str, list[str]]:
     return {secret: tables for secret, tables in found.items() if tables}
 
 
+@pytest.mark.slow
 def test_no_door_lets_a_secret_in(masking: httpx.Client, tables_with: Grep) -> None:
     given = iter(SOME)
     kept: list[str] = []

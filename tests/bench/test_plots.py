@@ -39,6 +39,7 @@ def test_a_section_shows_the_plots_that_were_drawn(tmp_path: Path) -> None:
     assert "shares.svg" not in before + after
 
 
+@pytest.mark.slow
 def test_without_matplotlib_tables_are_written_alone(tmp_path: Path) -> None:
     document = tmp_path / "page.md"
     program = [sys.executable, "-c", WITHOUT_MATPLOTLIB, str(document)]
@@ -54,6 +55,7 @@ def test_without_matplotlib_tables_are_written_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [document]
 
 
+@pytest.mark.slow
 def test_the_same_values_are_the_same_small_file(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: it comes with the extra `bench`")
     assert [plots.draw([LINES, BARS], tmp_path / name) for name in ("one", "two")] == [["sizes", "shares"]] * 2

@@ -22,6 +22,7 @@ from tests.api.kit import (
     user,
     window,
 )
+from tests.by_turns import few
 
 BIG = "The warehouse in Rotterdam has confirmed the contract once more. " * 300
 BUDGETS = (1500, 2500, 4000, 8000, 20_000)
@@ -53,7 +54,7 @@ def _sent(found: Json) -> str:
     return canonical([found[name] for name in ("messages", "system", "tools", "usage", "pages", "archive_refs")])
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("form", few(["openai", "anthropic"]))
 def test_first_window_of_a_branch_is_the_trunks(trunk: httpx.Client, form: str) -> None:
     before = {budget: _sent(window(trunk, "t", budget=budget, format=form)) for budget in BUDGETS}
     forked(trunk, "t", id="now")

@@ -55,6 +55,13 @@ def test_a_sub_agents_branch_finds_what_it_shares(client: httpx.Client, parent: 
     assert "QQ-1200" in by_tool(client, "b", "grep_memories", pattern="QQ-1200", this_conversation=True)
 
 
+@pytest.mark.parametrize("name", ["t", "b"])
+def test_a_pattern_is_looked_for_beyond_its_tree(client: httpx.Client, parent: Json, name: str) -> None:
+    ok(client.post(path("t", "fork"), json={"id": "b"}), 201)
+    assert by_tool(client, name, "grep_memories", pattern="PD-7714").startswith("<quire-memories 1 of 1 lines, newest")
+    assert by_tool(client, name, "grep_memories", pattern="QQ-12").startswith("<quire-memories 1 of 1 lines, newest")
+
+
 @pytest.mark.parametrize(("shares", "seen"), [("none", False), ("read", False), ("write", True), (None, True)])
 def test_what_is_said_in_it_is_found_elsewhere_only_with_write(
     client: httpx.Client, parent: Json, shares: str | None, seen: bool

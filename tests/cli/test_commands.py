@@ -127,6 +127,7 @@ except OSError:
 """
 
 
+@pytest.mark.slow
 def test_descriptors_that_run_out_are_said() -> None:
     done = subprocess.run([sys.executable, "-c", FEW_DESCRIPTORS], capture_output=True, text=True, check=True)
     first, last = done.stdout.splitlines()

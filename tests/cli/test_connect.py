@@ -122,6 +122,7 @@ def server(url: str, *arguments: str, **more: str) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_sdks_client_speaks_to_it_over_stdio(client: httpx.Client, base_url: str, mode: Any) -> None:

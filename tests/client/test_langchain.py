@@ -143,6 +143,7 @@ def test_recalled_answers_are_injected_but_not_kept_in_the_state(agent: Any, cli
     assert "KX-2291" not in str(history(client, "c"))
 
 
+@pytest.mark.slow
 def test_the_window_keeps_to_its_budget_while_the_state_grows(agent: Any, client: httpx.Client) -> None:
     _, model, say = agent(echo)
     states = [say(f"question {number} " + "why " * 500)["messages"] for number in range(12)]

@@ -132,6 +132,7 @@ def test_users_never_see_each_others_items(base_url: str, client: httpx.Client) 
         assert found.value == {"secret": "the blue gate"}
 
 
+@pytest.mark.slow
 def test_puts_at_once_leave_one_whole_value(base_url: str, client: httpx.Client) -> None:
     with Quire(base_url) as quire, ThreadPoolExecutor(8) as threads:
         store = QuireStore(quire, user_id="me")

@@ -149,6 +149,7 @@ def test_events_come_as_they_happen_and_a_stream_that_breaks_off_is_resumed(
         assert list(quire.events(wait=False)) == []
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_by_a_stream_that_breaks_off_before_its_first_event(service: str, direct: Quire) -> None:
     direct.append("before", [user("hi")], user_id="me")
     got: list[Any] = []
@@ -175,6 +176,7 @@ def test_a_stream_that_cannot_be_opened_is_an_error(opening: Opening, service: s
         next(opening(service).events(after=-1))
 
 
+@pytest.mark.slow
 def test_a_closed_client_ends_its_events(service: str, direct: Quire) -> None:
     with closing(Cable(service)) as laid:
         quire, got = Quire(laid.url, retries=OFTEN), [0]

@@ -108,6 +108,7 @@ def test_a_fact_in_a_large_result_is_not_in_its_first_thousand_characters() -> N
             assert fact["answer_contains"] not in content[:1000]
 
 
+@pytest.mark.slow
 def test_what_is_shown_of_it_without_a_model_is_fit_to_show() -> None:
     found = shown(load(DEMO / "conversation.jsonl")[0])
     tools = {call["function"]["name"] for message in MESSAGES for call in message.get("tool_calls", [])}

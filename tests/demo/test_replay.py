@@ -87,6 +87,7 @@ def test_without_a_terminal_there_are_plain_lines_and_no_control_codes() -> None
     assert any(line.split() == ["budget", "violations", "0"] for line in lines)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_there_is_a_live_picture() -> None:
     out = console(terminal=True)
     replay("http://quire.example.org", CONVERSATION, 8000, out, transport=httpx.MockTransport(FakeQuire()))

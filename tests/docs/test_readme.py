@@ -55,6 +55,7 @@ model, tools = Model(messages=iter(["Welcome."])), []
 """
 
 
+@pytest.mark.slow
 def test_the_langchain_agent_remembers(client: httpx.Client, base_url: str) -> None:
     pytest.importorskip("langchain", reason="langchain is not installed: it comes with the development requirements")
     code = MODEL + block("create_agent").replace("http://127.0.0.1:8000", base_url)

@@ -47,6 +47,7 @@ def test_the_commands_that_are_no_requests_exist() -> None:
         assert command in (targets if program == "make" else COMMANDS)
 
 
+@pytest.mark.slow
 def test_what_the_tutorial_says_happens(client: httpx.Client, base_url: str) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed, so the tutorial's commands cannot be run")

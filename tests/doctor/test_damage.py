@@ -19,6 +19,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import Settings
 from app.signals import Stopping
 from tests.api.kit import Json, append, assistant, ok, user
+from tests.by_turns import few
 
 Sql = Callable[[str], list[asyncpg.Record]]
 EVERYTHING_SOUND = {"checksums": "ok", "enforcement": "ok", "store": "ok"}
@@ -73,7 +74,7 @@ def test_each_fault_has_a_test() -> None:
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("name", DAMAGE)
+@pytest.mark.parametrize("name", few(DAMAGE, 4))
 def test_damage_is_named(postgres: EmbeddedPostgres, data_dir: Path, run_as_superuser: Sql, name: str) -> None:
     assert states(deep(postgres, data_dir)) == EVERYTHING_SOUND
     run_as_superuser(DAMAGE[name])
@@ -97,7 +98,7 @@ def test_rows_that_other_tenants_see_are_named(
     assert found["enforcement"].detail.endswith("visible in: messages.")
 
 
-@pytest.mark.parametrize("batch", [2, 7, 1000])
+@pytest.mark.parametrize("batch", few([2, 7, 1000]))
 def test_the_size_of_the_batches_changes_nothing(
     postgres: EmbeddedPostgres, stored: None, run_as_superuser: Sql, batch: int
 ) -> None:

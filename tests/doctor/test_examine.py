@@ -150,6 +150,7 @@ def test_unclaimed_work_is_reported(postgres: EmbeddedPostgres, data_dir: Path, 
     assert "quire worker" in waiting.fix
 
 
+@pytest.mark.slow
 def test_models_are_probed(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
     def states(url: str) -> dict[str, str]:
         more = {"memory_llm_model": "m", "memory_llm_base_url": url, "memory_embedding_model": "e"}
@@ -197,6 +198,7 @@ def test_vectors_of_another_width_are_reported(postgres: EmbeddedPostgres, data_
     assert "256 dimensions; stored vectors are from e (7 dimensions)" in check.detail
 
 
+@pytest.mark.slow
 def test_quire_and_other_listeners_at_the_port_are_distinguished(
     base_url: str, postgres: EmbeddedPostgres, data_dir: Path
 ) -> None:
@@ -229,6 +231,7 @@ def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.slow
 def test_nothing_is_created_before_the_first_start(folder: Path) -> None:
     done = doctor(QUIRE_DATA_DIR=str(folder / "data"))
     assert done.returncode == 0, done.stderr
@@ -236,6 +239,7 @@ def test_nothing_is_created_before_the_first_start(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_failure_is_the_exit_code_too_and_says_how_to_mend_it(folder: Path) -> None:
     (folder / "file").write_text("")
     away = {"DATABASE_URL": "postgresql://ann:s3cret@127.0.0.1:1/q", "QUIRE_DATA_DIR": str(folder / "file" / "data")}

@@ -33,6 +33,7 @@ def test_a_text_is_repeated_by_those_that_share_twelve_letters_in_a_row(texts: l
         assert found == {name for name, other in enumerate(texts) if shared(text, other)}
 
 
+@pytest.mark.slow
 def test_a_long_conversation_is_erased_whole_and_nothing_else(
     client: httpx.Client, postgres: EmbeddedPostgres, run_as_superuser: Sql
 ) -> None:  # fmt: skip

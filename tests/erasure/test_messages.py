@@ -88,7 +88,7 @@ SENT: dict[str, tuple[list[Json], int]] = {
 SENT["anthropic call"][0][2]["content"][0]["content"] = "fine"
 
 
-@pytest.mark.parametrize(("sent", "language"), by_turns(SENT, ["en", "zh"]))
+@pytest.mark.parametrize(("sent", "language"), by_turns(SENT, ["en", "zh"], every=4))
 def test_no_table_contains_an_erased_message(
     client: httpx.Client,
     large: httpx.Client,

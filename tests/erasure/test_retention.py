@@ -150,6 +150,7 @@ def test_an_old_branch_leaves_what_it_shares(client: httpx.Client, retain: Retai
     assert len(window(client, "t")["messages"]) == 1 + 4
 
 
+@pytest.mark.slow
 def test_messages_that_a_branch_shares_are_pruned_once_it_is_gone(client: httpx.Client, retain: Retain) -> None:
     for number in range(1, 60):
         append(client, "t", turn(number))

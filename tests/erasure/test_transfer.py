@@ -30,7 +30,7 @@ from tests.api.kit import (
 )
 from tests.archive.conftest import Rows
 from tests.archive.made import archive, archived, load_tool, made
-from tests.by_turns import examples
+from tests.by_turns import examples, few
 from tests.core.test_transcripts import NAMED, SAMPLES
 
 BUDGETS = (2_500, 4_000, 6_000, 9_000, 60_000)
@@ -80,7 +80,7 @@ def seen(client: httpx.Client, name: str = "c") -> list[Any]:
     return [{name: found[name] for name in kept} for found in windows]
 
 
-@pytest.mark.parametrize("erases", [False, True])
+@pytest.mark.parametrize("erases", few([True, False]))
 def test_a_conversation_is_the_same_after_export_and_import(
     client: httpx.Client, delete_every_row: Callable[[], None], erases: bool
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_failed_delivery_is_repeated_with_the_same_id(
     assert len(receiver.got) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statuses", "attempts"), [([410], 1), ([500], 8)])
 def test_a_receiver_that_takes_nothing_leaves_a_dead_letter(
     client: httpx.Client, receiver: Receiver, run_as_superuser: Sql, statuses: list[int], attempts: int
@@ -167,6 +168,7 @@ def test_a_receiver_that_takes_nothing_leaves_a_dead_letter(
     wait_for(lambda: run_as_superuser("SELECT FROM work WHERE kind = 'webhook'") == [])
 
 
+@pytest.mark.slow
 def test_a_redirect_leads_nowhere(client: httpx.Client, receiver: Receiver, run_as_superuser: Sql) -> None:
     receiver.statuses, receiver.location = [307], "http://169.254.169.254/latest/meta-data"
     hook(client, receiver)
@@ -182,6 +184,7 @@ FORBIDDEN = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_private_addresses_are_refused_unless_they_are_allowed(
     serving: Serve, receiver: Receiver, run_as_superuser: Sql
 ) -> None:
@@ -230,6 +233,7 @@ def streaming(client: httpx.Client, **headers: str) -> Iterator[Iterator[str]]:
         yield lines
 
 
+@pytest.mark.slow
 def test_the_stream_tells_what_comes_and_is_resumed(client: httpx.Client) -> None:
     append(client, "before", [user("hi")])
     with streaming(client) as lines:

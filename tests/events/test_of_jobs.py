@@ -43,6 +43,7 @@ def test_a_written_summary_is_told(client: httpx.Client, receiver: Receiver) -> 
     assert "Word" not in str(receiver.got)
 
 
+@pytest.mark.slow
 def test_a_job_that_dies_is_told_with_its_letter(client: httpx.Client, receiver: Receiver, api: FakeOpenAI) -> None:
     hook(client, receiver, "job.dead")
     append(client, "other", [user("One."), assistant("Two."), user("Three.")])

@@ -18,15 +18,12 @@ ROOT = Path(__file__).parents[2]
 FIGURES = Path(__file__).with_name("house.json")
 MODULES_IN_A_FOLDER_MAX = 25
 MIGRATIONS = "versions"
+Trees = list[tuple[Path, ast.Module]]
+"""Millions of objects: they are not kept."""
 
 
 def modules() -> list[Path]:
     return sorted(file for file in (ROOT / "app").rglob("*.py") if MIGRATIONS not in file.parts)
-
-
-@cache
-def trees() -> list[tuple[Path, ast.Module]]:
-    return [(file.relative_to(ROOT), ast.parse(file.read_text("utf-8"))) for file in modules()]
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -36,11 +33,11 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
-def arrows(folder: str) -> int:
+def arrows(trees: Trees, folder: str) -> int:
     """Return the number of pairs of a folder's rooms (modules and folders) of which one imports the other."""
     within, depth = folder.replace("/", "."), folder.count("/") + 1
     found = set()
-    for file, tree in trees():
+    for file, tree in trees:
         if file.parts[:depth] != tuple(folder.split("/")):
             continue
         room = file.with_suffix("").parts[depth]
@@ -63,9 +60,10 @@ def rooms(folder: str) -> int:
 @cache
 def measured() -> dict[str, int]:
     """Return the figures of the tree as it stands. It parses all of it: not to be called when tests are collected."""
+    trees = [(file.relative_to(ROOT), ast.parse(file.read_text("utf-8"))) for file in modules()]
     classes: Counter[str] = Counter()
     hidden = 0
-    for _, tree in trees():
+    for _, tree in trees:
         classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
         functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
         hidden += len({n for f in functions for n in ast.walk(f) if isinstance(n, ast.Import | ast.ImportFrom)})
@@ -75,9 +73,9 @@ def measured() -> dict[str, int]:
         "class names defined twice": sum(count > 1 for count in classes.values()),
         "imports hidden in functions": hidden,
         "rooms of app/core": rooms("app/core"),
-        "arrows of app/core": arrows("app/core"),
+        "arrows of app/core": arrows(trees, "app/core"),
         "rooms of app/api": rooms("app/api"),
-        "arrows of app/api": arrows("app/api"),
+        "arrows of app/api": arrows(trees, "app/api"),
     }
 
 

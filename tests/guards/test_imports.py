@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "app"
 OUR_OWN = ("app.core", "app.errors")
@@ -92,6 +94,7 @@ print(json.dumps([sorted({name.split(".")[0] for name in sys.modules}), done]))
 """
 
 
+@pytest.mark.slow
 def test_importing_the_api_starts_nothing_reads_no_setting_and_brings_no_heavy_package() -> None:
     environment = {**os.environ, "QUIRE_POOL_SIZE": "no number"}
     done = subprocess.check_output([sys.executable, "-c", IMPORTING], cwd=ROOT, env=environment, text=True)

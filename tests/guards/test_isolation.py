@@ -2,8 +2,8 @@
 
 import asyncio
 import inspect as python_inspect
-from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import ModuleType
 from uuid import UUID
@@ -57,11 +57,13 @@ from tests.guards.tenants import (
     Arguments,
     Sql,
     fill,
+    fingerprint,
     in_order,
     populate,
     runtime,
     say,
 )
+from tests.kept_rows import KeptRows
 
 pytestmark = pytest.mark.anyio
 
@@ -585,53 +587,36 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
 
 
 @pytest.fixture
-async def made(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
-    """Two tenants with something in every table, for a test that writes."""
-    return await _populated(runtime(settings, database, counter))
-
-
-@dataclass
-class Seed:
-    """What the tests that only look share: made by the first of them, and anew where another test cleared it."""
-
-    conversation: UUID | None = None
-
-
-@pytest.fixture(scope="module")
-def seed() -> Seed:
-    return Seed()
-
-
-@pytest.fixture
-def seeded(
+def populated(
     settings: Settings,
     postgres: EmbeddedPostgres,
     counter: TokenCounter,
-    seed: Seed,
-    delete_every_row: Callable[[], None],
-    run_as_superuser: Callable[[str], list[asyncpg.Record]],
+    kept_rows: KeptRows,
+    request: pytest.FixtureRequest,
 ) -> None:
     async def populate_both() -> None:
         database = await Database.connect(postgres.app_dsn, pool_size=1)
-        await _populated(runtime(settings, database, counter))
+        await _populate(runtime(settings, database, counter))
         await database.close()
 
-    sql = f"SELECT uid FROM conversations WHERE tenant_id = '{ANN}' AND id = 'c'"
-    if [row["uid"] for row in run_as_superuser(sql)] != [seed.conversation]:
-        delete_every_row()
-        asyncio.run(populate_both())
-        [seed.conversation] = [row["uid"] for row in run_as_superuser(sql)]
+    kept_rows.put_back(lambda: asyncio.run(populate_both()), are_changed="made" in request.fixturenames)
 
 
 @pytest.fixture
-async def shared(postgres: EmbeddedPostgres, seeded: None) -> AsyncIterator[Database]:
+async def made(settings: Settings, database: Database, counter: TokenCounter, populated: None) -> Runtime:
+    """Two tenants with something in every table, for a test that writes."""
+    return runtime(settings, database, counter)
+
+
+@pytest.fixture
+async def shared(postgres: EmbeddedPostgres, populated: None) -> AsyncIterator[Database]:
     """The same for tests that change nothing."""
     database = await Database.connect(postgres.app_dsn, pool_size=1)
     yield database
     await database.close()
 
 
-async def _populated(found: Runtime) -> Runtime:
+async def _populate(found: Runtime) -> None:
     for tenant in (ANN, BOB):
         await populate(found, tenant)
         async with found.database.begin(tenant) as tx:
@@ -640,7 +625,6 @@ async def _populated(found: Runtime) -> Runtime:
             )
             fact = remembering.MemoryRequest(f"fact of {tenant}", "fact", user_id="u")
             await remembering.remember(found, as_tenant(tx, tenant), fact)
-    return found
 
 
 @pytest.mark.parametrize("name", READS)
@@ -666,11 +650,10 @@ async def test_a_change_that_names_another_tenant_changes_nothing(
     shared: Database, superuser: asyncpg.Connection, name: str
 ) -> None:
     sql, arguments = CHANGES[name]
-    question = f"SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {{0}} t WHERE tenant_id = '{BOB}'"
-    before = [await superuser.fetchval(question.format(table)) for table in metadata.tables]
+    before = await fingerprint(superuser, BOB)
     async with shared.begin(ANN) as tx:
         assert await as_tenant(tx, BOB).execute(str(sql), *in_order(sql, arguments)) == 0
-    assert [await superuser.fetchval(question.format(table)) for table in metadata.tables] == before
+    assert await fingerprint(superuser, BOB) == before
 
 
 async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtime) -> None:

@@ -103,6 +103,7 @@ def test_a_prompt_is_answered_with_what_answers_it_or_nothing(client: httpx.Clie
     assert "quire-recalled" not in str(said(client))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["compact", "resume"])
 def test_a_compacted_session_gets_its_head_back(client: httpx.Client, counter: TokenCounter, source: str) -> None:
     for n in range(40):

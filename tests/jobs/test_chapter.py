@@ -80,6 +80,7 @@ def test_a_reply_that_cannot_be_used_leaves_the_chapter_as_it_was(
     assert run_as_superuser(NAMED)
 
 
+@pytest.mark.slow
 def test_a_job_that_runs_twice_names_once(
     client: httpx.Client, worker: Worker, model: Model, run_as_superuser: Callable[[str], list[asyncpg.Record]]
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_job_that_runs_twice_names_once(
     assert all(row["title"].startswith("Title from") for row in run_as_superuser(NAMED))
 
 
+@pytest.mark.slow
 def test_what_was_erased_is_in_no_title(
     client: httpx.Client, worker: Worker, model: Model, tables_with: Callable[[str], list[str]]
 ) -> None:

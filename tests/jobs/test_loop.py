@@ -17,6 +17,7 @@ from tests.providers import fake_openai
 from tests.providers.fake_openai import FakeOpenAI
 
 
+@pytest.mark.slow
 def test_two_workers_catch_up_despite_a_flaky_provider(
     client: httpx.Client, make_worker: MakeWorker, model: Model, api: FakeOpenAI
 ) -> None:

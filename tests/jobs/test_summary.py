@@ -6,6 +6,7 @@ import pytest
 from app.postgres.tenants import DEFAULT_TENANT
 from app.prompts import prompt
 from tests.api.kit import Json, append, assistant, ok, path, user, window
+from tests.by_turns import few
 from tests.jobs.conftest import MakeWorker, Sql
 from tests.jobs.kit import Model, Worker, data_of, kind_of, shown, summary_of
 from tests.providers import fake_openai
@@ -109,7 +110,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", few(FAULTS, 2))
 def test_when_the_provider_is_back_everything_converges(
     client: httpx.Client, worker: Worker, api: FakeOpenAI, sql: Sql, name: str
 ) -> None:

@@ -108,6 +108,7 @@ def test_an_epoch_made_before_the_jobs_keeps_its_text_and_the_next_one_has_the_m
     assert ok(client.get(path("c", "summary")))["through_seq"] >= covered
 
 
+@pytest.mark.slow
 def test_a_wish_leads_the_head_once_its_message_has_left_and_until_a_later_value_of_its_key_has(
     client: httpx.Client, worker: Worker
 ) -> None:

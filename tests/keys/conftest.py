@@ -7,6 +7,7 @@ from uuid import uuid4
 import asyncpg
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
@@ -25,13 +26,18 @@ def signer() -> Signer:
 
 
 @pytest.fixture(scope="session")
-def locked_url(postgres: EmbeddedPostgres, settings: Settings, signer: Signer, data_dir: Path) -> Iterator[str]:
-    """A server for all tests that never go in without a key or a token."""
+def locked_app(postgres: EmbeddedPostgres, settings: Settings, signer: Signer, data_dir: Path) -> Iterator[FastAPI]:
     jwks = data_dir / f"jwks-{uuid4().hex}.json"  # tests elsewhere that import this fixture have a server of their own
     jwks.write_text(signer.jwks())
     with FakeOpenAI() as api:
         changes = {"quire_proxy_base_url": api.url, "quire_refusals_per_minute": 0, **issued_by(str(jwks))}
-        yield from serving(build_app(settings.model_copy(update=changes), postgres.app_dsn))
+        yield build_app(settings.model_copy(update=changes), postgres.app_dsn)
+
+
+@pytest.fixture(scope="session")
+def locked_url(locked_app: FastAPI) -> Iterator[str]:
+    """A server for all tests that never go in without a key or a token."""
+    yield from serving(locked_app)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ def beside(postgres: EmbeddedPostgres, data_dir: Path) -> Env:
     return {"DATABASE_URL": postgres.app_dsn, "QUIRE_DATA_DIR": str(data_dir), "QUIRE_PORT": "0"}
 
 
+@pytest.mark.slow
 def test_after_the_first_key_a_running_service_requires_keys(serve: Serve, beside: Env) -> None:
     first, second = serve(), serve()
     append(first, "c", turn(1))
@@ -61,6 +62,7 @@ def test_the_first_key_over_http_has_to_be_confirmed(serve: Serve) -> None:
     ok(client.post("/keys", json={"name": "next", "scopes": ["admin"]}, headers=bearing(admin)), 201)
 
 
+@pytest.mark.slow
 def test_concurrently_created_first_keys_are_all_valid(serve: Serve) -> None:
     clients = [serve(), serve()]
 
@@ -89,6 +91,7 @@ def test_keys_can_be_required_before_any_exists(serve: Serve) -> None:
     problem(client.post("/conversations", content=b"{"), 401)
 
 
+@pytest.mark.slow
 def test_the_command_makes_lists_and_revokes_keys_of_tenants(
     locked: httpx.Client, beside: Env, run_as_superuser: Sql
 ) -> None:

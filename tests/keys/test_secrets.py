@@ -33,6 +33,7 @@ def test_a_text_that_is_no_key_is_read_as_none(text: str) -> None:
     assert Credentials.read(text) is None
 
 
+@pytest.mark.slow
 def test_a_run_leaves_it_neither_in_the_log_nor_in_a_table_nor_in_an_answer(
     environment: dict[str, str],  # noqa: F811
     postgres: EmbeddedPostgres,

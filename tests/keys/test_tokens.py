@@ -20,6 +20,7 @@ from app.core.edge.identity import IdentityProvider, caller_of, is_token
 from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import InvalidSettingsError, read
 from tests.api.kit import ok, problem
+from tests.by_turns import few
 from tests.keys.conftest import Serve
 from tests.keys.kit import ELSEWHERE, HERE, Mint, bearing
 from tests.keys.tokens import AUDIENCE, ISSUER, Signer, issued_by, jwks, published
@@ -152,7 +153,7 @@ def test_a_token_is_of_an_existing_tenant(locked: httpx.Client, mint: Mint, sign
     problem(locked.get("/conversations/c", headers=bearing(signer.token(tenant=str(ELSEWHERE)))), 404)
 
 
-@pytest.mark.parametrize("algorithm", ["RS256", "ES256", "EdDSA"])
+@pytest.mark.parametrize("algorithm", few(["RS256", "ES256", "EdDSA"]))
 def test_asymmetric_algorithms_are_accepted(serve: Serve, tmp_path: Path, algorithm: str) -> None:
     signer, file = Signer("one", algorithm), tmp_path / "jwks.json"
     file.write_text(signer.jwks())
@@ -184,6 +185,7 @@ def test_rotated_keys_work_without_a_restart_and_floods_read_nothing(serve: Serv
         problem(client.get("/conversations", headers=bearing(old.token())), 401, "kid")
 
 
+@pytest.mark.slow
 def test_a_jwks_that_hangs_or_is_gone_is_said_and_mended_without_a_restart(serve: Serve) -> None:
     signer = Signer("one")
     with published(signer.jwks()) as found:

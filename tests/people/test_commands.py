@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.api.kit import append, ok, user, window
 from tests.cli.kit import invoke, quire
@@ -42,6 +43,7 @@ def test_a_spaces_memories_are_listed_and_cannot_steer_a_terminal(client: httpx.
     assert len(lines(client, "list", "--user", "ann")) == 2
 
 
+@pytest.mark.slow
 def test_a_long_list_is_read_to_its_end(client: httpx.Client) -> None:
     for number in range(201):
         ok(client.post("/memories", json={"content": f"Fact {number}", "user_id": "ann"}), 201)

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.by_turns import few
 from tests.keys.kit import ELSEWHERE, HERE, bearing, minting
 from tests.people.walk import Walk
 
@@ -30,10 +31,11 @@ def walked(client: httpx.Client, run_as_superuser: Callable[[str], list[Any]], s
     return walk
 
 
+@pytest.mark.parametrize("steps", few([200, 500]))
 def test_nothing_is_shown_to_whom_it_does_not_belong(
-    client: httpx.Client, run_as_superuser: Callable[[str], list[Any]]
+    client: httpx.Client, run_as_superuser: Callable[[str], list[Any]], steps: int
 ) -> None:
-    walked(client, run_as_superuser, 500, seed=39)
+    walked(client, run_as_superuser, steps, seed=39)
 
 
 @pytest.mark.slow

@@ -189,6 +189,7 @@ def test_keys_that_are_no_paths_are_named_wherever_they_are_sent(client: httpx.C
     assert listed(client) == []
 
 
+@pytest.mark.slow
 def test_a_key_with_many_versions_is_paged_and_its_latest_holds(client: httpx.Client, run_as_superuser: Any) -> None:
     first = store(client, "v0", key="k", pinned=True, valid_from="2000-01-01T00:00:00Z")
     columns = [row["column_name"] for row in run_as_superuser(COLUMNS)]

@@ -63,6 +63,7 @@ def listed(client: httpx.Client, **query: Any) -> list[str]:
     return [one["content_preview"] for one in items]
 
 
+@pytest.mark.slow
 async def test_a_key_with_ten_thousand_versions_hides_nothing(client: httpx.Client, database: Database) -> None:
     put(client, "Never use tables.", valid_from="2001-01-01T00:00:00Z")
     put(client, "Ann is in Rome.", key="place", valid_from="2001-01-01T00:00:00Z")

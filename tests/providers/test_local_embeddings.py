@@ -137,6 +137,7 @@ async def test_a_query_does_not_wait_for_passages(local: Embedder) -> None:
     assert is_unit(await only(local, "and then another passage"))
 
 
+@pytest.mark.slow
 async def test_first_loads_at_once_give_the_same_model(local: Embedder) -> None:
     text = "loaded by three threads"
     with ThreadPoolExecutor(3) as threads:

@@ -112,6 +112,7 @@ def test_an_undelivered_answer_is_delivered_on_retry(
     assert len(stored(client, "c")) == 2
 
 
+@pytest.mark.slow
 def test_repeating_an_answered_request_gives_a_new_answer(
     client: httpx.Client, chat: openai.OpenAI, script: Script
 ) -> None:
@@ -192,6 +193,7 @@ def test_a_request_without_a_name_that_is_sent_again_is_found(
     assert [text for _, text in stored(client, name)] == ["hi", answer.content, "two", second.content]
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_the_question_and_no_half_an_answer(
     client: httpx.Client, postgres: EmbeddedPostgres, proxy_settings: Settings, api: FakeOpenAI, script: Script
 ) -> None:

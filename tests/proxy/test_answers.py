@@ -62,6 +62,7 @@ def test_windows_are_calibrated_by_the_apis_usage(
     assert window["total"] < full * 0.8
 
 
+@pytest.mark.slow
 def test_a_long_conversation_stays_in_its_budget(
     client: httpx.Client, chat: openai.OpenAI, script: Script, counter: TokenCounter
 ) -> None:

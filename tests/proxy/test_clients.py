@@ -83,6 +83,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_the_client_for_node(client: httpx.Client, base_url: str, script: Script, node: Path) -> None:
     for _ in range(2):
         recall = calling(("recall_page", {"page": 1}), ("look", {}), text="Both.")

@@ -138,6 +138,7 @@ def test_retry_after_is_passed_on(client: httpx.Client, api: FakeOpenAI, stream:
     assert (answer.headers["retry-after"], error["type"]) == ("7", "rate_limit_error")
 
 
+@pytest.mark.slow
 def test_an_answer_has_its_time(serve: Serve, api: FakeOpenAI) -> None:
     with httpx.Client(base_url=serve(quire_proxy_seconds=1.0), timeout=30) as client:
         api.chat.queue.append(fake.hang())
@@ -196,6 +197,7 @@ def test_the_proxy_requires_keys_like_every_route(serve: Serve, api: FakeOpenAI)
     assert api.chat.requests == []
 
 
+@pytest.mark.slow
 def test_a_memory_that_is_away_is_503_and_an_answer_waits_for_it(
     client: httpx.Client, api: FakeOpenAI, run_as_superuser: Callable[[str], Any]
 ) -> None:

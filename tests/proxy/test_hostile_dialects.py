@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 
 from tests import unhurried
 from tests.api.kit import Json
@@ -36,6 +37,7 @@ def post(service: str, path: str, body: Json, **headers: str) -> httpx.Response:
     return answer
 
 
+@pytest.mark.slow
 def test_values_of_other_types_are_answered_in_the_clients_form(model: Model) -> None:
     asked: Json = {"model": "fake", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
     for name in MESSAGES:

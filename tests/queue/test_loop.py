@@ -337,6 +337,7 @@ async def test_shutdown_waits_briefly_then_releases_jobs(bench: Bench, jobs: Row
     assert (row["conversation_id"], row["attempts"], row["token"]) == ("c", 0, None)
 
 
+@pytest.mark.slow
 async def test_a_heartbeat_keeps_the_lease(bench: Bench, jobs: Rows) -> None:
     await conversation(bench.database, ANN, "c")
     await put(bench.database, ANN, page("c", 1))

@@ -11,6 +11,7 @@ from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, append, assistant, ok, problem, turn, user
+from tests.by_turns import few
 from tests.conftest import serving
 from tests.providers import fake_openai
 from tests.providers.fake_openai import FakeOpenAI
@@ -163,7 +164,7 @@ def test_the_models_mistakes_are_answered_in_words(
 TOOLS = ("search_memories", "get_memory_detail", "expand_context_window", "extract_search_keywords", "handoff")
 
 
-@pytest.mark.parametrize("question", ["who keeps bees?", "谁在养蜂?"])
+@pytest.mark.parametrize("question", few(["who keeps bees?", "谁在养蜂?"]))
 def test_the_agent_can_use_each_of_its_tools(thinking: httpx.Client, llm: FakeOpenAI, question: str) -> None:
     tell(thinking)
     append(thinking, "c", [user("我妹妹伊内斯在波尔图养蜂。"), assistant("真好。")])
@@ -181,6 +182,7 @@ def test_the_agent_can_use_each_of_its_tools(thinking: httpx.Client, llm: FakeOp
     assert (found["search_summary"], found["relevant_memory_keys"], found["warnings"]) == ("Ines", [], [])
 
 
+@pytest.mark.slow
 def test_a_model_that_never_searches_is_replaced_by_the_fixed_policy(thinking: httpx.Client, llm: FakeOpenAI) -> None:
     tell(thinking)
     script(llm, handoff(summary="I know nothing.", confidence=0.9))
@@ -220,7 +222,7 @@ def test_another_users_memory_cannot_be_read_by_its_key(thinking: httpx.Client, 
 
 
 @pytest.mark.parametrize(
-    "fault", [fake_openai.status(500), fake_openai.status(401), fake_openai.null_content(), fake_openai.html()]
+    "fault", few([fake_openai.status(500), fake_openai.status(401), fake_openai.null_content(), fake_openai.html()])
 )
 def test_a_fixed_policy_answers_if_the_llm_fails(
     thinking: httpx.Client, llm: FakeOpenAI, fault: fake_openai.Behaviour

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.api.kit import Json, append, assistant, ok, problem, user
+from tests.by_turns import few
 from tests.providers import fake_openai
 from tests.providers.fake_openai import FakeOpenAI
 from tests.recall.test_agent import llm, thinking  # noqa: F401 - fixtures
@@ -43,13 +44,15 @@ def test_an_expanded_query_finds_other_words_and_is_shown(thinking: httpx.Client
 
 @pytest.mark.parametrize(
     "fault",
-    [
-        fake_openai.status(500),
-        fake_openai.truncated(),
-        fake_openai.ok('{"query": ""}'),
-        fake_openai.ok('{"query": 7}'),
-        fake_openai.ok("no JSON"),
-    ],
+    few(
+        [
+            fake_openai.status(500),
+            fake_openai.truncated(),
+            fake_openai.ok('{"query": ""}'),
+            fake_openai.ok('{"query": 7}'),
+            fake_openai.ok("no JSON"),
+        ]
+    ),
 )
 def test_a_failed_expansion_falls_back_to_the_query(
     thinking: httpx.Client,  # noqa: F811

@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from tests.api.kit import Json, append, assistant, call, created, ok, path, problem, result, text_of, user, window
+from tests.by_turns import few
 
 FACT = "My favourite tea is longjing."
 QUESTION = "Which tea is my favourite?"
@@ -39,7 +40,7 @@ def test_a_question_brings_in_what_answers_it(seeded: httpx.Client) -> None:
     assert FACT in tail(seeded, "new", QUESTION)
 
 
-@pytest.mark.parametrize("query", SMALL_TALK)
+@pytest.mark.parametrize("query", few(SMALL_TALK, 4))
 def test_small_talk_recalls_nothing(seeded: httpx.Client, query: str) -> None:
     assert tail(seeded, "new", query) == ""
 

@@ -12,6 +12,7 @@ from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
 from app.services.memory.searching import Found
 from tests.api.kit import user
+from tests.by_turns import few
 from tests.search.kit import Meanings, drain, find, say, texts
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +52,7 @@ TASKS = {
 ASKED = {"en": "Which instrument does my sister play?", "zh": "我妹妹会什么乐器?"}
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", few(["en", "zh"]))
 async def test_three_tiny_conversations_answer_no_task(made: Runtime, language: str) -> None:
     """What is close in meaning to nothing that was said is brought into no window, however little was said."""
     if (embedder := local_embeddings.load()) is None:

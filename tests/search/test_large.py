@@ -29,6 +29,7 @@ from app.store.memory.remembered import Remembered
 from app.store.memory.search_statement import IN_CONVERSATION, candidates, with_vectors, without_vectors
 from app.text import bm25
 from tests.api.kit import user
+from tests.by_turns import few
 from tests.search.kit import Meanings, drain, say
 
 pytestmark = pytest.mark.anyio
@@ -144,7 +145,7 @@ async def ready(made: Runtime, model: UUID | None) -> list[UUID]:
         return await search_index.ready(tx, [OWNER, OTHER], model)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", few(["en", "zh"]))
 async def test_an_index_finds_what_an_exact_search_finds(
     made: Runtime, superuser: asyncpg.Connection, model: UUID, language: str
 ) -> None:
@@ -162,6 +163,7 @@ async def test_an_index_finds_what_an_exact_search_finds(
     assert fmean(parts) >= RECALL_MIN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("owners", [(OWNER,), (OTHER, OWNER)])
 async def test_with_all_lists_and_all_words_the_results_are_the_same(
     indexed: Runtime, superuser: asyncpg.Connection, model: UUID, owners: Sequence[UUID]
@@ -215,7 +217,7 @@ NARROW = (
 )
 
 
-@pytest.mark.parametrize("where", NARROW, ids=str)
+@pytest.mark.parametrize("where", few(NARROW, 2), ids=str)
 async def test_few_that_pass_a_filter_are_all_found(
     indexed: Runtime, superuser: asyncpg.Connection, model: UUID, where: PassageFilter
 ) -> None:

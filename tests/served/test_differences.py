@@ -74,6 +74,7 @@ def test_a_difference_with_no_window_is_refused(client: httpx.Client) -> None:
     problem(client.get(path("c", "windows", "2", "diff")), 404)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [5_000, 20_000])
 def test_the_window_as_of_a_message_is_the_one_that_was_served_then(client: httpx.Client, budget: int) -> None:
     created(client, id="c", user_id="u", budget=budget)

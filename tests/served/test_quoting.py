@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import asyncpg
 import httpx
+import pytest
 
 from app.core.window.served_quotes import unpack
 from app.demo.transcript import load
@@ -61,6 +62,7 @@ def test_pages_and_archives_that_a_call_named_are_kept_by_their_places(
         assert b"x y z" not in body
 
 
+@pytest.mark.slow
 def test_what_came_unasked_is_kept_by_its_places(client: httpx.Client, run_as_superuser: Sql) -> None:
     sent = []
     for transcript in load(SHIPPED)[:1]:

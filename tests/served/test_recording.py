@@ -114,6 +114,7 @@ def test_what_is_no_window_number_is_said(client: httpx.Client) -> None:
     problem(client.get(path("nobody", "windows")), 404)
 
 
+@pytest.mark.slow
 def test_processes_write_the_windows_of_one_conversation_by_turns(client: httpx.Client, elsewhere: str) -> None:
     sent = []
     with patient(elsewhere) as other:

@@ -32,6 +32,7 @@ def test_equal_concurrent_lists_are_stored_once(
     assert_consistent(run_as_superuser, "c")
 
 
+@pytest.mark.slow
 def test_growing_concurrent_lists_never_duplicate_a_message(
     client: httpx.Client, other: httpx.Client, run_as_superuser: Ask
 ) -> None:

@@ -305,6 +305,7 @@ def test_an_unknown_conversation_needs_a_user_and_anothers_stays_his(client: htt
     assert sync(client, "c", [user()])["appended"] == []
 
 
+@pytest.mark.slow
 def test_a_long_list_can_be_synced_in_prefixes(client: httpx.Client) -> None:
     whole = [m for n in range(1250) for m in (user(f"q{n}"), assistant(f"a{n}"))]
     refused = problem(client.post(path("c", "sync"), json={"messages": whole, "user_id": "u"}), 422, "1000")

@@ -27,7 +27,7 @@ from app.extractive.terms import key_terms
 from app.extractive.wishes import wishes_of
 from app.services.conversations.reading import READER
 from app.text.language import clip, fold, language, script_counts, sentences, squeeze, words
-from tests.by_turns import examples
+from tests.by_turns import examples, few
 
 # Lone surrogates, NULs and right-to-left marks included.
 ANY = st.text(st.characters(codec=None, exclude_categories=()), max_size=400)
@@ -234,7 +234,7 @@ SEEDS = (
 )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", few(SEEDS, 8))
 def test_no_work_grows_with_the_square_of_a_repetitive_text(seed: str) -> None:
     text = seed * (3_000_000 // len(seed))
     for name, function in EVERYTHING.items():
@@ -244,6 +244,7 @@ def test_no_work_grows_with_the_square_of_a_repetitive_text(seed: str) -> None:
         assert time.thread_time() - started < 60, name
 
 
+@pytest.mark.slow
 def test_results_are_equal_in_another_process() -> None:
     """Nothing depends on the order of sets, which changes with the hash seed."""
     script = (

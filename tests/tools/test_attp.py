@@ -15,6 +15,7 @@ from app.core.model import Language
 from app.recall import attp, tools
 from app.recall.arguments import Mistake
 from tests.api.kit import Json, append, assistant, ok, path, problem, user
+from tests.by_turns import few
 
 
 def written(code: str, *, thought: str = "why", status: str = "continue") -> str:
@@ -163,7 +164,7 @@ FAILS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "says"), FAILS, ids=range(len(FAILS)))
+@pytest.mark.parametrize(("code", "says"), few(FAILS, 5), ids=range(len(FAILS)))
 def test_code_errors_are_explained(seeded: httpx.Client, code: str, says: str) -> None:
     found = run(seeded, code)
     assert (found["status"], found["is_error"], found["result"]) == ("error", True, None)
@@ -173,6 +174,7 @@ def test_code_errors_are_explained(seeded: httpx.Client, code: str, says: str) -
     assert "/" not in found["error"].replace("<quire-", "").replace("//", "").replace("'/etc/passwd'", "")
 
 
+@pytest.mark.slow
 def test_code_reaches_its_own_user_only(seeded: httpx.Client) -> None:
     key = run(seeded, "__result__ = search_memories('vault code')[0]['memory_key']", "other")["result"]
     assert run(seeded, "__result__ = search_memories('vault code QX7-4410')")["result"] == []
@@ -200,6 +202,7 @@ def test_errors_come_in_the_conversations_language(client: httpx.Client) -> None
     assert "龙井" in run(client, "__result__ = recall_memory('喜欢的茶')", "茶")["result"]
 
 
+@pytest.mark.slow
 def test_the_same_request_is_run_once_also_at_once(seeded: httpx.Client) -> None:
     document = written("__result__ = [recall_page(1), recall_page(2)]")
     with ThreadPoolExecutor(6) as pool:
@@ -210,6 +213,7 @@ def test_the_same_request_is_run_once_also_at_once(seeded: httpx.Client) -> None
     problem(other, 422, "Idempotency-Key")
 
 
+@pytest.mark.slow
 def test_concurrent_documents_are_all_answered(seeded: httpx.Client) -> None:
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda n: run(seeded, f"__result__ = [{n}, len(recall_page(1))]"), range(12)))

@@ -10,13 +10,14 @@ from app.core.window.budget import LOADED_SHARE, LOADED_SHARE_MAX, LOADED_TOKENS
 from app.text import tokens
 from tests.api.kit import append, assistant, call, created, result, user, window
 from tests.archive.made import archived, made
+from tests.by_turns import few
 from tests.tools.kit import said
 
 FRAME = 110
 """Tokens of the frame around what was brought in, and of the mark where it is cut."""
 
 
-@pytest.mark.parametrize("budget", [4_000, 8_000, 128_000])
+@pytest.mark.parametrize("budget", few([4_000, 8_000, 128_000]))
 def test_no_tool_brings_in_more_than_its_part_of_the_conversations_budget(
     client: httpx.Client, counter: tokens.TokenCounter, budget: int
 ) -> None:

@@ -144,6 +144,7 @@ def test_many_lines_are_counted_and_the_newest_shown(client: httpx.Client) -> No
     assert text.splitlines()[0] == f"<quire-memories 2 of {answer['total_found']} lines, newest last>"
 
 
+@pytest.mark.slow
 def test_a_pattern_that_explodes_elsewhere_is_answered(client: httpx.Client) -> None:
     append(client, "c", [user("a" * 30_000 + " " + "ab" * 10_000)])
     for pattern in (r"(a*)*c!", r"(a|aa)+$!", r"(.*a){30}!", "(((a{0,255}b?){0,39}))!"):

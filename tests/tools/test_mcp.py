@@ -23,6 +23,7 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.recall import tools
 from app.settings import Settings
 from tests.api.kit import append, assistant, ok, path, problem, user
+from tests.by_turns import few
 from tests.conftest import serving
 
 pytestmark = pytest.mark.anyio
@@ -175,7 +176,7 @@ async def test_concurrent_equal_memories_are_stored_once(seeded: httpx.Client, b
 ODD = ["\x00", "\ud800", "a\udfffb", "\u202e", "'; --", "x" * 900_000, 10**4000, [[]] * 50, {"a": {"b": None}}, -0.0]
 
 
-@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("odd", few(ODD, 4), ids=range(len(ODD)))
 def test_odd_arguments_are_explained(seeded: httpx.Client, odd: Any) -> None:
     for tool in tools.MCP_TOOLS:
         good: Json = {
@@ -274,6 +275,7 @@ def second(postgres: EmbeddedPostgres, settings: Settings, client: httpx.Client)
     yield from serving(build_app(settings, postgres.app_dsn))
 
 
+@pytest.mark.slow
 async def test_processes_need_no_sticky_sessions(seeded: httpx.Client, base_url: str, second: str) -> None:
     """One client, whose requests go to two servers in turn."""
     turn = 0

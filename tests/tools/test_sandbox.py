@@ -14,6 +14,7 @@ import pytest
 
 from app.recall import sandbox
 from app.recall.sandbox import INTERPRETER, Outcome, Reply, SandboxLimits
+from tests.by_turns import few
 
 SMALL = SandboxLimits(seconds=20, cpu_seconds=1, steps=1_000_000, memory_bytes=192 * 1024 * 1024, result_bytes=10_000)
 pytestmark = pytest.mark.anyio
@@ -79,7 +80,7 @@ OUT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("code", OUT)
+@pytest.mark.parametrize("code", few(OUT, 12))
 async def test_the_language_has_no_way_out(code: str) -> None:
     outcome = await run(f"__result__ = {code}" if "\n" not in code and " " not in code else code)
     assert outcome.failure == "failed", outcome
@@ -141,7 +142,7 @@ TOO_MUCH = {
 }
 
 
-@pytest.mark.parametrize("code", TOO_MUCH, ids=range(len(TOO_MUCH)))
+@pytest.mark.parametrize("code", few(TOO_MUCH, 12), ids=range(len(TOO_MUCH)))
 async def test_exceeding_a_limit_ends_the_run_with_its_name(code: str) -> None:
     outcome = await run(code)
     assert outcome.failure in TOO_MUCH[code], outcome
@@ -155,6 +156,7 @@ async def test_a_tool_that_fails_ends_the_run_with_its_words() -> None:
     assert "look('fail')" in outcome.detail
 
 
+@pytest.mark.slow
 async def test_a_tool_that_never_answers_is_not_waited_for() -> None:
     async def never(*_: Any) -> Reply:
         return await asyncio.Event().wait()  # type: ignore[return-value]

@@ -119,6 +119,7 @@ def judge(refusing: Refusing, behind: dict[str, str], clients: Clients, number: 
         assert all(text[:30] in window for text in TURNS), seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "block", [block if block < 1 else pytest.param(block, marks=pytest.mark.slow) for block in BLOCKS]
 )

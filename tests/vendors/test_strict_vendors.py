@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.by_turns import by_turns
+from tests.by_turns import by_turns, few
 from tests.proxy.agents import DIALECTS, Agent, Clients
 from tests.vendors.strict_vendors import ROWS
 from tests.vendors.strict_vendors import row as strict_row
@@ -84,7 +84,7 @@ CHANGES = [("deepseek", "kimi"), ("kimi", "mistral"), ("gemini", "groq"), ("mist
            ("kimi-coding", "anthropic"), ("openai-responses", "grok-responses"), ("llamacpp", "mimo")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other"), CHANGES)
+@pytest.mark.parametrize(("one", "other"), few(CHANGES, 4))
 def test_a_conversation_changes_its_model(agent: Callable[..., Agent], one: str, other: str) -> None:
     talking = agent("chat", *model_of(one), streams=True)
     talking.asks("[[call weather {}]]")
@@ -122,7 +122,7 @@ for _name, _rules in THINKERS.items():
     strict_row(f"invented-{_name}", f"zz-{_name}", like="anthropic", thinks=True, **more, **_rules)
 
 
-@pytest.mark.parametrize(("name", "client", "first"), by_turns(INVENTED, DIALECTS, (0, 1), every=6))
+@pytest.mark.parametrize(("name", "client", "first"), by_turns(INVENTED, DIALECTS, (0, 1), every=12))
 def test_an_api_that_no_row_names_is_carried_what_it_gave(
     agent: Callable[..., Agent], name: str, client: str, first: int
 ) -> None:
@@ -136,7 +136,7 @@ def long_talk(talking: Agent, turns: int = 7) -> None:
         assert talking.asks(f"[[call weather {{}}]] {number} " + "of the harbour and its weather " * 50)
 
 
-@pytest.mark.parametrize(("name", "client"), by_turns(THINKERS, DIALECTS, every=6))
+@pytest.mark.parametrize(("name", "client"), by_turns(THINKERS, DIALECTS, every=15))
 def test_thinking_that_an_unknown_api_wants_back_locks_no_conversation(
     vendors: str, agent: Callable[..., Agent], name: str, client: str
 ) -> None:
@@ -150,6 +150,7 @@ def test_thinking_that_an_unknown_api_wants_back_locks_no_conversation(
     assert _refused(vendors, talking.model) == refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_turns(INVENTED))
 def test_condensing_locks_no_conversation_with_an_unknown_api(agent: Callable[..., Agent], name: str) -> None:
     long_talk(agent("chat", f"zz-{name}", "chat", headers={"X-Quire-Budget": "4000"}))
@@ -160,7 +161,7 @@ def _refused(vendors: str, model: str) -> int:
     return sum(entry["status"] != 200 for entry in log)
 
 
-@pytest.mark.parametrize("client", DIALECTS)
+@pytest.mark.parametrize("client", few(DIALECTS))
 def test_a_conversation_whose_roles_must_alternate(
     vendors: str, before: dict[str, str], agent: Callable[..., Agent], client: str
 ) -> None:

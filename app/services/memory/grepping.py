@@ -179,9 +179,9 @@ async def _scopes(
     if request.conversation_id is None:
         spans = await stored.spans(tx, request.user_id, space_id=request.space_id)
         if asking is not None:
-            own = {span.conversation_id: span for span in grep.spans_of(asking, 2**31 - 1)}
-            others = set(tree) - own.keys()
-            spans = [own.get(one.conversation_id, one) for one in spans if one.conversation_id not in others]
+            inherited = {span.conversation_id: span for span in grep.spans_of(asking, 0)[1:]}
+            others = set(tree) - inherited.keys() - {asking.own}
+            spans = [inherited.get(one.conversation_id, one) for one in spans if one.conversation_id not in others]
         return [scope_of(request.user_id, None, request.space_id)], spans
     conversation = await conversations.get(tx, named(request.conversation_id))
     return conversation.held_in, grep.spans_of(conversation.line, conversation.totals.last_seq)
