@@ -534,7 +534,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
     "change served windows": (
         served.CHANGE,
-        {"conversations": ["c"], "firsts": [1], "sizes": [5], "bodies": [b"forged"]},
+        {"conversations": ["c"], "uids": [UUID(int=1)], "firsts": [1], "sizes": [5], "bodies": [b"forged"]},
     ),
     "keep a text": (
         served.KEEP,
