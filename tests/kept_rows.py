@@ -18,12 +18,17 @@ class KeptRows:
         self._run, self._delete_every_row = run, delete_every_row
         self._tables = [table.name for table in metadata.sorted_tables]
         self._is_kept = False
+        self._are_there = False
 
-    def put_back(self, make: Callable[[], None]) -> None:
+    def put_back(self, make: Callable[[], None], *, are_changed: bool = True) -> None:
         """Leave the rows that `make` makes, and no others; it is called the first time only.
 
-        A process that remembers what was stored since has to forget it.
+        A process that remembers what was stored since has to forget it. Unless they are changed until the next time,
+        they stay.
         """
+        if self._are_there and not are_changed and self._run("SELECT FROM conversations LIMIT 1"):
+            return
+        self._are_there = not are_changed
         self._delete_every_row()
         if self._is_kept:
             self._each("INSERT INTO public.{0} TABLE kept.{0};")

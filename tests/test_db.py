@@ -10,10 +10,11 @@ from app import errors
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.transactions import Connection
+from app.store import locks
 from tests.guards.test_sharding import statements
 
 pytestmark = pytest.mark.anyio
-TENANT = UUID(int=1)
+TENANT, OWNERS = UUID(int=1), [UUID(int=2), UUID(int=3)]
 
 
 async def test_a_transaction_belongs_to_its_tenant_and_leaves_nothing_behind(database: Database) -> None:
@@ -106,6 +107,23 @@ async def test_waiting_for_a_lock_ends_sooner(database: Database, postgres: Embe
             await holder.connection.execute("UPDATE scratch SET n = 2")
             with pytest.raises(errors.StorageUnavailable):
                 await database.fetch_row("UPDATE scratch SET n = 3 RETURNING n")
+
+
+async def test_who_shares_an_owner_waits_for_whoever_erases_something_of_it(postgres: EmbeddedPostgres) -> None:
+    """It gives up in time, and its connection is as good as before."""
+    database = await Database.connect(postgres.app_dsn, pool_size=2)
+    async with database.begin(TENANT) as holder:
+        await locks.lock_owner(holder, OWNERS[1])
+        with pytest.raises(errors.StorageUnavailable):
+            async with database.begin(TENANT, sharing=OWNERS):
+                pass
+        async with database.begin(uuid4(), sharing=OWNERS):
+            pass
+        async with database.begin(TENANT, sharing=OWNERS[:1]):
+            pass
+    async with database.begin(TENANT, sharing=OWNERS), database.begin(TENANT, sharing=OWNERS[::-1]):
+        pass
+    await database.close()
 
 
 async def test_a_cancelled_statement_takes_its_connection_with_it(postgres: EmbeddedPostgres) -> None:

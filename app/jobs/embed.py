@@ -34,7 +34,7 @@ from app.queue import enqueue
 from app.queue.table import ATTEMPTS_MAX, Claimed, finish, requeue
 from app.runtime import Runtime
 from app.services.memory import recalling
-from app.store import archives, locks, messages
+from app.store import archives, messages
 from app.store.memory import embeddings, search_index
 
 MARKED_AT_ONCE = 1_000
@@ -64,9 +64,8 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
     kept = found.refused if fault is not None else {}
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     settled = [row["id"] for row in rows if row["id"] not in kept]
-    async with runtime.database.begin(tenant) as tx:
+    async with runtime.database.begin(tenant, sharing=[owner] if rows else []) as tx:
         if rows:
-            await locks.share_owner(tx, owner)
             refused = [] if fault is not None else list(found.refused)
             await embeddings.write(tx, owner, model, found.vectors, settled, refused)
             await search_index.index_if_large(tx, owner, settled)

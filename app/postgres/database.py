@@ -19,7 +19,7 @@ returned to the pool, because its next answer is unpredictable.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
@@ -84,6 +84,8 @@ _ARRAY_TYPES = [
 SCOPES = """(ARRAY['{user}'::uuid] || ARRAY(
   SELECT owner FROM space_members WHERE tenant_id = '{tenant}' AND member = '{user}'))::text"""
 NARROW = f"; SELECT set_config('app.scopes', {SCOPES}, true)"
+SHARE = "; SELECT pg_advisory_xact_lock_shared(hashtextextended('{tenant}{owner}', 0))"
+"""As ``store/locks.py`` names an owner's lock."""
 WIDENED = "(current_setting('app.scopes')::uuid[] || $1::uuid)::text"
 
 _logger = logging.getLogger(__name__)
@@ -165,13 +167,15 @@ class Database:
         checked.work_came, checked.faults = self.work_came, self.faults
         return checked
 
-    def begin(self, tenant: UUID) -> AbstractAsyncContextManager[Tx]:
+    def begin(self, tenant: UUID, *, sharing: Iterable[UUID] = ()) -> AbstractAsyncContextManager[Tx]:
         """Open a READ COMMITTED transaction of one tenant, committed when the block ends, not later.
 
-        Raises OutcomeUnknown if the reply to the commit is lost. A statement begins it, so `connection.transaction()`
-        cannot be nested in it.
+        Until then nobody erases anything of the owners that it shares. Raises OutcomeUnknown if the reply to the commit
+        is lost. A statement begins it, so `connection.transaction()` cannot be nested in it.
         """
-        return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, committing, ACQUIRE_SECONDS)
+        named = [{"tenant": UUID(int=tenant.int), "owner": UUID(int=owner.int)} for owner in sorted(sharing)]
+        shares = "".join(SHARE.format(**one) for one in named)
+        return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, committing, ACQUIRE_SECONDS, shares)
 
     async def read(
         self, tenant: UUID, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -297,10 +301,11 @@ class Database:
         tenant: UUID,
         committing: Callable[[Connection], AbstractContextManager[object]],
         acquire_seconds: float,
+        shares: str = "",
     ) -> AsyncIterator[AnyTx]:
         async with self._lent(self._pool, acquire_seconds) as connection:
-            await self._begin(connection, mode, tenant)
             try:
+                await self._begin(connection, mode, tenant, shares)
                 yield kind(connection, tenant, is_sharded=self.is_sharded)
             except CUT_SHORT:
                 raise  # the connection is closed below, which rolls back
@@ -316,14 +321,15 @@ class Database:
             if connection in _with_work:
                 self.work_came.set()
 
-    async def _begin(self, connection: Connection, mode: str, tenant: UUID) -> None:
+    async def _begin(self, connection: Connection, mode: str, tenant: UUID, shares: str) -> None:
         # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
         tenant, user = UUID(int=tenant.int), _narrowed_to.get()
         begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}"
         own = f"SET LOCAL app.tenant = '{tenant}'"
         if not self.is_sharded:
             narrowed = "" if user is None else NARROW.format(user=UUID(int=user.int), tenant=tenant)
-            await connection.execute(f"{begin} {own}{narrowed}", timeout=FIRST_SECONDS)
+            seconds = STATEMENT_SECONDS if shares else FIRST_SECONDS
+            await connection.execute(f"{begin} {own}{narrowed}{shares}", timeout=seconds)
             return
         # Citus sends the text that holds a SET LOCAL to the nodes; a plan for any tenant it could send to none.
         await connection.execute(f"{begin} SET LOCAL citus.propagate_set_commands = 'local'", timeout=FIRST_SECONDS)
@@ -331,6 +337,8 @@ class Database:
         if user is not None:
             scopes = await connection.fetchval(f"SELECT {SCOPES.format(user=UUID(int=user.int), tenant=tenant)}")
             await connection.execute(f"SET LOCAL app.scopes = '{scopes}'")
+        if shares:
+            await connection.execute(shares)
 
     @asynccontextmanager
     async def _lent(self, pool: Pool, acquire_seconds: float = ACQUIRE_SECONDS) -> AsyncIterator[Connection]:

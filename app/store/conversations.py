@@ -306,15 +306,16 @@ async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = Fa
     return await tx.execute(FORGET_EPOCHS, conversation_id)
 
 
-async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: Sequence[UUID]) -> None:
+async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: Sequence[UUID]) -> bool:
     """Keep what was recalled for a user message, for all its windows, in a transaction that shares the owner.
 
-    ``sources``: the memories it was chosen from. Nothing happens where another call was faster, or one of them is gone.
+    ``sources``: the memories it was chosen from. Return False where another call was faster, or one of them is gone.
     """
-    await tx.execute(
+    kept = await tx.fetchval(
         ANCHOR, conversation=conversation.id, uid=conversation.uid, seq=chosen.seq, text=chosen.text,
         tokens=chosen.tokens, sources=sources, generation=conversation.own_generation,
     )  # fmt: skip
+    return kept is not None
 
 
 ANCHORED = """

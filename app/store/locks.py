@@ -1,8 +1,8 @@
 """The order in which transactions lock what they write. Following it rules out deadlocks.
 
 1. The request's own ``Idempotency-Key`` (appends: last, in the statement that stores them).
-2. The **owner** of memories and archives (``lock_owner``): exclusively to erase or expire anything of a user, or of a
-   conversation without a user, or to index it; shared to store vectors of memories.
+2. The **owner** of memories and archives: exclusively (``lock_owner``) to erase or expire anything of a user, or of a
+   conversation without a user, or to index it; shared (``Database.begin``) to store what can quote its memories.
 3. The **conversation**: ``conversations.lock`` to change it, ``conversations.hold`` to add what belongs to it, such as
    an archive, a memory or passages. Only a holder of the owner's lock may lock several.
 4. Messages, pages and archives.
@@ -22,14 +22,8 @@ from uuid import UUID
 from app.postgres.transactions import Tx
 
 LOCK_OWNER = "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text || $2::text, 0))"
-SHARE_OWNER = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1::uuid::text || $2::text, 0))"
 
 
 async def lock_owner(tx: Tx, owner: UUID) -> None:
     """Let nobody else erase anything of an owner until the transaction ends."""
     await tx.execute(LOCK_OWNER, str(owner))
-
-
-async def share_owner(tx: Tx, owner: UUID) -> None:
-    """Let nobody erase anything of an owner until the transaction ends."""
-    await tx.execute(SHARE_OWNER, str(owner))

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from asyncpg import Record
@@ -90,19 +90,22 @@ FORGET_QUOTED = _SQL.statement("forget_quoted")
 ITEMS = _SQL.statement("items")
 
 
-async def change(tx: Tx, changes: Sequence[tuple[str, int, Row]]) -> set[str]:
-    """Replace the rows of conversations; return those of them whose rows had so many bytes as said."""
-    changed = await tx.fetch(
-        CHANGE, conversations=[name for name, _, _ in changes], sizes=[size for _, size, _ in changes],
-        **_columns([row for _, _, row in changes]),
-    )  # fmt: skip
+NewRow: TypeAlias = tuple[str, UUID, Row]
+"""A conversation's id and ``uid``, and a row of it."""
+
+
+async def change(tx: Tx, rows: Sequence[NewRow], sizes: Sequence[int]) -> set[str]:
+    """Replace rows of conversations; return those of them whose rows had so many bytes."""
+    changed = await tx.fetch(CHANGE, sizes=sizes, **_columns(rows))
     return {row["conversation_id"] for row in changed}
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
+def _columns(rows: Sequence[NewRow]) -> dict[str, list[Any]]:
     return {
-        "firsts": [row.first for row in rows],
-        "bodies": [row.body for row in rows],
+        "conversations": [name for name, _, _ in rows],
+        "uids": [uid for _, uid, _ in rows],
+        "firsts": [row.first for _, _, row in rows],
+        "bodies": [row.body for _, _, row in rows],
     }
 
 
@@ -117,12 +120,9 @@ async def last(tx: Tx, conversation_id: str) -> Row | None:
     return Row.read(*row) if row else None
 
 
-async def begin(tx: Tx, rows: Sequence[tuple[str, UUID, Row]]) -> set[str]:
+async def begin(tx: Tx, rows: Sequence[NewRow]) -> set[str]:
     """Begin rows of conversations; return those of them for which no other process has begun one."""
-    begun = await tx.fetch(
-        BEGIN_ROWS, conversations=[name for name, _, _ in rows], uids=[uid for _, uid, _ in rows],
-        **_columns([row for _, _, row in rows]),
-    )  # fmt: skip
+    begun = await tx.fetch(BEGIN_ROWS, **_columns(rows))
     return {row["conversation_id"] for row in begun}
 
 

@@ -1,8 +1,9 @@
 -- name: change
 -- Replaces rows of different conversations, each unless it has been written since by another process.
 UPDATE served_windows w SET body = n.body
-  FROM unnest(:conversations::text[], :firsts::int[], :sizes::int[], :bodies::bytea[])
-    AS n (conversation_id, first, size, body)
+  FROM unnest(:conversations::text[], :uids::uuid[], :firsts::int[], :sizes::int[], :bodies::bytea[])
+    AS n (conversation_id, uid, first, size, body)
+  JOIN conversations c ON c.tenant_id = :tenant AND c.id = n.conversation_id AND c.uid = n.uid
  WHERE w.tenant_id = :tenant AND w.conversation_id = n.conversation_id AND w.first = n.first
    AND octet_length(w.body) = n.size
 RETURNING w.conversation_id;

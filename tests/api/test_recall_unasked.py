@@ -26,6 +26,7 @@ from tests.api.kit import (
     user,
     window,
 )
+from tests.api.test_concurrency import at_once
 from tests.by_turns import examples
 
 FACT = "The boiler's service code is KX-2291."
@@ -129,9 +130,20 @@ def test_a_call_that_comes_late_changes_nothing_in_view(client: httpx.Client) ->
     assert "KX-2291" not in str(window(client, "c"))
 
 
+BOILERS = [user(f"Boiler {number} has the service code KX-{number}." + " Check it." * 20) for number in range(60)]
+
+
+def test_calls_at_once_show_what_one_of_them_chose(client: httpx.Client, other: httpx.Client) -> None:
+    """Each would choose as much as its budget allows; who was slower reads the window again."""
+    append(client, "before", BOILERS)
+    append(client, "c", [user("Which boiler service codes are there?")])
+    budgets = [1_000, 16_000, 2_000, 1_500] * 2
+    windows = at_once(lambda number: window((client, other)[number % 2], "c", budget=budgets[number]), 8)
+    assert len({texts(one)[-2] for one in windows if len(texts(one)) > 1}) == 1
+
+
 def test_it_stays_within_its_cap(client: httpx.Client) -> None:
-    lines = [user(f"Boiler {number} has the service code KX-{number}." + " Check it." * 20) for number in range(60)]
-    append(client, "before", lines)
+    append(client, "before", BOILERS)
     append(client, "c", [user("Which boiler service codes are there?")])
     for budget, most in ((16_000, 500), (2_000, 400)):
         append(client, "c", [assistant("These."), user("Which boiler service codes are there?")])

@@ -19,6 +19,7 @@ from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.statements import Statement
+from app.postgres.tables import metadata
 from app.postgres.transactions import Tx
 from app.queue import outbox
 from app.runtime import Runtime
@@ -233,3 +234,11 @@ async def fill(
     learnt = ("page_index", "topic_mentions", "chapter_names", "summaries")
     for table in ("conversations", "messages", "pages", "recalls", "epochs", *learnt) if analyze else ():
         await superuser.execute(f"ANALYZE {table}")
+
+
+async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> asyncpg.Record:
+    """Return a digest of a tenant's rows in each table."""
+    rows = "(SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1)"
+    found = await superuser.fetchrow(f"SELECT {', '.join(map(rows.format, metadata.tables))}", tenant)
+    assert found is not None
+    return found

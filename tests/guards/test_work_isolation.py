@@ -11,11 +11,10 @@ import pytest
 
 from app.ids import uuid7
 from app.postgres.database import Database
-from app.postgres.tables import metadata
 from app.queue import depths, enqueue, outbox, table
 from app.store import spending, unindexed
 from app.store.operators import chores, limits
-from tests.guards.tenants import ANN, BOB, Sql
+from tests.guards.tenants import ANN, BOB, Sql, fingerprint
 
 pytestmark = pytest.mark.anyio
 
@@ -158,11 +157,6 @@ async def test_no_statement_touches_another_tenant(
     assert await fingerprint(superuser, BOB) == before
     changes = sql.lstrip().startswith(("UPDATE", "DELETE", "WITH"))
     assert own or changes, "it finds its own"
-
-
-async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> list[object]:
-    question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = '{}'"
-    return [await superuser.fetchval(question.format(name, tenant)) for name in metadata.tables]
 
 
 PUT_IN_SQL = {

@@ -6,13 +6,18 @@ import json
 import signal
 from collections.abc import Iterator
 from datetime import datetime
+from uuid import uuid4
 
 import httpx
 import pytest
 
 from app.main import build_app
+from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import Settings
+from app.store import conversations
+from app.store import served as stored
 from tests.api.kit import append, assistant, created, ok, path, problem, system, user
 from tests.cli.kit import environment, invoke, quire, running, url_of
 from tests.conftest import patient, serving, wait_for
@@ -124,6 +129,20 @@ def test_processes_write_the_windows_of_one_conversation_by_turns(client: httpx.
     by_hash = {one["hash"]: one for one in listed}
     assert len(listed) == 40
     assert all(is_given_back(client, "c", by_hash[one.etag], one) for one in sent)
+
+
+@pytest.mark.anyio
+async def test_no_window_is_written_into_a_conversation_that_took_the_id(
+    client: httpx.Client, database: Database
+) -> None:
+    append(client, "c", [user("hello")])
+    served(client, "c")
+    records(client, "c")
+    async with database.begin(DEFAULT_TENANT) as tx:
+        known, last = await conversations.get(tx, "c"), await stored.last(tx, "c")
+        assert last is not None
+        for uid, done in ((uuid4(), set()), (known.uid, {"c"})):
+            assert await stored.change(tx, [("c", uid, last)], [len(last.body)]) == done
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from app.core.window.render import tail_text
 from app.core.window.served import digest_of
 from app.services.conversations import tail
 from app.services.conversations.call import ContextRequest, WindowCall
-from app.store import conversations, locks
+from app.store import conversations
 
 
 def wish(request: ContextRequest, policy: Policy) -> Recall:
@@ -47,8 +47,8 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
     return is_newest and is_own and not is_known and wish(request, shown.target.policy) == "auto"
 
 
-async def choose(call: WindowCall, shown: KeptWindow) -> None:
-    """Choose what answers the newest user message and is not in view, and keep it."""
+async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
+    """Choose what answers the newest user message and is not in view, keep it and return it; None: it is not kept."""
     conversation, policy = shown.conversation, shown.target.policy
     room = min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD
     query = newest_user_text(_newest_user_message(shown))
@@ -62,14 +62,13 @@ async def choose(call: WindowCall, shown: KeptWindow) -> None:
     chosen = Anchored(conversation.end.user_seq, text, tokens if text else 0)
     sources = list({hit.id for hit in gathered.found.hits})
     try:
-        async with call.runtime.database.begin(call.tenant) as tx:
-            for owner in sorted(conversation.searched):
-                await locks.share_owner(tx, owner)
-            await conversations.anchor(tx, conversation, chosen, sources)
-        if text is not None:
-            call.runtime.caches.served.run(call.tenant, conversation).chosen = digest_of(text), gathered.quoted
+        async with call.runtime.database.begin(call.tenant, sharing=conversation.searched) as tx:
+            is_kept = await conversations.anchor(tx, conversation, chosen, sources)
     except errors.StorageUnavailable:
-        return
+        return None
+    if text is not None:
+        call.runtime.caches.served.run(call.tenant, conversation).chosen = digest_of(text), gathered.quoted
+    return chosen if is_kept else None
 
 
 def _newest_user_message(shown: KeptWindow) -> list[dict[str, object]]:

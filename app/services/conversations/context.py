@@ -53,8 +53,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     call = WindowCall(runtime, tenant, conversation_id, request)
     shown = await _window(call)
     if anchoring.is_due(shown, request):
-        await anchoring.choose(call, shown)
-        shown = await _window(replace(call, conversation_id=shown.conversation.id))
+        shown = await _with_chosen(replace(call, conversation_id=shown.conversation.id), shown)
     gathered: tail.Gathered | None = None
     if request.asks_for_tail:
         shown, gathered = await _with_tail(call, shown)
@@ -68,14 +67,24 @@ async def _window(call: WindowCall) -> KeptWindow:
     gathered = await _gather(call)
     if (branch := await _admit(call, gathered.parts.conversation)) is not None:
         return await _window(replace(call, conversation_id=branch))
-    if gathered.unchanged is not None:
-        return gathered.unchanged
+    return gathered.unchanged or await _laid_out(call, gathered)
+
+
+async def _laid_out(call: WindowCall, gathered: _Gathered) -> KeptWindow:
     try:
         shown = await _assemble(call, await _layout(call, gathered, may_offer=True))
     except errors.BudgetTooSmall:
         shown = await _assemble(call, await _layout(call, gathered, may_offer=False))
     call.runtime.caches.keep_window(shown)
     return shown
+
+
+async def _with_chosen(call: WindowCall, shown: KeptWindow) -> KeptWindow:
+    """Return the window with what is recalled for its newest message. It is read again if another call was faster."""
+    if (anchored := await anchoring.choose(call, shown)) is None:
+        return await _window(call)
+    parts = shown.parts.continued(replace(shown.conversation, anchored=anchored), ())
+    return await _laid_out(call, _Gathered(parts, FoundEpoch(parts.conversation.uid, shown.target.key, shown.epoch)))
 
 
 async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, tail.Gathered]:

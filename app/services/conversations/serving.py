@@ -39,7 +39,7 @@ from app.recall.window_tools import guide_of
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.tail import Gathered
-from app.store import conversations, locks
+from app.store import conversations
 from app.store import served as stored
 from app.store.served import FIRST_ROW, Past, Row
 
@@ -239,26 +239,28 @@ async def write(runtime: Runtime) -> None:
 
 
 async def _write(runtime: Runtime, tenant: UUID, runs: Sequence[ServedRun]) -> None:
-    known = {run.conversation_id: run for run in runs if not run.texts}
-    written = await _change(runtime, tenant, known)
+    known = {run.conversation_id: run for run in runs if run.row is not None}
+    written = await _change(runtime, tenant, known) if known else set()
     for run in runs:
         if run.conversation_id not in written or known.get(run.conversation_id) is not run:
             await _write_anew(runtime, tenant, run)
 
 
 async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun]) -> set[str]:
-    """Write windows where this process wrote the newest ones; return their conversations."""
+    """Write windows and their texts where this process wrote the newest ones; return their conversations."""
     steps: dict[str, tuple[Writing, Row, Row]] = {}
-    for name, run in runs.items():
+    for name, run in sorted(runs.items()):
         if run.row is not None:
             writing = Writing.of(run)
             steps[name] = writing, run.row, run.row_with(run.row, writing.pending)
-    if not steps:
-        return set()
-    changed = [(name, len(old.body), row) for name, (_, old, row) in steps.items() if row.first == old.first]
-    begun = [(name, runs[name].uid, row) for name, (_, old, row) in steps.items() if row.first != old.first]
-    async with runtime.database.begin(tenant) as tx:
-        done = await stored.change(tx, changed) if changed else set()
+    changed = {name: len(old.body) for name, (_, old, row) in steps.items() if row.first == old.first}
+    rows = {name: (name, writing.run.uid, row) for name, (writing, _, row) in steps.items()}
+    begun = [rows[name] for name in rows if name not in changed]
+    owners = {writing.run.owner for writing, _, _ in steps.values() if writing.texts}
+    async with runtime.database.begin(tenant, sharing=owners) as tx:
+        for writing, _, _ in steps.values():
+            await _keep_texts(tx, writing)
+        done = await stored.change(tx, [rows[name] for name in changed], [*changed.values()]) if changed else set()
         done |= await stored.begin(tx, begun) if begun else set()
     for name in done:
         writing, _, row = steps[name]
@@ -269,8 +271,7 @@ async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun])
 async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
     """Write a conversation's windows where its rows end, whoever wrote them, with their texts."""
     for _ in range(TRIES):
-        async with runtime.database.begin(tenant) as tx:
-            await locks.share_owner(tx, run.owner)
+        async with runtime.database.begin(tenant, sharing=[run.owner]) as tx:
             conversation = await conversations.hold(tx, run.conversation_id)
             if conversation is None or conversation.uid != run.uid:
                 break
@@ -286,15 +287,21 @@ async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
 
 async def _add(tx: Tx, writing: Writing, last: Row | None, row: Row) -> bool:
     """Write a row and texts; return False where another process has just begun a row."""
-    run = writing.run
+    rows = [(writing.run.conversation_id, writing.run.uid, row)]
     if last is not None and row.first == last.first:
-        await stored.change(tx, [(run.conversation_id, len(last.body), row)])
-    elif not await stored.begin(tx, [(run.conversation_id, run.uid, row)]):
+        await stored.change(tx, rows, [len(last.body)])
+    elif not await stored.begin(tx, rows):
         return False
+    await _keep_texts(tx, writing)
+    return True
+
+
+async def _keep_texts(tx: Tx, writing: Writing) -> None:
+    """Keep texts, in a transaction that shares the owner."""
+    run = writing.run
     past = Past(run.conversation_id, run.uid, *writing.changes)
     for digest, text in writing.texts.items():
         if text.part == "own":
             await stored.keep_own(tx, digest, text.text)
         else:
             await stored.keep(tx, past, digest, text)
-    return True
