@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -21,32 +21,31 @@ from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.encoded import marked
 from app.core.history.rows import NewWish
-from app.core.neutral import neutral, without_nul
+from app.core.neutral import without_nul
 from app.core.scope import owner_of
 from app.core.times import dated
+from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.excerpts import Excerpt
 from app.core.window.kept import keep
 from app.core.window.profile import policy_of
 from app.core.window.topics import merged
-from app.extractive.subjects import subjects_of_page
 from app.ids import uuid7
 from app.jobs import prompts
 from app.jobs.asking import ask, cut_to_fit, excerpts_of, prompt_room
-from app.jobs.page_reply import TOPIC_CHARACTERS, MemoryFound, PageReply, WishFound, judge
+from app.jobs.page_reply import MemoryFound, PageReply, WishFound, judge
 from app.postgres.transactions import ReadTx
 from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
 from app.queue import outbox, table
 from app.queue.table import Claimed
 from app.runtime import Runtime
+from app.services.conversations.reading import READER
 from app.services.memory import insertion
 from app.services.memory.archiving import vectors
 from app.store import appending, conversations, messages, page_index
 from app.store.memory import kept
 from app.store.memory.remembered import Remembered
 from app.store.page_index import NewPageIndex, Unindexed
-from app.store.windows import LINES_PER_PAGE
-from app.text.language import one_line
 
 REPLY_TOKENS = 400
 REPLY_TOKENS_LINE = 80
@@ -54,7 +53,6 @@ MESSAGES_EACH = 100
 """Messages shown to the model from the beginning and from the end of a page."""
 KEPT_SHOWN = 12
 TOPICS_SHOWN = 12
-EXTRACTIVE_TOPICS = 3
 TRIES = 2
 ERROR_CHARACTERS = 300
 
@@ -188,20 +186,23 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)
         except RefusedInput as refused:
-            found = await _extractive(page, str(refused), topics_max=0)  # which later prompts would show to it again
-            return replace(found, refused=refused)
+            index = NewPageIndex(page.number, "extractive", error=_shown(str(refused)))
+            return _Indexed(index, refused=refused)  # no topics, which later prompts would show to it again
         else:
             return await _by_model(runtime, page.number, shown, reply, answer.model)
     return await _extractive(page, error)
 
 
-async def _extractive(page: _Page, error: str | None = None, *, topics_max: int = EXTRACTIVE_TOPICS) -> _Indexed:
+async def _extractive(page: _Page, error: str | None = None) -> _Indexed:
     title, lines = page.found.title, page.found.lines
     size = len(title) + sum(len(line) for _, line in lines)
-    found = await run_in_thread_if_large(size, subjects_of_page, title, lines, topics_max)
-    topics = [neutral(one_line(topic, TOPIC_CHARACTERS)) for topic in found]
-    error = error[:ERROR_CHARACTERS].replace("\x00", "") if error is not None else None
+    topics = await run_in_thread_if_large(size, READER.topics, title, lines)
+    error = _shown(error) if error is not None else None
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
+
+
+def _shown(error: str) -> str:
+    return error[:ERROR_CHARACTERS].replace("\x00", "")
 
 
 async def _by_model(runtime: Runtime, number: int, shown: _ForModel, reply: PageReply, model: str) -> _Indexed:

@@ -12,7 +12,7 @@ from uuid import UUID
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.append import Append
-from app.core.history.rows import NewArchive, NewMemory, NewMessage, NewPage, NewWish
+from app.core.history.rows import ClosedPage, NewArchive, NewMemory, NewMention, NewMessage, NewPage, NewWish
 from app.core.times import offset_of
 from app.postgres.database import Database
 from app.postgres.sharding import Routed, routed
@@ -96,6 +96,7 @@ _CAST_COLUMNS = {
     "fresh_tokens": "int[]",
     "key_terms": "text[]",
     "sources": "text[]",
+    "topics": "text[]",
     "nul_offsets": "int[]",
     "terms": "sparsevec",
 }
@@ -125,6 +126,8 @@ class StatementShape:
     new: bool
     messages: int
     pages: int
+    indexes: int
+    mentions: int
     memories: int
     wishes: int
     ends: bool
@@ -142,6 +145,8 @@ class StatementShape:
             new=append.is_new,
             messages=min(len(append.messages), FEW + 1),
             pages=min(len(append.pages), FEW + 1),
+            indexes=len(append.indexes),
+            mentions=len(append.mentions),
             memories=min(len(append.memories), FEW + 1),
             wishes=min(len(append.wishes), FEW + 1),
             ends=any(wish.valid_to for wish in append.wishes),
@@ -181,12 +186,14 @@ def routed_sql(shape: StatementShape) -> tuple[Routed, ...]:
 
 def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
     """Return what an append writes, the conversation first; and what it locks last."""
-    conversation, at = _conversation(is_new=shape.new)
+    conversation, at = _conversation(is_new=shape.new, indexes=shape.indexes > 0)
     parts = [_Part("c", "conversations", conversation, _CONVERSATION)]
     last: list[_Part] = []
     for rows, count in (
         (NewMessage, shape.messages),
         (NewPage, shape.pages),
+        (ClosedPage, shape.indexes),
+        (NewMention, shape.mentions),
         (NewMemory, shape.memories),
         (NewWish, shape.wishes),
         (NewArchive, shape.archives),
@@ -237,7 +244,7 @@ _CONVERSATION = "(SELECT tenant_id, id, revision FROM conversations WHERE tenant
 MEMORIES = ("memories", "unembedded", "withdrawals")
 
 
-def _conversation(*, is_new: bool) -> tuple[str, int]:
+def _conversation(*, is_new: bool, indexes: bool) -> tuple[str, int]:
     """Return the statement that writes the conversation's row, and the number of the next parameter."""
     state = {name: f"${_FIRST + i}" for i, name in enumerate(_STATE)}
     at = _FIRST + len(_STATE)
@@ -249,6 +256,9 @@ def _conversation(*, is_new: bool) -> tuple[str, int]:
           VALUES ($1::uuid, $2, $3::uuid, $4::int + 2, {own}, $5, {", ".join(state.values())})
           ON CONFLICT (tenant_id, id) DO NOTHING RETURNING tenant_id, id, revision"""
         return sql, at + len(OWN)
+    if indexes:  # a new revision, which heads made before do not know
+        state |= {"revision": "revision + 1", "indexed_through": f"greatest(indexed_through, ${at}::int)"}
+        at += 1
     sets = ", ".join(f"{name} = {value}" for name, value in state.items())
     sql = f"""UPDATE conversations SET version = version + 1, {sets}
           WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
@@ -290,9 +300,13 @@ _OF_WISH = {
     "pinned": "true", "start": "0", "length": "0", "terms": f"'{kept.NO_TERMS}'::sparsevec",
     "created_at": "n.valid_from", "learnt_at": "$5::timestamptz",
 }  # fmt: skip
+_MENTION = """1 + coalesce((SELECT max(count) FROM topic_mentions
+                                 WHERE tenant_id = c.tenant_id AND conversation_id = c.id AND topic = t.topic), 0)"""
 _TARGETS = {
     NewMessage: _Target("m", "messages", _OF_CONVERSATION),
     NewPage: _Target("p", "pages", _OF_CONVERSATION),
+    ClosedPage: _Target("i", "page_index", {**_OF_CONVERSATION, "source": "'extractive'"}, "ON CONFLICT DO NOTHING"),
+    NewMention: _Target("t", "topic_mentions", {**_OF_CONVERSATION, "count": _MENTION}, "ON CONFLICT DO NOTHING"),
     NewMemory: _Target("s", "memories", {}, "RETURNING tenant_id, owner, id"),
     # What a scope holds already, and what a person refused, is left out.
     NewWish: _Target(
@@ -333,9 +347,12 @@ def _arguments(
     arguments += [dumps(dict(after.file_percents)), dumps(after.file_weights)]
     if append.is_new:
         arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes, after.space_id]
+    arguments += [index.page for index in append.indexes]
     for row, rows in (
         (NewMessage, append.messages),
         (NewPage, append.pages),
+        (ClosedPage, append.indexes),
+        (NewMention, append.mentions),
         (NewMemory, append.memories),
         (NewWish, append.wishes),
         (NewArchive, append.archives),

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from asyncpg import Record
 
-from app.core.window.contents import Chapter, ChapterName, entitled
+from app.core.window.contents import LINES_PER_PAGE, Chapter, ChapterName, entitled
 from app.extractive.chapters import OTHERS_MAX, VOLUME, Shelf, ToldPage
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
-from app.store.windows import LINES_PER_PAGE
 
 if TYPE_CHECKING:
     from app.core.window.epoch import EpochPlan

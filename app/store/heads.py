@@ -9,7 +9,7 @@ from typing import Any
 from asyncpg import Record
 
 from app.core.window import contents
-from app.core.window.contents import ContentsLine, PageEntry, PageNames
+from app.core.window.contents import LINES_PER_PAGE, ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material
 from app.core.window.head import EXTRACTIVE, Written
 from app.core.window.topics import counted
@@ -19,7 +19,6 @@ from app.store import chapters
 from app.store.memory.kept import in_mind, read_kept
 from app.store.page_index import MENTIONS_MAX, names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
-from app.store.windows import LINES_PER_PAGE
 from app.text.queries import has_subject
 
 _SQL = SqlFile(

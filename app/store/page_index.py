@@ -61,6 +61,7 @@ class Unindexed:
 
     line: Line
     generation: int
+    indexed_through: int
     first_seq: int
     last_seq: int
     title: str
@@ -87,7 +88,9 @@ async def unindexed(
         return None
     lines = [(role, line) for role, line in row["lines"] or ()]
     topics = list(dict.fromkeys(row["topics"] or ()))
-    return Unindexed(line, row["generation"], row["first_seq"], row["last_seq"], row["title"], lines, topics)
+    return Unindexed(
+        line, row["generation"], row["indexed_through"], row["first_seq"], row["last_seq"], row["title"], lines, topics
+    )
 
 
 async def index(

@@ -1,7 +1,7 @@
 -- name: unindexed
 -- One page, its lines and the newest mentions of topics; nothing if it is gone, or if its index is as good as it gets:
 -- the model's, or an extractive one that nothing went wrong with. It sets the tenant itself.
-SELECT c.id, c.line, c.is_forked, c.generation, p.first_seq, p.title,
+SELECT c.id, c.line, c.is_forked, c.generation, c.indexed_through, p.first_seq, p.title,
        coalesce((SELECT first_seq - 1 FROM pages
                   WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation AND page > :page
                   ORDER BY page LIMIT 1), c.last_seq) AS last_seq,

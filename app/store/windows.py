@@ -16,7 +16,7 @@ from app.core.conversation import Conversation
 from app.core.groups import shrunk
 from app.core.line import Line
 from app.core.model import Day, Entry, Epoch, Head, Item, Layout, Totals
-from app.core.window.contents import ContentsLine
+from app.core.window.contents import LINES_PER_PAGE, ContentsLine
 from app.core.window.kept import KeptLine
 from app.postgres.along import along
 from app.postgres.database import Database
@@ -28,8 +28,6 @@ from app.store.conversations import (
     read_conversation,
 )
 from app.store.memory.kept import in_mind, read_kept
-
-LINES_PER_PAGE = 30
 
 _SQL = SqlFile(
     __file__,

@@ -118,6 +118,9 @@ class BookReader:
         found = [(at, min(100, len(text) - at)) for at in range(0, len(text), 100)]
         return sorted(found, key=lambda part: question[:5] not in text[part[0] : sum(part)])
 
+    def topics(self, title: str, lines: Sequence[tuple[str, str]]) -> list[str]:
+        return [title, *(line for _, line in lines)]
+
 
 @dataclass(frozen=True)
 class Row:

@@ -17,6 +17,7 @@ from app.core.history.preparation import (
     Basis,
     KeptArchive,
     LinesOfMessage,
+    OpenPage,
     Origin,
     Preparation,
     PreparationRules,
@@ -71,6 +72,23 @@ def test_an_earlier_preparation_is_valid_at_any_position(transcript: Transcript)
     kinds = [placement.kind for placement in anew.placed[0]]
     if kinds == [one.placement.kind for one in earlier.messages]:
         assert prepared(anew, earlier, NoReader()) == prepared(anew)
+
+
+def test_a_page_is_indexed_as_it_closes_from_what_is_stored_and_what_arrives() -> None:
+    book = Book(POLICY)
+    book.append([user("hello")])
+    closing = OpenPage(1, "hello", [("user", "hello")], ["Hello"])
+    arriving = basis([{"role": "assistant", "content": "hi"}, user("and more")], book)
+    found = decided(replace(arriving, closing=closing))
+    [index] = found.indexes
+    assert (index.page, index.topics) == (1, ("hello", "hello", "hi"))
+    assert [(one.page, one.topic) for one in found.mentions] == [(1, "Hello"), (1, "hi")]
+    assert found.follow_up.pages == ()
+    assert (found.conversation.indexed_through, found.conversation.revision) == (1, book.conversation.revision + 1)
+
+    left = decided(arriving)
+    assert (list(left.indexes), list(left.mentions), list(left.follow_up.pages)) == ([], [], [1])
+    assert left.conversation.indexed_through == 0
 
 
 def test_a_message_is_read_anew_under_another_policy() -> None:

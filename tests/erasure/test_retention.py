@@ -40,9 +40,10 @@ def retain(settings: Settings, postgres: EmbeddedPostgres) -> Retain:
 
 
 def test_pruned_messages_remain_in_search_only(client: httpx.Client, retain: Retain) -> None:
-    append(client, "c", [{"role": "system", "content": "The prompt stays."}, *turn(0)])
+    seeds = [user("The Xylocarpus seeds are under pier seven."), assistant("Noted.")]
+    # Two pages at once are left to jobs, and so are all after them.
+    append(client, "c", [{"role": "system", "content": "The prompt stays."}, *turn(0), *seeds, *turn(1)])
     uuid = archived(client, "c", 1, made("prose"))
-    append(client, "c", [user("The Xylocarpus seeds are under pier seven."), assistant("Noted.")])
     for number in range(2, 60):
         append(client, "c", turn(number))
     ok(client.patch(path("c"), json={"budget": 4000}))

@@ -80,10 +80,12 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         {"role": "tool", "tool_call_id": "a", "content": f"{tenant} " * 1000},
     ]
     await say(made, tenant, "c", archived)
-    for number in range(turns):
+    questions = [{"role": "user", "content": f"question {number} of {tenant}"} for number in range(turns)]
+    await say(made, tenant, "c", questions[:2])  # two pages at once are left to jobs, and so are all after them
+    for number, question in enumerate(questions[2:], 2):
         if number == turns - 1:
             await tool_calls.run_once(made, Caller(tenant), "c", tool_calls.checked("recall_page", {"page": 2}), None)
-        await say(made, tenant, "c", [{"role": "user", "content": f"question {number} of {tenant}"}])
+        await say(made, tenant, "c", [question])
 
     async with made.database.begin(tenant) as tx:
         sent = ProxiedRequest("chat", "window", f"model of {tenant}", 1, 12, 7, 1, 3, 900, ModelUsage(1000, 900, 20))

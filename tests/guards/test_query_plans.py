@@ -347,7 +347,12 @@ async def test_an_append_finds_its_conversation_by_index(tx: Tx) -> None:
     many = appending.FEW + 1
     for new, embeds, once in product((False, True), repeat=3):
         for count, rest in product((1, 2, many), (0, 1, many)):
-            shape = appending.StatementShape(new, count, rest, rest, rest, once and rest > 0, rest, rest, embeds, once)
+            closes = not new and rest == 1
+            indexed = {"indexes": int(closes), "mentions": 3 * closes}
+            of = {"pages": rest, "memories": rest, "wishes": rest, "archives": rest, "work": rest, **indexed}
+            shape = appending.StatementShape(
+                new=new, messages=count, ends=once and rest > 0, embeds=embeds, once=once, **of
+            )
             nodes = await _nodes(tx, appending.append_sql(shape))
             assert "Seq Scan" not in nodes, shape
             assert new or nodes & {"Index Scan", "Index Only Scan"}, shape

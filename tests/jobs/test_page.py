@@ -84,18 +84,74 @@ def test_a_memory_is_dated_by_when_its_message_was_said(client: httpx.Client, wo
     assert (found["content_preview"][-6:], found["created_at"]) == ("three.", "2024-03-03T09:00:00Z")
 
 
+TRAVEL = [
+    user("How do I renew my passport in Lisbon?"),
+    assistant("At the registry office, where passports are printed."),
+    user("旅游签证怎么办理？"),
+    assistant("旅游签证在大使馆办理。"),
+    user("Does the passport office open on Monday?"),
+    call("a", name="look_up"),
+    result("a", "Open from nine."),
+]
+
+
 def test_without_a_model_pages_are_indexed_extractively(
     plain: httpx.Client, make_worker: MakeWorker, model: Model
 ) -> None:
     worker = make_worker(url=None)
-    closed(plain, user("How do I renew my passport in Lisbon?"), assistant("At the registry office."))
-    assert worker.drain() == {"done": 1}
+    append(plain, "c", [*TRAVEL, user("and now something else")])
+    assert worker.drain() == {"done": 3}, "several pages at once are left to the worker"
     assert model.asked == []
     page = ok(plain.get(path("c", "pages", "1")))
     assert page["source"] == "extractive"
     assert "passport" in " ".join(t["topic"] for t in ok(plain.get(path("c", "topics")))["items"]).lower()
-    assert window(plain, "c")["lag"]["indexed_through_page"] == 1
+    assert window(plain, "c")["lag"]["indexed_through_page"] == 3
     assert window(plain, "c")["warnings"] == []
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_without_a_model_the_append_that_closes_a_page_indexes_it_as_a_job_does(
+    plain: httpx.Client, make_worker: MakeWorker, sql: Sql, together: int
+) -> None:
+    worker = make_worker(url=None)
+    append(plain, "job", [*TRAVEL, user("and now something else")])
+    worker.drain()
+    messages = [*TRAVEL, user("and now something else")]
+    for at in range(0, len(messages), together):
+        append(plain, "c", messages[at : at + together])
+        assert window(plain, "c")["lag"]["indexed_through_page"] == window(plain, "c")["lag"]["last_page"] - 1
+    assert sql("SELECT 1 FROM work WHERE kind = 'page'") == []
+    for table, columns in (("page_index", "page, source, topics, error"), ("topic_mentions", "page, topic, count")):
+        of = f"SELECT {columns} FROM {table} WHERE conversation_id = %r ORDER BY page, {columns}"
+        assert sql(of % "c") == sql(of % "job") != []
+
+
+def test_a_page_whose_index_waits_leaves_the_next_ones_to_jobs(
+    plain: httpx.Client, make_worker: MakeWorker, sql: Sql
+) -> None:
+    append(plain, "c", TRAVEL)  # pages 1 and 2 are closed at once
+    append(plain, "c", [user("and now something else")])
+    assert [tuple(row) for row in sql("SELECT count(*) FROM work WHERE kind = 'page'")] == [(3,)]
+    assert make_worker(url=None).drain() == {"done": 3}
+    append(plain, "c", [user("and once more")])
+    assert window(plain, "c")["lag"]["indexed_through_page"] == 4
+    assert sql("SELECT 1 FROM work WHERE kind = 'page'") == []
+
+
+def test_an_erased_page_is_indexed_again_without_what_was_erased(
+    plain: httpx.Client, make_worker: MakeWorker, sql: Sql
+) -> None:
+    append(plain, "c", [user("My passport from Lisbon"), assistant("A passport, then.")])
+    append(plain, "c", [user("and now something else")])
+    topics = "SELECT topic FROM topic_mentions"
+    assert "passport" in str(sql(topics)).lower()
+    for seq in ("1", "2"):
+        ok(plain.delete(path("c", "messages", seq)))
+    assert sql(topics) == []
+    append(plain, "c", [user("and once more")])
+    make_worker(url=None).drain()
+    assert "passport" not in str(sql(topics)).lower()
+    assert window(plain, "c")["lag"]["indexed_through_page"] == 2
 
 
 BAD: dict[str, Any] = {

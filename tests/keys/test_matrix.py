@@ -432,9 +432,9 @@ def made(client: httpx.Client, run: Sql) -> Things:
     populate(client, elsewhere, kept, "ann", "walrus")
     client.delete("/conversations/anns", headers=bearing(elsewhere))
     client.delete("/spaces/anns-space", headers=bearing(elsewhere))
-    [job, *_] = run(
-        "UPDATE work SET failed_at = now(), error = 'e', attempts = 1"
-        f" WHERE tenant_id = '{HERE}' AND conversation_id = 'anns' RETURNING id"
+    [job] = run(
+        "INSERT INTO work (tenant_id, kind, subject, id, lane, conversation_id, args, failed_at, error, attempts)"
+        f" VALUES ('{HERE}', 'page', 'anns:1', gen_random_uuid(), 'llm', 'anns', '{{}}', now(), 'e', 1) RETURNING id"
     )
     asked = {"model": "fake", "input": f"where is the {MARK}?"}
     response = client.post("/v1/responses", json=asked, headers=bearing(kept)).json()["id"]

@@ -16,7 +16,17 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.ingest import Placement, form_tokens, unmatched_results, weight
 from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
-from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, NewMessage, NewPage, NewWish, archive_row
+from app.core.history.rows import (
+    ArchivePlace,
+    ClosedPage,
+    NewArchive,
+    NewMemory,
+    NewMention,
+    NewMessage,
+    NewPage,
+    NewWish,
+    archive_row,
+)
 from app.core.history.sync import INNER, link
 from app.core.messages import FRAME_TOKENS, files_in
 from app.core.model import UNMATCHED, UNZONED, Totals, WindowWarning
@@ -24,6 +34,7 @@ from app.core.scope import owner_of
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
 from app.core.window.kept import keep
+from app.core.window.topics import merged
 
 SUMMARY_STEP = 5
 """New messages after which a refresh of the rolling summary is enqueued."""
@@ -62,6 +73,9 @@ class Append:
     is_new: bool
     messages: Sequence[NewMessage]
     pages: Sequence[NewPage] = ()
+    indexes: Sequence[ClosedPage] = ()
+    """That of the page that it closes, unless a job makes it."""
+    mentions: Sequence[NewMention] = ()
     wishes: Sequence[NewWish] = ()
     archives: Sequence[NewArchive] = ()
     memories: Sequence[NewMemory] = ()
@@ -76,16 +90,20 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
     found = preparation.messages
     rows, totals = _rows(basis, found, counts, new_id)
     after = _after(basis, found, totals, rows[-1].chain, counts)
+    if (topics := preparation.topics) is not None:
+        after = replace(after, revision=after.revision + 1, indexed_through=basis.closed[0])
     memories = _memories(found, after, new_id)
     return Append(
         conversation=after,
         is_new=basis.is_new,
         messages=rows,
         pages=_pages(basis, found, counts),
+        indexes=[ClosedPage(basis.closed[0], tuple(topics))] if topics is not None else (),
+        mentions=_mentions(basis, topics or ()),
         wishes=list(_wishes(basis, found, counts, new_id)),
         archives=list(_archives(found, after, counts)),
         memories=memories,
-        follow_up=_follow_up(basis, found, after, memories),
+        follow_up=_follow_up(basis, found, after, memories, is_indexed=topics is not None),
         views=[_view(one, row) for one, row in zip(found, rows, strict=True)],
         warnings=_unmatched([one.placement for one in found]),
     )
@@ -267,6 +285,11 @@ def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewP
     return rows
 
 
+def _mentions(basis: Basis, topics: Sequence[str]) -> list[NewMention]:
+    known = basis.closing.topics if basis.closing is not None else ()
+    return [NewMention(basis.closed[0], topic) for topic in merged(known, topics)]
+
+
 def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) -> Iterator[NewArchive]:
     scope = after.scope
     for one in found:
@@ -312,12 +335,13 @@ def _wishes(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: New
                 )  # fmt: skip
 
 
-def _follow_up(basis: Basis, found: Sequence[Prepared], after: Conversation, memories: Sequence[NewMemory]) -> FollowUp:
+def _follow_up(
+    basis: Basis, found: Sequence[Prepared], after: Conversation, memories: Sequence[NewMemory], *, is_indexed: bool
+) -> FollowUp:
     unfinished = [(one.placement.seq, text.archive_id) for one in found for text in one.searchable if not text.is_whole]
-    pages = range(max(1, basis.conversation.totals.last_page), after.totals.last_page)
     is_import = basis.origin == "import"  # its end enqueues what jobs have not found out where it comes from
     return FollowUp(
-        pages=() if is_import else pages,
+        pages=() if is_import or is_indexed else basis.closed,
         summary=not is_import and _is_summary_due(basis, after.totals),
         messages=[seq for seq, archive_id in unfinished if archive_id is None],
         archives=[archive_id for _, archive_id in unfinished if archive_id is not None],

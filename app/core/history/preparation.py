@@ -28,6 +28,7 @@ from app.core.history.sync import digest
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
+from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.fresh import part_text
 from app.core.window.kept import Wish
 from app.core.window.quote import searchable_text, speaker_of
@@ -79,6 +80,18 @@ class PreparationRules:
     """Whether memories get vectors."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenPage:
+    """What is stored of a conversation's last page, of which an index is made."""
+
+    first_seq: int
+    title: str
+    lines: Sequence[tuple[str, str]]
+    """Role and line of its first messages; the role of results is ``tool``."""
+    topics: Sequence[str]
+    """The conversation's topics, the latest first."""
+
+
 @dataclass(frozen=True)
 class Basis:
     """Everything that an append is decided on."""
@@ -96,12 +109,19 @@ class Basis:
     """What the user said last before the arrivals; needed where a result among them is archived."""
     is_only_greeted: bool = False
     """The conversation's title is a greeting: what the user wants replaces it."""
+    closing: OpenPage | None = None
+    """The page that the arrivals close, if it gets its index with them."""
 
     @cached_property
     def placed(self) -> tuple[list[Placement], ConversationEnd]:
         """Return the place of each message, and the conversation's end after them."""
         refused = {index for index, arrival in enumerate(self.arrivals) if arrival.is_refused}
         return place(self.conversation.end, [arrival.draft for arrival in self.arrivals], refused)
+
+    @property
+    def closed(self) -> range:
+        """Return the pages that the arrivals close."""
+        return range(max(1, self.conversation.totals.last_page), self.placed[1].last_page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +155,9 @@ class TextReader(Protocol):
 
     def parts(self, text: str, question: str) -> list[tuple[int, int]]:
         """Return start and length of the stretches of a text that matter to a question, the best first."""
+
+    def topics(self, title: str, lines: Sequence[tuple[str, str]]) -> list[str]:
+        """Return what a page is about, of its title and its messages' roles and lines."""
 
 
 def spoken_language(arrivals: Sequence[Arrival], reader: TextReader) -> Language | None:
@@ -195,6 +218,8 @@ class Preparation:
     policy: Policy
     language: Language | None
     messages: Sequence[Prepared]
+    topics: Sequence[str] | None = None
+    """Those of the page that is closed; None where a job finds them."""
 
 
 def results_to_count(basis: Basis) -> list[str]:
@@ -215,7 +240,21 @@ def prepare(
         or _prepared(placement, basis, counts, reader, new_id)
         for placement in basis.placed[0]
     ]
-    return Preparation(basis.policy, basis.language, messages)
+    return Preparation(basis.policy, basis.language, messages, _topics(basis, messages, reader))
+
+
+def _topics(basis: Basis, messages: Sequence[Prepared], reader: TextReader) -> list[str] | None:
+    if basis.closing is None:
+        return None
+    opener = next(one.placement.seq for one in messages if one.placement.opens_page)
+    more = [
+        ("tool" if one.placement.kind == "result" else one.placement.draft.role, one.lines.line)
+        for one in messages
+        if one.placement.seq < min(opener, basis.closing.first_seq + LINES_PER_PAGE)
+        and one.placement.kind != "prompt"
+        and one.lines.line
+    ]
+    return reader.topics(basis.closing.title, [*basis.closing.lines, *more])
 
 
 def _prepared_again(before: Prepared | None, placement: Placement, basis: Basis) -> Prepared | None:

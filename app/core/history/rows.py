@@ -65,6 +65,22 @@ class NewPage:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosedPage:
+    """The page that an append closes, as it is indexed."""
+
+    page: int
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewMention:
+    """A topic of that page, under the name that the conversation knows it by."""
+
+    page: int
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewWish:
     """A memory that quotes a person's message. Its message is what search finds."""
 

@@ -31,6 +31,8 @@ from app.core.search.days import dated, tokens_of
 Count = Callable[[str], int]
 """Tokens of a text."""
 
+LINES_PER_PAGE = 30
+"""Messages of a page, from its first, whose lines are read."""
 MAP_SHARE = 0.6
 """Part of the cap that chapters may take before pages get lines of their own."""
 FULL_SHARE = 0.8

@@ -30,6 +30,7 @@ from app.core.history.append import Append, decide
 from app.core.history.preparation import (
     Basis,
     Counts,
+    OpenPage,
     Preparation,
     PreparationRules,
     prepare,
@@ -41,6 +42,7 @@ from app.core.line import CallersId, exact
 from app.core.messages import Draft
 from app.core.model import WindowWarning
 from app.core.times import problems_of_said
+from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.profile import policy_of
 from app.core.window.quote import plain_text
 from app.ids import uuid7
@@ -70,7 +72,7 @@ from app.services.conversations.selection import (
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
-from app.store import appending, conversations, erasing, messages
+from app.store import appending, conversations, erasing, messages, page_index
 from app.store.appending import IdempotentResponse
 
 GREETED_MAX = 20
@@ -147,6 +149,7 @@ class _Decided:
     response: str
     preparation: Preparation
     counts: Counts
+    told: _Told
 
     @property
     def is_large(self) -> bool:
@@ -230,6 +233,8 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
             if known is not None and not selection.arrivals:
                 return await _store_nothing(task, tx, known, selection)
             told = await _told(task, tx, known, selection)
+            if decided is not None and known is not None and decided.append.conversation.version == known.version + 1:
+                told = replace(told, closing=decided.told.closing)
             decided = await _decide(task, known, selection, told, decided)
             if await appending.append_within(tx, *_statement(task, decided)):
                 break
@@ -252,6 +257,7 @@ class _Told:
 
     question: str = ""
     is_only_greeted: bool = False
+    closing: OpenPage | None = None
 
 
 async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, _Told]:
@@ -260,12 +266,13 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, _Told]:
     # The cache may hold a conversation that was erased since.
     selection = select_at_once(task.runtime, task.tenant, cached, request) if cached is not None else None
     if cached is not None and selection is not None and not _needs_more(task, cached, selection):
-        return cached, selection, _Told()
+        return cached, selection, _Told(closing=await _closing(task, cached, selection))
     async with task.runtime.database.snapshot(task.tenant) as tx:
         known = await conversations.find(tx, task.place[1])
         await check(tx, known, request)
         selection = await select_new_messages(task.runtime, tx, known, task.request)
-        return known, selection, await _told(task, tx, known, selection)
+        told = await _told(task, tx, known, selection)
+    return known, selection, replace(told, closing=await _closing(task, known, selection))
 
 
 def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
@@ -304,6 +311,24 @@ async def _told(task: _Task, tx: ReadTx, known: Conversation | None, selection: 
     return _Told(question, known.title in given)
 
 
+async def _closing(task: _Task, known: Conversation | None, selection: Arrivals) -> OpenPage | None:
+    """Return the page that the arrivals close, if its index is made with them: where no model is there to make it, no
+    earlier page waits for one, no further page is closed, and it is no page that another branch began.
+    """
+    runtime = task.runtime
+    if known is None or runtime.chat is not None or isinstance(task.request, ImportedMessages):
+        return None
+    closed = _basis(task, known, selection).closed
+    if len(closed) != 1:
+        return None
+    place = task.tenant, known.line, known.uid, closed[0]
+    found = await page_index.unindexed(runtime.database, *place, LINES_PER_PAGE)
+    shared = max((stretch.seq for stretch in known.line.stretches), default=0)
+    if found is None or found.indexed_through != closed[0] - 1 or found.first_seq <= shared:
+        return None
+    return OpenPage(found.first_seq, found.title, found.lines, found.topics)
+
+
 def _problems_of_said(known: Conversation | None, selection: Arrivals) -> list[errors.FieldError]:
     times = [arrival.draft.said_at for arrival in selection.arrivals]
     return problems_of_said(times, known.said_at if known is not None else None, datetime.now(UTC), selection.first)
@@ -320,7 +345,10 @@ async def _decide(
         raise errors.Invalid(errors=problems)
     if known is not None and (learned := await files.percents(task.runtime, task.tenant, known, selection)):
         known = replace(known, file_percents=learned)
-    basis = replace(_basis(task, known, selection), question=told.question, is_only_greeted=told.is_only_greeted)
+    basis = replace(
+        _basis(task, known, selection),
+        question=told.question, is_only_greeted=told.is_only_greeted, closing=told.closing,
+    )  # fmt: skip
     before = earlier.preparation if earlier is not None else None
     size = _characters(task.request, selection)
     counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))
@@ -328,7 +356,7 @@ async def _decide(
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
     found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
     answer = _AppendAnswer(selection, found.views, found.warnings, found.conversation, task.conversation_id)
-    return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts)
+    return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts, told)
 
 
 def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basis:

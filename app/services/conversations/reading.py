@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -10,16 +11,20 @@ from app.core.history.ingest import AnsweredCall, Placement
 from app.core.history.placeholder import ArchiveCard
 from app.core.history.preparation import LinesOfMessage, Passage
 from app.core.model import Language
+from app.core.neutral import neutral
 from app.extractive.calls import call_line
 from app.extractive.chapters import words_told
 from app.extractive.lines import greets, line_of, message_line, read, result_line, title_of
 from app.extractive.parts import best_parts
+from app.extractive.subjects import subjects_of_page
 from app.extractive.wishes import wishes_of
 from app.services.memory.archiving import make_card, vectors
 from app.text.language import language
 
 PARTS_CHARACTERS = 16_000
 """Characters of a result that are chosen for windows in which it does not fit in full."""
+TOPICS_MAX = 3
+"""Topics of a page."""
 SCAN_MAX = 20_000
 """Characters of a message that its line is looked for in."""
 
@@ -60,6 +65,9 @@ class ExtractiveReader:
 
     def parts(self, text: str, question: str) -> list[tuple[int, int]]:
         return best_parts(text, question, PARTS_CHARACTERS)
+
+    def topics(self, title: str, lines: Sequence[tuple[str, str]]) -> list[str]:
+        return [neutral(topic) for topic in subjects_of_page(title, lines, TOPICS_MAX)]
 
 
 READER = ExtractiveReader()
