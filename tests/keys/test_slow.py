@@ -122,13 +122,13 @@ def test_slow_clients_do_not_block_others(address: tuple[str, int]) -> None:
 async def test_an_overdue_response_is_a_problem_and_the_service_continues(
     serve: Serve, postgres: EmbeddedPostgres
 ) -> None:
-    client = serve(quire_request_seconds=0.3)
+    client = serve(quire_request_seconds=1.5)  # shorter than the time-out of a lock
     append(client, "c", turn(1))
     other = await asyncpg.connect(postgres.superuser_dsn)
     async with other.transaction():
         await other.execute("SELECT FROM conversations FOR UPDATE")
         answer = client.delete("/conversations/c")
-        problem(answer, 503, "0.3 seconds")
+        problem(answer, 503, "1.5 seconds")
         assert answer.headers["retry-after"] == "1"
         assert answer.json()["type"] == "urn:quire:problem:overdue"
     await other.close()
