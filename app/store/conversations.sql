@@ -30,9 +30,7 @@ WITH c AS (
      AND (SELECT count(*) FROM memories m
            WHERE m.tenant_id = :tenant AND m.id = ANY (:sources::uuid[])) = cardinality(:sources::uuid[])
   RETURNING id
-), m AS (
-  UPDATE messages SET loaded_tokens = full_tokens + :tokens
-   WHERE tenant_id = :tenant AND conversation_id = (SELECT id FROM c) AND seq = :seq AND kind = 'message'
-     AND :tokens > 0
 )
-SELECT id FROM c;
+UPDATE messages SET loaded_tokens = CASE WHEN :tokens > 0 THEN full_tokens + :tokens ELSE loaded_tokens END
+ WHERE tenant_id = :tenant AND conversation_id = (SELECT id FROM c) AND seq = :seq AND kind = 'message'
+RETURNING seq;
