@@ -1,4 +1,4 @@
-"""What the clients of models for background work share: one API, its calls and its connections."""
+"""The base of clients that ask models for background work: one API, its calls and its connections."""
 
 from app.providers.breaker import BreakerPolicy, State
 from app.providers.calls import Clock, ProviderCalls

@@ -22,7 +22,8 @@ UPDATE conversations
 -- name: anchor
 -- Keeps what was recalled for a user message, once, while it is the newest message (so that every replay of the cuts
 -- finds it where it came), and only if all that it was made of is still there. The message's row says for good how much
--- it was.
+-- it was; it is written where nothing was found, too, as its row tells that this call was the first. (Citus refused the
+-- same as two changes in a WITH and a SELECT behind them.)
 WITH c AS (
   UPDATE conversations SET recalled_seq = :seq, recalled = :text, recalled_tokens = :tokens
    WHERE tenant_id = :tenant AND id = :conversation AND uid = :uid AND generation = :generation

@@ -82,7 +82,7 @@ class PreparationRules:
 
 @dataclass(frozen=True, slots=True)
 class OpenPage:
-    """What is stored of a conversation's last page, of which an index is made."""
+    """The stored part of a conversation's last page, as its index is made from it."""
 
     first_seq: int
     title: str

@@ -46,7 +46,7 @@ FIRST_ID = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Whose data is exported, and whether sensitive memories are among it."""
+    """An export of a tenant's data, with sensitive memories or without."""
 
     runtime: Runtime
     tenant: UUID
