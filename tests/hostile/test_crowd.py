@@ -5,11 +5,11 @@ every row whose it must be.
 """
 
 import asyncio
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -19,10 +19,13 @@ import httpx
 import pytest
 
 from app.postgres.database import Database
-from app.queue import table
-from app.worker import HANDLERS
+from app.queue.loop import Pace
+from app.queue.table import Claimed
+from app.runtime import Runtime
+from app.worker import HANDLERS, run
 from bench.load.crash import PROMISES
 from tests.api.kit import Json, assistant, call, path, result, user
+from tests.conftest import wait_for
 from tests.hostile.test_stateful import model
 from tests.jobs.conftest import MakeWorker, api, base_url, make_worker
 from tests.jobs.kit import Worker
@@ -39,6 +42,7 @@ TENANTS = [UUID(int=(number + 1) << 64) for number in range(20)]
 CLIENTS = 5
 """Of each tenant."""
 STEPS = 6
+PACE = Pace(poll=0.1)
 SHARED = ("c0", "c1")
 """Conversations that all clients of a tenant write to."""
 MARK = "zq%02d%02d%03dxyzk"
@@ -160,35 +164,26 @@ class Client:
 
 
 @contextmanager
-def working(worker: Worker) -> Iterator[None]:
-    """Jobs are worked on in the block, one after the other; when it ends, until nothing is left."""
-    stop = threading.Event()
+def working(worker: Worker, sql: Sql) -> Iterator[None]:
+    """The worker's own loop runs beside the block, and on until no job is left that it would do."""
+    stop = asyncio.Event()
     done = Counter[str]()
-
-    def work() -> None:
-        runtime, portal = worker.runtime, worker.portal
-        while True:
-            ending, before = stop.is_set(), done.total()
-            for tenant in TENANTS:
-                for lane in ("llm", "local"):
-                    for job in portal.call(table.claim, runtime.database, tenant, lane, tuple(HANDLERS), 20):
-                        try:
-                            portal.call(HANDLERS[job.kind], runtime, job)
-                            done[job.kind] += 1
-                        except table.LeaseLost:  # what it was about was erased meanwhile
-                            done["lost"] += 1
-            if ending and done.total() == before:
-                break
-            stop.wait(0.05)
-
-    thread = threading.Thread(target=work)
-    thread.start()
+    handlers = {kind: partial(counted, done, kind) for kind in HANDLERS}
+    running = worker.portal.start_task_soon(partial(run, worker.runtime, stop, handlers=handlers, pace=PACE))
     try:
         yield
+        wait_for(
+            lambda: running.done() or not sql("SELECT 1 FROM work WHERE failed_at IS NULL"), seconds=300, every=0.1
+        )
     finally:
-        stop.set()
-        thread.join()
-    assert done["page"] > 100
+        worker.portal.call(stop.set)
+        running.result(timeout=60)
+    assert done["page"] > len(TENANTS)
+
+
+async def counted(done: Counter[str], kind: str, runtime: Runtime, claimed: Claimed) -> None:
+    await HANDLERS[kind](runtime, claimed)
+    done[kind] += 1
 
 
 async def crowd(url: str, keys: list[str]) -> list[Client]:
@@ -212,7 +207,7 @@ def test_a_hundred_clients_at_once_and_every_row_is_accounted_for(
 ) -> None:
     worker = make_worker()
     keys = [mint(tenant) for tenant in TENANTS]
-    with working(worker):
+    with working(worker, run_as_superuser):
         clients = asyncio.run(crowd(base_url, keys))
     assert sum((client.statuses for client in clients), Counter[int]())[200] > 200
     for number, tenant in enumerate(TENANTS):
