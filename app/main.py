@@ -150,7 +150,6 @@ def build_app(
         summary="Memory as a service for LLM agents",
         description=DESCRIPTION,
         openapi_tags=openapi.TAGS,
-        generate_unique_id_function=openapi.operation_id,
         redirect_slashes=False,
         lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
     )
@@ -173,10 +172,10 @@ def build_app(
             allow_headers=["*"],
             expose_headers=CORS_EXPOSED,
         )
-    for router in routers:
-        app.include_router(router)
+    # `include_router` would make each route again, and search router by router.
     app.router.routes[:0] = served_first(routers)
-    app.openapi = openapi.builder(app, routers)  # type: ignore[method-assign]
+    app.router.routes.extend(route for router in routers for route in router.routes)
+    openapi.install(app, routers)
     return app
 
 
