@@ -96,7 +96,7 @@ def url_of(process: subprocess.Popen[str]) -> str:
 
 def url_in(hello: str) -> str:
     assert "/conversations/demo/messages -H 'content-type: application/json'" in hello
-    return hello.split("/docs")[0].split()[-1]
+    return hello.split("/docs", maxsplit=1)[0].rsplit(maxsplit=1)[-1]
 
 
 def refused(env: Mapping[str, str], *arguments: str) -> str:

@@ -73,7 +73,7 @@ def test_workers_of_uvicorn_share_the_embedded_database_and_a_killed_one_is_repl
 
 
 def url_in(said: str) -> str:
-    return said.split("Uvicorn running on ")[1].split()[0]
+    return said.split("Uvicorn running on ")[1].split(maxsplit=1)[0]
 
 
 def is_stored(url: str) -> None:
