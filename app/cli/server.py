@@ -16,9 +16,9 @@ from fastapi import FastAPI
 
 from app import errors
 from app.api.http.deadlines import impatient
+from app.assembly import access, freeze_gc
 from app.cli.shared import connected, errors_in_words
 from app.core.edge.hosts import is_loopback
-from app.main import access, freeze_gc
 from app.postgres.tenants import is_keyed
 from app.settings import Settings
 from app.signals import Stopping

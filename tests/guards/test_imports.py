@@ -19,6 +19,7 @@ IMPURE = {"asyncio", "io", "logging", "os", "pathlib", "random", "secrets", "soc
 
 HIDDEN = {
     "api/mcp/router.py": {"app.api.mcp.server"},  # the MCP SDK
+    "cli/worker.py": {"app.cli.worker_port"},  # fastapi
     "postgres/migrate.py": {"alembic", "alembic.config", "alembic.script"},
     "providers/build.py": {
         "app.providers.issuer",  # httpx; jwt
@@ -102,6 +103,22 @@ def test_importing_the_api_starts_nothing_reads_no_setting_and_brings_no_heavy_p
     packages, events = json.loads(done)
     assert HEAVY & set(packages) == set()
     assert events == []
+
+
+IMPORTED = "import sys; [__import__(f'app.cli.{name}') for name in sys.argv[1:]]; print(*sys.modules)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("commands", "unneeded"),
+    [
+        ("worker doctor retention", {"fastapi", "jinja2", "uvicorn"}),
+        ("connect eval fork mcp memories replay transfer", {"asyncpg", "fastapi", "pydantic", "sqlalchemy", "uvicorn"}),
+    ],
+)
+def test_commands_without_a_port_or_a_database_import_nothing_for_one(commands: str, unneeded: set[str]) -> None:
+    done = subprocess.check_output([sys.executable, "-c", IMPORTED, *commands.split()], cwd=ROOT, text=True)
+    assert not unneeded & set(done.split())
 
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
