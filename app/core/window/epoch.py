@@ -199,9 +199,7 @@ def _is_open(page: PageEntry, plan: EpochPlan) -> bool:
     return contents.is_listed(page.page, page.recall_count, page.last_recalled_page, now, plan.policy)
 
 
-def _kept(
-    memories: Sequence[KeptLine], room: int, found_max: int, reader: HeadReader
-) -> tuple[list[SummaryLine], int]:
+def _kept(memories: Sequence[KeptLine], room: int, found_max: int, reader: HeadReader) -> tuple[list[SummaryLine], int]:
     """Return the lines of memories in mind that fit, with their days, and the number of those that do not. Equal
     texts count once. What a person wrote goes before what was found in messages, which has ``found_max`` at most.
     """
