@@ -233,7 +233,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
             if known is not None and not selection.arrivals:
                 return await _store_nothing(task, tx, known, selection)
             told = await _told(task, tx, known, selection)
-            if decided is not None and known is not None and decided.append.conversation.version == known.version + 1:
+            if decided is not None and known is not None and _follows(decided.append.conversation, known):
                 told = replace(told, closing=decided.told.closing)
             decided = await _decide(task, known, selection, told, decided)
             if await appending.append_within(tx, *_statement(task, decided)):
@@ -246,6 +246,11 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
         if epochs.is_due(task.runtime, decided.append.conversation):
             decided = await _open_epoch(task, tx, decided)
     return _remember(task, decided)
+
+
+def _follows(after: Conversation, known: Conversation) -> bool:
+    """Return whether an append that leaves ``after`` was decided on a conversation as it is."""
+    return (after.uid, after.version) == (known.uid, known.version + 1)
 
 
 # --- Gather ---------------------------------------------------------------------------------------------
