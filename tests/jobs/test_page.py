@@ -170,8 +170,20 @@ def test_a_branch_indexes_the_pages_that_were_not_indexed_when_it_left(
     assert window(plain, "branch")["lag"]["indexed_through_page"] == 3
     pages = [ok(plain.get(path("branch", "pages", str(page)))) for page in (1, 2, 3)]
     assert [page["source"] for page in pages] == ["extractive"] * 3
-    found = {topic["last_page"] for topic in ok(plain.get(path("branch", "topics")))["items"]}
-    assert found == {1, 2, 3}, "every page has topics"
+    topics = ok(plain.get(path("branch", "topics")))["items"]
+    assert {topic["last_page"] for topic in topics} == {1, 2, 3}, "every page has topics"
+
+
+def test_a_branch_counts_the_topics_of_its_whole_line(plain: httpx.Client, make_worker: MakeWorker) -> None:
+    worker = make_worker(url=None)
+    for name in ("c", "branch"):
+        if name == "branch":
+            ok(plain.post(path("c", "fork"), json={"id": name}), 201)
+        for message in (*TRAVEL[:2], *TRAVEL[:2], user("and now something else")):
+            append(plain, name, [message])
+            worker.drain()
+    topics = ok(plain.get(path("branch", "topics")))["items"]
+    assert {one["mention_count"] for one in topics if "passport" in one["topic"].lower()} == {4}
 
 
 def test_a_page_whose_index_waits_leaves_the_next_ones_to_jobs(
