@@ -119,6 +119,6 @@ def at_end(known: Conversation, place: ForkPlace) -> ForkPlace:
 
 
 def without_index(forked: Forked, pages: Sequence[int]) -> Forked:
-    """Return a branch that has no index of some pages yet, which are in order: it makes its own."""
-    through = min(forked.branch.indexed_through, *(page - 1 for page in pages[:1]), forked.branch.totals.last_page)
+    """Return a branch that has no index of some pages yet: it makes its own."""
+    through = min([forked.branch.indexed_through, *(page - 1 for page in pages)])
     return replace(forked, branch=replace(forked.branch, indexed_through=through))
