@@ -25,6 +25,7 @@ from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.line import named
 from app.core.messages import Limits
+from app.core.model import INTEGER_MAX
 from app.postgres.transactions import Tx
 from app.services import limits as storage
 from app.services.idempotency import StoredResponse
@@ -136,8 +137,8 @@ async def get_archive(
     max_tokens: Annotated[
         int | None, Query(ge=1, le=1_000_000, description="maximum for the content or the passages")
     ] = None,
-    offset: Annotated[int, Query(ge=0, le=2_147_483_646, description="first character to return")] = 0,
-    length: Annotated[int | None, Query(ge=1, le=2_147_483_647, description="characters to return")] = None,
+    offset: Annotated[int, Query(ge=0, le=INTEGER_MAX - 1, description="first character to return")] = 0,
+    length: Annotated[int | None, Query(ge=1, le=INTEGER_MAX, description="characters to return")] = None,
 ) -> Response:
     """Read an archive: whole, a range of characters, or the passages relevant to a query in reading order."""
     ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None

@@ -30,6 +30,7 @@ from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
 from app.core.line import exact
 from app.core.messages import FRAME_TOKENS
+from app.core.model import INTEGER_MAX
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.core.window.budget import BUDGET_MAX
@@ -256,7 +257,7 @@ async def delete_message(
 @router.delete("/conversations/{conversation_id}/pages/{page}", response_model=schemas.PageErased)
 async def delete_page(write: Write, conversation_id: ConversationId, page: int) -> Response:
     """Erase every message of a page, and everything derived from them."""
-    if not 1 <= page < 2**31:
+    if not 1 <= page <= INTEGER_MAX:
         raise errors.NotFound("Pages are numbered from 1.")
 
     async def erase(tx: ErasingTx, conversation: Conversation) -> tuple[dict[str, Any], Erasure]:
@@ -318,7 +319,7 @@ async def list_pages(
 @router.get("/conversations/{conversation_id}/pages/{page}", response_model=PageResponse)
 async def get_page(runtime: Wired, caller: Reader, conversation_id: ConversationId, page: int) -> Response:
     """Get a page with its messages in full. This does not count as a recall."""
-    if not 1 <= page < 2**31:
+    if not 1 <= page <= INTEGER_MAX:
         raise errors.NotFound("Pages are numbered from 1.")
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)

@@ -40,6 +40,7 @@ from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import expanding, grepping, listing, remembering, revising, searching, views
 from app.services.memory.grepping import GrepRequest
 from app.services.memory.keywords import keywords_of
+from app.services.memory.listing import Holder
 from app.services.memory.remembering import MemoryRequest
 from app.services.memory.revising import Change
 from app.services.memory.searching import SearchRequest
@@ -162,19 +163,30 @@ def held_of(
     return Held(status, key, pinned, as_of, known_at)
 
 
-@router.get("/memories", response_model=list_of("MemoryList", schemas.ListedMemory))
-async def list_memories(
-    runtime: Wired,
+def holder_of(
     caller: Reader,
-    among: Annotated[Narrowing, Depends(listed)],
-    held: Annotated[Held, Depends(held_of)],
     user_id: Annotated[str | None, Query(max_length=128)] = None,
     conversation_id: Annotated[str | None, Query(max_length=128)] = None,
-    memory_types: Annotated[list[OwnType], Query(max_length=4)] = [],  # noqa: B006
     scope: Annotated[
         schemas.ScopeName | None,
         Query(description="only what holds there; `space:` and an id for a space; default: all that may be viewed"),
     ] = None,
+) -> Holder:
+    """Return whose memories are listed. Raises Invalid."""
+    user = _user(caller, user_id, conversation_id, "query", scopes=[scope] if scope else [])
+    if scope == "conversation" and conversation_id is None:
+        raise errors.Invalid.at(["query", "conversation_id"], "is required with this scope")
+    return Holder(user, conversation_id, scope)
+
+
+@router.get("/memories", response_model=list_of("MemoryList", schemas.ListedMemory))
+async def list_memories(
+    runtime: Wired,
+    caller: Reader,
+    holder: Annotated[Holder, Depends(holder_of)],
+    among: Annotated[Narrowing, Depends(listed)],
+    held: Annotated[Held, Depends(held_of)],
+    memory_types: Annotated[list[OwnType], Query(max_length=4)] = [],  # noqa: B006
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
@@ -183,16 +195,11 @@ async def list_memories(
     Of a key only the value that holds is listed: now, or as of a time. Messages and archives have lists of their own.
     `topics` are the memory's keywords and the topics of its page; `metadata` is its own or its conversation's.
     """
-    user = _user(caller, user_id, conversation_id, "query", scopes=[scope] if scope else [])
     among = replace(among, types=tuple(memory_types))
-    if scope == "conversation" and conversation_id is None:
-        raise errors.Invalid.at(["query", "conversation_id"], "is required with this scope")
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await listing.browse(
-            tx, user, conversation_id, among,
-            sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1,
-            held=held, scope=scope,
-        )  # fmt: skip
+            tx, holder, among, held, sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1
+        )
     return page_of([listing.view(row) for row in rows], limit, "memory_key")
 
 

@@ -26,7 +26,7 @@ from app.core.canonical import dumps
 from app.core.dialects.untranslated import quoted_in_window
 from app.core.edge.caller import Caller
 from app.core.messages import ID_MAX, MODEL_MAX, read
-from app.core.model import Context, Recall, RecallScope
+from app.core.model import INTEGER_MAX, Context, Recall, RecallScope
 from app.core.search.narrowing import EVERYTHING
 from app.core.window.budget import BUDGET_MAX
 from app.core.window.kept import Then
@@ -217,7 +217,7 @@ async def list_messages(
     conversation_id: ConversationId,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after_seq: Annotated[int, Query(ge=0, le=2_147_483_647, description="only messages after this `seq`")] = 0,
+    after_seq: Annotated[int, Query(ge=0, le=INTEGER_MAX, description="only messages after this `seq`")] = 0,
     order: Annotated[Literal["asc", "desc"], Query(description="oldest (`asc`) or newest (`desc`) first")] = "asc",
 ) -> Response:
     """List the original history as it was sent, including what is archived or has left the window.
@@ -227,7 +227,7 @@ async def list_messages(
     newest_first = order == "desc"
     after = cursors.decode_int(cursor)
     if after is None:
-        after = 2**31 - 1 if newest_first else after_seq
+        after = INTEGER_MAX if newest_first else after_seq
     elif not newest_first:
         after = max(after, after_seq)
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -256,7 +256,7 @@ class ContextQuery(BaseModel):
     load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
     pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
     format: Format = "openai"
-    as_of: Annotated[int, Field(ge=1, lt=2**31)] | Time | None = Field(
+    as_of: Annotated[int, Field(ge=1, le=INTEGER_MAX)] | Time | None = Field(
         None,
         description="the window when this message (its `seq`) was the last, by today's settings; a time: with what was"
         " true then kept in mind",
@@ -392,7 +392,7 @@ def _numbers(text: str | None) -> tuple[int, ...]:
 
 
 def _page_numbers(numbers: list[int], loc: list[str | int]) -> tuple[int, ...]:
-    if len(numbers) > 20 or not all(1 <= number < 2**31 for number in numbers):
+    if len(numbers) > 20 or not all(1 <= number <= INTEGER_MAX for number in numbers):
         raise _bad_pages(loc)
     return tuple(dict.fromkeys(numbers))
 

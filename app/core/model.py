@@ -37,6 +37,8 @@ UNSENT = frozenset({"orphan", "refused"})
 """Kinds that the history keeps and no window shows."""
 UNZONED = UNSENT | {"prompt"}
 """Kinds that are in no zone of a window and weigh nothing there."""
+INTEGER_MAX = 2**31 - 1
+"""The highest number of a message, a page or a character: PostgreSQL's integer."""
 OPENING_TOKENS = 6
 """Tokens of the message that Anthropic's form needs before an assistant's that would be the first."""
 UNMATCHED = "unmatched_tool_result"

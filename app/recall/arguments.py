@@ -14,12 +14,11 @@ from typing import Any, TypeGuard, assert_never
 
 from app.core import wording
 from app.core.canonical import dumps
-from app.core.model import Language
+from app.core.model import INTEGER_MAX, Language
 from app.core.wording import Wording
 from app.recall.tools import Argument, Tool
 
 _RUN = re.compile(r"\s*[-‐‑‒–—~～]\s*")
-INTEGER_MAX = 2**31 - 1
 SHOWN_MAX = 40
 SPELLINGS = {"user_preference": "preference"}
 """Other names of choices."""

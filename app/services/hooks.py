@@ -18,6 +18,7 @@ from app.core.edge import hooks
 from app.core.edge.caller import Caller
 from app.core.edge.hooks import Event, HookPlan
 from app.core.messages import Draft, read
+from app.core.model import INTEGER_MAX
 from app.core.window.render import tail_text
 from app.runtime import Runtime
 from app.services.conversations.append import append
@@ -102,7 +103,7 @@ async def _apply(session: _Session, decided: HookPlan) -> bool:
     runtime, tenant, name = session.runtime, session.caller.tenant, session.event.conversation_id
     async with runtime.database.snapshot(tenant) as tx:
         known = await conversations.find(tx, name)
-        newest = await messages.history(tx, name, 2**31 - 1, 1, newest_first=True) if known else ()
+        newest = await messages.history(tx, name, INTEGER_MAX, 1, newest_first=True) if known else ()
     if known is not None and conversations.seen(known, session.user_id) is None:
         raise conversations.unknown()
     client_id, last_seq = (newest[0]["client_id"], newest[0]["seq"]) if newest else (None, 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from asyncpg import Record
 
+from app.core.model import INTEGER_MAX
 from app.core.window import contents
 from app.core.window.contents import LINES_PER_PAGE, ContentsLine, PageEntry, PageNames
 from app.core.window.epoch import EpochPlan, Material
@@ -26,9 +27,6 @@ _SQL = SqlFile(
 )
 PAGES = _SQL.statement("pages")
 TEXTS = _SQL.statement("texts", kept=in_mind(before=":condensed_from", opened=_SQL.piece("opened")))
-
-
-NEVER = 2**31 - 1
 
 
 async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Material:
@@ -63,8 +61,8 @@ async def run(tx: ReadTx, conversation_id: str, first_page: int, last_page: int)
     """Return the first pages of a run, with the titles and lines they have now."""
     last = min(last_page, first_page + RUN_MAX - 1)
     pages = await tx.fetch(
-        PAGES, conversation=conversation_id, last_page=last, oldest_page=first_page, recalled_since=NEVER,
-        revision=NEVER, more=[], condensed_from=NEVER,
+        PAGES, conversation=conversation_id, last_page=last, oldest_page=first_page, recalled_since=INTEGER_MAX,
+        revision=INTEGER_MAX, more=[], condensed_from=INTEGER_MAX,
     )  # fmt: skip
     return [contents.renamed(_entry(page), _names(page) if page["is_named"] else None) for page in pages]
 

@@ -20,6 +20,7 @@ from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
 from app.services.memory import listing, revising
+from app.services.memory.listing import Holder
 from app.services.memory.revising import Change
 from app.store import spaces as stored_spaces
 from app.store.memory import kept
@@ -101,8 +102,8 @@ async def _memories(
     tx: ReadTx, viewer: Viewer, user_id: str | None, scope: str | None, held: Held, after: UUID | None
 ) -> tuple[list[dict[str, Any]], str | None]:
     rows = await listing.browse(
-        tx, user_id, None, EVERYTHING,
-        sensitive=viewer.sensitive, after=after, limit=MEMORIES_SHOWN + 1, held=held, scope=scope,
+        tx, Holder(user_id, scope=scope), EVERYTHING, held,
+        sensitive=viewer.sensitive, after=after, limit=MEMORIES_SHOWN + 1,
     )  # fmt: skip
     items = [await _shown(tx, viewer, row) for row in rows[:MEMORIES_SHOWN]]
     return items, items[-1]["memory_key"] if len(rows) > MEMORIES_SHOWN else None

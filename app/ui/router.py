@@ -15,6 +15,7 @@ from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.core.conversation import Conversation
 from app.core.line import exact
+from app.core.model import INTEGER_MAX
 from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
@@ -113,7 +114,7 @@ async def _mine(tx: ReadTx, viewer: Viewer, conversation_id: str) -> Conversatio
 
 @router.get("/conversations/{conversation_id}/pages")
 async def page_list(
-    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, before: int = 2**31 - 1
+    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, before: int = INTEGER_MAX
 ) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as tx:
         conversation = await _mine(tx, viewer, conversation_id)
@@ -131,7 +132,7 @@ async def page_list(
 async def page_in_full(
     request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, number: int
 ) -> Response:
-    if not 1 <= number < 2**31:
+    if not 1 <= number <= INTEGER_MAX:
         raise errors.NotFound("Pages are numbered from 1.")
     async with runtime.database.snapshot(viewer.tenant) as tx:
         conversation = await _mine(tx, viewer, conversation_id)
@@ -163,7 +164,11 @@ async def archive_list(
 
 @router.get("/archives/{uuid}")
 async def archive_page(
-    request: Request, runtime: Wired, viewer: Viewing, uuid: UUID, offset: Annotated[int, Query(ge=0, lt=2**31)] = 0
+    request: Request,
+    runtime: Wired,
+    viewer: Viewing,
+    uuid: UUID,
+    offset: Annotated[int, Query(ge=0, le=INTEGER_MAX)] = 0,
 ) -> Response:
     params = query_of(request, {"query": 2_000})
     ready = await searching.ready(runtime, viewer.tenant, params["query"]) if params["query"] else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.conversation import Conversation
-from app.core.model import Context, Format
+from app.core.model import INTEGER_MAX, Context, Format
 from app.core.window import served_change
 from app.core.window.growth import Point
 from app.core.window.served import Served, ServedFrame
@@ -21,7 +21,6 @@ WINDOWS_READ = 60
 """Windows that the growth is read from."""
 NOW = "now"
 """Asks for the window as it is now instead of one that was served."""
-LAST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class ServedView:
 
 async def served_view(runtime: Runtime, tx: ReadTx, conversation: Conversation, wanted: str) -> ServedView | None:
     """Return the window of a number, or the last one; None if there is none. Raises NotFound."""
-    rows = await stored.browse(tx, conversation.id, LAST, WINDOWS_READ // stored.ROW_WINDOWS + 1)
+    rows = await stored.browse(tx, conversation.id, INTEGER_MAX, WINDOWS_READ // stored.ROW_WINDOWS + 1)
     listed = [window for row in reversed(rows) for window in row.windows]
     if wanted == NOW or (not listed and not wanted):
         return None

@@ -12,6 +12,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
+from app.core.model import INTEGER_MAX
 
 LONGEST_NUMBER = 10
 Place = TypeVar("Place")
@@ -44,7 +45,7 @@ def decode_id(cursor: str | None) -> UUID | None:
 
 def number(text: str) -> int:
     """Read a number of a cursor. Raises Invalid."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER and int(text) < 2**31):
+    if not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER and int(text) <= INTEGER_MAX):
         raise _bad()
     return int(text)
 

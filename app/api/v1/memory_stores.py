@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 from uuid import UUID
 
 from asyncpg import Record
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from app import errors
@@ -346,26 +346,30 @@ async def delete_stored_memory(
 # --- Versions -------------------------------------------------------------------------------------------
 
 
-def _by(named: Mapping[str, str | None]) -> UUID | None:
+def _by(
+    api_key_id: str | None = None, session_id: str | None = None, service_account_id: str | None = None
+) -> UUID | None:
     """Return the key whose versions are listed; one that can have written none, for any other actor."""
-    if any(value is not None for name, value in named.items() if name != "api_key_id"):
+    if session_id is not None or service_account_id is not None:
         return UUID(int=0)
-    key = named["api_key_id"]
-    return None if key is None else _id(key, "apikey_", "API key")
+    return None if api_key_id is None else _id(api_key_id, "apikey_", "API key")
+
+
+def _listed(
+    by: Annotated[UUID | None, Depends(_by)], memory_id: str | None = None, operation: Operation | None = None,
+    page: Page = None, since: Since = None, until: Until = None,
+) -> ListedVersions:  # fmt: skip
+    memory = None if memory_id is None else _memory_id(memory_id)
+    return ListedVersions(memory, operation, cursors.decode_id(page), by, since, until)
 
 
 @router.get(VERSIONS, response_model=schemas.StoredVersionList)
 async def list_memory_versions(
-    runtime: Wired, caller: Reader, memory_store_id: str, memory_id: str | None = None,
-    operation: Operation | None = None, api_key_id: str | None = None, session_id: str | None = None,
-    service_account_id: str | None = None, view: View = "basic", limit: Limit = 20, page: Page = None,
-    since: Since = None, until: Until = None,
+    runtime: Wired, caller: Reader, memory_store_id: str, among: Annotated[ListedVersions, Depends(_listed)],
+    view: View = "basic", limit: Limit = 20,
 ) -> Response:  # fmt: skip
     """List the changes of a store's memories, the newest first; those of deleted ones too."""
     store, size = _store_id(memory_store_id), min(limit, FULL_MAX) if view == "full" else limit
-    by = _by({"api_key_id": api_key_id, "session_id": session_id, "service_account_id": service_account_id})
-    memory = None if memory_id is None else _memory_id(memory_id)
-    among = ListedVersions(memory, operation, cursors.decode_id(page), by, since, until)
     async with runtime.database.snapshot(caller.tenant) as tx:
         await service.opened(tx, store, caller.user_id)
         rows = await stores.versions(tx, store, among, size + 1)

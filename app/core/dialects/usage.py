@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from app.core.canonical import loads
+from app.core.model import INTEGER_MAX
 from app.core.models import GENERAL, ModelTable
 
 PER = 1_000_000
@@ -44,7 +45,7 @@ class ModelUsage:
 
 
 def _tokens(value: object) -> int:
-    return min(max(value, 0), 2**31 - 1) if type(value) is int else 0
+    return min(max(value, 0), INTEGER_MAX) if type(value) is int else 0
 
 
 @dataclass(frozen=True, slots=True)

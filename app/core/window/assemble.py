@@ -16,6 +16,7 @@ from typing import NamedTuple
 from app.core.canonical import dumps
 from app.core.groups import units
 from app.core.model import (
+    INTEGER_MAX,
     OPENING_TOKENS,
     UNMATCHED,
     UNSENT,
@@ -43,7 +44,6 @@ from app.errors import BudgetTooSmall
 
 TAIL_OVERHEAD = 40
 """Tokens of the message and the frame around the tail (render.TAIL_FRAMES), in either language."""
-UNBOUNDED = 2**31
 UNMATCHED_NAMED = 10
 """Unmatched results that a warning names, the newest."""
 
@@ -118,7 +118,7 @@ def placed_again(
     """Return the body of a window that was assembled before, and its pages."""
     body = _units(units(items)[0], layout, last_page, most_fresh)
     placed = squeezed_again(body, squeezed, layout, language) if squeezed else _placed(body, head, layout)
-    recalled = _recalled(anchored, layout, last_page, UNBOUNDED)
+    recalled = _recalled(anchored, layout, last_page, INTEGER_MAX)
     if recalled is not None and anchored is not None:
         _insert(placed, recalled, anchored.seq)
     return tuple(_marked(placed, items, layout)), _pages(items, body, placed, head, layout, last_page)

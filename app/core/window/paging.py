@@ -42,12 +42,10 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
-from app.core.model import OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
+from app.core.model import INTEGER_MAX, OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
 from app.core.window.budget import GROUPS_TO_COME, ZONES_MAX, Shares
 from app.core.window.fresh import weight_in_turn
 
-PAGES_MAX = 2**31 - 1
-"""No limit, in a column of 32 bits."""
 ANCHOR_BODIES = 4
 """An anchor is passed after so many rooms of condensed history: after a dozen cuts or more."""
 PAGE_COST = 0.1
@@ -74,7 +72,7 @@ def page_threshold(last_page: int, policy: Policy) -> int:
 
 def pages_until(page_at: int, policy: Policy) -> int:
     """Return the last page up to which a layout holds that was made at a page threshold, or before the first (0)."""
-    return page_at + page_step(policy) - 1 if page_at else policy.active_pages or PAGES_MAX
+    return page_at + page_step(policy) - 1 if page_at else policy.active_pages or INTEGER_MAX
 
 
 def is_whole(totals: Totals, shares: Shares, policy: Policy) -> bool:

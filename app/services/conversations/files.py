@@ -9,6 +9,7 @@ from uuid import UUID
 
 from app.core.calibration import learned
 from app.core.conversation import Conversation
+from app.core.model import INTEGER_MAX
 from app.core.window.served import Served, ServedFrame, ledger_of
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -39,7 +40,7 @@ def _shows(frame: ServedFrame, served: Served, seq: int) -> bool:
 
 async def _recorded(tx: ReadTx, conversation_id: str, tokens: int) -> tuple[ServedFrame, Served] | None:
     """Return the newest window of so many tokens, if it is one of the newest."""
-    for row in await stored.browse(tx, conversation_id, 2**31 - 1, 1):
+    for row in await stored.browse(tx, conversation_id, INTEGER_MAX, 1):
         for _, frame, served in reversed(row.windows):
             if ledger_of(frame, served).total == tokens:
                 return frame, served

@@ -19,7 +19,7 @@ from app.core.conversation import Conversation
 from app.core.dialects.fitting import fitted_window
 from app.core.edge.caller import Caller
 from app.core.history.erasure import CALL_NAME
-from app.core.model import Context, Epoch, Head, Item, Language, TailItem, Window
+from app.core.model import INTEGER_MAX, Context, Epoch, Head, Item, Language, TailItem, Window
 from app.core.times import time_text
 from app.core.window import fresh, served_change
 from app.core.window.answer import answer_of, system_of
@@ -98,13 +98,13 @@ async def browse(
 ) -> list[dict[str, Any]]:
     """Return the records of a conversation before a window, newest first."""
     await serving.write(runtime)
-    until = before or 2**31 - 1
+    until = before or INTEGER_MAX
     found: list[tuple[int, ServedFrame, Served]] = []
     async with runtime.database.snapshot(caller.tenant) as tx:
         known = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
         while len(found) < limit and until > 1:
             rows = await stored.browse(tx, known.line.own, until, ROWS_AT_ONCE)
-            found += [one for row in rows for one in reversed(row.windows) if one[0] < (before or 2**31)]
+            found += [one for row in rows for one in reversed(row.windows) if one[0] < (before or INTEGER_MAX)]
             if len(rows) < ROWS_AT_ONCE:
                 break
             until = rows[-1].first
@@ -142,7 +142,7 @@ async def replayed(
     runtime: Runtime, tx: ReadTx, conversation: Conversation, number: int, *, sensitive: bool
 ) -> Replayed:
     """Return a served window. What quotes sensitive memories is left out unless the caller can see them."""
-    found = await stored.find(tx, conversation.id, number) if 0 < number < 2**31 - 1 else None
+    found = await stored.find(tx, conversation.id, number) if 0 < number < INTEGER_MAX else None
     if found is None:
         raise errors.NotFound(f"There is no window {number} of this conversation.")
     frame, served = found

@@ -24,6 +24,7 @@ from app.core.history.erasure import Redaction, redacted
 from app.core.history.erasure_plan import Erased, ErasurePlan, ErasureRules, Marked, Place, StoredMessage
 from app.core.history.placeholder import ERASED_TOKENS_MAX
 from app.core.history.placeholder import erased as erased_placeholder
+from app.core.model import INTEGER_MAX
 from app.core.scope import owner_of, user_of
 from app.extractive.lines import result_line
 from app.postgres.transactions import Tx
@@ -375,7 +376,7 @@ async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: str | None) -> Record:
     row = await archives.read(tx, scope, uuid, 0, 0)
     if row is not None:
         await locks.lock_owner(tx, owner_of(row["scope"]))
-        row = await archives.read(tx, scope, uuid, 0, 2**31 - 1)
+        row = await archives.read(tx, scope, uuid, 0, INTEGER_MAX)
     if row is None:
         raise errors.NotFound("There is no such archive.")
     return row

@@ -26,6 +26,7 @@ from app.core.messages import (
     NOT_IN_IDS,
     TITLE_MAX,
 )
+from app.core.model import INTEGER_MAX
 from app.core.neutral import flat
 from app.core.window.budget import BUDGET_MAX
 from app.core.window.kept import key_problem
@@ -64,7 +65,7 @@ Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_storable)]
 Short = Annotated[str, Field(max_length=2_000), AfterValidator(_storable)]
 Key = Annotated[str, AfterValidator(_key)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
-Seq = Annotated[int, Field(ge=1, le=2_147_483_647)]
+Seq = Annotated[int, Field(ge=1, le=INTEGER_MAX)]
 Time = Annotated[AwareDatetime, Field(strict=False)]
 Uuid = Annotated[UUID, Field(strict=False)]
 
@@ -110,7 +111,7 @@ class ConversationLine(ImportLine):
     has_earlier: bool | None = None
     parent_id: Id | None = None
     """Of a branch, whose lines are its own alone: the conversation that holds the last message that they share."""
-    forked_after: Annotated[int, Field(ge=0, le=2_147_483_647)] = 0
+    forked_after: Annotated[int, Field(ge=0, le=INTEGER_MAX)] = 0
     shown: bool = False
     """The id of the conversation that its tree began with shows it."""
 

@@ -22,7 +22,7 @@ from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.history.erasure import erased_forms, pruned_mark
 from app.core.history.erasure_plan import weight as weigh_view
-from app.core.model import UNSENT
+from app.core.model import INTEGER_MAX, UNSENT
 from app.core.neutral import without_nul
 from app.core.window.profile import policy_of
 from app.core.window.quote import plain_text
@@ -140,4 +140,4 @@ def _bounds(runtime: Runtime, known: Conversation) -> tuple[int, int, int]:
     assert known.own is not None
     policy = policy_of(runtime.defaults, conversations.policy_overrides(known))
     summarised = runtime.chat is not None and policy.summary_enabled
-    return known.own[1].condensed_from, known.summary_through if summarised else 2**31 - 1, known.own[1].pinned
+    return known.own[1].condensed_from, known.summary_through if summarised else INTEGER_MAX, known.own[1].pinned

@@ -21,7 +21,7 @@ from app.core.groups import chat_messages
 from app.core.history.placeholder import ArchiveCard
 from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, archive_row
 from app.core.line import named
-from app.core.model import Language, Policy
+from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import with_nul, without_ranges
 from app.core.scope import owner_of, scope_of
 from app.core.search.relevance import FOUND_MIN, PASSAGES, relevance
@@ -264,7 +264,7 @@ async def load(
 
     ``asked_in``: the conversation that asks, which sees nothing of other branches of its tree.
     """
-    length = 0 if part.query is not None else 2**31 - 1 - part.offset
+    length = 0 if part.query is not None else INTEGER_MAX - part.offset
     if part.query is None and part.length is not None:
         length = min(length, part.length)
     if part.max_tokens is not None:

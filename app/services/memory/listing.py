@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
@@ -21,7 +21,7 @@ from app.services.memory import views
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.store import conversations, spaces
 from app.store.memory import remembered
-from app.store.memory.remembered import HELD_NOW, Held
+from app.store.memory.remembered import Held, MemoryShelf
 
 _TIMES = ("valid_from", "valid_to", "learnt_at")
 BEGINNING_CHARACTERS = 4 * PREVIEW_CHARACTERS
@@ -30,24 +30,30 @@ CUT_LINE_MAX = 100
 """A line of a file and what breaks it: one that is cut can look like a word after the file."""
 
 
-async def browse(
-    tx: ReadTx,
-    user_id: str | None,
-    conversation_id: str | None,
-    among: Narrowing,
-    *,
-    sensitive: bool,
-    after: UUID | None,
-    limit: int,
-    held: Held = HELD_NOW,
-    scope: str | None = None,
-) -> Sequence[Mapping[str, Any]]:
-    """Return memories of a user and their spaces, or of a conversation, newest first.
+class Holder(NamedTuple):
+    """Whose memories are listed: a user's and those of their spaces, or a conversation's."""
 
-    ``after``: the last of the page before. ``scope``: only what holds there.
+    user_id: str | None
+    conversation_id: str | None = None
+    scope: str | None = None
+    """Only what holds there."""
+
+
+async def browse(
+    tx: ReadTx, holder: Holder, among: Narrowing, held: Held, *, sensitive: bool, after: UUID | None, limit: int
+) -> Sequence[Mapping[str, Any]]:
+    """Return a holder's memories, newest first. ``after``: the last of the page before.
 
     Raises NotFound for a conversation or a space that is not there for the user.
     """
+    rows = await remembered.browse(
+        tx, await _shelf(tx, *holder), among, held,
+        sensitive=sensitive, after=after, limit=limit, characters=BEGINNING_CHARACTERS,
+    )  # fmt: skip
+    return [{**row, "shown": marked(await _beginning(tx, row, sensitive=sensitive))} for row in rows]
+
+
+async def _shelf(tx: ReadTx, user_id: str | None, conversation_id: str | None, scope: str | None) -> MemoryShelf:
     conversation, uid, line = None, None, None
     if conversation_id is not None:
         conversation = await conversations.get(tx, named(conversation_id), bound_to=user_id)
@@ -64,11 +70,7 @@ async def browse(
     else:
         only = [scope_of(user_id, None)] if scope == "user" else [*(await views.of_user(tx, user_id or "")).values()]
         owners = [owner_of(one) for one in only]
-    rows = await remembered.browse(
-        tx, owners, among, sensitive=sensitive, conversation_uid=uid, line=line,
-        after=after, limit=limit, characters=BEGINNING_CHARACTERS, held=held, scopes=only,
-    )  # fmt: skip
-    return [{**row, "shown": marked(await _beginning(tx, row, sensitive=sensitive))} for row in rows]
+    return MemoryShelf(owners, only, uid, line)
 
 
 async def _beginning(tx: ReadTx, row: Record, *, sensitive: bool) -> str:

@@ -22,6 +22,7 @@ from app.core.edge.caller import Caller
 from app.core.history.placeholder import as_sent
 from app.core.history.sync import digest
 from app.core.messages import Draft, read
+from app.core.model import INTEGER_MAX
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.append import append
@@ -32,7 +33,6 @@ from app.store import conversations, messages
 from app.store.proxy import proxied
 
 ROWS_AT_ONCE = 100
-LAST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ async def _stored_before(
 ) -> list[Record]:
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await proxied.told(
-            tx, conversation.id, LAST, len(drafts), newest_first=True
+            tx, conversation.id, INTEGER_MAX, len(drafts), newest_first=True
         )  # fmt: skip
     same = [row["digest"] for row in reversed(rows)] == [digest(draft) for draft in drafts]
     return rows[::-1] if same else []
@@ -99,7 +99,7 @@ async def page(runtime: Runtime, caller: Caller, conversation: Conversation, wan
     """Return a page of items. Raises NotFound if there is no item that it is to follow."""
     found: list[Json] = []
     async with runtime.database.snapshot(caller.tenant) as tx:
-        at = LAST if wanted.newest_first else 0
+        at = INTEGER_MAX if wanted.newest_first else 0
         if wanted.after is not None:
             row, place = await named_row(tx, conversation, wanted.after)
             items = await items_of_rows(tx, conversation, [row])

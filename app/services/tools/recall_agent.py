@@ -16,7 +16,7 @@ from uuid import UUID
 from app import errors
 from app.core import wording
 from app.core.canonical import loads
-from app.core.model import Language
+from app.core.model import INTEGER_MAX, Language
 from app.core.neutral import block
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.quote import Said, memories_text
@@ -309,5 +309,5 @@ async def _latest(asking: Asker, count: int) -> list[Said]:
     async with asking.runtime.database.snapshot(asking.tenant) as tx:
         if not await conversations.is_still(tx, asking.conversation):
             raise conversations.unknown()
-        rows = await messages.history(tx, asking.conversation.id, 2**31 - 1, count, newest_first=True)
+        rows = await messages.history(tx, asking.conversation.id, INTEGER_MAX, count, newest_first=True)
     return [Said(row["seq"], row["role"], said_text(row)[:2_000]) for row in reversed(rows)]

@@ -14,7 +14,7 @@ from asyncpg import Record
 
 from app.core import wording
 from app.core.conversation import Conversation
-from app.core.model import Language, Policy
+from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import replace_nul
 from app.core.scope import owner_of
 from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, SaidByTool, Status, key_problem, lets_tools_keep, told
@@ -94,7 +94,7 @@ def _read(given: Mapping[str, Any], language: Language) -> dict[str, Any]:
 async def _quote(asking: Asker, conversation: Conversation, arguments: Mapping[str, Any]) -> _Quote | None:
     """Return the newest words of a person, among the conversation's newest messages, that say it."""
     async with asking.runtime.database.snapshot(asking.tenant) as tx:
-        rows = await messages.history(tx, conversation.id, 2**31 - 1, MESSAGES_READ, newest_first=True)
+        rows = await messages.history(tx, conversation.id, INTEGER_MAX, MESSAGES_READ, newest_first=True)
     return await anyio.to_thread.run_sync(_quote_among, rows, conversation, arguments)
 
 

@@ -13,7 +13,7 @@ from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.history.placeholder import as_sent
-from app.core.model import Epoch, Language
+from app.core.model import INTEGER_MAX, Epoch, Language
 from app.core.times import time_text
 from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
 from app.core.window.head import EXTRACTIVE
@@ -26,8 +26,6 @@ from app.store import conversations, messages, page_index, summaries, windows
 from app.store.heads import titled
 from app.text.queries import has_subject
 
-ALL = 2**31 - 1
-"""Every message, and every revision."""
 VERSIONS_SHOWN = 20
 
 
@@ -135,9 +133,9 @@ def _entry(row: Record, lines: Sequence[ContentsLine], names: Mapping[int, PageN
 
 async def page_items(tx: ReadTx, conversation_id: str, rows: Sequence[Record]) -> list[dict[str, Any]]:
     """Return pages as lists show them, with the model's titles where there are any."""
-    names = await page_index.names(tx, conversation_id, [row["page"] for row in rows], ALL)
+    names = await page_index.names(tx, conversation_id, [row["page"] for row in rows], INTEGER_MAX)
     silent = [row["page"] for row in rows if row["page"] not in names and not has_subject(row["title"])]
-    lines = await windows.lines(tx, conversation_id, silent, ALL)
+    lines = await windows.lines(tx, conversation_id, silent, INTEGER_MAX)
     return [_page_item(row, lines.get(row["page"], ()), names.get(row["page"])) for row in rows]
 
 
@@ -160,8 +158,8 @@ async def page_view(tx: ReadTx, conversation: Conversation, page: int) -> dict[s
     if not rows:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
     stored = await messages.page_messages(tx, conversation.id, page)
-    lines = await windows.lines(tx, conversation.id, [page], ALL)
-    names = await page_index.names(tx, conversation.id, [page], ALL)
+    lines = await windows.lines(tx, conversation.id, [page], INTEGER_MAX)
+    names = await page_index.names(tx, conversation.id, [page], INTEGER_MAX)
     return {
         **_entry(rows[0], lines.get(page, ()), names),
         "messages": await message_views(tx, stored, conversation.language or "en"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
@@ -143,27 +144,30 @@ class Held:
     """Up to when they were learnt; None: now."""
 
 
-HELD_NOW = Held()
+class MemoryShelf(NamedTuple):
+    """Where memories are listed from."""
+
+    owners: Sequence[UUID]
+    scopes: Sequence[str] | None
+    """Only what holds in them; None: in any."""
+    conversation_uid: UUID | None = None
+    line: OnLine | None = None
+    """What a branch sees of the conversation."""
 
 
 async def browse(
     tx: ReadTx,
-    owners: Sequence[UUID],
+    shelf: MemoryShelf,
     among: Narrowing,
+    held: Held,
     *,
     sensitive: bool,
-    conversation_uid: UUID | None = None,
-    line: OnLine | None = None,
-    after: UUID | None = None,
+    after: UUID | None,
     limit: int,
     characters: int,
-    held: Held = HELD_NOW,
-    scopes: Sequence[str] | None = None,
 ) -> Sequence[Record]:
-    """List owners' memories that hold, newest first, and ``characters`` of each; with scopes, only what holds in them.
-
-    Roles do not apply to them.
-    """
+    """List the memories of a shelf that hold, newest first, and ``characters`` of each. Roles do not apply to them."""
+    owners, scopes, conversation_uid, line = shelf
     types = among.types or OWN_TYPES
     topics = comparable(among.topics)
     return await tx.fetch(
