@@ -44,6 +44,7 @@ hypothesis.settings.register_profile(
     "untimed",
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize="CI" in os.environ,  # a change fails for what it changes, never by chance
     max_examples=int(os.environ.get("QUIRE_EXAMPLES", "100")),  # `make test` tries fewer, a thorough search thousands
 )
 hypothesis.settings.load_profile("untimed")

@@ -45,7 +45,7 @@ _TYPES = tuple(
         (rb"RIFF....WAVE", "audio/wav"),
         (rb"%PDF", "application/pdf"),
         (rb"PK\x03\x04", "application/zip"),
-        (rb"\x1f\x8b", "application/gzip"),
+        (rb"\x1f\x8b\x08", "application/gzip"),
         (rb"ID3|\xff[\xfb\xf3]", "audio/mpeg"),
         (rb"OggS", "audio/ogg"),
         (rb"fLaC", "audio/flac"),

@@ -58,7 +58,7 @@ CONTENTS: dict[str, Callable[[random.Random], bytes]] = {
     "audio/mpeg": lambda rng: b"ID3\x04" + bytes(500) + rng.randbytes(2_000),
     "text/plain": lambda rng: several(rng, " ").encode(),
     "text/plain, Chinese": lambda rng: "".join(rng.choices("港口的锅炉编号是二零二五年", k=300)).encode(),
-    "": lambda rng: rng.randbytes(rng.randrange(400, 4_000)),
+    "": lambda rng: b"\1" + rng.randbytes(rng.randrange(400, 4_000)),  # no type begins with it
     ", hollow": lambda rng: b"".join(rng.randrange(2_000).to_bytes(4, "little") for _ in range(300)),
 }  # fmt: skip
 
