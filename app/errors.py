@@ -73,6 +73,10 @@ _PREDICATES = {
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "bool_type": "must be true or false",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "uuid_type": "must be a UUID",
+    "uuid_parsing": "must be a UUID",
 }
 """Pydantic's errors by type, worded to follow the name of a field."""
 

@@ -239,6 +239,10 @@ async def list_messages(
     return await long_json_value({"items": items, "next_cursor": next_cursor})
 
 
+TAIL_PARTS_MAX = 20
+"""Archives, and pages, that a window can be asked to show in full."""
+
+
 class ContextQuery(BaseModel):
     """The window that is wanted."""
 
@@ -253,8 +257,12 @@ class ContextQuery(BaseModel):
     recall_scope: RecallScope | None = Field(None, description=windows.RECALL_SCOPE)
     recall: Recall | None = Field(None, description=windows.RECALL)
     speaker: str | None = Field(None, min_length=1, max_length=ID_MAX, description=windows.SPEAKER)
-    load: str | None = Field(None, max_length=1000, description="archives to show in full: comma-separated uuids")
-    pages: str | None = Field(None, max_length=300, description="pages to show in full: comma-separated numbers")
+    load: list[Annotated[str, Field(max_length=1000)]] = Field(
+        [], max_length=TAIL_PARTS_MAX, description="archives to show in full: uuids, comma-separated or repeated"
+    )
+    pages: list[Annotated[str, Field(max_length=300)]] = Field(
+        [], max_length=TAIL_PARTS_MAX, description="pages to show in full: numbers, comma-separated or repeated"
+    )
     format: Format = "openai"
     as_of: Annotated[int, Field(ge=1, le=INTEGER_MAX)] | Time | None = Field(
         None,
@@ -377,22 +385,25 @@ def _window(request: Request, window: Context, form: Format) -> Response:
     return json_text(window.body, headers=headers)
 
 
-def _uuids(text: str | None) -> tuple[UUID, ...]:
+def _uuids(texts: list[str]) -> tuple[UUID, ...]:
+    parts = [part.strip() for text in texts if text for part in text.split(",")]
+    if len(parts) > TAIL_PARTS_MAX:
+        raise errors.Invalid.at(["query", "load"], f"must have at most {TAIL_PARTS_MAX} uuids")
     try:
-        return tuple(dict.fromkeys(UUID(part.strip()) for part in text.split(","))) if text else ()
+        return tuple(dict.fromkeys(map(UUID, parts)))
     except ValueError:
         raise errors.Invalid.at(["query", "load"], "must be comma-separated uuids") from None
 
 
-def _numbers(text: str | None) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")] if text else []
+def _numbers(texts: list[str]) -> tuple[int, ...]:
+    parts = [part.strip() for text in texts if text for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() for part in parts):
         raise _bad_pages(["query", "pages"])
     return _page_numbers([int(part) for part in parts], ["query", "pages"])
 
 
 def _page_numbers(numbers: list[int], loc: list[str | int]) -> tuple[int, ...]:
-    if len(numbers) > 20 or not all(1 <= number <= INTEGER_MAX for number in numbers):
+    if len(numbers) > TAIL_PARTS_MAX or not all(1 <= number <= INTEGER_MAX for number in numbers):
         raise _bad_pages(loc)
     return tuple(dict.fromkeys(numbers))
 

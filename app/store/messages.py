@@ -32,7 +32,9 @@ PAGES = _SQL.statement("pages")
 SOME_PAGES = _SQL.statement("some_pages")
 RECALL = _SQL.statement("recall")
 
-MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.body, m.view, m.full_tokens, m.loaded_tokens,
+# What a message loaded, not what was recalled for it.
+MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.body, m.view, m.full_tokens,
+ CASE WHEN m.loaded IS NOT NULL THEN m.loaded_tokens ELSE 0 END AS loaded_tokens,
  m.line, m.archive_ids, m.created_at, m.said_at, m.said_offset"""
 
 # Whether a model's API refused a message of a conversation ($2) for good; null is false.

@@ -212,6 +212,16 @@ def test_a_query_that_is_wrong_is_refused_by_name(seeded: httpx.Client, where: s
         ("POST", "/conversations/c/messages", {"messages": []}, "`messages` must be a list of at least one message."),
         ("POST", "/conversations/c/messages", 1, "The body must be an object."),
         (
+            "POST", "/archive", {"user_id": "u", "tool_name": "t", "tool_input": None, "result": "r"},
+            "`tool_input` must be an object or a list or a string.",
+        ),
+        (
+            "GET", "/conversations/c/context?as_of=x", None,
+            "`as_of` must be a whole number or a time as in RFC 3339, such as 2030-01-31T12:00:00Z.",
+        ),
+        ("GET", "/archive/x", None, "`uuid` must be a UUID."),
+        ("GET", f"/conversations/c/context?load={','.join(['x'] * 21)}", None, "`load` must have at most 20 uuids."),
+        (
             "POST", "/conversations/c/messages", {"messages": [user(seq=1), user(page=2)]},
             "`messages[0].seq` is set by Quire and cannot be sent. 1 more in `errors`.",
         ),

@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from tests.api.kit import Json, append, assistant, call, ok, path, result, user
+from tests.api.kit import Json, append, assistant, call, created, ok, path, result, user
 from tests.served.kit import is_given_back, records, served
 
 BUDGET = 4_000
@@ -44,6 +44,26 @@ def test_results_larger_than_the_window_are_cut_to_fill_it(client: httpx.Client,
     assert BUDGET * 0.6 < found["usage"]["total"] <= BUDGET
     [tight] = [warning for warning in found["warnings"] if warning["code"] == "window_squeezed"]
     assert "what is newest is cut to " in tight["detail"]
+
+
+def test_results_too_many_for_their_condensed_forms_are_cut_shorter(client: httpx.Client) -> None:
+    append(client, "c", [user("Compare the reports.")])
+    append(client, "c", parallel(*(report(40, 1_000 * number) for number in range(40))))
+    sent = served(client, "c", budget=BUDGET)
+    found = window(client)
+    assert len(results(found)) == 40
+    assert all(text.startswith(f"Row {1_000 * number}"[:7]) for number, text in enumerate(results(found)))
+    assert BUDGET * 0.6 < found["usage"]["total"] <= BUDGET
+    append(client, "c", [assistant("They differ.")])
+    assert is_given_back(client, "c", records(client, "c")[-1], sent)
+
+
+def test_a_question_that_is_left_behind_is_condensed_where_it_is_too_long(client: httpx.Client) -> None:
+    created(client, id="c", budget=BUDGET, settings={"active_pages": 1})
+    append(client, "c", [user(report(210)), call("a"), result("a", report(20)), user("And now?")])
+    found = window(client)
+    assert LINE.format(0) in str(found["messages"])
+    assert "characters in all; recall_page(1) has the rest]" in str(found["messages"])
 
 
 def test_a_small_result_beside_large_ones_stays_whole(client: httpx.Client) -> None:

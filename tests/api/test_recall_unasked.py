@@ -46,6 +46,14 @@ def begins_with(found: Json, before: Json) -> bool:
     return bool(found["messages"][: len(stable)] == stable)
 
 
+def test_the_history_counts_the_question_alone(client: httpx.Client) -> None:
+    remembering(client)
+    [*_, asked] = append(client, "c", [user("hello"), assistant("hi"), user(QUESTION)])["messages"]
+    assert "KX-2291" in texts(window(client, "c"))[-2]
+    [*_, shown] = ok(client.get(path("c", "messages")))["items"]
+    assert shown["tokens"] == asked["tokens"]
+
+
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
 def test_it_stands_before_the_newest_user_message_for_its_whole_page(client: httpx.Client, form: str) -> None:
     remembering(client)

@@ -96,6 +96,7 @@ def test_the_tail_shows_archives_and_pages_and_leaves_the_rest_as_it_was(seeded:
     plain = window(seeded, "c", budget=8000, format=form)
     [uuid] = {m["archive_id"] for m in ok(seeded.get(path("c", "messages")))["items"]} - {None}
     found = window(seeded, "c", budget=8000, format=form, pages="2,3", load=uuid)
+    assert window(seeded, "c", budget=8000, format=form, pages=["2", "3"], load=[uuid, uuid]) == found
     stable = plain["stable_messages"]
     assert found["stable_messages"] == stable
     assert canonical(found["messages"][:stable]) == canonical(plain["messages"][:stable])
@@ -363,6 +364,37 @@ def test_a_warning_tells_of_notes_that_do_not_fit(client: httpx.Client) -> None:
     }
     assert told == {100: ["there is no room for 2 memories to keep in mind"], 8000: []}
     assert seen[100]["usage"]["sections"]["notes"] == 0
+
+
+@pytest.mark.parametrize("pages", [0, 40])
+def test_what_a_person_wrote_to_keep_in_view_is_there_wherever_it_fits(client: httpx.Client, pages: int) -> None:
+    created(client, id="c", user_id="u")
+    for number in range(1, pages + 1):
+        append(client, "c", turn(number))
+    append(client, "c", [user("And now?")])
+    rules = [f"Rule {n}: never deploy service {n} on a Friday without asking whoever is on call." for n in range(9)]
+    for rule in rules:
+        ok(client.post(path("c", "notes"), json={"text": rule}), 201)
+    for budget in (500, 700, 1_000, 1_500, 2_000, 3_000, 4_000, 8_000):
+        found = window(client, "c", budget=budget)
+        shown = str(found["messages"])
+        assert [rule for rule in rules if rule not in shown] == [], budget
+        assert "notes_left_out" not in [warning["code"] for warning in found["warnings"]]
+        assert found["usage"]["total"] <= budget
+        assert "[Page" in shown or not pages or not 1_000 <= budget <= 4_000
+
+
+def test_what_a_person_wrote_leaves_room_for_what_was_said(client: httpx.Client) -> None:
+    created(client, id="c", user_id="u")
+    for number in range(20):
+        ok(client.post(path("c", "notes"), json={"text": f"Rule {number}: " + "ask before you act. " * 20}), 201)
+    asked = user("And now? " + "Please tell me more. " * 60)
+    append(client, "c", [user("Hello"), assistant("Hi"), asked])
+    found = window(client, "c", budget=1_500)
+    assert found["messages"][-1] == asked
+    assert 0 < str(found["messages"]).count("Rule ") < 20
+    [warning] = [one for one in found["warnings"] if one["code"] == "notes_left_out"]
+    assert warning["detail"].startswith("there is no room for ")
 
 
 @pytest.mark.parametrize("query", few(["tea house", None]))

@@ -48,6 +48,7 @@ RULES_BEYOND_JSON_SCHEMA = (
     "or `conversation_id` is required",  # one of two members
     "is not a model with a known context window",  # a name among hundreds, and only where no budget is named
     "must be comma-separated uuids",
+    "must have at most 20 uuids",
     "must be a member of the space",  # of this moment
     "need the conversation's user, who must be a member of them",
     "is no message of the conversation",

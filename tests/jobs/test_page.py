@@ -53,6 +53,17 @@ def test_a_closed_page_is_indexed_by_one_call(client: httpx.Client, worker: Work
     assert worker.drain("page") == {}
 
 
+def test_a_question_that_memory_answered_unasked_is_shown_to_the_model(
+    client: httpx.Client, worker: Worker, model: Model
+) -> None:
+    append(client, "before", [user("The boiler's service code is KX-2291."), assistant("Noted.")])
+    append(client, "c", [user("hello"), assistant("hi"), user("What is the boiler's service code?")])
+    assert "KX-2291" in str(window(client, "c")["messages"])
+    closed(client, assistant("It is KX-2291."))
+    worker.drain("page")
+    assert "What is the boiler's service code?" in [text for asked in model.asked for _, text in shown(asked).values()]
+
+
 def test_a_model_that_never_gives_anything_usable_is_warned_of(
     client: httpx.Client, worker: Worker, model: Model
 ) -> None:

@@ -143,16 +143,21 @@ def unstorable(part: Part, **texts: str | Iterable[str] | None) -> list[errors.F
 
 
 def field_errors(details: Any, loc: Sequence[str | int] = ()) -> list[errors.FieldError]:
-    """Return Pydantic's errors, located within ``loc``, without input values, and limited in number."""
-    return [
-        {
-            "loc": [
-                part if isinstance(part, int) else str(part)[:LOC_CHARACTERS_MAX] for part in (*loc, *error["loc"])
-            ],
-            "msg": errors.predicate(error),
-        }
-        for error in details[:ERRORS_MAX]
-    ]
+    """Return Pydantic's errors, located within ``loc``, without input values, and limited in number.
+
+    A member that can be of several types has one error for each of them, which are joined.
+    """
+    found: dict[tuple[str | int, ...], str] = {}
+    for error in details[:ERRORS_MAX]:
+        parts = [part for part in error["loc"] if isinstance(part, int) or not _TYPE.fullmatch(str(part))]
+        at = tuple(part if isinstance(part, int) else str(part)[:LOC_CHARACTERS_MAX] for part in (*loc, *parts))
+        said = errors.predicate(error)
+        found[at] = f"{found[at]} or {said.removeprefix('must be ')}" if at in found else said
+    return [{"loc": [*at], "msg": said} for at, said in found.items()]
+
+
+_TYPE = re.compile(r"str|int|bool|float|constrained-\w+|(?:dict|list|function-\w+)\[.*\]")
+"""What Pydantic adds to the place of an error for a type among several: the name of no member."""
 
 
 def json_body(model: type[BaseModel], example: Any = None) -> dict[str, Any]:

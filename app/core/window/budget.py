@@ -12,7 +12,7 @@ The body's room is for the head and the messages; ``core/window/paging.py`` deci
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.core.calibration import OURS
 from app.core.model import OPENING_TOKENS, Policy
@@ -133,14 +133,21 @@ def shares(available: int, policy: Policy, *, reserve: int = 0) -> Shares:
     head_most = policy.contents_max + policy.summary_max + HEAD_EXTRA if policy.head_share else 0
     head = min(_head(int(body * policy.head_share * scale), available, head_most), int(body * ZONES_MAX))
     condensed, keep = int(body * policy.condensed_share * scale), int(body * policy.keep_share * scale)
-    rest = int(body * ZONES_MAX) - head
-    if rest < condensed + keep:  # in a small window the head takes more than its share
-        condensed, keep = rest * condensed // (condensed + keep), rest * keep // (condensed + keep)
-    keep_most = max(keep, min(int(body * ZONES_MAX) - head - condensed, keep * 7 // 6))
     whole = max(0, body - OPENING_TOKENS)
+    found = with_head(Shares(available, free, whole, head, condensed, keep, head_most), head)
     if policy.active_pages:  # pages leave before the body is full, and what stands for them needs room
-        whole = max(0, whole - head - condensed)
-    return Shares(available, free, whole, head, condensed, keep, head_most, keep_most)
+        return replace(found, whole=max(0, whole - head - found.condensed))
+    return found
+
+
+def with_head(found: Shares, head: int) -> Shares:
+    """Return the shares of a body with a head of another size: it can take more than its share."""
+    condensed, keep = found.condensed, found.keep
+    rest = max(0, int(found.body * ZONES_MAX) - head)
+    if rest < condensed + keep:
+        condensed, keep = rest * condensed // (condensed + keep), rest * keep // (condensed + keep)
+    keep_most = max(keep, min(rest - condensed, keep * 7 // 6))
+    return replace(found, head=head, condensed=condensed, keep=keep, keep_most=keep_most)
 
 
 def _head(share: int, available: int, most: int) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from app.core.model import Entry, Epoch, Language, Layout, Policy, Totals
+from app.core.model import OPENING_TOKENS, Entry, Epoch, Language, Layout, Policy, Totals
 from app.core.search import days
 from app.core.window import contents, head, kept, paging
 from app.core.window.contents import Chapter, PageEntry, PageNames
@@ -40,7 +40,9 @@ class EpochPlan:
     zone: range
     """The pages of the condensed zone, and that of the first verbatim message: they have date lines."""
     kept_max: int = 0
-    """What memories in mind may weigh."""
+    """What memories in mind may weigh beside the newest user message."""
+    found_max: int = 0
+    """And of them those that nobody wrote: they were found in messages."""
 
     @property
     def oldest_read(self) -> int:
@@ -62,15 +64,23 @@ def plan(
     heads = {"whole_head": whole_head, "least_head": least_head}
     layout = paging.layout(entries, totals, target.shares, target.policy, **heads)
     last_page = _last_page_gone(entries, layout)
-    kept_max = kept.tokens_max(target.shares.available)
-    return EpochPlan(layout, target.policy, language, layout.head_room, last_page, _zone(entries, layout), kept_max)
+    available = target.shares.available
+    kept_max, found_max = available - OPENING_TOKENS - _asked(entries), kept.tokens_max(available)
+    zone = _zone(entries, layout)
+    return EpochPlan(layout, target.policy, language, layout.head_room, last_page, zone, kept_max, found_max)
 
 
 def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
-    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already."""
-    notes, _ = _kept(material.kept, plan.kept_max, reader)
-    weight = head.frame_tokens(plan.language, reader.count) + head.weight(notes)
-    return weight if notes and plan.room < weight else 0
+    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already.
+
+    It leaves the contents page half of the usual room, as far as that fits.
+    """
+    frame = head.frame_tokens(plan.language, reader.count)
+    notes, _ = _kept(material.kept, plan.kept_max - frame, plan.found_max, reader)
+    weight = frame + head.weight(notes)
+    of_map = max(0, plan.room - frame) // 2 if plan.last_page else 0
+    least = max(weight, min(weight + of_map, plan.kept_max))
+    return least if notes and plan.room < least else 0
 
 
 def of_whole(
@@ -86,6 +96,11 @@ def of_whole(
     if totals.full + weight > target.shares.whole:
         return None
     return freeze(plan((), totals, language, target, whole_head=weight) if weight else whole, material, reader)
+
+
+def _asked(entries: Sequence[Entry]) -> int:
+    """Return the tokens of the newest user message."""
+    return next((e.full for e in reversed(entries) if e.seq == entries[-1].user_seq), 0)
 
 
 def _last_page_gone(entries: Sequence[Entry], layout: Layout) -> int:
@@ -128,7 +143,7 @@ def freeze(plan: EpochPlan, material: Material, reader: HeadReader) -> Epoch:
     """
     dates = days.settled({page.page: page.day for page in material.pages})
     frame = head.frame_tokens(plan.language, reader.count)
-    notes, left_out = _kept(material.kept, min(plan.room - frame, plan.kept_max), reader)
+    notes, left_out = _kept(material.kept, min(plan.room, plan.kept_max) - frame, plan.found_max, reader)
     room = plan.room - frame - head.weight(notes)
     in_zone = days.in_zone(
         {p: dates[p] for p in plan.zone if p in dates},
@@ -184,17 +199,20 @@ def _is_open(page: PageEntry, plan: EpochPlan) -> bool:
     return contents.is_listed(page.page, page.recall_count, page.last_recalled_page, now, plan.policy)
 
 
-def _kept(memories: Sequence[KeptLine], room: int, reader: HeadReader) -> tuple[list[SummaryLine], int]:
+def _kept(memories: Sequence[KeptLine], room: int, found_max: int, reader: HeadReader) -> tuple[list[SummaryLine], int]:
     """Return the lines of memories in mind that fit, with their days, and the number of those that do not. Equal
-    texts count once.
+    texts count once. What a person wrote goes before what was found in messages, which has ``found_max`` at most.
     """
     each = {memory.text: memory for memory in reversed(memories)}
-    lines = []
+    lines = {}
     for memory in reversed(each.values()):
         day = f" ({memory.since.astimezone(UTC):%Y-%m-%d})"
-        lines.append(SummaryLine(memory.text + day, memory.tokens + reader.count(day)))
-    taken = head.take(lines, room)
-    return taken, len(lines) - len(taken)
+        lines[SummaryLine(memory.text + day, memory.tokens + reader.count(day))] = memory.is_written
+    written = head.take([line for line, is_written in lines.items() if is_written], room)
+    found_max = min(found_max, room - head.weight(written))
+    found = head.take([line for line, is_written in lines.items() if not is_written], found_max)
+    chosen = {*written, *found}
+    return [line for line in lines if line in chosen], len(lines) - len(chosen)
 
 
 def _summary(

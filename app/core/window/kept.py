@@ -25,7 +25,7 @@ Status = Literal["held", "proposed", "refused"]
 CLOSED_KEYS = frozenset({"name", "address", "pronouns", "answer_language", "time_zone", "units", "diet"})
 """Keys that the rules know. Each has one value, the same in every language."""
 KEEP_SHARE, KEEP_TOKENS_MAX = 0.08, 600
-"""The most that memories in mind can take: of the available tokens, and in tokens."""
+"""The most that what was found in messages can take: of the available tokens, and in tokens."""
 PINNED_MAX = 2_000
 """Characters of a pinned memory."""
 KEPT_READ_MAX = 200
@@ -129,6 +129,8 @@ class KeptLine:
     text: str
     tokens: int
     since: datetime
+    is_written: bool = False
+    """A person wrote it to be kept in view; else it was found in what they said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,5 +160,5 @@ def key_problem(key: str) -> str | None:
 
 
 def tokens_max(available: int) -> int:
-    """Return what memories in mind can take of a window's available tokens."""
+    """Return what memories found in messages can take of a window's available tokens."""
     return min(KEEP_TOKENS_MAX, int(available * KEEP_SHARE))

@@ -43,7 +43,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from app.core.model import INTEGER_MAX, OPENING_TOKENS, UNZONED, Entry, Item, Kind, Layout, Policy, Totals, epoch_number
-from app.core.window.budget import GROUPS_TO_COME, ZONES_MAX, Shares
+from app.core.window.budget import GROUPS_TO_COME, ZONES_MAX, Shares, with_head
 from app.core.window.fresh import weight_in_turn
 
 ANCHOR_BODIES = 4
@@ -163,6 +163,8 @@ def layout(
     ``least_head``, those that it has in any case after a cut, for what is pinned.
     """
     last_anchor = anchor(totals.short, shares)
+    if least_head > shares.head:
+        shares = with_head(shares, least_head)
     frame = _Frame(totals, shares, policy, last_anchor, whole_head, least_head)
     found = _beginning(frame)
     page = _NewestPage(shares.fresh)

@@ -128,11 +128,16 @@ class Cutter:
     count: Callable[[str], int]
     """Returns the tokens of a text."""
 
-    def fitted(self, unit: WindowUnit, room: int, *, texts: bool = False) -> tuple[WindowUnit, int]:
+    def fitted(
+        self, unit: WindowUnit, room: int, *, texts: bool = False, shorter: bool = False
+    ) -> tuple[WindowUnit, int]:
         """Return the unit with its results, and ``texts`` if wanted, cut to one length, as long as there is ``room``
         for, and the length in characters; the same unit and 0 where that would show no more than it does condensed.
+
+        ``shorter``: they are cut to less than that.
         """
-        short = unit.tokens(ItemForm.SHORT)
+        least = self._counted(cut_to(unit, 0, self.language, texts=texts), texts) if shorter else unit
+        short = least.tokens(ItemForm.SHORT)
         cuttable = [(item, lengths) for item in unit.items if _can_cut(item, texts) and (lengths := _lengths(item))]
         all_lengths = [length for _, lengths in cuttable for length in lengths]
         free, tokens_each = room - short, sum(item.tokens for item, _ in cuttable) / max(1, sum(all_lengths))
@@ -242,6 +247,8 @@ def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter | None) 
     if cutter is None or unit.tokens(ItemForm.MARKED) <= room:
         return unit, fresh_max, 0
     cut, cut_at = cutter.fitted(unit, room - rest)
+    if cut.tokens(ItemForm.SHORT) > room:  # there are so many of them
+        cut, cut_at = cutter.fitted(unit, room, shorter=True)
     return cut, fresh_max, cut_at
 
 

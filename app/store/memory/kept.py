@@ -58,7 +58,7 @@ def in_mind(*, before: str, opened: str) -> str:
 
 
 def read_kept(row: Record) -> list[KeptLine]:
-    columns = (row[name] or () for name in ("kept_ids", "kept_texts", "kept_tokens", "kept_since"))
+    columns = (row[name] or () for name in ("kept_ids", "kept_texts", "kept_tokens", "kept_since", "kept_written"))
     return [KeptLine(id_, marked(text), *more) for id_, text, *more in zip(*columns, strict=True)]
 
 

@@ -17,13 +17,14 @@ m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = '
 -- the conversation's own. {from} and {to}: when it is true. {only}: a condition on the value that holds. Keys are
 -- walked one by one: each can have any number of former values.
 SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_agg(k.tokens) AS kept_tokens,
-           array_agg(k.valid_from) AS kept_since
+           array_agg(k.valid_from) AS kept_since, array_agg(k.source = 'person') AS kept_written
       FROM (
-        SELECT v.id, v.content, v.tokens, v.valid_from
+        SELECT v.id, v.content, v.tokens, v.valid_from, v.source
           FROM (SELECT {known} AS time) t
           CROSS JOIN LATERAL unnest(c.scopes) WITH ORDINALITY AS s (owner, place)
           CROSS JOIN LATERAL (
-            (SELECT m.id, m.content, m.tokens, m.valid_from, m.valid_to, m.sensitive FROM memories /*in mind*/ m
+            (SELECT m.id, m.content, m.tokens, m.valid_from, m.source, m.valid_to, m.sensitive
+               FROM memories /*in mind*/ m
               WHERE {held} AND m.key IS NULL ORDER BY m.valid_from DESC LIMIT {pinned_read_max})
             UNION ALL
             (WITH RECURSIVE keys (key) AS (
@@ -31,9 +32,9 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
                UNION ALL
                SELECT (SELECT m.key FROM memories m WHERE {pinned} AND m.key > keys.key ORDER BY m.key LIMIT 1)
                  FROM keys WHERE keys.key IS NOT NULL)
-             SELECT m.id, m.content, m.tokens, m.valid_from, m.valid_to, m.sensitive FROM keys
+             SELECT m.id, m.content, m.tokens, m.valid_from, m.source, m.valid_to, m.sensitive FROM keys
               CROSS JOIN LATERAL (
-                SELECT m.id, m.content, m.tokens, m.valid_from, m.valid_to, m.sensitive FROM memories m
+                SELECT m.id, m.content, m.tokens, m.valid_from, m.source, m.valid_to, m.sensitive FROM memories m
                  WHERE {held} AND m.key = keys.key
                  ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT 1) m
               LIMIT {pinned_read_max})) v
