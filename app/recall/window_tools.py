@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from app.core import wording
 from app.core.conversation import Conversation
+from app.core.dialects.proxy import names_of
+from app.core.dialects.question import function_name
 from app.core.model import Format, Language, Policy
 from app.core.window.render import tools_text
 from app.prompts import prompt
@@ -30,19 +32,14 @@ def guide_of(conversation: Conversation, policy: Policy) -> str:
 
 def beside(own: Sequence[dict[str, Any]], form: Format, tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """Return the tools of Quire's whose names the caller's tools leave free."""
-    taken = set(map(_name, own))
-    return [schema for schema in window_schemas(form, tools) if _name(schema) not in taken]
+    taken = names_of(own)
+    return [schema for schema in window_schemas(form, tools) if function_name(schema) not in taken]
 
 
 def taken_names(own: Sequence[dict[str, Any]], tools: Sequence[Tool]) -> list[str]:
     """Return the names of tools of Quire's that the caller's tools have."""
-    names = set(map(_name, own))
+    names = names_of(own)
     return [tool.name for tool in tools if tool.name in names]
-
-
-def _name(tool: Mapping[str, Any]) -> Any:
-    function = tool.get("function")
-    return function.get("name") if isinstance(function, Mapping) else tool.get("name")
 
 
 @cache

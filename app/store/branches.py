@@ -46,6 +46,15 @@ SELECT through_seq FROM summaries
 """
 
 
+# Pages in a range that a line has no index of.
+UNINDEXED = """
+SELECT p.page FROM pages p
+ WHERE p.tenant_id = $1 AND p.conversation_id = $2 AND p.page >= $3 AND p.page < $4
+   AND NOT EXISTS (SELECT FROM page_index i WHERE i.tenant_id = $1 AND i.conversation_id = $2 AND i.page = p.page)
+ ORDER BY p.page
+"""
+
+
 async def place(tx: ReadTx, line: str, seq: int) -> Record | None:
     return await tx.fetchrow(PLACE, line, seq)
 
@@ -70,6 +79,10 @@ async def chaptered(tx: ReadTx, line: str, page: int) -> int:
 
 async def summarised(tx: ReadTx, line: str, seq: int, revision: int) -> int:
     return int(await tx.fetchval(SUMMARISED, line, seq, revision) or 0)
+
+
+async def unindexed(tx: ReadTx, line: str, first: int, end: int) -> list[int]:
+    return [row["page"] for row in await tx.fetch(UNINDEXED, line, first, end)]
 
 
 _SQL = SqlFile(__file__)

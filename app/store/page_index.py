@@ -29,9 +29,9 @@ RETURNING revision
 """
 _SQL = SqlFile(__file__)
 UNINDEXED = _SQL.statement("unindexed")
-INDEX = _SQL.statement("index", revision="c.revision", of_c="c, ", stored="i.page, i.revision", of_i="i, ")
+INDEX = _SQL.statement("index", revision="c.revision", and_c=", c", stored="i.page, i.revision", of_i="i, ")
 ADVANCE = _SQL.statement("advance")
-PUT = _SQL.statement("put", revision=":revision::int", of_c="")
+PUT = _SQL.statement("put", revision=":revision::int", and_c="")
 MENTION = _SQL.statement("mention", stored=":page::int, :revision::int", of_i="")
 
 

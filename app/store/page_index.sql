@@ -56,12 +56,12 @@ UPDATE conversations c
   RETURNING c.revision;
 
 -- name: put
--- Its second part: the page's index.
+-- Its second part: the page's index. (Along a line, tables are found after FROM: pages come first.)
 INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, model, title, title_tokens, topics, seqs,
                           lines, line_tokens, error)
   SELECT :tenant, :conversation, p.page, {revision}, :source, :model, :title, :title_tokens, :topics, :seqs,
          :lines, :line_tokens, :error
-    FROM {of_c}pages p WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page = :page
+    FROM pages p{and_c} WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page = :page
   ON CONFLICT (tenant_id, conversation_id, page) DO UPDATE
      SET revision = excluded.revision, source = excluded.source, model = excluded.model, title = excluded.title,
          title_tokens = excluded.title_tokens, topics = excluded.topics, seqs = excluded.seqs, lines = excluded.lines,

@@ -295,6 +295,17 @@ PROMISES = {
             FROM messages m WHERE m.conversation_id = c.id) m ON true
          WHERE c.parent_id IS NULL
            AND (c.last_seq, c.last_seq, c.full_total, c.short_total) <> (m.n, m.seq, m.weight, m.short)""",
+    "a closed page has neither an index nor a job that makes it": """
+        SELECT 1 FROM conversations c JOIN pages p ON p.conversation_id = c.id AND p.page < c.last_page
+         WHERE NOT EXISTS (SELECT FROM page_index i WHERE i.conversation_id = c.id AND i.page = p.page)
+           AND NOT EXISTS (SELECT FROM work w WHERE w.kind = 'page' AND w.subject = c.uid || ':' || p.page)""",
+    "a page that counts as indexed has no index": """
+        SELECT 1 FROM conversations c JOIN pages p ON p.conversation_id = c.id AND p.page <= c.indexed_through
+         WHERE NOT EXISTS (SELECT FROM page_index i WHERE i.conversation_id = c.id AND i.page = p.page)""",
+    "an index has topics that are not counted": """
+        SELECT 1 FROM page_index i WHERE cardinality(topics) > 0
+           AND NOT EXISTS (SELECT FROM topic_mentions t
+                            WHERE t.conversation_id = i.conversation_id AND t.page = i.page)""",
 }
 
 

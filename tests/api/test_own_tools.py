@@ -31,3 +31,12 @@ def test_the_callers_tool_wins(client: httpx.Client, form: str) -> None:
     other = ok(client.post("/conversations/c/context", json={"format": form, "tools": [named("look", form)]}))
     assert other["warnings"] == []
     assert len(json.dumps(other["tools"])) > len(json.dumps(found["tools"]))
+
+
+@pytest.mark.parametrize("name", [None, [], {}, 7])
+def test_a_name_that_is_no_text_takes_no_place(client: httpx.Client, name: object) -> None:
+    append(client, "c", [user("hello")], user_id="u")
+    own = [{"type": "function", "function": {"name": name}}]
+    found = ok(client.post("/conversations/c/context", json={"tools": own}))
+    names = [tool["function"]["name"] for tool in found["tools"]]
+    assert names == [name, "recall_page", "load_tool_history", "search_memories"]

@@ -268,6 +268,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "a call group to fork in": (branches.GROUP, ("c", 1, 99)),
     "the first answer": (branches.FIRST_ANSWER, ("c", 99)),
     "how far chapters had come": (branches.CHAPTERED, ("c", 10**6)),
+    "pages that a line has no index of": (branches.UNINDEXED, ("c", 0, 10**6)),
     "how far a summary had come": (branches.SUMMARISED, ("c", 10**6, 10**6)),
     "branches": (branches.LIST, ("proxied", None, None, 10)),
     "a tree": (branches.FAMILY, ("c",)),

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from app.postgres.along import TABLES
+
 APP = Path(__file__).parents[2] / "app"
 FILES = sorted(APP.rglob("*.sql"))
 WIDTH_MAX = 120
@@ -28,6 +30,13 @@ def test_a_file_says_what_each_statement_promises_and_its_module_names_them_all(
     assert [name for _, name, promise in heads if not promise] == []
     assert [line for line in text.splitlines() if len(line) > WIDTH_MAX] == []
     assert set(read_names(file.with_suffix(".py"))) == {name for kind, name, _ in heads if kind == "name"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(APP)))
+def test_a_table_of_a_history_stands_first_where_a_line_of_branches_is_read_along(file: Path) -> None:
+    """`postgres.along` finds it after FROM or JOIN only, and would not show what a branch shares."""
+    second = rf"\bFROM\s+(?:\w+(?: \w+)?,\s*|\{{\w+\}})(?:{'|'.join(TABLES)})\b"
+    assert re.findall(second, file.read_text("utf-8")) == []
 
 
 LINES_MAX, PARAMETERS_MAX = 10, 9

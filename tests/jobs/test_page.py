@@ -1,6 +1,7 @@
 """Closed pages get an index by one call of the model, whatever it answers."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ from app.prompts import prompt
 from app.providers.successes import CALLS_WATCHED
 from app.services.views.progress import work_warnings
 from tests.api.kit import Json, append, assistant, call, ok, path, result, turn, user, window
+from tests.conftest import WAITING, wait_for
 from tests.jobs.conftest import MakeWorker, Sql
 from tests.jobs.kit import Model, Worker, data_of, index_of, shown
 from tests.providers import fake_openai
@@ -135,6 +137,64 @@ def test_without_a_model_the_append_that_closes_a_page_indexes_it_as_a_job_does(
     for table, columns in (("page_index", "page, source, topics, error"), ("topic_mentions", "page, topic, count")):
         of = f"SELECT {columns} FROM {table} WHERE conversation_id = %r ORDER BY page, {columns}"
         assert sql(of % "c") == sql(of % "job") != []
+
+
+def test_the_first_page_is_indexed_with_what_follows_its_greeting(
+    plain: httpx.Client, make_worker: MakeWorker, sql: Sql
+) -> None:
+    """An assistant began it, so the user's first message opens no further page."""
+    for name, more in (("c", []), ("job", [user("and once more")])):
+        append(plain, name, [assistant("Welcome!")])
+        append(plain, name, [*TRAVEL[:2], user("and now something else"), *more])
+    make_worker(url=None).drain()
+    topics = "SELECT topics FROM page_index WHERE page = 1 AND conversation_id = %r"
+    assert sql(topics % "c") == sql(topics % "job") != []
+    assert "passport" in str(sql(topics % "c")).lower()
+
+
+def test_a_page_is_not_indexed_from_what_an_erased_conversation_of_its_id_said(plain: httpx.Client, sql: Sql) -> None:
+    """Another conversation has taken the id between the reading of the page and the append."""
+    append(plain, "c", TRAVEL[:2])
+    sql("BEGIN")
+    sql("UPDATE conversations SET uid = gen_random_uuid()")
+    sql("UPDATE messages SET line = 'The harbour crane is idle.'")
+    with ThreadPoolExecutor() as pool:
+        closing = pool.submit(append, plain, "c", [user("and now something else")])
+        wait_for(lambda: sql(WAITING)[0][0] > 0)
+        sql("COMMIT")
+        closing.result()
+    assert "passport" not in str(sql("SELECT topics FROM page_index")).lower()
+
+
+@pytest.mark.parametrize("is_after", [True, False], ids=["after-the-fork", "late"])
+def test_a_branch_indexes_the_pages_that_were_not_indexed_when_it_left(
+    plain: httpx.Client, make_worker: MakeWorker, sql: Sql, *, is_after: bool
+) -> None:
+    worker = make_worker(url=None)
+    append(plain, "c", [*TRAVEL, user("and now something else")])
+    if not is_after:
+        worker.drain()
+    ok(plain.post(path("c", "fork"), json={"id": "branch", "at": 5}), 201)
+    assert window(plain, "branch")["lag"]["indexed_through_page"] == 0
+    append(plain, "branch", [assistant("It does."), user("and now something else")])
+    worker.drain()
+    assert window(plain, "branch")["lag"]["indexed_through_page"] == 3
+    pages = [ok(plain.get(path("branch", "pages", str(page)))) for page in (1, 2, 3)]
+    assert [page["source"] for page in pages] == ["extractive"] * 3
+    topics = ok(plain.get(path("branch", "topics")))["items"]
+    assert {topic["last_page"] for topic in topics} == {1, 2, 3}, "every page has topics"
+
+
+def test_a_branch_counts_the_topics_of_its_whole_line(plain: httpx.Client, make_worker: MakeWorker) -> None:
+    worker = make_worker(url=None)
+    for name in ("c", "branch"):
+        if name == "branch":
+            ok(plain.post(path("c", "fork"), json={"id": name}), 201)
+        for message in (*TRAVEL[:2], *TRAVEL[:2], user("and now something else")):
+            append(plain, name, [message])
+            worker.drain()
+    topics = ok(plain.get(path("branch", "topics")))["items"]
+    assert {one["mention_count"] for one in topics if "passport" in one["topic"].lower()} == {4}
 
 
 def test_a_page_whose_index_waits_leaves_the_next_ones_to_jobs(

@@ -118,6 +118,7 @@ def at_end(known: Conversation, place: ForkPlace) -> ForkPlace:
     )  # fmt: skip
 
 
-def unindexed(known: Conversation, page: int, most: int) -> Sequence[int]:
-    """Return the closed pages before a fork that have no index yet, the newest of them: the branch makes its own."""
-    return range(max(known.indexed_through + 1, page - most), page)
+def without_index(forked: Forked, pages: Sequence[int]) -> Forked:
+    """Return a branch that has no index of some pages yet: it makes its own."""
+    through = min([forked.branch.indexed_through, *(page - 1 for page in pages)])
+    return replace(forked, branch=replace(forked.branch, indexed_through=through))

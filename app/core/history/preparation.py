@@ -246,11 +246,11 @@ def prepare(
 def _topics(basis: Basis, messages: Sequence[Prepared], reader: TextReader) -> list[str] | None:
     if basis.closing is None:
         return None
-    opener = next(one.placement.seq for one in messages if one.placement.opens_page)
     more = [
         ("tool" if one.placement.kind == "result" else one.placement.draft.role, one.lines.line)
         for one in messages
-        if one.placement.seq < min(opener, basis.closing.first_seq + LINES_PER_PAGE)
+        if one.placement.page == basis.closed[0]
+        and one.placement.seq < basis.closing.first_seq + LINES_PER_PAGE
         and one.placement.kind != "prompt"
         and one.lines.line
     ]

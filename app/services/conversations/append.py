@@ -233,7 +233,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
             if known is not None and not selection.arrivals:
                 return await _store_nothing(task, tx, known, selection)
             told = await _told(task, tx, known, selection)
-            if decided is not None and known is not None and decided.append.conversation.version == known.version + 1:
+            if decided is not None and known is not None and _follows(decided.append.conversation, known):
                 told = replace(told, closing=decided.told.closing)
             decided = await _decide(task, known, selection, told, decided)
             if await appending.append_within(tx, *_statement(task, decided)):
@@ -246,6 +246,11 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
         if epochs.is_due(task.runtime, decided.append.conversation):
             decided = await _open_epoch(task, tx, decided)
     return _remember(task, decided)
+
+
+def _follows(after: Conversation, known: Conversation) -> bool:
+    """Return whether an append that leaves ``after`` was decided on a conversation as it is."""
+    return (after.uid, after.version) == (known.uid, known.version + 1)
 
 
 # --- Gather ---------------------------------------------------------------------------------------------
@@ -313,18 +318,16 @@ async def _told(task: _Task, tx: ReadTx, known: Conversation | None, selection: 
 
 async def _closing(task: _Task, known: Conversation | None, selection: Arrivals) -> OpenPage | None:
     """Return the page that the arrivals close, if its index is made with them: where no model is there to make it, no
-    earlier page waits for one, no further page is closed, and it is no page that another branch began.
+    earlier page waits for one, no further page is closed, and it is no branch, whose topics are counted on its line.
     """
     runtime = task.runtime
-    if known is None or runtime.chat is not None or isinstance(task.request, ImportedMessages):
+    if known is None or known.line.stretches or runtime.chat is not None or isinstance(task.request, ImportedMessages):
         return None
     closed = _basis(task, known, selection).closed
     if len(closed) != 1:
         return None
-    place = task.tenant, known.line, known.uid, closed[0]
-    found = await page_index.unindexed(runtime.database, *place, LINES_PER_PAGE)
-    shared = max((stretch.seq for stretch in known.line.stretches), default=0)
-    if found is None or found.indexed_through != closed[0] - 1 or found.first_seq <= shared:
+    found = await page_index.unindexed(runtime.database, task.tenant, known.id, known.uid, closed[0], LINES_PER_PAGE)
+    if found is None or found.indexed_through != closed[0] - 1:
         return None
     return OpenPage(found.first_seq, found.title, found.lines, found.topics)
 

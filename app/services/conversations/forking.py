@@ -14,7 +14,7 @@ from uuid import UUID
 from app import errors
 from app.core.conversation import Conversation
 from app.core.history import fork as forks
-from app.core.history.fork import Forked, ForkPlace, NewBranch
+from app.core.history.fork import ForkPlace, NewBranch
 from app.core.history.refused import open_again
 from app.core.line import CallersId, Line
 from app.core.times import local, time_text
@@ -28,7 +28,7 @@ from app.services.conversations.selection import BranchingError
 from app.store import branches, conversations
 
 INDEXED_AGAIN_MAX = 50
-"""Pages before the fork without an index that the branch makes its own of."""
+"""Pages before the fork that had no index when the next message came: the branch makes its own of the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,14 @@ async def fork(tx: Tx, known: Conversation, request: ForkRequest) -> Conversatio
 async def at(tx: Tx, known: Conversation, after: int, new: NewBranch) -> Conversation | None:
     """Make a branch of a locked conversation after a message; None if its id is taken."""
     decided = forks.fork(known, await _place(tx, known, after), new)
+    last = decided.branch.totals.last_page
+    pages = await branches.unindexed(tx, decided.branch.line, last - INDEXED_AGAIN_MAX, last)
+    decided = forks.without_index(decided, pages)
     if not await branches.insert(tx, known.line.own, decided):
         return None
-    await _enqueue(tx, known, decided)
-    return await conversations.get(tx, new.id)
-
-
-async def _enqueue(tx: Tx, known: Conversation, decided: Forked) -> None:
-    branch = decided.branch
-    pages = forks.unindexed(known, branch.totals.last_page, INDEXED_AGAIN_MAX)
     if pages:
-        await enqueue.enqueue(tx, [enqueue.page(str(branch.id), branch.uid, page) for page in pages])
+        await enqueue.enqueue(tx, [enqueue.page(new.id, new.uid, page) for page in pages])
+    return await conversations.get(tx, new.id)
 
 
 def _now() -> datetime:
