@@ -32,7 +32,7 @@ from app.postgres.tables import metadata
 from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
-from tests import temporary, unhurried
+from tests import temporary
 from tests.by_turns import further
 from tests.kept_rows import KeptRows
 
@@ -301,8 +301,6 @@ def serve(app: FastAPI) -> Iterator[Served]:
     try:
         wait_for(lambda: server.started or not thread.is_alive())
         assert server.started
-        # FastAPI makes its routes when it first needs them, which two servers in one process must not do at once.
-        unhurried.get(f"{server.url}/nothing")
         _serving.add(server)
         yield server
     finally:

@@ -7,8 +7,8 @@ from collections import Counter
 
 import click
 
+from app.assembly import runtime_of
 from app.cli.shared import database_of, errors_in_words, read_settings
-from app.main import runtime_of
 from app.postgres.tenants import tenants
 from app.services.lifecycle.retention import retain
 from app.settings import Settings

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import gc
 import logging
 import os
 import resource
@@ -18,9 +16,9 @@ from fastapi import FastAPI
 
 from app import errors
 from app.api.http.deadlines import impatient
+from app.assembly import access, freeze_gc
 from app.cli.shared import connected, errors_in_words
 from app.core.edge.hosts import is_loopback
-from app.main import access, freeze_gc
 from app.postgres.tenants import is_keyed
 from app.settings import Settings
 from app.signals import Stopping
@@ -144,7 +142,6 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=GRACEFUL_SECONDS,
             )
         )
-        self._api = app
         self._hello = hello
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -160,20 +157,12 @@ class Server(uvicorn.Server):
         freeze_gc()
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         click.echo(self._hello(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"))
-        asyncio.get_running_loop().run_in_executor(None, self._describe)
 
     async def on_tick(self, counter: int) -> bool:
         """Do as uvicorn does ten times a second, and look at the descriptors every five seconds."""
         if counter % LOOK_TICKS == 0 and (words := descriptors_low()):
             _logger.error(words)
         return await super().on_tick(counter)
-
-    def _describe(self) -> None:
-        """Build the routes and their document in the background; otherwise the first requests would wait a quarter of a
-        second for them.
-        """
-        self._api.openapi()
-        gc.freeze()
 
     def serve_until(self, stopping: Stopping, sockets: list[socket.socket]) -> None:
         """Serve until a signal. Uvicorn handles SIGINT and SIGTERM while it serves and raises them again afterwards."""

@@ -7,14 +7,13 @@ import asyncio
 import click
 
 from app import worker as jobs
-from app.cli.server import Server, bound, check_database
+from app.assembly import freeze_gc, runtime_of
 from app.cli.shared import database_of, errors_in_words, read_settings, warn_of_misspelt_settings
-from app.main import OPERATIONS, build_app, freeze_gc, runtime_of
 from app.settings import Settings
 from app.signals import Stopping, stop_on_signals
 
 WORKER_UP = "The worker is up. Ctrl-C stops it."
-WORKER_WELCOME = f"{WORKER_UP} Its state: {{url}}/healthz, {{url}}/readyz, {{url}}/metrics"
+STATE = " Its state: {url}/healthz, {url}/readyz, {url}/metrics"
 
 
 @click.command()
@@ -30,13 +29,9 @@ def worker() -> None:
             with database_of(settings, stopping) as dsn, errors_in_words():
                 stopping.run(_work(settings, dsn, stopping))
             return
-        with (
-            bound(settings.quire_host, settings.quire_worker_port, "QUIRE_WORKER_PORT") as sockets,
-            database_of(settings, stopping) as dsn,
-        ):
-            check_database(settings, dsn, stopping)
-            app = build_app(settings, dsn, with_worker=True, routers=OPERATIONS)
-            Server(app, settings, WORKER_WELCOME.format).serve_until(stopping, sockets)
+        from app.cli.worker_port import work_and_serve
+
+        work_and_serve(settings, settings.quire_worker_port, f"{WORKER_UP}{STATE}", stopping)
 
 
 async def _work(settings: Settings, dsn: str, stopping: Stopping) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -168,10 +168,14 @@ def _row(name: str, members: Any, rows: Mapping[str, ModelRow]) -> ModelRow:
 
 
 def _members(owner: str, kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     if unknown := sorted(set(given) - set(hints)):
         raise ValueError(f"{owner} has the unknown member {unknown[0]!r}; it can have {', '.join(hints)}")
     return {member: _value(f"`{member}` of {owner}", member, hints[member], given[member]) for member in given}
+
+
+_hints = cache(get_type_hints)
+"""It evaluates each annotation, and a table has dozens of rows."""
 
 
 def _value(where: str, member: str, hint: Any, value: Any) -> Any:

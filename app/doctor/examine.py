@@ -11,9 +11,9 @@ from pathlib import Path
 import asyncpg
 
 from app import errors
+from app.assembly import access, identity_provider, providers, reranker_of
 from app.doctor import checks, damage, probes, walk
 from app.doctor.checks import Check, DoctorQuestion
-from app.main import access, identity_provider, providers, reranker_of
 from app.postgres import embedded, migrate, refusals
 from app.postgres.database import Database
 from app.postgres.programs import EmbeddedPostgresError

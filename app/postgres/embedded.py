@@ -12,7 +12,7 @@ The last process to leave stops the server. Locks, not lists of process ids, rec
 kernel drops the locks of a killed process, so no crash can make the next start fail. The next process
 simply joins a server orphaned by a crash.
 
-PostgreSQL refuses to run as root; then it runs as the user `pgserver` (see passage.py). Better: do not run
+PostgreSQL refuses to run as root; then it runs as the user `pgserver` (see folder_permissions.py). Better: do not run
 Quire as root.
 """
 

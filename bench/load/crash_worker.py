@@ -6,8 +6,8 @@ A stand-in inserts what it makes without ON CONFLICT, so that a job that was don
 import asyncio
 from random import random
 
+from app.assembly import runtime_of
 from app.jobs import Handler
-from app.main import runtime_of
 from app.queue import table
 from app.queue.table import Claimed
 from app.runtime import Runtime

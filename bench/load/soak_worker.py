@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.main import runtime_of
+from app.assembly import runtime_of
 from app.settings import Settings
 from app.telemetry import logs
 from app.worker import run

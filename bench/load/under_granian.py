@@ -16,7 +16,8 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from starlette.types import ASGIApp
 
-from app.main import build_app, freeze_gc
+from app.assembly import freeze_gc
+from app.main import build_app
 from app.settings import Settings
 from bench.load import bare
 

@@ -23,10 +23,10 @@ from typing import Any
 
 import click
 
+from app.assembly import defaults
 from app.core.messages import Limits, read
 from app.core.scope import owner_of
 from app.errors import BudgetTooSmall
-from app.main import defaults
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from app.assembly import defaults
 from app.core.messages import Limits, read
 from app.demo.transcript import Message, load
 from app.errors import BudgetTooSmall
-from app.main import defaults
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT

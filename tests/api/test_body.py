@@ -164,7 +164,7 @@ def url() -> Iterator[str]:
     async def broken() -> None:
         raise ZeroDivisionError("secret")
 
-    app.openapi = openapi.builder(app, [app.router])  # type: ignore[method-assign]
+    openapi.install(app, [app.router])
     yield from serving(app)
 
 

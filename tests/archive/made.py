@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from app.main import runtime_of
+from app.assembly import runtime_of
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
 from app.services.memory.indexing import Text, index_rest

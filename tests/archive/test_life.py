@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from app import worker
+from app.assembly import runtime_of
 from app.core.history.placeholder import ArchiveCard, placeholder
 from app.ids import uuid7
-from app.main import runtime_of
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.api.kit import Json, append, call, created, history, ok, path, problem, result, turn, user, window

@@ -50,7 +50,7 @@ def own_environment() -> Iterator[dict[str, str]]:
     folder = Path(tempfile.mkdtemp(prefix="quire-cli-"))
     folder_permissions.make_passable(folder)
     kept = {name: value for name, value in os.environ.items() if name not in settings_of(os.environ)}
-    yield {**kept, "QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": "0"}
+    yield {**kept, "QUIRE_DATA_DIR": str(folder), "QUIRE_PORT": "0", "MEMORY_EMBEDDING_MODEL": "none"}
     left = {
         process: command
         for process in psutil.process_iter(["cmdline"])
@@ -91,15 +91,19 @@ def read_until(stream: IO[str] | None, wanted: str) -> str:
 
 
 def url_of(process: subprocess.Popen[str]) -> str:
-    hello = read_until(process.stdout, "Ctrl-C stops it")
+    return url_in(read_until(process.stdout, "Ctrl-C stops it"))
+
+
+def url_in(hello: str) -> str:
     assert "/conversations/demo/messages -H 'content-type: application/json'" in hello
-    return hello.split("/docs")[0].split()[-1]
+    return hello.split("/docs", maxsplit=1)[0].rsplit(maxsplit=1)[-1]
 
 
-def refused(command: str, environment: Mapping[str, str]) -> str:
-    """Return what a command that must fail writes to stderr."""
-    done = subprocess.run([*QUIRE, command], env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1, done.stdout
+def refused(env: Mapping[str, str], *arguments: str) -> str:
+    """Return what a command that must fail, in one sentence, writes to stderr."""
+    done = invoke(env, *arguments)
+    assert done.exit_code == 1, done.output
+    assert isinstance(done.exception, SystemExit), done.exception
     assert "Error: " in done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr

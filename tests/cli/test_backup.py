@@ -3,27 +3,27 @@
 import asyncio
 import json
 import shutil
-import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import asyncpg
 import httpx
 import pytest
 
+from app.main import build_app
 from app.postgres import embedded
 from app.postgres.backup import position_of
 from app.postgres.programs import DataDirectory
-from tests.cli.kit import QUIRE, environment, running, url_of
+from app.postgres.provision import provided
+from app.settings import Settings
+from tests.cli.kit import environment, invoke, quire, refused, running, url_of
+from tests.conftest import serving
 
 pytestmark = pytest.mark.slow
 
 __all__ = ["environment"]
-
-
-def command(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
-    run = [*QUIRE, *arguments]
-    return subprocess.run(run, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
 def numbers(url: str) -> list[int]:
@@ -87,21 +87,17 @@ def test_a_backup_during_writes_holds_every_message_acknowledged_before_its_end(
         writer = Writer(url, dsn)
         writer.start()
         try:
-            done = command(environment, "backup", str(backup))
-            assert done.returncode == 0, done.stderr
+            quire(environment, "backup", str(backup))
             before = len(writer.acknowledged)
         finally:
             writer.stop.set()
             writer.join()
         process.terminate()
         process.wait(timeout=60)
-    done = command(elsewhere, "restore", str(backup))
-    assert done.returncode == 0, done.stderr
-    with running("serve", elsewhere) as process:
-        restored = numbers(url_of(process))
-        doctor = command(elsewhere, "doctor", "--deep", "--skip-models")
-        process.terminate()
-        process.wait(timeout=60)
+    quire(elsewhere, "restore", str(backup))
+    with serving_itself(elsewhere) as url:
+        restored = numbers(url)
+        doctor = invoke(elsewhere, "doctor", "--deep", "--skip-models")
     held = sum(position <= end_of(backup) for position in writer.acknowledged)
     assert 0 < held <= len(restored) <= before + 1
     assert restored == list(range(len(restored)))
@@ -111,48 +107,45 @@ def test_a_backup_during_writes_holds_every_message_acknowledged_before_its_end(
 def test_what_cannot_be_backed_up_or_restored_is_refused_and_changes_nothing(
     environment: dict[str, str], elsewhere: dict[str, str], backup: Path
 ) -> None:
-    assert "holds no database" in failed(environment, "backup", str(backup))
+    assert "holds no database" in refused(environment, "backup", str(backup))
     assert not backup.exists()
     server = embedded.start(Path(environment["QUIRE_DATA_DIR"]))
     server.stop()
     own = backup.with_name(f"{backup.name}.partial")  # may be somebody's folder
     own.mkdir()
-    assert command(environment, "backup", str(backup)).returncode == 0  # also while nothing runs
+    quire(environment, "backup", str(backup))  # also while nothing runs
     assert sorted(backup.parent.glob(f"{backup.name}*")) == [backup, own]
-    assert "exists already" in failed(environment, "backup", str(backup))
-    assert "holds a database already" in failed(environment, "restore", str(backup))
-    assert "is no backup" in failed(elsewhere, "restore", environment["QUIRE_DATA_DIR"])
+    assert "exists already" in refused(environment, "backup", str(backup))
+    assert "holds a database already" in refused(environment, "restore", str(backup))
+    assert "is no backup" in refused(elsewhere, "restore", environment["QUIRE_DATA_DIR"])
     part = next(path for path in sorted((backup / "base").rglob("*")) if path.is_file() and path.stat().st_size)
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1
     part.write_bytes(content)
-    assert "is missing or damaged" in failed(elsewhere, "restore", str(backup))
+    assert "is missing or damaged" in refused(elsewhere, "restore", str(backup))
     assert not embedded.exists(Path(elsewhere["QUIRE_DATA_DIR"]))
     for name in ("backup", "restore"):
         away = {**environment, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
-        assert "DATABASE_URL names another" in failed(away, name, str(backup))
+        assert "DATABASE_URL names another" in refused(away, name, str(backup))
 
 
-def failed(environment: dict[str, str], *arguments: str) -> str:
-    done = command(environment, *arguments)
-    assert done.returncode == 1, done.stdout
-    assert "Traceback" not in done.stderr
-    return done.stderr
+@contextmanager
+def serving_itself(environment: dict[str, str]) -> Iterator[str]:
+    """Serve, in this process, the database in a data directory; the address."""
+    settings = Settings(quire_data_dir=Path(environment["QUIRE_DATA_DIR"]), memory_embedding_model="none")
+    with provided(None, settings.quire_data_dir) as dsn:
+        yield from serving(build_app(settings, dsn))
 
 
 def test_a_backup_whose_log_is_damaged_is_refused_and_nothing_is_put_in_place(
     environment: dict[str, str], elsewhere: dict[str, str], backup: Path
 ) -> None:
-    with running("serve", environment) as process:
-        url = url_of(process)
+    with serving_itself(environment) as url:
         for number in range(30):
             said = {"user_id": "u", "messages": [{"role": "user", "content": str(number)}]}
             httpx.post(f"{url}/conversations/c/messages", json=said, timeout=60).raise_for_status()
-        assert command(environment, "backup", str(backup)).returncode == 0
-        process.terminate()
-        process.wait(timeout=60)
-    done = command(elsewhere, "restore", str(backup))
-    assert "30 messages, the last of 20" in done.stdout, done.stdout + done.stderr
+        quire(environment, "backup", str(backup))
+    assert "30 messages, the last of 20" in quire(elsewhere, "restore", str(backup))
     shutil.rmtree(Path(elsewhere["QUIRE_DATA_DIR"]) / "postgres")
     [wal] = json.loads((backup / "backup_manifest").read_text())["WAL-Ranges"]
     start, end = position_of(wal["Start-LSN"]), position_of(wal["End-LSN"])
@@ -162,7 +155,8 @@ def test_a_backup_whose_log_is_damaged_is_refused_and_nothing_is_put_in_place(
         byte = opened.read(1)
         opened.seek(-1, 1)
         opened.write(bytes([byte[0] ^ 0xFF]))
-    done = command(elsewhere, "restore", str(backup))
-    assert done.returncode == 1
+    done = invoke(elsewhere, "restore", str(backup))
+    assert done.exit_code == 1
+    assert isinstance(done.exception, SystemExit), done.exception
     assert "Restored" not in done.stdout
     assert not (Path(elsewhere["QUIRE_DATA_DIR"]) / "postgres" / "cluster").exists()

@@ -19,9 +19,10 @@ import pytest
 import yaml
 
 from app import healthcheck
+from app.assembly import access
 from app.cli import main
 from app.core.edge.hosts import is_ours, named_in
-from app.main import access, build_app
+from app.main import build_app
 from app.settings import Settings
 from tests.deploy.chart import render
 

@@ -9,8 +9,8 @@ import asyncpg
 import httpx
 import pytest
 
+from app.assembly import runtime_of
 from app.jobs.page import index_page
-from app.main import runtime_of
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
 from app.queue import table

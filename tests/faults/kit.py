@@ -11,7 +11,8 @@ import asyncpg
 import httpx
 from fastapi import FastAPI
 
-from app.main import Models, build_app
+from app.assembly import Models
+from app.main import build_app
 from app.providers import Chat, Embedder
 from app.providers.breaker import BreakerPolicy
 from app.providers.calls import Clock

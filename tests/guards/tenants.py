@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
+from app.assembly import access, defaults, proxying, retention, working
 from app.core.dialects.usage import ModelUsage
 from app.core.edge.caller import Caller
 from app.core.history.rows import NewWish
@@ -15,7 +16,6 @@ from app.core.messages import Limits, read
 from app.core.scope import conversation_scope, owner_of
 from app.core.window.contents import Chapter, ChapterName
 from app.ids import uuid7
-from app.main import access, defaults, proxying, retention, working
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.statements import Statement

@@ -19,6 +19,7 @@ IMPURE = {"asyncio", "io", "logging", "os", "pathlib", "random", "secrets", "soc
 
 HIDDEN = {
     "api/mcp/router.py": {"app.api.mcp.server"},  # the MCP SDK
+    "cli/worker.py": {"app.cli.worker_port"},  # fastapi
     "postgres/migrate.py": {"alembic", "alembic.config", "alembic.script"},
     "providers/build.py": {
         "app.providers.issuer",  # httpx; jwt
@@ -29,13 +30,14 @@ HIDDEN = {
     },
     "providers/local_embeddings.py": {"app.providers.e5"},  # onnxruntime
     "providers/upstream.py": {"app.providers.wire"},  # openai
+    "text/chinese_words.py": {"rjieba"},
 }
 """Imports within functions, each for the heavy package that it brings. All others stand at the top of their modules."""
 
 BY_NAME = {"cli/__init__.py", "telemetry/tracing.py"}
 """Modules that import what they name in strings: a command; OpenTelemetry, which is an extra."""
 
-HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "rich", "sqlalchemy"}
+HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "rich", "rjieba", "sqlalchemy"}
 """Packages that the API does without until they are needed."""
 
 
@@ -103,12 +105,34 @@ def test_importing_the_api_starts_nothing_reads_no_setting_and_brings_no_heavy_p
     assert events == []
 
 
+IMPORTED = "import sys; [__import__(f'app.cli.{name}') for name in sys.argv[1:]]; print(*sys.modules)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("commands", "unneeded"),
+    [
+        ("worker doctor retention", {"fastapi", "jinja2", "uvicorn"}),
+        ("connect eval fork mcp memories replay transfer", {"asyncpg", "fastapi", "pydantic", "sqlalchemy", "uvicorn"}),
+    ],
+)
+def test_commands_without_a_port_or_a_database_import_nothing_for_one(commands: str, unneeded: set[str]) -> None:
+    done = subprocess.check_output([sys.executable, "-c", IMPORTED, *commands.split()], cwd=ROOT, text=True)
+    assert not unneeded & set(done.split())
+
+
 def test_the_list_of_commands_imports_none_of_them() -> None:
     listing = "import sys; from app.cli import main; main(['--help'], standalone_mode=False); print(*sys.modules)"
     done = subprocess.check_output([sys.executable, "-c", listing], cwd=ROOT, text=True)
     ours = {name for name in done.splitlines()[-1].split() if name.split(".")[0] == "app"}
     assert ours == {"app", "app.cli"}
     assert not {"asyncio", "fastapi", "pydantic", "uvicorn"} & set(done.splitlines()[-1].split())
+
+
+def test_no_collection_searches_what_a_command_imported() -> None:
+    running = "import gc; from app.cli import main; main(['connect', '--help'], standalone_mode=False);"
+    running += "print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    assert subprocess.check_output([sys.executable, "-c", running], cwd=ROOT, text=True).endswith("True True\n")
 
 
 def test_docstrings_name_modules_where_they_are() -> None:

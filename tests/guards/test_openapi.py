@@ -12,6 +12,9 @@ from urllib.parse import urljoin
 import httpx
 import pytest
 
+from app.main import ROUTERS, build_app
+from app.settings import Settings
+
 PUBLISHED = Path(__file__).parents[2] / "openapi/openapi.json"
 Json = dict[str, Any]
 LINES = "application/x-ndjson"
@@ -35,6 +38,11 @@ def test_the_published_document_is_that_of_the_code(document: Json, client: http
     published = json.loads(PUBLISHED.read_text("utf-8"))
     assert published == document, "run `make openapi`"
     assert published["paths"] == client.get("/openapi.json").json()["paths"]
+
+
+def test_an_app_serves_the_routes_that_were_declared_and_makes_none_again() -> None:
+    routes = {id(route) for route in build_app(Settings(), "").routes}
+    assert {id(route) for router in ROUTERS for route in router.routes} <= routes
 
 
 def test_every_operation_is_described(document: Json) -> None:

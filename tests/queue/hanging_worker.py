@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from app.main import runtime_of
+from app.assembly import runtime_of
 from app.queue.loop import Pace
 from app.queue.table import Claimed
 from app.runtime import Runtime

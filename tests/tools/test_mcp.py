@@ -17,8 +17,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from app.api.mcp import server as mcp_server
+from app.assembly import access
 from app.core.wording import PROPOSED
-from app.main import access, build_app
+from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.recall import tools
 from app.settings import Settings

@@ -1,13 +1,16 @@
 """The OpenAPI document: FastAPI's own, with our problems and the bodies that FastAPI does not see."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
+from starlette.responses import Response
+from starlette.routing import Route
 
 from app.api.http import body, model_api_errors, problem
 from app.api.http.callers import Needs
@@ -64,20 +67,25 @@ known before; its example only has the right form.
 """
 
 
-def operation_id(route: APIRoute) -> str:
-    """Return the function's name: unique, short, and a good method name for generated clients."""
-    return route.name
-
-
-def builder(app: FastAPI, routers: Sequence[APIRouter]) -> Callable[[], dict[str, Any]]:
-    """Return a replacement for `app.openapi`; the document is made once."""
+def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
+    """Replace `app.openapi`. The document is made when it is first asked for, in a thread: it takes a quarter of a
+    second.
+    """
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             app.openapi_schema = _document(app, routers)
         return app.openapi_schema
 
-    return openapi
+    [declared] = (route for route in app.routes if isinstance(route, Route) and route.path == app.openapi_url)
+
+    async def answer(request: Request) -> Response:
+        await anyio.to_thread.run_sync(app.openapi)
+        made: Response = await declared.endpoint(request)
+        return made
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    app.router.routes.insert(0, Route(declared.path, answer, include_in_schema=False))
 
 
 def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
@@ -99,18 +107,15 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     schemas.update(definitions.get("$defs", {}))
     document["components"]["securitySchemes"] = SECURITY_SCHEMES
-    needed = {
-        (route.path_format, method.lower()): _scope(route)
-        for route in _routes(routers)
-        for method in route.methods or ()
-    }
+    declared = {(r.path_format, method.lower()): r for r in _routes(routers) for method in r.methods or ()}
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             if "description" in operation:
                 operation["summary"] = _first_sentence(operation["description"])
             _answer_with_problems(operation["responses"], path)
             _add_examples(operation)
-            if (scope := needed[path, method]) is not None:
+            operation["operationId"] = declared[path, method].name  # a good name of a method in generated clients
+            if (scope := _scope(declared[path, method])) is not None:
                 operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
     return document
 

@@ -1,0 +1,202 @@
+"""Build what a process works with from its settings: for the roots, and without HTTP, which only some of them serve."""
+
+import asyncio
+import gc
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio.to_thread
+from pydantic import SecretStr
+
+from app.core.edge.audit import Auditing
+from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
+from app.core.edge.identity import IdentityProvider
+from app.core.edge.limits import Quota
+from app.core.messages import Limits
+from app.core.model import Policy
+from app.core.models import TABLE
+from app.core.window.profile import Defaults
+from app.postgres import migrate
+from app.postgres.database import Database
+from app.postgres.replica import Replica
+from app.providers import Chat, Embedder, Reranker, build
+from app.providers.model_api import BASE_URL, ModelApi
+from app.providers.upstream import Upstream
+from app.runtime import Runtime
+from app.services import limits
+from app.services.conversations import serving
+from app.settings import Settings, taken
+from app.telemetry.metrics import Metrics
+from app.telemetry.tracing import tracing_of
+from app.text import tokens
+from app.text.masks import Masks, masked_kinds
+from app.text.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from app.providers.issuer import Issuer  # imports httpx and jwt
+
+Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | None, Embedder | None]]]
+
+
+@asynccontextmanager
+async def runtime_of(settings: Settings, dsn: str, models: Models | None = None) -> AsyncIterator[Runtime]:
+    """Yield what a process works with. Raises UnsafeDatabase or StorageUnavailable."""
+    counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
+    database = await Database.connect(
+        dsn, pool_size=settings.quire_pool_size, statement_cache=settings.quire_statement_cache
+    )
+    try:
+        await database.assert_role_is_safe()
+        reranker = reranker_of(settings)
+        chat, embedder = await (models or providers)(settings, counter)
+        try:
+            tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
+            rules = (access(settings), retention(settings), proxying(settings), working(settings))
+            parts = (defaults(settings), database, counter, migrate.HEAD, *rules, chat, embedder)
+            metrics, upstream, issuer = Metrics(), upstream_of(settings), issuer_of(settings)
+            async with _replica(settings, database, metrics) as replica:
+                runtime = Runtime(
+                    *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream,
+                    identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
+                    auditing=taken(settings, Auditing), masks=Masks(masked_kinds(settings.quire_masks)),
+                )  # fmt: skip
+                yield runtime
+                await runtime.turns.close()
+                await serving.write_last(runtime)
+                await limits.write_last(runtime)
+                for away in (upstream, issuer, runtime.meters.sender):
+                    if away is not None:
+                        await away.close()
+                await asyncio.gather(*runtime.door.tasks)
+                await anyio.to_thread.run_sync(tracing.close)
+        finally:
+            for provider in (chat, embedder, reranker):
+                if provider is not None:
+                    await provider.close()
+    finally:
+        await database.close()
+
+
+def issuer_of(settings: Settings) -> "Issuer | None":
+    rules = identity_provider(settings)
+    return None if rules.issuer is None or rules.jwks is None else build.issuer_of(rules.jwks)
+
+
+def upstream_of(settings: Settings) -> Upstream | None:
+    """Return the chat API behind the proxy. The LLM's key is sent to the LLM's API only."""
+    base_url, key = settings.quire_proxy_base_url, settings.quire_proxy_api_key
+    if base_url in (None, settings.memory_llm_base_url):
+        base_url, key = base_url or settings.memory_llm_base_url, key or settings.memory_llm_api_key
+    if base_url is None and key is None:
+        return None
+    rules = proxying(settings)
+    return Upstream(
+        base_url=base_url or BASE_URL,
+        api_key=key.get_secret_value() if key else None,
+        timeout_seconds=rules.seconds,
+        connections=rules.concurrency,
+        dialect=settings.quire_proxy_upstream_dialect,
+        models=TABLE.extended(settings.quire_models),
+    )
+
+
+@asynccontextmanager
+async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> AsyncIterator[Replica | None]:
+    """Yield the replica that the settings name. While it is unreachable or not yet probed, it gets no reads."""
+    if settings.database_replica_url is None:
+        yield None
+        return
+    size, cache = settings.quire_pool_size, settings.quire_statement_cache
+    database = await Database.connect(
+        settings.database_replica_url, pool_size=size, statement_cache=cache, at_once=False
+    )
+    primary.replica = replica = Replica(primary, database, metrics.read)
+    try:
+        yield replica
+    finally:
+        await replica.close()
+
+
+async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:
+    chat_api = _chat_api(settings)
+    key, seconds = _secret(settings.memory_embedding_api_key), settings.memory_llm_timeout_seconds
+    api = ModelApi(settings.memory_embedding_base_url, key, seconds, settings.memory_embedding_concurrency)
+    model, window = settings.memory_llm_model, settings.memory_llm_context_window
+    chat = build.chat_of(
+        model=model, api=chat_api, context_window=window, count=counter.count,
+        models=TABLE.extended(settings.quire_models),
+    )  # fmt: skip
+    embedder = await anyio.to_thread.run_sync(
+        partial(
+            build.embedder_of,
+            model=settings.memory_embedding_model,
+            api=api,
+            chat_api=chat_api,
+            dimensions=settings.memory_embedding_dimensions,
+            batch=settings.memory_embedding_batch,
+        )
+    )
+    return chat, embedder
+
+
+def reranker_of(settings: Settings) -> Reranker | None:
+    """Return the reranker that the settings name. Raises ValueError if they give it no address."""
+    key, seconds = _secret(settings.memory_rerank_api_key), settings.memory_llm_timeout_seconds
+    api = ModelApi(settings.memory_rerank_base_url, key, seconds)
+    return build.reranker_of(model=settings.memory_rerank_model, api=api, chat_api=_chat_api(settings))
+
+
+def _chat_api(settings: Settings) -> ModelApi:
+    key, seconds = _secret(settings.memory_llm_api_key), settings.memory_llm_timeout_seconds
+    extra = json.loads(settings.memory_llm_extra_body or "{}")
+    return ModelApi(settings.memory_llm_base_url, key, seconds, settings.memory_llm_concurrency, extra)
+
+
+def _secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value else None
+
+
+def defaults(settings: Settings) -> Defaults:
+    policy, limits = taken(settings, Policy), taken(settings, Limits)
+    models = TABLE.extended(settings.quire_models)
+    return replace(taken(settings, Defaults), policy=policy, limits=limits, models=models)
+
+
+def access(settings: Settings) -> Access:
+    rules = taken(settings, Access)
+    requires_keys = rules.requires_keys or identity_provider(settings).issuer is not None
+    return replace(rules, host=settings.quire_host, requires_keys=requires_keys)
+
+
+def identity_provider(settings: Settings) -> IdentityProvider:
+    return taken(settings, IdentityProvider)
+
+
+def retention(settings: Settings) -> Retention:
+    return taken(settings, Retention)
+
+
+def proxying(settings: Settings) -> Proxying:
+    rules = taken(settings, Proxying)
+    prices = replace(rules.prices, models=TABLE.extended(settings.quire_models))
+    return replace(rules, model=rules.model or settings.memory_llm_model, prices=prices)
+
+
+def working(settings: Settings) -> Working:
+    rules = taken(settings, Working)
+    return replace(rules, embedding_jobs=rules.embedding_jobs or embedding_slots(os.cpu_count() or 1))
+
+
+def freeze_gc() -> None:
+    """Exclude the objects that exist after start-up from garbage collection.
+
+    For processes that serve one app until they end. A full collection stops everything else, for longer the more
+    objects there are.
+    """
+    gc.collect()
+    gc.freeze()
