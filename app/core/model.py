@@ -209,12 +209,16 @@ class Totals:
     """Grows past every epoch's number when the past is changed (erasures, edited notes), so a new epoch begins."""
 
 
+NUMBERS_EACH = 16
+"""Numbers of epochs for each message."""
+
+
 def epoch_number(seq: int, generation: int, *, recalled: bool = False) -> int:
     """Return the number of an epoch that a message made due, or what was ``recalled`` for it once it stood there.
 
     It leaves room for the step in which the body gives way to a tail, each a layout of its own: 0 to 7 are added.
     """
-    return 16 * (seq + generation) + 8 * recalled
+    return NUMBERS_EACH * (seq + generation) + NUMBERS_EACH // 2 * recalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +252,11 @@ class Layout:
     """The head quotes nothing that the conversation learned after this revision."""
     half_mark: int
     """Cumulative ``full`` offset, part of the way into the verbatim zone's growth, for a cache breakpoint."""
+
+    @property
+    def trigger(self) -> int:
+        """The ``seq`` of the message that made it due; 0 for the whole history."""
+        return self.number // NUMBERS_EACH - self.generation
 
     def holds(self, totals: Totals) -> bool:
         return (

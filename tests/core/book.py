@@ -7,7 +7,7 @@ found out is known from a revision on.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -202,6 +202,17 @@ class Seen:
         return self.texts[: self.rendered.stable_messages]
 
 
+def decided(deciding: Generator[EpochPlan, Material, Epoch], material: Callable[[EpochPlan], Material]) -> Epoch:
+    """The epoch, with the texts of each plan."""
+    try:
+        plan = next(deciding)
+        while True:
+            plan = deciding.send(material(plan))
+    except StopIteration as end:
+        found: Epoch = end.value
+        return found
+
+
 @dataclass
 class Book:
     """A conversation in memory."""
@@ -369,16 +380,14 @@ class Book:
         opener = [e for e in known if e.seq == min(start.user_seq, first.user_seq) and e.seq < start.group]
         return opener + [e for e in known if e.seq >= start.group]
 
+    def plan(self, wanted: Profile) -> EpochPlan:
+        """The plan where nothing is kept in mind."""
+        entries = self.entries(ledger_reach(self.totals, wanted.shares))
+        return epoch.plan(self.layout(wanted), entries, self.language, wanted)
+
     def epoch(self, wanted: Profile) -> Epoch:
         entries = self.entries(ledger_reach(self.totals, wanted.shares))
-        weight = 0
-        if not paging.anchor(self.totals.short, wanted.shares):
-            whole = epoch.plan((), self.totals, self.language, wanted)
-            weight = epoch.least_head(whole, self.material(whole), READER)
-        plan = epoch.plan(entries, self.totals, self.language, wanted, whole_head=weight)
-        if least := epoch.least_head(plan, self.material(plan), READER):
-            plan = epoch.plan(entries, self.totals, self.language, wanted, whole_head=weight, least_head=least)
-        return epoch.freeze(plan, self.material(plan), READER)
+        return decided(epoch.decide(entries, self.totals, self.language, wanted, READER), self.material)
 
     def material(self, plan: EpochPlan) -> Material:
         """What is known at the layout's revision, as app/store/heads.py reads it."""

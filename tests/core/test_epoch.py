@@ -13,12 +13,12 @@ from app.core.model import Entry, Fixed, Item, Layout, Policy
 from app.core.search import days
 from app.core.window import epoch
 from app.core.window.contents import Chapter
-from app.core.window.epoch import Material
+from app.core.window.epoch import EpochPlan, Material
 from app.core.window.kept import KeptLine
-from app.core.window.paging import is_over, ledger_reach
+from app.core.window.paging import is_over
 from app.core.window.profile import Profile, profile
 from tests.by_turns import examples
-from tests.core.book import READER, Book
+from tests.core.book import READER, Book, decided
 from tests.core.conversations import Transcript, transcripts
 from tests.core.test_paging import history, totals
 
@@ -36,7 +36,7 @@ def test_a_head_fits_its_room_and_lists_pages_that_were_read(
         book.index()
         book.summarise()
     target = book.profile(budget)
-    plan = epoch.plan(book.entries(ledger_reach(book.totals, target.shares)), book.totals, book.language, target)
+    plan = book.plan(target)
     material = book.material(plan)
     frozen = epoch.freeze(plan, material, READER)
     assert frozen.layout == plan.layout
@@ -49,7 +49,7 @@ def test_nothing_is_read_for_a_history_that_is_whole() -> None:
     book = Book()
     book.append([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello there"}])
     target = book.profile(8_000)
-    plan = epoch.plan(book.entries(ledger_reach(book.totals, target.shares)), book.totals, book.language, target)
+    plan = book.plan(target)
     assert (plan.last_page, list(plan.zone)) == (0, [])
     assert epoch.freeze(plan, book.material(plan), READER).head.text == ""
 
@@ -61,7 +61,7 @@ def test_what_is_kept_in_mind_is_no_chapters_sentence_too() -> None:
             [{"role": "user", "content": f"question {number} " + "why " * 60}, {"role": "assistant", "content": "ok"}]
         )
     target = book.profile(1500)
-    plan = replace(epoch.plan(book.entries(0), book.totals, book.language, target), kept_max=200)
+    plan = replace(book.plan(target), kept_max=200)
     kept = KeptLine(UUID(int=1), "Never deploy on Fridays.", 8, datetime(2026, 1, 1, tzinfo=UTC))
     chapters = [
         Chapter(1, 1, 8, 9, ("deploy",), "Pages 1-8: deploy", 6, f"user: {kept.text}", 10),
@@ -88,11 +88,10 @@ def test_what_is_kept_in_mind_moves_no_cut_that_was_made(sizes: list[int], recal
     entries = [entry._replace(loaded=recalled if entry.seq % 3 == 0 else 0) for entry in entries]
     made = None
     for last in range(1, len(entries) + 1):
-        told = [replace(WISH, id=UUID(int=number)) for number in range(1 + last // 5)]
-        decided = _decided(entries[:last], target, told)
+        found = _decided(entries[:last], target)
         if made is not None and made.holds(totals(entries[:last])) and not is_over(made, _items(entries[:last]), 0):
-            assert decided == made  # as another process finds it
-        made = decided
+            assert found == made  # as another process finds it
+        made = found
 
 
 def _items(entries: list[Entry]) -> list[Item]:
@@ -105,10 +104,11 @@ def _items(entries: list[Entry]) -> list[Item]:
     ]  # fmt: skip
 
 
-def _decided(entries: list[Entry], target: Profile, told: list[KeptLine]) -> Layout:
-    """The layout as it is decided where one wish was known at the beginning, and more at the cut."""
-    whole = epoch.plan((), totals(entries), "en", target)
-    weight = epoch.least_head(whole, Material(pages=(), kept=[WISH]), READER)
-    plan = epoch.plan(entries, totals(entries), "en", target, whole_head=weight)
-    least = epoch.least_head(plan, Material(pages=(), kept=told), READER)
-    return epoch.plan(entries, totals(entries), "en", target, whole_head=weight, least_head=least).layout
+def _decided(entries: list[Entry], target: Profile) -> Layout:
+    """The layout as it is decided where one wish more is known every five messages."""
+
+    def material(plan: EpochPlan) -> Material:
+        wishes = [replace(WISH, id=UUID(int=n), text=f"{WISH.text} ({n})") for n in range(1 + plan.layout.trigger // 5)]
+        return Material(pages=(), kept=wishes)
+
+    return decided(epoch.decide(entries, totals(entries), "en", target, READER), material).layout

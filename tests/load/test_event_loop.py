@@ -66,9 +66,12 @@ class Caller:
         self.http = http
 
     async def ask(self, method: str, url: str, **more: Any) -> httpx.Response:
-        answer = await self.http.request(method, url, **more)
-        while answer.status_code == 503:  # every connection to the database is taken
-            answer = await self.http.request(method, url, **more)
+        answer = None
+        while answer is None or answer.status_code == 503:  # every connection to the database is taken
+            try:
+                answer = await self.http.request(method, url, **more)
+            except (httpx.ReadError, httpx.RemoteProtocolError):  # a connection that rested was closed
+                continue
         assert answer.is_success, f"{method} {url}: {answer.status_code} {answer.text[:500]}"
         return answer
 
@@ -395,6 +398,7 @@ def watched(environment: dict[str, str], folder: Path) -> Iterator[tuple[str, Ca
         finally:
             process.kill()
             process.wait()
+            process.stdin.close()
             process.stdout.close()
 
 

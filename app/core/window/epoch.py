@@ -1,20 +1,22 @@
 """Decide an epoch: where the zones of a window begin, and what its frozen head says.
 
-Two pure steps, with a read before each:
+Pure steps, with a read before each:
 
-    plan     the newest entries               -> the layout, and the pages that the head can tell of
+    plan     the newest entries               -> a layout, and the pages that the head can tell of
     freeze   what is stored of these pages    -> the epoch: what is kept in mind, summary, contents page
+
+Where what is kept in mind does not fit, ``decide`` plans again.
 
 A head says only what the conversation had learned by the layout's revision, so it comes out the same at any later time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from app.core.model import OPENING_TOKENS, Entry, Epoch, Language, Layout, Policy, Totals
+from app.core.model import OPENING_TOKENS, Entry, Epoch, Language, Layout, Policy, Totals, epoch_number
 from app.core.search import days
 from app.core.window import contents, head, kept, paging
 from app.core.window.contents import Chapter, PageEntry, PageNames
@@ -35,6 +37,8 @@ class EpochPlan:
     language: Language
     room: int
     """What the head may weigh."""
+    usual: int
+    """A head's share."""
     last_page: int
     """The last page that has left the window, in part at least; 0 while none has."""
     zone: range
@@ -56,18 +60,57 @@ class EpochPlan:
         return self.layout.trigger_page - self.policy.unlist_unchanged_turns
 
 
-def plan(
-    entries: Sequence[Entry], totals: Totals, language: Language, target: Profile,
-    *, whole_head: int = 0, least_head: int = 0,
-) -> EpochPlan:  # fmt: skip
-    """Lay the window out. ``entries`` reach back as ``paging.layout`` needs them."""
-    heads = {"whole_head": whole_head, "least_head": least_head}
-    layout = paging.layout(entries, totals, target.shares, target.policy, **heads)
-    last_page = _last_page_gone(entries, layout)
-    available = target.shares.available
-    kept_max, found_max = available - OPENING_TOKENS - _asked(entries), kept.tokens_max(available)
-    zone = _zone(entries, layout)
-    return EpochPlan(layout, target.policy, language, layout.head_room, last_page, zone, kept_max, found_max)
+def decide(
+    entries: Sequence[Entry], totals: Totals, language: Language, target: Profile, reader: HeadReader
+) -> Generator[EpochPlan, Material, Epoch]:
+    """Return the epoch in force. Yield plans, and be sent the texts of each. ``entries``: see ``paging.layouts``.
+
+    What is kept in mind may need more room than a head has, and then the next cut comes sooner. Each epoch has the room
+    for what was kept in mind when it began, so that whoever decides later finds the same epochs.
+    """
+    of, heads = (entries, totals, target.shares, target.policy), dict[int, int]()
+    laid_out = paging.layouts(*of, heads)
+
+    def settle(number: int) -> Generator[EpochPlan, Material, tuple[EpochPlan, Material]]:
+        """Find the room of an epoch's head."""
+        nonlocal laid_out
+        while True:
+            found = plan(next(one for one in laid_out if one.number == number), entries, language, target)
+            material = yield found
+            least = least_head(found, material, reader)
+            if not least:
+                return found, material
+            heads[number] = least
+            laid_out = paging.layouts(*of, heads)
+
+    first = laid_out[0].number
+    if first == epoch_number(0, totals.generation):  # any note takes room there
+        settled = yield from settle(first)
+        if len(laid_out) == 1:
+            return freeze(*settled, reader)
+    last = laid_out[-1].number
+    settled = yield from settle(last)
+    if last in heads:  # those before it may need more room, too
+        number = first - 1
+        while number < laid_out[-1].number:
+            number = next(one.number for one in laid_out if one.number > number)
+            settled = yield from settle(number)
+    return freeze(*settled, reader)
+
+
+def plan(layout: Layout, entries: Sequence[Entry], language: Language, target: Profile) -> EpochPlan:
+    last_page, available = _last_page_gone(entries, layout), target.shares.available
+    return EpochPlan(
+        layout=layout,
+        policy=target.policy,
+        language=language,
+        room=layout.head_room,
+        usual=target.shares.head,
+        last_page=last_page,
+        zone=_zone(entries, layout),
+        kept_max=available - OPENING_TOKENS - _asked(entries, layout),
+        found_max=kept.tokens_max(available),
+    )
 
 
 def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
@@ -78,7 +121,7 @@ def least_head(plan: EpochPlan, material: Material, reader: HeadReader) -> int:
     frame = head.frame_tokens(plan.language, reader.count)
     notes, _ = _kept(material.kept, plan.kept_max - frame, plan.found_max, reader)
     weight = frame + head.weight(notes)
-    of_map = max(0, plan.room - frame) // 2 if plan.last_page else 0
+    of_map = max(0, plan.usual - frame) // 2 if plan.last_page else 0
     least = max(weight, min(weight + of_map, plan.kept_max))
     return least if notes and plan.room < least else 0
 
@@ -91,16 +134,19 @@ def of_whole(
     None if the history does not fit beside that.
     """
     material = Material(pages=(), kept=kept_lines)
-    whole = plan((), totals, language, target)
+    whole = plan(paging.layout((), totals, target.shares, target.policy), (), language, target)
     weight = least_head(whole, material, reader)
     if totals.full + weight > target.shares.whole:
         return None
-    return freeze(plan((), totals, language, target, whole_head=weight) if weight else whole, material, reader)
+    heads = {whole.layout.number: weight}
+    [beside] = paging.layouts((), totals, target.shares, target.policy, heads)
+    return freeze(plan(beside, (), language, target) if weight else whole, material, reader)
 
 
-def _asked(entries: Sequence[Entry]) -> int:
-    """Return the tokens of the newest user message."""
-    return next((e.full for e in reversed(entries) if e.seq == entries[-1].user_seq), 0)
+def _asked(entries: Sequence[Entry], layout: Layout) -> int:
+    """Return the tokens of the newest user message when the epoch began."""
+    asked = next((e.user_seq for e in entries if e.seq == layout.trigger), 0)
+    return next((e.full for e in entries if e.seq == asked), 0)
 
 
 def _last_page_gone(entries: Sequence[Entry], layout: Layout) -> int:

@@ -36,7 +36,7 @@ The epoch's number is made of the ``seq`` of the message that did not fit (``epo
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from operator import attrgetter
@@ -151,22 +151,22 @@ class _NewestPage:
                 yield weight_in_turn(sizes, self.most_fresh), recalled
 
 
-def layout(
-    entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy,
-    *, whole_head: int = 0, least_head: int = 0,
-) -> Layout:  # fmt: skip
-    """Lay the window out.
+NO_HEADS: Mapping[int, int] = {}
+
+
+def layouts(
+    entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy, heads: Mapping[int, int] = NO_HEADS
+) -> list[Layout]:
+    """Lay the window out. Return the layouts since the last anchor, in order: the last one holds now.
 
     ``entries`` are the newest messages in order, from a group's start on and reaching back to the condensed offset
     ``ledger_reach`` (or to the beginning), and before them the user message that opened the page they begin in. What
-    is older cannot change the answer. ``whole_head``: tokens of the head while the whole history is in view; and
-    ``least_head``, those that it has in any case after a cut, for what is pinned.
+    is older cannot change the answer. ``heads``: what the head weighs at least in an epoch, by number.
     """
     last_anchor = anchor(totals.short, shares)
-    if least_head > shares.head:
-        shares = with_head(shares, least_head)
-    frame = _Frame(totals, shares, policy, last_anchor, whole_head, least_head)
+    frame = _Frame(totals, shares, policy, last_anchor, heads)
     found = _beginning(frame)
+    passed = [] if last_anchor else [found]
     page = _NewestPage(shares.fresh)
     page_at, is_anchored = 0, not last_anchor
     for at, entry in enumerate(entries):
@@ -180,13 +180,21 @@ def layout(
             if passes_anchor or (is_anchored and (passes_page or entry.full_after + extra > found.full_until)):
                 is_anchored, page_at = True, page_threshold(entry.page, policy)
                 found = _cut(entries, at, page, page_at, frame, recalled=arrival.is_recalled)
+                passed.append(found)
     known_page = page_threshold(totals.last_page, policy)
     if is_anchored and known_page <= page_at and totals.full <= found.full_until:
-        return found
+        return passed
     # What made the cut due has been erased since.
     if entries:
         found = _cut(entries, len(entries) - 1, page, known_page, frame)
-    return replace(found, full_until=max(found.full_until, totals.full), pages_until=pages_until(known_page, policy))
+    full_until = max(found.full_until, totals.full)
+    found = replace(found, full_until=full_until, pages_until=pages_until(known_page, policy))
+    return [*(one for one in passed if one.number < found.number), found]
+
+
+def layout(entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy) -> Layout:
+    """Return the layout that holds now where nothing is kept in mind."""
+    return layouts(entries, totals, shares, policy)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +205,7 @@ class _Frame:
     shares: Shares
     policy: Policy
     anchor: int
-    whole_head: int
-    least_head: int
+    heads: Mapping[int, int]
 
     @property
     def short_until(self) -> int:
@@ -206,14 +213,15 @@ class _Frame:
 
 
 def _beginning(frame: _Frame) -> Layout:
-    shares = frame.shares
-    until = shares.whole - frame.whole_head
+    shares, number = frame.shares, epoch_number(0, frame.totals.generation)
+    least_head = frame.heads.get(number, 0)
+    until = shares.whole - least_head
     return Layout(
-        number=epoch_number(0, frame.totals.generation),
+        number=number,
         condensed_from=1,
         verbatim_from=1,
         pinned=0,
-        head_room=max(frame.whole_head, shares.body - shares.whole),
+        head_room=max(least_head, shares.body - shares.whole),
         full_until=until,
         short_until=frame.short_until,
         pages_until=pages_until(0, frame.policy),
@@ -229,8 +237,12 @@ def _cut(
 ) -> Layout:
     """Return the layout of the cut that the message at a place makes due, or what was ``recalled`` for it."""
     trigger, shares = entries[at], frame.shares
+    number = epoch_number(trigger.seq, frame.totals.generation, recalled=recalled)
+    least_head = frame.heads.get(number, 0)
+    if least_head > shares.head:
+        shares = with_head(shares, least_head)
     oldest_page = page_at - page_step(frame.policy) if page_at else 0
-    start = _verbatim_start(entries, at, page, oldest_page, frame)
+    start = _verbatim_start(entries, at, page, oldest_page, shares, frame.policy)
     verbatim = entries[start]
     weight = trigger.full_after - verbatim.full_before + page.since(verbatim.seq)
     opener = _index_of(entries, verbatim.user_seq, start)
@@ -243,7 +255,7 @@ def _cut(
     else:
         room = max(0, room - weight)
         kept = trigger.full_after - verbatim.full_before + page.counted_at_a_cut(verbatim.seq)
-    head_room = max(frame.least_head, min(shares.head, room))
+    head_room = max(least_head, min(shares.head, room))
     unused = max(0, shares.keep - kept)
     most = max(0, min(shares.condensed + unused, int(room * ZONES_MAX) - head_room))
     condensed = entries[_condensed_start(entries, start, most, oldest_page)]
@@ -256,7 +268,7 @@ def _cut(
     # Where not even this fits, the window is squeezed, and the next message makes another cut.
     full_until = room_until if weight <= room_until - verbatim.full_before else trigger.full_after
     return Layout(
-        number=epoch_number(trigger.seq, frame.totals.generation, recalled=recalled),
+        number=number,
         condensed_from=condensed.seq if condensed.full_before else 1,
         verbatim_from=verbatim.seq,
         pinned=pinned.seq if pinned else 0,
@@ -287,11 +299,13 @@ def _groups_back(entries: Sequence[Entry], last: int, oldest_page: int) -> Itera
             yield index
 
 
-def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, frame: _Frame) -> int:
+def _verbatim_start(
+    entries: Sequence[Entry], at: int, page: _NewestPage, oldest_page: int, shares: Shares, policy: Policy
+) -> int:
     """Return the index of the first message that stays verbatim, so that what stays is nearest to its share and leaves
     the window room to grow. The newest group stays in any case.
     """
-    trigger, shares = entries[at], frame.shares
+    trigger = entries[at]
     found = [*_reach(entries, at, page, oldest_page, shares)]
     weights = [weight for _, weight in found]
     keep, fitting = shares.keep, bisect_right(weights, shares.keep)
@@ -303,7 +317,7 @@ def _verbatim_start(entries: Sequence[Entry], at: int, page: _NewestPage, oldest
     if fitting < len(found) and weights[fitting] - keep < keep - weights[fitting - 1]:
         fitting += 1
     reachable = [index for index, _ in reversed(found[:fitting])]
-    enough = trigger.seq - frame.policy.full_recent_count + 1
+    enough = trigger.seq - policy.full_recent_count + 1
     most = entries[reachable[0]].full_before + int(shares.body * PAGE_COST)
     return next((index for index in reachable if _opens(entries[index], most, enough)), reachable[0])
 

@@ -112,19 +112,16 @@ async def derive(
 
     ``then``: with what it would keep in mind as of another time.
     """
-    reader, language = reader_of(runtime), conversation.language or "en"
     entries = await windows.entries(tx, conversation, paging.ledger_reach(conversation.totals, target.shares))
-    of = (entries, conversation.totals, language, target)
-    weight = 0
-    if not paging.anchor(conversation.totals.short, target.shares):
-        whole = epoch.plan((), *of[1:])
-        weight = epoch.least_head(whole, await _material(tx, conversation.id, whole, then), reader)
-    plan = epoch.plan(*of, whole_head=weight)
-    material = await _material(tx, conversation.id, plan, then)
-    if least := epoch.least_head(plan, material, reader):
-        plan = epoch.plan(*of, whole_head=weight, least_head=least)
-        material = await _material(tx, conversation.id, plan, then)
-    return epoch.freeze(plan, material, reader)
+    language = conversation.language or "en"
+    deciding = epoch.decide(entries, conversation.totals, language, target, reader_of(runtime))
+    try:
+        plan = next(deciding)
+        while True:
+            plan = deciding.send(await _material(tx, conversation.id, plan, then))
+    except StopIteration as decided:
+        found: Epoch = decided.value
+        return found
 
 
 async def _material(tx: ReadTx, conversation_id: str, plan: epoch.EpochPlan, then: Then | None) -> epoch.Material:
@@ -160,7 +157,7 @@ async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) 
         condensed_from=totals.last_seq - LEFT_OUT + 1, revision=conversation.revision,
     )  # fmt: skip
     room = head.frame_tokens(language, reader.count) + policy.summary_max
-    plan = epoch.EpochPlan(layout, policy, language, room, totals.last_page, range(0))
+    plan = epoch.EpochPlan(layout, policy, language, room, room, totals.last_page, range(0))
     material = await heads.material(tx, conversation.id, plan)
     told = [page for page in material.pages if page.day]  # the others begin in the newest messages
     plan = replace(plan, last_page=told[-1].page if told else 0)
