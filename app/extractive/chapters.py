@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
 
+import rjieba
+
 from app.core.neutral import flat
 from app.core.search.days import day_of
 from app.core.window.contents import Chapter
@@ -19,7 +21,6 @@ from app.extractive.summary import ROLE_WEIGHT
 from app.extractive.tells import tells
 from app.text.bm25 import stem
 from app.text.chinese_scripts import simplified
-from app.text.chinese_words import dictionary
 from app.text.language import is_han, scalar, words
 from app.text.small_talk import CHINESE_WORDS, ENGLISH_WORDS
 
@@ -61,7 +62,7 @@ def _is_empty(word: str) -> bool:
 @lru_cache(maxsize=50_000)
 def _is_function_word(word: str) -> bool:
     """Return whether a Chinese word counts, points, links or is an adverb: 一本, 这部, 此外, 总是."""
-    tags = dictionary().tag(simplified(word)) if is_han(word) else ()
+    tags = rjieba.tag(simplified(word)) if is_han(word) else ()
     return word.startswith(_POINTING) or (bool(tags) and all(tag.startswith(_FUNCTION_TAGS) for _, tag in tags))
 
 

@@ -10,12 +10,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import rjieba
+
 from app.extractive.calls import tools_in
 from app.extractive.stopwords import CHINESE, CHINESE_EMPTY, CHINESE_NO_NOUNS, COMMON, ENGLISH
 from app.extractive.terms import rarity
 from app.extractive.verbs import GENERIC, NOUNS, is_calendar, is_linking, is_no_noun, is_vague, is_verb
 from app.text.chinese_scripts import simplified
-from app.text.chinese_words import dictionary
 from app.text.language import HAN, fold, is_han, one_line, scalar, squeeze
 
 TOPIC_CHARS = 40
@@ -207,13 +208,13 @@ def _chinese(text: str) -> Iterator[tuple[str, int, float]]:
 
 def _is_guess(word: str) -> bool:
     """Return whether the tagger has put a word together; names apart, half of these are parts of sentences."""
-    return is_han(word) and not dictionary().has_word(simplified(word))
+    return is_han(word) and not rjieba.has_word(simplified(word))
 
 
 def _tagged(text: str) -> Iterator[tuple[str, str]]:
     """Yield words as written, with the tags of their simplified forms."""
     at = 0
-    for word, tag in dictionary().tag(simplified(text)):
+    for word, tag in rjieba.tag(simplified(text)):
         yield text[at : at + len(word)], tag
         at += len(word)
 
@@ -230,8 +231,8 @@ def _part(word: str, tag: str) -> str:
     is_cut = _HAN_GUESSED.search(plain) is not None
     if not (is_cut or len(plain) > 2):
         return word
-    is_listed = dictionary().has_word(plain)
-    if is_listed and dictionary().suggest_freq(plain) > _KNOWN and plain[0] not in _SPEAKERS:
+    is_listed = rjieba.has_word(plain)
+    if is_listed and rjieba.suggest_freq(plain) > _KNOWN and plain[0] not in _SPEAKERS:
         return word
     return "" if is_cut else word[_action(plain) :] if is_listed else word
 
@@ -244,9 +245,9 @@ def _action(word: str) -> int:
     """Return the length of the verb that a rare word begins with (踢足球: 1), of the whole word if it has no object."""
     for end in (1, 2):
         rest = word[end:]
-        if not (rest and dictionary().has_word(word[:end]) and dictionary().has_word(rest)):
+        if not (rest and rjieba.has_word(word[:end]) and rjieba.has_word(rest)):
             continue
-        verb, object_ = dictionary().tag(word[:end])[0][1], dictionary().tag(rest)[0][1]
+        verb, object_ = rjieba.tag(word[:end])[0][1], rjieba.tag(rest)[0][1]
         if len(rest) > 1 and not _is_noun(rest, object_):
             return len(word)
         if verb in ("v", "vg") and (len(rest) > 1 or object_ == "v"):

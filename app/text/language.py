@@ -10,8 +10,9 @@ import unicodedata
 from functools import lru_cache
 from typing import Literal
 
+import rjieba
+
 from app.text.chinese_scripts import simplified
-from app.text.chinese_words import dictionary
 
 Language = Literal["zh", "en"]
 
@@ -209,7 +210,7 @@ def segments(run: str) -> list[str]:
     """Return the words of a run of ideographs, segmented in simplified form: traditional words are rarely known."""
     result: list[str] = []
     at = 0
-    for word in dictionary().cut(simplified(run)):
+    for word in rjieba.cut(simplified(run)):
         result.append(run[at : at + len(word)])
         at += len(word)
     return result

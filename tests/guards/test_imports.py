@@ -30,14 +30,13 @@ HIDDEN = {
     },
     "providers/local_embeddings.py": {"app.providers.e5"},  # onnxruntime
     "providers/upstream.py": {"app.providers.wire"},  # openai
-    "text/chinese_words.py": {"rjieba"},
 }
 """Imports within functions, each for the heavy package that it brings. All others stand at the top of their modules."""
 
 BY_NAME = {"cli/__init__.py", "telemetry/tracing.py"}
 """Modules that import what they name in strings: a command; OpenTelemetry, which is an extra."""
 
-HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "rich", "rjieba", "sqlalchemy"}
+HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "rich", "sqlalchemy"}
 """Packages that the API does without until they are needed."""
 
 
