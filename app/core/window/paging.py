@@ -248,8 +248,8 @@ def _cut(
     opener = _index_of(entries, verbatim.user_seq, start)
     pinned = entries[opener] if opener < start else None
     room = max(0, shares.body - OPENING_TOKENS - (pinned.full if pinned else 0))
-    if weight > room and not shares.reserve:
-        # The newest group is squeezed: what was before has room beside it, where no tail needs that.
+    is_squeezed = weight > room
+    if is_squeezed:  # the newest group is cut: the head has room beside it, and what was before, if no tail needs that
         room -= min(room, trigger.short_before + trigger.short - verbatim.short_before)
         kept = _squeezed_weight(entries[start : at + 1])
     else:
@@ -258,6 +258,7 @@ def _cut(
     head_room = max(least_head, min(shares.head, room))
     unused = max(0, shares.keep - kept)
     most = max(0, min(shares.condensed + unused, int(room * ZONES_MAX) - head_room))
+    most = 0 if is_squeezed and shares.reserve else most
     condensed = entries[_condensed_start(entries, start, most, oldest_page)]
     if oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
         head_room = max(head_room, min(shares.head_most, (room - shares.condensed) // 2))
