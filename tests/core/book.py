@@ -346,7 +346,13 @@ class Book:
         """The window. Raises BudgetTooSmall."""
         wanted = self.profile(budget, form)
         found = self.epoch(wanted)
-        window = assemble(found, self.items(found.layout), wanted, self.totals, cutter=Cutter(self.language, count))
+        window = assemble(
+            found,
+            self.items(found.layout),
+            wanted,
+            self.totals,
+            cutter=Cutter(self.language, self.policy.condensed_tool_max, count),
+        )
         window = with_tail(with_fresh(window, self.results()), tail)
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
         rendered = render(window, self._system_text(), tools_text(tools, form), form, self.language)

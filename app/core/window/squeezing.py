@@ -125,6 +125,8 @@ class Cutter:
     """Cuts results and long texts for a window."""
 
     language: Language
+    condensed: int
+    """Characters that a result has condensed."""
     count: Callable[[str], int]
     """Returns the tokens of a text."""
 
@@ -137,7 +139,7 @@ class Cutter:
         ``shorter``: they are cut to less than that.
         """
         least = self._counted(cut_to(unit, 0, self.language, texts=texts), texts) if shorter else unit
-        short = least.tokens(ItemForm.SHORT)
+        short, shortest = least.tokens(ItemForm.SHORT), 0 if shorter else self.condensed
         cuttable = [(item, lengths) for item in unit.items if _can_cut(item, texts) and (lengths := _lengths(item))]
         all_lengths = [length for _, lengths in cuttable for length in lengths]
         free, tokens_each = room - short, sum(item.tokens for item, _ in cuttable) / max(1, sum(all_lengths))
@@ -146,7 +148,7 @@ class Cutter:
             cut = self._counted(cut_to(unit, length, self.language, texts=texts), texts)
             over = cut.tokens(ItemForm.SHORT) - room
             if over <= 0:
-                return (cut, length) if cut.tokens(ItemForm.SHORT) > short else (unit, 0)
+                return (cut, length) if length > shortest and cut.tokens(ItemForm.SHORT) > short else (unit, 0)
             free -= over
         return unit, 0
 

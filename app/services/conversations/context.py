@@ -251,7 +251,8 @@ async def _head_and_body(call: WindowCall, laid: _LaidOut) -> Window:
     window = assemble(laid.epoch, items, laid.target, conversation.totals, anchored=anchored)
     if window.squeezed is None:
         return window
-    cutter = Cutter(conversation.language or "en", call.runtime.tokens.count)
+    condensed = laid.target.policy.condensed_tool_max
+    cutter = Cutter(conversation.language or "en", condensed, call.runtime.tokens.count)
     again = partial(assemble, anchored=anchored, cutter=cutter)
     size = sum(len(item.text) for item in items)
     return await run_in_thread_if_large(size, again, laid.epoch, items, laid.target, conversation.totals)
