@@ -386,7 +386,7 @@ def _window(request: Request, window: Context, form: Format) -> Response:
 
 
 def _uuids(texts: list[str]) -> tuple[UUID, ...]:
-    parts = [part.strip() for text in texts if text for part in text.split(",")]
+    parts = _parts(texts)
     if len(parts) > TAIL_PARTS_MAX:
         raise errors.Invalid.at(["query", "load"], f"must have at most {TAIL_PARTS_MAX} uuids")
     try:
@@ -395,8 +395,12 @@ def _uuids(texts: list[str]) -> tuple[UUID, ...]:
         raise errors.Invalid.at(["query", "load"], "must be comma-separated uuids") from None
 
 
+def _parts(texts: list[str]) -> list[str]:
+    return [part.strip() for text in texts if text for part in text.split(",")]
+
+
 def _numbers(texts: list[str]) -> tuple[int, ...]:
-    parts = [part.strip() for text in texts if text for part in text.split(",")]
+    parts = _parts(texts)
     if not all(part.isascii() and part.isdecimal() for part in parts):
         raise _bad_pages(["query", "pages"])
     return _page_numbers([int(part) for part in parts], ["query", "pages"])

@@ -111,6 +111,12 @@ WISHES_GROW = Transcript(
 """More is kept in mind than a small head has room for, once a message that said it has left."""
 
 
+SHORT = (CallPlan("search", Text(0, 1), "once", True), CallPlan("search", Text(0, 1), "late", True))
+SHORT_RESULTS = Transcript((Loop(False, SHORT, Text(0, 1), thinking=True), Say("user", Text(0, 20))), (1,), False)
+"""They are shorter than what would say that they are cut."""
+
+
+@example(SHORT_RESULTS, Setting(Policy(1, summary_enabled=False), budget=250, recalls=(), jobs=()))
 @example(
     WISHES_GROW, Setting(Policy(1, summary_enabled=False, unlist_after_turns=1), budget=400, recalls=(), jobs=(1,))
 )

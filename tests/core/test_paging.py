@@ -295,6 +295,15 @@ def test_paging_copes_with_missing_messages(pages: list[list[tuple[int, int]]], 
 
 
 some_pages = st.lists(st.lists(weights, min_size=1, max_size=12), min_size=1, max_size=30)
+
+
+def test_a_tail_that_crowds_the_newest_group_leaves_the_head_its_room() -> None:
+    entries = history(*([(10, 4)] * 5 for _ in range(30)), [(900, 200)])
+    found = laid_out(entries, known=replace(SHARES, available=706, whole=700, reserve=300))
+    assert (found.verbatim_from, found.condensed_from) == (151, 151)
+    assert found.head_room == SHARES.head
+
+
 some_shares = st.builds(shares, st.integers(0, 3000), st.just(POLICY), reserve=st.sampled_from((0, 300, 1500)))
 
 

@@ -31,7 +31,7 @@ CUT_LINE_MAX = 100
 
 
 class Holder(NamedTuple):
-    """Whose memories are listed: a user's and those of their spaces, or a conversation's."""
+    """A user, with their spaces, or a conversation: the one whose memories are listed."""
 
     user_id: str | None
     conversation_id: str | None = None

@@ -145,7 +145,7 @@ class Held:
 
 
 class MemoryShelf(NamedTuple):
-    """Where memories are listed from."""
+    """The memories that a list is made of."""
 
     owners: Sequence[UUID]
     scopes: Sequence[str] | None
