@@ -18,7 +18,7 @@ AT_ONCE = 1000
 
 @click.group()
 def audit() -> None:
-    """Export the log of reads and erasures."""
+    """Export the log of reads and erasures from the database here."""
 
 
 @audit.command()

@@ -17,7 +17,7 @@ RETRIED_AT_ONCE = 1000
 
 @click.group()
 def jobs() -> None:
-    """List background jobs, and retry the dead ones."""
+    """List background jobs of the database here, and retry the dead ones."""
 
 
 @jobs.command(name="list")

@@ -26,7 +26,7 @@ LISTED_AT_ONCE = 200
 
 @click.group()
 def keys() -> None:
-    """Create, list and revoke API keys. The service can be running or not."""
+    """Create, list and revoke API keys in the database here, whether or not the service is running."""
 
 
 @keys.command(name="create")

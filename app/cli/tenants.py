@@ -20,7 +20,7 @@ DEFAULT = -1
 
 @click.group()
 def tenants() -> None:
-    """Manage tenants, fully isolated from one another. A key belongs to one tenant."""
+    """Manage tenants of the database here, fully isolated from one another. A key belongs to one tenant."""
 
 
 @tenants.command(name="create")

@@ -113,6 +113,19 @@ def test_a_database_that_refuses_says_why(postgres: EmbeddedPostgres, command: s
     assert "postgres/cluster" in said or "/quire-" in said
 
 
+@pytest.mark.parametrize(
+    "command", [("jobs", "list"), ("keys", "list"), ("tenants", "list"), ("audit", "export")], ids=" ".join
+)
+def test_a_command_of_the_database_here_refuses_to_stand_for_a_service_elsewhere(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    data = tmp_path / "data"
+    said = refusal(*command, QUIRE_DATA_DIR=str(data), QUIRE_URL="https://quire.example.com")
+    assert "https://quire.example.com" in said
+    assert "DATABASE_URL" in said
+    assert not data.exists()
+
+
 FEW_DESCRIPTORS = """
 import resource
 from app.cli.server import descriptors_low

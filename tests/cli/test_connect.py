@@ -165,7 +165,7 @@ def test_codex_is_told_to_trust_hooks_and_its_proxy_block_is_toml(home: Path) ->
     assert "trust" in printed
     block = printed.split("through Quire:\n")[1].split("If Quire asks")[0]
     found = tomllib.loads(f'{block}model = "o"\n[model_providers.other]\nname = "Other"\n')
-    assert (found["model_provider"], found["model"]) == ("quire", "o")
+    assert (found["model_provider"], found["model"], found["web_search"]) == ("quire", "o", "disabled")
     assert found["model_providers"]["quire"]["wire_api"] == "responses"
     assert found["model_providers"]["other"] == {"name": "Other"}
 

@@ -157,3 +157,12 @@ def test_a_removal_in_a_langgraph_dump_is_no_message() -> None:
     dump = {"messages": [{"type": "human", "content": "Hi"}, {"type": "remove", "content": "", "id": "h"}]}
     found = [json.loads(line) for line in lines("langgraph", dump, "c", "u")]
     assert [line["message"]["content"] for line in found if line["type"] == "message"] == ["Hi"]
+
+
+def test_a_state_of_langgraphs_api_is_read_beside_the_checkpoint_that_it_names() -> None:
+    state = {
+        "values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": [], "tasks": [], "metadata": {},
+        "checkpoint": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "c1"}, "parent_checkpoint": None,
+    }  # fmt: skip
+    found = [json.loads(line) for line in lines("langgraph", state, "c", "u")]
+    assert [line["message"]["content"] for line in found if line["type"] == "message"] == ["Hi"]

@@ -157,6 +157,7 @@ def test_a_file_without_an_id_needs_one_and_a_file_with_several_takes_none() -> 
 def test_json_lines_are_read_as_their_list() -> None:
     text = "\n".join(json.dumps(one) for one in CODEX)
     assert parsed(text.encode()) == CODEX
-    for wrong in (b"", b"text", b'{"a": 1', b'{"a": 1}\n{'):
+    assert parsed(f'{text}\n{{"type":"user","mess'.encode()) == CODEX
+    for wrong in (b"", b"text", b'{"a": 1', b'{"a": 1}\n{\n{"a": 1}'):
         with pytest.raises(ValueError, match="Expecting"):
             parsed(wrong)

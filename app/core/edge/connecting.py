@@ -117,7 +117,7 @@ def base_url(client: Client, target: Target) -> str:
         case "codex":
             return (
                 "# At the top of ~/.codex/config.toml:\n"
-                'model_provider = "quire"\nmodel_providers.quire.name = "Quire"\n'
+                'model_provider = "quire"\nweb_search = "disabled"\nmodel_providers.quire.name = "Quire"\n'
                 f"model_providers.quire.base_url = {json.dumps(f'{target.url}/v1')}\n"
                 'model_providers.quire.wire_api = "responses"\n'
                 f'model_providers.quire.env_key = "{KEY_VARIABLE}"\n'

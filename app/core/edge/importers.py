@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -65,12 +66,18 @@ def looks_like(content: bytes) -> str:
 
 
 def parsed(content: bytes) -> Any:
-    """Return a file's JSON; of JSON lines their list. Raises ValueError or RecursionError."""
+    """Return a file's JSON; of JSON lines their list, without a last line that is only half written.
+
+    Raises ValueError or RecursionError.
+    """
     try:
         return json.loads(content)
     except ValueError:
-        found = [json.loads(line) for line in content.splitlines() if line.strip()]
-        if len(found) < 2:
+        *whole, last = [line for line in content.splitlines() if line.strip()] or [b""]
+        found = [json.loads(line) for line in whole]
+        with suppress(ValueError):
+            found.append(json.loads(last))
+        if not found:
             raise
         return found
 
@@ -214,9 +221,13 @@ def letta(value: Any) -> Found:
 
 def langgraph(value: Any) -> Found:
     """Yield messages given as dictionaries or in LangChain's serialised form (``kwargs``), without removals."""
-    values = value.get("checkpoint", value) if isinstance(value, Mapping) else value
+    values = value
+    if (
+        isinstance(value, Mapping) and "values" not in value
+    ):  # what the API answers has a `checkpoint` that only names one
+        values = value.get("checkpoint", value)
     if isinstance(values, Mapping):
-        values = values.get("channel_values", values.get("values", values))
+        values = values.get("values", values.get("channel_values", values))
     for message in _messages(values):
         fields = message.get("kwargs") or message.get("data") or message
         kind = fields.get("type") or message.get("type") or fields.get("role")
