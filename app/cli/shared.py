@@ -70,17 +70,12 @@ async def connected(settings: Settings, dsn: str) -> AsyncIterator[Database]:
 
 
 def on_database(work: Callable[[Database], Awaitable[T]]) -> T:
-    """Run an action on the configured database, whether or not a service is running.
-
-    Raises ClickException where QUIRE_URL names a service and no DATABASE_URL says that its database is meant: the
-    embedded one would be started, and is another's.
-    """
+    """Run an action on the configured database, whether or not a service is running; refuse if QUIRE_URL names one."""
     settings = read_settings()
-    url = os.environ.get("QUIRE_URL")
-    if url and not settings.database_url:
+    if (url := os.environ.get("QUIRE_URL")) and not settings.database_url:
         raise click.ClickException(
-            f"This command works on a database, not over HTTP, and QUIRE_URL is set to {url}. Run it where that"
-            " service runs, set DATABASE_URL to its database, or unset QUIRE_URL to use the database here."
+            f"This command works on a database, and QUIRE_URL names a service, {url}. Run it on that service's machine,"
+            " set DATABASE_URL to its database, or unset QUIRE_URL to use the database here."
         )
 
     async def run(dsn: str) -> T:

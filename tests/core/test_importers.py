@@ -160,7 +160,7 @@ def test_a_removal_in_a_langgraph_dump_is_no_message() -> None:
 
 
 def test_a_state_of_langgraphs_api_is_read_beside_the_checkpoint_that_it_names() -> None:
-    state = {
+    state: Any = {
         "values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": [], "tasks": [], "metadata": {},
         "checkpoint": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "c1"}, "parent_checkpoint": None,
     }  # fmt: skip

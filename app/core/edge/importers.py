@@ -96,18 +96,7 @@ def _lines_or_text(begun: bytes) -> str:
 def lines(source: str, value: Any, conversation_id: str, user_id: str) -> Iterator[str]:
     """Yield the lines of a conversation. Raises ValueError if the JSON is not of the source's shape."""
     yield dumps({"type": "header", "format": "quire", "version": 1, "conversation_id": conversation_id})
-    yield dumps({"type": "conversation", "id": conversation_id, "user_id": user_id})
-    found = list(_shaped(SOURCES[source](value), "messages"))
-    newest = SAID_FIRST
-    for seq, (message, time) in enumerate(found, 1):
-        dated = {"created_at": time} if time else {}
-        said_time = _said_at(time, newest)
-        newest = max(said_time or newest, newest)
-        dated_message = {**message, "said_at": said_time.isoformat()} if said_time else message
-        yield dumps(
-            {"type": "message", "conversation_id": conversation_id, "seq": seq, **dated, "message": dated_message}
-        )
-    yield dumps({"type": "end", "conversation_id": conversation_id})
+    yield from _conversation_lines(conversation_id, user_id, ForeignTalk(None, SOURCES[source](value)))
 
 
 def transcript_lines(source: str, value: Any, user_id: str, conversation_id: str | None = None) -> Iterator[str]:
