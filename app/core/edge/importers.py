@@ -66,10 +66,7 @@ def looks_like(content: bytes) -> str:
 
 
 def parsed(content: bytes) -> Any:
-    """Return a file's JSON; of JSON lines their list, without a last line that is only half written.
-
-    Raises ValueError or RecursionError.
-    """
+    """Return a file's JSON; of JSON lines their list, whose last may be cut. Raises ValueError or RecursionError."""
     try:
         return json.loads(content)
     except ValueError:
@@ -210,13 +207,9 @@ def letta(value: Any) -> Found:
 
 def langgraph(value: Any) -> Found:
     """Yield messages given as dictionaries or in LangChain's serialised form (``kwargs``), without removals."""
-    values = value
-    if (
-        isinstance(value, Mapping) and "values" not in value
-    ):  # what the API answers has a `checkpoint` that only names one
-        values = value.get("checkpoint", value)
+    values = value.get("values", value.get("checkpoint", value)) if isinstance(value, Mapping) else value
     if isinstance(values, Mapping):
-        values = values.get("values", values.get("channel_values", values))
+        values = values.get("channel_values", values)
     for message in _messages(values):
         fields = message.get("kwargs") or message.get("data") or message
         kind = fields.get("type") or message.get("type") or fields.get("role")
