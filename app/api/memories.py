@@ -33,7 +33,6 @@ from app.core.search.narrowing import Narrowing
 from app.core.window.kept import KEY_MAX, PINNED_MAX, Then, key_problem
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
-from app.services import limits
 from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
@@ -66,11 +65,8 @@ async def remember(write: Write) -> Response:
     """Store a memory of a user or a conversation. Search finds it from now on."""
     memory_request = _checked(write.caller, await write.body(schemas.MemoryBody))
 
-    await limits.require_room(write.runtime, write.caller.tenant, memory_request.user_id)
-
     async def work(tx: Tx) -> StoredResponse:
         found, conversation = await remembering.remember(write.runtime, tx, memory_request)
-        limits.note_stored(write.runtime, write.caller.tenant, memory_request.user_id, [memory_request.content])
         text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(found)))
         return StoredResponse.about(text, conversation, memory_request.user_id)
 

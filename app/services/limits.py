@@ -8,7 +8,7 @@ write, and a limit that was changed holds from the next request on.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -19,6 +19,7 @@ from app.core.edge.limits import Quota, Reached, seconds_of_day_left, storage_re
 from app.core.edge.rate import Share, Taken, wanted
 from app.core.times import time_text
 from app.postgres.database import Database
+from app.postgres.transactions import ReadTx
 from app.providers import TemporaryError
 from app.runtime import Runtime, StorageLedger
 from app.store import spending
@@ -143,6 +144,24 @@ async def require_room(runtime: Runtime, tenant: UUID, user: str | None) -> None
     total = ledger.total + sum(ledger.added.values())
     if reached := storage_reached(quota, total, ledger.users[whose] + ledger.added[whose]):
         raise _refused(reached, COUNTED_SECONDS)
+
+
+async def take_room(runtime: Runtime, tx: ReadTx, user: str | None, texts: Collection[str]) -> None:
+    """Count texts that a transaction stores for a user. Raises TooManyRequests if there is no room for any.
+
+    It reads what others stored in the transaction itself: a second connection might have to wait for this one.
+    """
+    quota = runtime.meters.quotas.get(tx.tenant)
+    if quota is None:
+        own, tells = await limits.quota_in(tx)
+        quota = know(runtime, tx.tenant, own, tells=tells)
+    if quota.storage_bytes or quota.user_storage_bytes:
+        ledger, whose = runtime.meters.ledgers.setdefault(tx.tenant, StorageLedger()), user or ""
+        total, users = await limits.bytes_of(tx, [whose])
+        total += sum(ledger.added.values())
+        if reached := storage_reached(quota, total, users.get(whose, 0) + ledger.added[whose]):
+            raise _refused(reached, COUNTED_SECONDS)
+    note_stored(runtime, tx.tenant, user, texts)
 
 
 def note_stored(runtime: Runtime, tenant: UUID, user: str | None, texts: Iterable[str]) -> None:

@@ -17,10 +17,11 @@ from app.api.schemas.conversations import ConversationChange
 from app.api.schemas.parts import NoteBody
 from app.core.line import exact
 from app.core.search.narrowing import OWN_TYPES
-from app.services.lifecycle import erasing, erasing_whole, noting, rewording
+from app.services.lifecycle import erasing, erasing_whole, noting
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.lifecycle.noting import Noting
-from app.services.memory import searching, views
+from app.services.memory import revising, searching, views
+from app.services.memory.revising import Change
 from app.store import conversations
 from app.ui.forms import TEXT_MAX, read_form
 from app.ui.html import HtmlRoute, addresses, page
@@ -36,6 +37,7 @@ async def rename(request: Request, runtime: Wired, viewer: Viewing, conversation
     require_write(viewer)
     title = " ".join(form.get("title", "").split()) or None
     parse_model(ConversationChange, {"title": title})
+    title = runtime.masks.text(title) if title is not None else None
     async with runtime.database.begin(viewer.tenant) as tx:
         found = await conversations.lock(tx, exact(conversation_id), bound_to=viewer.user_id)
         if found is None:
@@ -105,17 +107,20 @@ async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_
 
 @router.post("/memories/{memory_key}")
 async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
-    """Store a memory with another text in the place of this one, which is erased."""
+    """Give a memory another text."""
     form = await read_form(request, TEXT_MAX)
     require_write(viewer)
     content = form.get("content", "").replace("\r\n", "\n")
     if not content.strip():
         raise errors.Invalid.at(["body", "content"], "must not be blank")
-    async with runtime.database.begin(viewer.tenant) as opened:
-        tx = ErasingTx(runtime, opened)
-        key, done = await rewording.reword(tx, memory_key, viewer.user_id, content, sensitive=viewer.sensitive)
-    runtime.forget_erased(viewer.tenant, done.touched)
-    return RedirectResponse(addresses(request)("memories", key), 303)
+    wanted = Change(content)
+    async with runtime.database.begin(viewer.tenant) as tx:
+        _, before = await revising.change(
+            runtime, tx, memory_key, wanted, bound_to=viewer.user_id, sensitive=viewer.sensitive
+        )
+    if before["conversation_id"] is not None:
+        runtime.caches.forget_conversation(viewer.tenant, before["conversation_id"])
+    return RedirectResponse(addresses(request)("memories", memory_key), 303)
 
 
 @router.post("/memories/{memory_key}/delete")

@@ -482,8 +482,6 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
         kept.END_EARLIER,
         {"holders": [owner_of("u:u")], "keys": ["diet"], "since": [datetime(2100, 1, 1, tzinfo=UTC)]},
     ),
-    "reword a memory": (kept.REWORD, {"conversation": "c", "memory": UUID(int=1), "text": "forged", "tokens": 1}),
-    "delete a memory in mind": (kept.DELETE_OF_CONVERSATION, ("c", UUID(int=1))),
     "leave a conversation": (kept.LEAVE, ("c",)),
     "forget withdrawals": (kept.FORGET_WITHDRAWALS, (owner_of("u:u"),)),
     "retire values": (kept.RETIRE, {"holder": owner_of("u:u"), "key": "diet"}),
@@ -706,8 +704,6 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
             assert await as_tenant(tx, tenant).fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
             assert await memories.find(as_tenant(tx, tenant), passage["id"]) is None
             assert await kept.one(as_tenant(tx, tenant), note["id"]) is None
-            assert await kept.reword(as_tenant(tx, tenant), "c", note["id"], "forged", 1) is None
-            assert await kept.delete_of_conversation(as_tenant(tx, tenant), "c", note["id"]) is None
             gone = await archives.delete(as_tenant(tx, tenant), archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
         assert await memories.search(as_tenant(tx, BOB), [passage["owner"]], memories.Scoring(terms)) == ([], 0, 0.0, 0)

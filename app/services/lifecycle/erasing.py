@@ -434,20 +434,7 @@ async def _erase_expired(tx: ErasingTx, scope: str, rows: Sequence[Record]) -> E
     return done
 
 
-# --- Notes and memories -------------------------------------------------------------------------------
-
-
-async def erase_note(tx: ErasingTx, conversation: Conversation, note: UUID) -> Erasure:
-    """Delete a pinned memory of a conversation that ``lock`` gave, and what was kept of it. Raises NotFound."""
-    gone = await kept.delete_of_conversation(tx, conversation.id, note)
-    if gone is None:
-        raise errors.NotFound("There is no such note.")
-    await kept.settle(tx, [gone])
-    done = Erasure(counts=Counter(memories=1))
-    done.add_texts(await served.forget_memories(tx, [gone]))
-    await begin_generations(tx, {conversation.id}, done)
-    await redact(tx, _owner(conversation), Redaction(erased=names([note])), (), done)
-    return done
+# --- Memories -------------------------------------------------------------------------------
 
 
 async def erase_memory(
@@ -462,11 +449,15 @@ async def erase_memory(
         raise errors.NotFound("There is no such memory.")
     await views.require_write(tx, owner, bound_to)
     await locks.lock_owner(tx, owner)
+    known = await kept.one(tx, key)
+    place = known["conversation_id"] if known is not None and known["pinned"] else None
+    if place is not None:
+        await conversations.lock(tx, place)
     content = (await remembered.contents(tx, [key], sensitive=sensitive)).get(key)
     repeated, loaded = RepeatedPlaces(), list[StoredMessage]()
     if content is not None:
         repeated = await repeats.find(tx, owner, repeats.source_of([content["content"]]))
-        loaded = await lock_repeats(tx, repeated)
+        loaded = await lock_repeats(tx, repeated, () if place is None else {place})
     parts = await remembered.parts(tx, key)
     gone = await remembered.delete(tx, key, sensitive=sensitive)
     if gone is None:
@@ -476,8 +467,12 @@ async def erase_memory(
     done.add_texts(await served.forget_memories(tx, [gone]) + await served.forget_quoting(tx, parts))
     if loaded:
         await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
-        await begin_generations(tx, {message.conversation_id for message in loaded}, done)
+    touched = {message.conversation_id for message in loaded} | ({place} if place is not None else set())
+    if touched:
+        await begin_generations(tx, touched, done)
     redaction = Redaction(erased=names([key, *(message.id for message in loaded)]))
     await redact(tx, owner, redaction, repeated.answers, done)
+    if known is not None:
+        await limits.recount(tx, known["user_id"] or user_of(known["scope"]))
     await outbox.tell(tx, erased_event("memory", str(key)))
     return owner, done

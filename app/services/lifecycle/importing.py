@@ -27,12 +27,13 @@ from app.core.history.rows import ArchivePlace, archive_row
 from app.core.history.sync import digest
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.neutral import without_nul
-from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
+from app.core.scope import conversation_scope, owner_of, scope_of, space_scope, user_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 from app.runtime import Runtime
+from app.services import limits as storage
 from app.services import spaces
 from app.services.conversations import forking
 from app.services.conversations.append import append
@@ -436,6 +437,7 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
         if place is not None and (place["scope"] != scope or place["seq"] is not None):
             raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
         if place is None:
+            await storage.take_room(runtime, tx, user_of(scope), [line.result])
             where = ArchivePlace(scope, known.id if known else None)
             expires_at = line.card.expires_at
             new = archive_row(card, line.result, tokens, line.tool_input, where, line.language, expires_at)

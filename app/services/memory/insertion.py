@@ -14,6 +14,7 @@ from app.core.history.rows import NewMemory
 from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.runtime import Runtime
+from app.services import limits
 from app.store import appending
 from app.store.memory import remembered
 from app.store.memory.remembered import Remembered
@@ -28,8 +29,14 @@ async def insert_memories(runtime: Runtime, tx: Tx, memories: Sequence[NewMemory
 
 
 async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembered]) -> None:
-    """Store explicit memories of one owner, with their texts."""
+    """Store explicit memories of one owner, with their texts. Raises TooManyRequests if the owner has no room left; a
+    model's facts are counted and never refused, because a job could not ask for room.
+    """
     for memory in memories:
+        if memory.source == "llm":
+            limits.note_stored(runtime, tx.tenant, memory.user_id, [memory.content])
+        else:
+            await limits.take_room(runtime, tx, memory.user_id, [memory.content])
         has_words = memory.key is not None and not memory.scope.startswith("m:")  # of a store nothing is searched
         words = bm25.query(blanked(memory.content)) if has_words else None
         await remembered.insert(tx, replace(memory, words=words), embeds=runtime.embedder is not None)

@@ -26,6 +26,7 @@ from app.store import conversations, locks, spaces
 from app.store.memory import kept
 from app.store.memory.remembered import Remembered
 from app.text.language import fold
+from app.text.masks import Masks
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     if conversation is not None and request.space_id not in (None, conversation.space_id):
         request, conversation = replace(request, conversation_id=None), None  # which the space's members need not see
     uid, found_in = (conversation.uid, conversation.scope) if conversation else (None, None)
-    new = await anyio.to_thread.run_sync(prepared, request, scope, uid, found_in)
+    new = await anyio.to_thread.run_sync(prepared, runtime.masks, request, scope, uid, found_in)
     await keep(runtime, tx, new, pinned=request.pinned)
     if new.status == "proposed":
         told_of = outbox.event("memory.proposed", memory_key=str(new.id), conversation_id=new.conversation_id)
@@ -114,13 +115,16 @@ async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None
         await kept.retire(tx, owner_of(new.scope), new.key)
 
 
-def prepared(request: MemoryRequest, scope: str, uid: UUID | None, found_in: str | None = None) -> Remembered:
-    """Return the rows of a memory. Takes long for a long one.
+def prepared(
+    masks: Masks, request: MemoryRequest, scope: str, uid: UUID | None, found_in: str | None = None
+) -> Remembered:
+    """Return the rows of a memory, masked by whatever door it comes in. Takes long for a long one.
 
     ``found_in``: the scope of its conversation, which finds what holds in it alone.
     """
-    content, offsets = without_nul(request.content)
-    passages = all_vectors(searchable(request.content, request.keywords))
+    said = masks.text(request.content)
+    content, offsets = without_nul(said)
+    passages = all_vectors(searchable(said, request.keywords))
     ids = [uuid7() for _ in passages]
     return Remembered(
         id=ids[0], scope=scope, type=request.memory_type, content=content,

@@ -16,7 +16,8 @@ from app import errors
 from app.core.encoded import marked
 from app.core.neutral import with_nul
 from app.core.scope import scope_of, space_of
-from app.core.window.kept import PINNED_MAX, Status
+from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, Status
+from app.extractive.wishes import wish_of
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
@@ -26,6 +27,7 @@ from app.services.memory.remembering import MemoryRequest
 from app.store import conversations, locks, spaces
 from app.store.memory import kept, remembered
 from app.store.memory.kept import Standing
+from app.store.operators import limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Change:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     sensitive: bool | None = None
+    sees_key: bool = True
+    """The writer is shown the memory's key; else one that a rule read in the former words goes with them."""
 
 
 def unknown() -> errors.NotFound:
@@ -108,11 +112,12 @@ def _ends(row: Record) -> bool:
 
 
 async def _reworded(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> None:
-    if before["key"] is not None:
+    key = before["key"] if wanted.sees_key else await anyio.to_thread.run_sync(_key, before, wanted.content or "")
+    if key is not None:
         await kept.keep_version(tx, before["id"], uuid7())
     request = MemoryRequest(
         wanted.content or "", before["type"], conversation_id=before["conversation_id"],
-        keywords=tuple(before["keywords"]), metadata=before["metadata"], key=before["key"],
+        keywords=tuple(before["keywords"]), metadata=before["metadata"], key=key,
         sensitive=before["sensitive"] if wanted.sensitive is None else wanted.sensitive,
         expires_at=before["expires_at"], pinned=before["pinned"] if wanted.pinned is None else wanted.pinned,
         valid_from=wanted.valid_from, valid_to=wanted.valid_to,
@@ -120,10 +125,22 @@ async def _reworded(runtime: Runtime, tx: Tx, before: Record, wanted: Change) ->
     known = before["conversation_id"] and await conversations.find(tx, before["conversation_id"])
     uid, found_in = (known.uid, known.scope) if known else (None, None)
     await remembered.delete(tx, before["id"], sensitive=True)
-    new = await anyio.to_thread.run_sync(remembering.prepared, request, before["scope"], uid, found_in)
+    if key is None:
+        await kept.settle(tx, [before])
+    new = await anyio.to_thread.run_sync(remembering.prepared, runtime.masks, request, before["scope"], uid, found_in)
     passages = [(before["id"], *new.passages[0][1:]), *new.passages[1:]]
     new = replace(new, id=before["id"], passages=passages, status=wanted.status or before["status"])
     await remembering.keep(runtime, tx, new, pinned=request.pinned)
+    await limits.recount(tx, new.user_id)
+
+
+def _key(before: Record, content: str) -> str | None:
+    """Return the key of a memory with other words: what a rule read in the former ones it must read in these too."""
+    key: str | None = before["key"]
+    if before["source"] == "person" or key not in CLOSED_KEYS:
+        return key
+    wish = wish_of(content)
+    return key if wish is not None and wish.key == key else None
 
 
 async def _moved(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> None:

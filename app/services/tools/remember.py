@@ -121,7 +121,7 @@ def _shows(message: str, words: str, key: str | None) -> bool:
 
 
 def _prepared(asking: Asker, arguments: Mapping[str, Any], quote: _Quote | None) -> Remembered:
-    conversation = asking.conversation
+    conversation, masks = asking.conversation, asking.runtime.masks
     content = quote.words if quote is not None else arguments["content"]
     request = MemoryRequest(
         content=content,
@@ -132,13 +132,13 @@ def _prepared(asking: Asker, arguments: Mapping[str, Any], quote: _Quote | None)
         keywords=tuple(replace_nul(word)[:KEYWORD_MAX] for word in arguments.get("keywords", ())),
     )
     if conversation is None:
-        return remembering.prepared(request, asking.scope, None)
+        return remembering.prepared(masks, request, asking.scope, None)
     totals, line = conversation.totals, conversation.line
     seq, page = (quote.seq, quote.page) if quote is not None else (totals.last_seq, totals.last_page)
     keeper = line.keeper(seq)
     uid = {one.id: one.uid for one in line.stretches}.get(keeper, conversation.uid)
     request = replace(request, conversation_id=keeper)
-    return replace(remembering.prepared(request, asking.scope, uid, conversation.scope), page=page)
+    return replace(remembering.prepared(masks, request, asking.scope, uid, conversation.scope), page=page)
 
 
 # --- Apply ------------------------------------------------------------------------------------------------------

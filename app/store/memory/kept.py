@@ -104,21 +104,6 @@ async def settle(tx: Tx, gone: Sequence[Record]) -> None:
     await withdraw(tx, {row["holder"] for row in gone if row["pinned"] and row["status"] == "held"})
 
 
-REWORD = _SQL.statement("reword")
-DELETE_OF_CONVERSATION = """
-DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND id = $3 AND pinned
-RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
-"""
-
-
-async def reword(tx: Tx, conversation_id: str, memory: UUID, text: str, tokens: int) -> Record | None:
-    return await tx.fetchrow(REWORD, conversation=conversation_id, memory=memory, text=text, tokens=tokens)
-
-
-async def delete_of_conversation(tx: Tx, conversation_id: str, memory: UUID) -> Record | None:
-    return await tx.fetchrow(DELETE_OF_CONVERSATION, conversation_id, memory)
-
-
 # The memories that a conversation gave to a wider scope.
 CARRIED_BY = """
 SELECT id, content, owner, holder, scope, key, pinned, status, valid_from FROM memories

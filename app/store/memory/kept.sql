@@ -77,13 +77,6 @@ UPDATE memories m SET valid_to = greatest(m.valid_from, e.valid_from)
  WHERE m.tenant_id = :tenant AND m.holder = e.holder AND m.key = e.key AND m.valid_from <= e.valid_from
    AND (m.valid_to IS NULL OR m.valid_to > e.valid_from);
 
--- name: reword
--- Puts a conversation's pinned memory in a person's words: it no longer quotes its message.
-UPDATE memories m SET content = :text, tokens = :tokens, source = 'person', status = 'held', seq = NULL, page = NULL,
-       quote = NULL, learnt_at = now()
- WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation AND m.id = :memory AND m.pinned AND m.status = 'held'
-RETURNING {fields};
-
 -- name: versions
 -- The rows of a memory's key, the latest value first; of one without a key itself alone. Each half has an index of its
 -- own before the table was analyzed, too.

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.scope import owner_of
+from app.core.scope import owner_of, user_of
 from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.core.window.kept import CLOSED_KEYS, Status, Then
 from app.postgres.statements import SqlFile
@@ -62,6 +62,11 @@ class Remembered:
     @property
     def owner(self) -> UUID:
         return owner_of(self.scope if self.found_in is None else self.found_in)
+
+    @property
+    def user_id(self) -> str | None:
+        """The user whose storage it takes; None: the tenant's."""
+        return user_of(self.scope if self.found_in is None else self.found_in)
 
     @property
     def is_found(self) -> bool:

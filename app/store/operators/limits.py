@@ -20,7 +20,15 @@ QUOTA = f"SELECT {', '.join(KINDS)}, events FROM tenants WHERE tenant_id = $1"
 
 async def quota(database: Database, tenant: UUID) -> tuple[Mapping[str, int | None], bool]:
     """Return a tenant's own limits, and whether it has events on."""
-    row = await database.fetch_row(QUOTA, tenant)
+    return _quota(await database.fetch_row(QUOTA, tenant))
+
+
+async def quota_in(tx: ReadTx) -> tuple[Mapping[str, int | None], bool]:
+    """Return the same within a transaction of the tenant."""
+    return _quota(await tx.fetchrow(QUOTA))
+
+
+def _quota(row: Record | None) -> tuple[Mapping[str, int | None], bool]:
     return (own_limits(row), row["events"]) if row is not None else ({}, False)
 
 
