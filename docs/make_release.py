@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
 VERSIONS = {
     "app/__init__.py": r'^__version__ = "(.+)"',
     "clients/python/pyproject.toml": r'^version = "(.+)"',
+    "clients/python/quire_command/__init__.py": r'^__version__ = "(.+)"',
+    "pyproject.toml": r'"quire-memory-client==(.+)"',
     "clients/typescript/package.json": r'^  "version": "(.+)"',
     "openapi/openapi.json": r'^    "version": "(.+)"',
     "deploy/kubernetes/kustomization.yaml": r"^    newTag: (\S+)",

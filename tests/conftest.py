@@ -39,6 +39,9 @@ from tests.kept_rows import KeptRows
 SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
 TESTS = Path(__file__).parent
+CLIENT = str(TESTS.parent / "clients" / "python")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (CLIENT, os.environ.get("PYTHONPATH"))))
+"""What a test starts uses the client of this tree, whichever is installed."""
 # A slow machine fails no test: nothing is judged by how long it took.
 hypothesis.settings.register_profile(
     "untimed",

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import click
 import httpx
 
-from app.cli.transfer import Key, Url
 from app.core.edge import stdio
+from quire_command.service import Key, Url
 
 CONCURRENT = 8
 SECONDS = 120

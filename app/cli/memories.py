@@ -9,10 +9,10 @@ from uuid import UUID
 import click
 import httpx
 
-from app.cli.transfer import Key, Url, opened, refuse_problem
 from app.core.window.kept import Wish
 from app.extractive.wishes import wish_of
 from app.ui.shown import shown
+from quire_command.service import Key, Url, opened, refuse_problem
 
 PAGE = 200
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 from urllib.parse import quote
@@ -13,17 +12,12 @@ import click
 import httpx
 
 from app.core.edge import importers
+from quire_command.service import Key, Url, opened, refuse_problem
 
-USUAL: Final = "http://127.0.0.1:8000"
 NDJSON: Final = {"Content-Type": "application/x-ndjson"}
 CHUNK_BYTES: Final = 65_536
-PATIENCE: Final = httpx.Timeout(30, read=600, write=600)
-"""An import is answered when all of it is stored."""
 TRIES: Final = 5
 RETRY_SECONDS: Final = 1.0
-
-Url = click.option("--url", envvar="QUIRE_URL", default=USUAL, show_default=True, help="Where Quire runs.")
-Key = click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the service asks for one.")
 
 
 @click.command(name="import")
@@ -178,23 +172,3 @@ def _write(output: Path, answer: httpx.Response) -> None:
         part.replace(output)
     finally:
         part.unlink(missing_ok=True)
-
-
-@contextmanager
-def opened(url: str, api_key: str | None) -> Iterator[httpx.Client]:
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-    try:
-        with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as client:
-            yield client
-    except (httpx.TransportError, httpx.InvalidURL) as error:
-        raise click.ClickException(f"No answer from {url} ({str(error) or type(error).__name__}).") from error
-
-
-def refuse_problem(answer: httpx.Response) -> None:
-    if answer.is_success:
-        return
-    try:
-        detail = answer.json()["detail"]
-    except (ValueError, LookupError, TypeError):
-        detail = answer.reason_phrase
-    raise click.ClickException(f"{answer.status_code}: {detail}")

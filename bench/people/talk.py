@@ -6,12 +6,12 @@ from itertools import cycle, islice, pairwise
 from random import Random
 from typing import Any
 
-from app.demo.command import CONVERSATION
-from app.demo.transcript import load
 from app.extractive.blocks import take_apart
 from app.extractive.wishes import wishes_of
 from app.text.language import language, window
 from bench.search import talks
+from quire_command.demo.command import CONVERSATION
+from quire_command.demo.transcript import load
 
 HELLO = {"en": "Hello there", "zh": "你好呀"}
 NEUTRAL = {

@@ -23,8 +23,6 @@ from urllib.parse import urlencode
 from rich.console import Console
 
 from app.core.scope import owner_of
-from app.demo.command import CONVERSATION
-from app.demo.transcript import load
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import archives
@@ -36,6 +34,8 @@ from bench.harness import Harness
 from bench.tables import Table
 from bench.window import probes, replay
 from bench.window.probes import Probe
+from quire_command.demo.command import CONVERSATION
+from quire_command.demo.transcript import load
 
 DATA = replay.DATA
 SETS = ("livemcpbench", "deerflow", "taubench", "sweagent")

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.window.summarising import STEP
-from app.demo.transcript import Transcript, steps
 from app.prompts import prompt
 from bench.harness import Api, Harness, opened
 from bench.tables import Table
 from bench.window.replay import Counter, _sets
+from quire_command.demo.transcript import Transcript, steps
 from tests.providers.fake_openai import FakeOpenAI
 
 BUDGET = 8_000

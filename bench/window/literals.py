@@ -17,7 +17,6 @@ from typing import Any
 
 from app.assembly import defaults
 from app.core.messages import Limits, read
-from app.demo.transcript import Message, load
 from app.errors import BudgetTooSmall
 from app.postgres import migrate
 from app.postgres.database import Database
@@ -34,6 +33,7 @@ from bench.tables import Table
 from bench.window import money, probes, replay
 from bench.window.archive import SETS
 from bench.window.probes import Probe
+from quire_command.demo.transcript import Message, load
 
 BUDGETS = (4_000, 8_000, 16_000)
 WAYS = ("newest that fit", "Quire without a query", "query: before", "query: intent")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.demo.probes import literals, said
-from app.demo.transcript import Message, load
+from quire_command.demo.probes import literals, said
+from quire_command.demo.transcript import Message, load
 
 RESULT_CHARACTERS = 2_000
 LATER = 3

@@ -19,9 +19,6 @@ from typing import Any
 import tiktoken
 
 from app.core.messages import weigh
-from app.demo.command import CONVERSATION
-from app.demo.promises import Prefix, breaks_prefix, splits_calls
-from app.demo.transcript import Message, Transcript, load, steps
 from app.recall.tools import SEARCH_LIMIT
 from app.text import tokens
 from bench.harness import Api, Harness
@@ -29,6 +26,9 @@ from bench.load.sizes import until_idle
 from bench.tables import Table
 from bench.window import evidence, layouts, money, window_use
 from bench.window.evidence import Evidence
+from quire_command.demo.command import CONVERSATION
+from quire_command.demo.promises import Prefix, breaks_prefix, splits_calls
+from quire_command.demo.transcript import Message, Transcript, load, steps
 
 BUDGETS = (4_000, 8_000, 16_000, 32_000)
 DATA = next((p for folder in Path(__file__).parents if (p := folder / "shared" / "data").is_dir()), Path("none"))

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import asyncpg
 
-from app.demo.command import CONVERSATION
-from app.demo.transcript import Transcript, load
 from bench.harness import Harness
 from bench.load.sizes import until_idle
 from bench.tables import Table
 from bench.window.replay import DATA
+from quire_command.demo.command import CONVERSATION
+from quire_command.demo.transcript import Transcript, load
 
 BUDGET = 8_000
 USERS = 6

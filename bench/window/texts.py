@@ -30,8 +30,6 @@ from app.core.messages import Limits, read
 from app.core.model import Policy
 from app.core.window.contents import Chapter, ContentsLine
 from app.core.window.topics import Topic, merged, most_telling
-from app.demo.command import CONVERSATION
-from app.demo.transcript import Transcript, load, transcript
 from app.extractive.chapters import Shelf, ToldPage, close
 from app.extractive.subjects import subjects_of_page
 from app.recall.tools import TOOL_NAMES
@@ -39,6 +37,8 @@ from app.services.conversations.reading import READER
 from app.text.language import squeeze
 from bench.search import talks
 from bench.window.replay import DATA
+from quire_command.demo.command import CONVERSATION
+from quire_command.demo.transcript import Transcript, load, transcript
 
 SEED = 18
 EACH = {

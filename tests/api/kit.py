@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 import httpx
 
-from app.demo.transcript import Transcript, load
+from quire_command.demo.transcript import Transcript, load
 
 Json = dict[str, Any]
 
-SHIPPED = Path(__file__).parents[2] / "app/demo/conversation.jsonl"
+SHIPPED = Path(__file__).parents[2] / "clients/python/quire_command/demo/conversation.jsonl"
 
 
 def user(text: Any = "hi", **more: Any) -> Json:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from app.demo.promises import Prefix, breaks_prefix, splits_blocks, splits_calls
+from quire_command.demo.promises import Prefix, breaks_prefix, splits_blocks, splits_calls
 from tests.api.kit import Json, canonical, ok, path
 
 Count = Callable[[str], int]

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.demo.transcript import load, steps
 from app.text.tokens import TokenCounter
+from quire_command.demo.transcript import load, steps
 from tests.api.kit import SHIPPED, Json, append, assistant, created, history, ok, path, problem, turn, user, window
 from tests.api.promises import Watch
 

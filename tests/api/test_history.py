@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.demo.transcript import load
+from quire_command.demo.transcript import load
 from tests.api.kit import (
     SHIPPED,
     Json,

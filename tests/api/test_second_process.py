@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.demo.transcript import load, steps
+from quire_command.demo.transcript import load, steps
 from tests.api.kit import SHIPPED, Json, append, call, ok, path, recall, result, turn, user
 
 pytestmark = pytest.mark.slow

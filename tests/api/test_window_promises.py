@@ -6,8 +6,8 @@ from functools import cache
 import httpx
 import pytest
 
-from app.demo.transcript import DemoStep, Transcript, load, steps
 from app.text.tokens import TokenCounter
+from quire_command.demo.transcript import DemoStep, Transcript, load, steps
 from tests.api.kit import SHIPPED, Json, append, ok, path, recorded, window
 from tests.api.promises import Count, Watch
 from tests.by_turns import by_turns

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from app.core.edge.connecting import KEY_VARIABLE
+from quire_command.connecting import KEY_VARIABLE
 from tests.api.kit import append, assistant, history, ok, path, user
 from tests.cli.kit import QUIRE, invoke
 from tests.hooks.kit import event, prompt

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.edge.connecting import (
+from quire_command.connecting import (
     KEY_VARIABLE,
     Client,
     JsonFile,

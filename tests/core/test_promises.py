@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.demo.promises import Prefix, breaks_prefix, splits_blocks, splits_calls
+from quire_command.demo.promises import Prefix, breaks_prefix, splits_blocks, splits_calls
 
 texts = st.lists(st.sampled_from(["a", "b", "c"]), max_size=6).map(tuple)
 CALL: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}, {"id": "2"}]}

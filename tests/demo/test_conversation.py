@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from app.demo.transcript import load
 from bench.window.texts import TOPICS_SHOWN, shown
+from quire_command.demo.transcript import load
 
 ROOT = Path(__file__).parents[2]
-DEMO = ROOT / "app" / "demo"
+DEMO = ROOT / "clients" / "python" / "quire_command" / "demo"
 Message = dict[str, Any]
 
 

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.eval import _fails, table
-from app.core.dialects.usage import Prices
-from app.demo.evaluate import evaluate, report
-from app.demo.probes import LATER, PLACES, NeededAgain, is_in_view, needed_again, place, said
-from app.demo.transcript import Message, Transcript
+from quire_command.demo.evaluate import evaluate, input_prices, report
+from quire_command.demo.probes import LATER, PLACES, NeededAgain, is_in_view, needed_again, place, said
+from quire_command.demo.transcript import Message, Transcript
+from quire_command.eval import _fails, table
 from tests.api.kit import assistant, user
 from tests.cli.kit import invoke, own_environment
 
@@ -38,7 +37,6 @@ def test_what_is_used_again_later_is_a_probe() -> None:
         ("file", "deploy/settings.yaml"): (2, 9),
         ("number", "48213377"): (2, 12),
         ("name", "Margarethe"): (6, 12),
-        ("wish", "Always answer in French."): (0, len(TALK)),
     }
 
 
@@ -46,10 +44,9 @@ def test_what_is_used_again_later_is_a_probe() -> None:
 def test_a_probe_is_said_once_before_it_is_used(said_in_turn: list[str]) -> None:
     messages = [user(text) for text in said_in_turn]
     for probe in needed_again(messages):
-        if probe.kind != "wish":
-            assert probe.use - probe.source >= LATER
-            assert probe.literal in said(messages[probe.source])
-            assert probe.literal in said(messages[probe.use])
+        assert probe.use - probe.source >= LATER
+        assert probe.literal in said(messages[probe.source])
+        assert probe.literal in said(messages[probe.use])
 
 
 @given(st.booleans(), st.booleans(), st.booleans())
@@ -66,7 +63,7 @@ def test_a_place_is_the_nearest(in_view: bool, on_map: bool, recalled: bool) -> 
 def test_a_transcript_is_evaluated_by_budget(client: httpx.Client) -> None:
     long = [*TALK[:9], *(user(f"number {n} " + "words " * 200) for n in range(30)), *TALK[9:]]
     findings = evaluate(client, Transcript("t", tuple(long)), (2000, 32_000), "t")
-    shown = report(findings, Prices.read('{"m": {"input": 2, "output": 4}}'))
+    shown = report(findings, input_prices('{"m": {"input": 2, "output": 4}}'))
     small, large = shown["budgets"]
     assert [row["probes"] for row in (small, large)] == [4, 4]
     assert large["in_view"] == 1

@@ -6,15 +6,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.demo.frame import (
+from quire_command.demo.frame import (
     SECTIONS,
     Frame,
     read_frame,
     share_out,
     summarise,
 )
-from app.demo.promises import breaks_prefix
-from app.demo.screen import coloured_bar, plain_bar
+from quire_command.demo.promises import breaks_prefix
+from quire_command.demo.screen import coloured_bar, plain_bar
 
 
 def frame(texts: list[str], stable: int, epoch: int = 1, total: int = 80, turn: int = 1) -> Frame:

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from app.demo.command import CONVERSATION, demo, usual
-from app.demo.replay import APPEND_MESSAGES_MAX, ServiceError, replay
+from quire_command.demo.command import CONVERSATION, demo, usual
+from quire_command.demo.replay import APPEND_MESSAGES_MAX, ServiceError, replay
 
 
 class FakeQuire:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.demo.transcript import TranscriptError, as_chat, batches, groups, load, steps, transcript
+from quire_command.demo.transcript import TranscriptError, as_chat, batches, groups, load, steps, transcript
 
 Message = dict[str, Any]
 

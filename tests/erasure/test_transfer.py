@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.core.edge.importers import transcript_lines
-from app.demo.transcript import load
+from quire_command.demo.transcript import load
 from tests.api.kit import (
     SHIPPED,
     Json,

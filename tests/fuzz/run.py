@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from app.demo.service import some_service
+from quire_command.demo.service import some_service
 
 HERE = Path(__file__).parent
 

@@ -6,11 +6,11 @@ from functools import cache
 import httpx
 import pytest
 
-from app.demo.transcript import load, steps
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from app.text.tokens import TokenCounter
+from quire_command.demo.transcript import load, steps
 from tests.api.kit import SHIPPED, Json, append, assistant, contents, ok, path, turn, user, window
 from tests.api.promises import Watch, head_of
 from tests.conftest import serving

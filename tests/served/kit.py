@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from app.demo.transcript import Message, Transcript, load, steps
+from quire_command.demo.transcript import Message, Transcript, load, steps
 from tests.api.kit import SHIPPED, Json, ok, path, recorded
 
 BUDGETS = (3_000, 6_000, 12_000, 40_000)

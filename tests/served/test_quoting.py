@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.core.window.served_quotes import unpack
-from app.demo.transcript import load
+from quire_command.demo.transcript import load
 from tests.api.kit import SHIPPED, append, assistant, call, ok, path, result, user
 from tests.served.kit import calls, given_back, is_given_back, records, served
 

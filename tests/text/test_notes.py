@@ -219,7 +219,7 @@ def test_orders_of_a_play_are_no_notes(text: str) -> None:
     assert standing_notes(text) == []
 
 
-DEMO = Path(__file__).parents[2] / "app/demo/conversation.jsonl"
+DEMO = Path(__file__).parents[2] / "clients/python/quire_command/demo/conversation.jsonl"
 RULES = [
     "以后周报都用中文写", "发给老周和 Priya 之前我要先看一遍", "不要用表情符号", "never deploy on Fridays",
     "小北对花生严重过敏", "use that for every test from now on", "Always a window seat for me",

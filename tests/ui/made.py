@@ -8,8 +8,8 @@ from typing import Any
 import asyncpg
 import httpx
 
-from app.demo.transcript import load
 from app.postgres.tenants import DEFAULT_TENANT
+from quire_command.demo.transcript import load
 from tests.api.kit import SHIPPED, Json, append, call, created, recall, result, user
 
 NASTY = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u202eright to left\u202c \x00 \x1b"

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import click
 
-from app.cli.transfer import Key, Url, opened, refuse_problem
+from quire_command.service import Key, Url, opened, refuse_problem
 
 
 @click.command(name="fork")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -10,10 +11,9 @@ from urllib.parse import quote
 
 import httpx
 
-from app.core.dialects.usage import ModelUsage, Prices
-from app.demo.probes import KINDS, PLACES, NeededAgain, Place, needed_again, place
-from app.demo.replay import ServiceError
-from app.demo.transcript import Message, Transcript
+from quire_command.demo.probes import KINDS, LATER, PLACES, NeededAgain, Place, needed_again, place, wish
+from quire_command.demo.replay import ServiceError
+from quire_command.demo.transcript import Message, Transcript
 
 APPENDED_AT_ONCE = 100
 
@@ -36,10 +36,13 @@ def evaluate(client: httpx.Client, transcript: Transcript, budgets: Sequence[int
     """
     path, pages, findings = f"/conversations/{quote(name, safe='')}", list[int](), list[Finding]()
     messages = [{key: value for key, value in message.items() if key != "client_id"} for message in transcript.messages]
-    for probe in needed_again(messages):
-        while len(pages) < probe.use:
-            new = messages[len(pages) : min(probe.use, len(pages) + APPENDED_AT_ONCE)]
-            pages += _append(client, path, new, name)
+
+    def append(until: int) -> None:
+        while len(pages) < until:
+            new = messages[len(pages) : min(until, len(pages) + APPENDED_AT_ONCE)]
+            pages.extend(_append(client, path, new, name))
+
+    def look(probe: NeededAgain) -> None:
         for budget in budgets:
             window = _window(client, path, budget)
             if window is not None:
@@ -47,7 +50,23 @@ def evaluate(client: httpx.Client, transcript: Transcript, budgets: Sequence[int
                 usage = window["usage"]
                 where = place(probe, window, pages[probe.source], recalled)
                 findings.append(Finding(probe, budget, where, usage["total"], usage["full_history"]))
+
+    for probe in needed_again(messages):
+        append(probe.use)
+        look(probe)
+    append(len(messages))
+    for source, text in _wishes(client, name, len(messages) - LATER):
+        look(wish(messages, source, text))
     return findings
+
+
+def _wishes(client: httpx.Client, name: str, until: int) -> list[tuple[int, str]]:
+    """Return the wishes that the service keeps in mind, with the places of their messages, the first ones first."""
+    answer = client.get("/memories", params={"user_id": f"eval {name}", "pinned": "true", "limit": 200})
+    if not answer.is_success:
+        raise ServiceError(f"no wishes: {answer.json().get('detail', answer.text)}")
+    quoted = [one for one in answer.json()["items"] if one["quote"] and one["conversation_id"] == name]
+    return sorted((one["quote"]["seq"] - 1, one["quote"]["text"]) for one in quoted if one["quote"]["seq"] <= until)
 
 
 def _append(client: httpx.Client, path: str, new: Sequence[Message], name: str) -> list[int]:
@@ -68,8 +87,11 @@ def _window(client: httpx.Client, path: str, budget: int, query: str = "") -> di
     return found
 
 
-def report(findings: Sequence[Finding], prices: Prices) -> dict[str, Any]:
-    """Return the shares of each place, by budget and kind, with tokens and what a thousand windows cost as input."""
+def report(findings: Sequence[Finding], prices: Mapping[str, float]) -> dict[str, Any]:
+    """Return the shares of each place, by budget and kind, with tokens and what a thousand windows cost as input.
+
+    ``prices``: dollars for a million tokens of input.
+    """
     budgets = []
     for budget in sorted({finding.budget for finding in findings}):
         some = [finding for finding in findings if finding.budget == budget]
@@ -78,8 +100,8 @@ def report(findings: Sequence[Finding], prices: Prices) -> dict[str, Any]:
         budgets.append({
             "budget": budget, "probes": len(some), **_shares(some), "kinds": {k: v for k, v in kinds.items() if v},
             "tokens": round(tokens), "full_history_tokens": round(full),
-            "dollars_per_1000_windows": {m: _dollars(prices, m, tokens) for m in prices.by_model},
-            "dollars_per_1000_full_histories": {m: _dollars(prices, m, full) for m in prices.by_model},
+            "dollars_per_1000_windows": {m: _dollars(price, tokens) for m, price in prices.items()},
+            "dollars_per_1000_full_histories": {m: _dollars(price, full) for m, price in prices.items()},
         })  # fmt: skip
     return {"probes": len({(f.probe.source, f.probe.use, f.probe.literal) for f in findings}), "budgets": budgets}
 
@@ -89,9 +111,22 @@ def _shares(some: Sequence[Finding]) -> dict[str, float]:
     return {where.replace(" ", "_"): round(share, 4) for where, share in found.items()}
 
 
-def _dollars(prices: Prices, model: str, tokens: float) -> float | None:
-    cost = prices.cost(model, ModelUsage(round(tokens), 0, 0))
-    return None if cost is None else round(1000 * cost, 2)
+def _dollars(price: float, tokens: float) -> float:
+    return round(price * tokens / 1000, 2)
+
+
+def input_prices(text: str) -> dict[str, float]:
+    """Read JSON such as `{"gpt-5": {"input": 1.25, "output": 10}}`: dollars for a million tokens of input.
+
+    Raises ValueError.
+    """
+    found = json.loads(text or "{}")
+    if not isinstance(found, dict):
+        raise ValueError("the prices must be a JSON object by model")  # noqa: TRY004 - as JSON that cannot be read
+    for model, price in found.items():
+        if not isinstance(price, dict) or type(price.get("input")) not in (int, float) or price["input"] < 0:
+            raise ValueError(f"the price of {model!r} must have `input`, a number of dollars")
+    return {model: float(price["input"]) for model, price in found.items()}
 
 
 def reached(row: Mapping[str, Any]) -> float:

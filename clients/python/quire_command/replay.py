@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 import httpx
 
-from app.cli.transfer import Key, Url, opened, refuse_problem
+from quire_command.service import Key, Url, opened, refuse_problem
 
 CALLS = {"context": "GET context", "append": "append", "sync": "sync", "proxy": "proxy"}
 SIGNS = {"came_in": "+", "went_out": "-", "changed": "~"}

@@ -11,10 +11,10 @@ import click
 import httpx
 from rich.console import Console
 
-from app.demo.frame import Report
-from app.demo.replay import ServiceError, replay
-from app.demo.service import NotStartedError, some_service
-from app.demo.transcript import TranscriptError
+from quire_command.demo.frame import Report
+from quire_command.demo.replay import ServiceError, replay
+from quire_command.demo.service import NotStartedError, some_service
+from quire_command.demo.transcript import TranscriptError
 
 CONVERSATION = Path(__file__).parent / "conversation.jsonl"
 

@@ -17,7 +17,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from app.demo.frame import SECTIONS, Frame, Report, share_out
+from quire_command.demo.frame import SECTIONS, Frame, Report, share_out
 
 COLOURS = dict(
     zip(SECTIONS, ("bright_black", "white", "magenta", "blue", "cyan", "yellow", "green", "red"), strict=True)

@@ -11,12 +11,11 @@ from urllib.parse import quote
 import click
 import httpx
 
-from app.cli.transfer import Key, Url, opened, refuse_problem
-from app.core.dialects.usage import Prices
-from app.demo.evaluate import evaluate, reached, report
-from app.demo.replay import ServiceError
-from app.demo.service import NotStartedError, own_service
-from app.demo.transcript import Transcript, TranscriptError, load, transcript
+from quire_command.demo.evaluate import evaluate, input_prices, reached, report
+from quire_command.demo.replay import ServiceError
+from quire_command.demo.service import NotStartedError, own_service
+from quire_command.demo.transcript import Transcript, TranscriptError, load, transcript
+from quire_command.service import Key, Url, opened, refuse_problem
 
 OFFLINE = {"DATABASE_URL": "", "MEMORY_LLM_MODEL": "", "MEMORY_EMBEDDING_MODEL": "none", "QUIRE_REQUIRE_KEYS": "false"}
 PAGE = 200
@@ -51,7 +50,7 @@ def evaluation(
     and without embeddings: nothing leaves this machine.
     """
     try:
-        prices = Prices.read(given["prices"])
+        prices = input_prices(given["prices"])
         transcripts = [one for file in files for one in load(file)] + [
             _stored(name, url, api_key) for name in conversation
         ]

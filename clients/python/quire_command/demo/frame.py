@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from app.demo.promises import Prefix, breaks_prefix
+from quire_command.demo.promises import Prefix, breaks_prefix
 
 SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
 

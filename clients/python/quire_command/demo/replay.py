@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 from rich.console import Console
 
-from app.demo.frame import Frame, Report, read_frame, summarise
-from app.demo.screen import Screen, print_report
-from app.demo.transcript import DemoStep, Message, Transcript, batches, load, steps
+from quire_command.demo.frame import Frame, Report, read_frame, summarise
+from quire_command.demo.screen import Screen, print_report
+from quire_command.demo.transcript import DemoStep, Message, Transcript, batches, load, steps
 
 APPEND_MESSAGES_MAX = 50
 TIMEOUT_SECONDS = 60

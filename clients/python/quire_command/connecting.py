@@ -11,12 +11,12 @@ import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import quote
 
-from app.core.edge.hooks import FORMATS, Agent
-
-Client = Literal["claude-code", "codex", "cursor", "gemini-cli", "copilot-cli", "cline", "opencode"]
+Agent = Literal["claude-code", "codex", "cursor", "gemini-cli", "copilot-cli"]
+"""Agents whose hooks Quire answers."""
+Client = Literal[Agent, "cline", "opencode"]
 
 KEY_VARIABLE = "QUIRE_API_KEY"
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
@@ -201,7 +201,7 @@ def _is_ours(group: Any) -> bool:
     if not isinstance(hooks, list) or len(hooks) != 1 or not isinstance(hooks[0], dict):
         return False
     called = " ".join(str(hooks[0].get(name, "")) for name in ("url", "command", "bash"))
-    return any(f"/hooks/{agent}" in called for agent in FORMATS)
+    return any(f"/hooks/{agent}" in called for agent in get_args(Agent))
 
 
 def _claude_hook(event: str, target: Target) -> dict[str, Any]:

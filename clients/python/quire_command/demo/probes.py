@@ -12,15 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from app.extractive.wishes import wish_of
-
 Kind = Literal["file", "number", "name", "wish"]
 Place = Literal["in view", "on the map", "one recall away", "lost"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLACES: tuple[Place, ...] = get_args(Place)
 LATER = 3
 QUERY_CHARACTERS = 2_000
-WISH_CHARACTERS = 300
 _RUN = re.compile(r"[A-Za-z0-9][\w./:@%+-]{4,118}[A-Za-z0-9]")
 _SPECIAL = re.compile(r"\d|[/_@]|\w\.\w")
 _NUMBER = re.compile(r"[\d.,:/%+-]+")
@@ -64,11 +61,13 @@ def needed_again(messages: Sequence[Mapping[str, Any]]) -> list[NeededAgain]:
             if at - source >= LATER and holders.get(literal) == 1:
                 found.append(NeededAgain(kind, source, at, literal, _query(messages, texts, at)))
             holders[literal] = holders.get(literal, 0) + 1
-    for at, message in enumerate(messages):
-        wish = wish_of(texts[at]) if message["role"] == "user" and len(texts[at]) <= WISH_CHARACTERS else None
-        if wish is not None and len(messages) - at > LATER:
-            found.append(NeededAgain("wish", at, len(messages), wish.text, _query(messages, texts, len(messages))))
     return sorted(found, key=lambda probe: probe.use)
+
+
+def wish(messages: Sequence[Mapping[str, Any]], source: int, text: str) -> NeededAgain:
+    """Return the probe of a person's wish, which holds for the rest of the conversation."""
+    texts = [said(message) for message in messages]
+    return NeededAgain("wish", source, len(messages), text, _query(messages, texts, len(messages)))
 
 
 def _particulars(text: str) -> Iterator[tuple[Kind, str]]:

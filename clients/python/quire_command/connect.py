@@ -11,9 +11,9 @@ from typing import get_args
 
 import click
 
-from app.cli.transfer import Url, opened
-from app.core.edge import connecting
-from app.core.edge.connecting import Client, ConfigFile, JsonFile, Target, UnmergeableError
+from quire_command import connecting
+from quire_command.connecting import Client, ConfigFile, JsonFile, Target, UnmergeableError
+from quire_command.service import Url, opened
 
 BACKUP = ".before-quire"
 

@@ -1,0 +1,37 @@
+"""The running service that commands speak to: its address and key, and its refusals in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import click
+import httpx
+
+USUAL: Final = "http://127.0.0.1:8000"
+PATIENCE: Final = httpx.Timeout(30, read=600, write=600)
+"""An import is answered when all of it is stored."""
+
+Url = click.option("--url", envvar="QUIRE_URL", default=USUAL, show_default=True, help="Where Quire runs.")
+Key = click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the service asks for one.")
+
+
+@contextmanager
+def opened(url: str, api_key: str | None) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    try:
+        with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as client:
+            yield client
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise click.ClickException(f"No answer from {url} ({str(error) or type(error).__name__}).") from error
+
+
+def refuse_problem(answer: httpx.Response) -> None:
+    if answer.is_success:
+        return
+    try:
+        detail = answer.json()["detail"]
+    except (ValueError, LookupError, TypeError):
+        detail = answer.reason_phrase
+    raise click.ClickException(f"{answer.status_code}: {detail}")
