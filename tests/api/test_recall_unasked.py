@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench.search import talks
 from tests.api.kit import (
     Json,
     append,
@@ -97,6 +98,32 @@ def test_what_nothing_answers_leaves_the_window_as_it_is(client: httpx.Client, s
     found = window(client, "c")
     assert texts(found)[-1] == said
     assert found == window(client, "c", recall="off")
+
+
+OFF_TOPIC = {
+    "en": ["Which emperor ordered the largest steam engine of the century built?", "Translate a poem about an open door",
+           "Why do orchestras of Vienna tune violins against a lease of silence?"],
+    "zh": ["世界上最早的三轮车是哪位工程师发明的？", "请把描写河沙的这首唐诗翻译成德语", "维也纳乐团为什么在社区礼堂给小提琴调音？"],
+}  # fmt: skip
+"""Each shares a word with what was said."""
+
+
+@pytest.mark.parametrize("language", OFF_TOPIC)
+def test_a_message_that_asks_makes_nothing_known(client: httpx.Client, language: str) -> None:
+    """It is stored before the window is read, as agents do; asked again in other conversations it is no more known."""
+    append(client, "before", list(talks.shipped(language).talks[0].messages))
+    for number, asked in enumerate(OFF_TOPIC[language] * 3):
+        append(client, f"c{number}", [user(asked)])
+        assert texts(window(client, f"c{number}", recall="auto"))[-1] == asked
+        assert window(client, f"c{number}")["messages"] == window(client, f"c{number}", recall="off")["messages"]
+
+
+def test_six_wordings_of_a_question_do_not_hide_the_fact(client: httpx.Client) -> None:
+    remembering(client)
+    for number, opening in enumerate(["", "Hey, ", "So ", "Sorry, ", "And ", "Again: "]):
+        append(client, f"asked {number}", [user(opening + QUESTION), assistant("I do not know.")])
+    append(client, "c", [user(QUESTION)])
+    assert "KX-2291" in texts(window(client, "c"))[-2]
 
 
 def test_it_is_turned_off_by_request_and_by_conversation(client: httpx.Client) -> None:

@@ -43,6 +43,8 @@ LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
 PASSAGES_MAX = 1_000
 """Passages that a query brings in, at most."""
+UNASKED_MAX = 12
+"""Passages that are looked at for what comes unasked; those in view are among them."""
 LAG_MAX = 10
 """Memories without a vector before a window warns of them: the newest are in view, and get theirs within a second."""
 RESULT_PREFERENCE = 1.25
@@ -189,9 +191,10 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> tuple[
         loaded.append((uuid, await archiving.load(tx, owners, uuid, part, asked_in=search.conversation)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
+    most = min(most, UNASKED_MAX) if search.request.is_said else most + len(window.body)
     if not search.query:
         return _Found(loaded), []
-    hits, amount = await _relevant(tx, search, search.query, most + len(window.body)) if most else ([], NOTHING)
+    hits, amount = await _relevant(tx, search, search.query, most) if room >= PASSAGE_TOKENS_MIN else ([], NOTHING)
     lags = await searching.vectors_lag(tx, search.conversation.searched, search.query, LAG_MAX)
     found = _Found(loaded, hits, amount, [WindowWarning(**warning) for warning in lags])
     return found, await _not_in_view(tx, search, found, window)
@@ -204,7 +207,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
         tx, own.searched, query, most, sensitive=sensitive,
-        asked_in=own, is_alone=search.is_alone, within=search.request.recall_filter,
+        asked_in=own, is_said=search.request.is_said, is_alone=search.is_alone, within=search.request.recall_filter,
     )  # fmt: skip
     amount, least = relevance.judged(
         results.hits, results.known, results.memories, query.weight, len(query.terms),

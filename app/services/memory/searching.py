@@ -42,7 +42,7 @@ from app.services.memory.recalling import said_text, speaker, spoken_text
 from app.services.memory.views import View
 from app.store import archives, conversations, messages
 from app.store.memory import embeddings, memories, narrowing, remembered
-from app.store.memory.memories import Hit, Hits, Meaning, Named, OnLine, QueryPart
+from app.store.memory.memories import Asking, Hit, Hits, Meaning, Named, OnLine, QueryPart
 from app.text import bm25
 from app.text.language import scalar, script_counts
 from app.text.queries import has_subject, parts, subject_of, telling
@@ -381,11 +381,12 @@ async def find(
     *,
     sensitive: bool,
     asked_in: Conversation,
+    is_said: bool,
     is_alone: bool,
     within: Narrowing = EVERYTHING,
 ) -> Hits:
-    """Return the best passages for a query, the best first: of a message or an archive as many as match. ``is_alone``:
-    other conversations than the one that asks are left out.
+    """Return the best passages for a query, the best first: of a message or an archive as many as match. ``is_said``:
+    see ``Asking``. ``is_alone``: other conversations than the one that asks are left out.
     """
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
@@ -395,7 +396,10 @@ async def find(
     among = await narrowing.among(tx, owners, within)
     line = await views.on_line(tx, asked_in)
     uid = asked_in.uid if is_alone else None
-    where = memories.PassageFilter(among=among, conversation_uid=uid, line=line, sensitive=sensitive)
+    asking = Asking(asked_in.uid, asked_in.end.user_seq, is_said)
+    where = memories.PassageFilter(
+        among=among, conversation_uid=uid, line=line, asking=asking, sensitive=sensitive
+    )  # fmt: skip
     return await memories.search(tx, owners, asked, where, limit=limit, every_passage=True)
 
 

@@ -133,6 +133,15 @@ class OnLine(NamedTuple):
     """All conversations of the tree."""
 
 
+class Asking(NamedTuple):
+    """The newest message of a user, which asks. A search does not find it."""
+
+    conversation_uid: UUID
+    seq: int
+    is_said: bool = False
+    """It is the query itself: what repeats it is not found either, even if that is no question."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassageFilter:
     """The passages that are searched."""
@@ -140,6 +149,7 @@ class PassageFilter:
     conversation_uid: UUID | None = None
     line: OnLine | None = None
     """The line that asks; None: it is in no tree."""
+    asking: Asking | None = None
     types: Sequence[str] | None = None
     among: Sequence[UUID] | None = None
     """Ids of memories, or of archives whose passages are searched."""
@@ -230,6 +240,9 @@ def search_statement(
         "owners": owners,
         "terms": scoring.terms,
         "conversation_uid": where.conversation_uid,
+        "asking_uid": where.asking.conversation_uid if where.asking else None,
+        "asking_seq": where.asking.seq if where.asking else None,
+        "is_said": where.asking is not None and where.asking.is_said,
         "types": where.types,
         "among": where.among,
         "keywords": bm25.any_of(where.keywords) if where.keywords else None,

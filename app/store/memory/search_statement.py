@@ -34,6 +34,8 @@ ALL_WORDS = 0.6
 """The coverage of a memory that has all of the query's words, however long it is. It is what the words ask for, and its
 neighbours need not join it.
 """
+ALIKE = 0.9
+"""The cosine between a memory's words and a query's from which the one repeats the other."""
 ARCHIVE_PASSAGES = 3
 """Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
@@ -52,6 +54,7 @@ _SQL = SqlFile(
     looked_at_each=LOOKED_AT_EACH,
     silent_max=SILENT_MAX,
     all_words=ALL_WORDS,
+    alike=ALIKE,
     archive_passages=ARCHIVE_PASSAGES,
     asking_terms=ASKING,
     words=relevance.WORDS,

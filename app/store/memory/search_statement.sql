@@ -10,10 +10,11 @@ terms AS MATERIALIZED (
   SELECT DISTINCT term, format('{%s:1}/{dimensions}', term)::sparsevec AS one
     FROM unnest(:terms::int[]) AS t (term)
 ), asked AS MATERIALIZED (
-  SELECT format('{%s}/{dimensions}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v
+  SELECT format('{%s}/{dimensions}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v,
+         sqrt(count(*)) AS norm
     FROM terms
 ), recent AS MATERIALIZED ( -- terms of those alone that have one of the query's: most have none of its others either
-  SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
+  SELECT CASE WHEN (terms <#> a.v) < 0 AND NOT {repeats} THEN terms END AS terms
     FROM asked a, unnest(:owners::uuid[]) AS o (owner),
          LATERAL (SELECT terms FROM memories WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
                    ORDER BY owner DESC, id DESC -- in no other index's order
@@ -105,6 +106,17 @@ UNION
                   AND (:since::uuid IS NULL OR id >= :since)
                   AND (:until::uuid IS NULL OR id < :until)
                   AND (:sensitive::boolean OR NOT sensitive)
+                  AND (conversation_uid = :asking_uid::uuid AND seq = :asking_seq::int) IS NOT TRUE
+                  AND NOT (({asking_part} > 0.5 OR :is_said::boolean) AND {repeats})
+
+-- piece: repeats
+-- Whether a memory merely repeats the query: the angle between their words is small.
+(-(terms <#> (SELECT v FROM asked))
+    >= {alike} * (SELECT norm FROM asked) * sqrt(l2_norm(terms) ^ 2 - {asking_part} ^ 2)) IS TRUE
+
+-- piece: asking_part
+-- As far as a memory asks.
+-(terms <#> '{asking_terms}'::sparsevec)
 
 -- piece: in_conversation
 -- Whether a memory is of a conversation, if one is asked for.
@@ -283,7 +295,7 @@ seq > {messages_a_page}::float8 * page
 
 -- piece: asking
 -- As far as a message asks.
--(terms <#> '{asking_terms}'::sparsevec) AS asking
+{asking_part} AS asking
 
 -- piece: silent
 -- The turns around the best that have no word of the query. A vector would have brought them among the scored.
