@@ -126,9 +126,8 @@ BY_KEYWORD_ALONE = Wording(" (by keyword alone)", "（仅按关键词）")
 NO_PASSAGE = Wording("No passage matches the query.", "没有与查询相关的段落。")
 NO_WORDS = Wording("The query has no words to search for; name some.", "查询里没有可搜索的词；请写出要找的词。")
 NOTHING_FOUND = Wording("Nothing was found; try other words.", "没有找到；请换别的词再试。")
-NOTHING_ANSWERS = Wording(
-    "Nothing found answers that; try other words, or search_memories with min_relevance_score=0 for what is closest.",
-    "没有找到能回答它的内容；请换别的词再试，或在 search_memories 中设 min_relevance_score=0 查看最接近的内容。",
+CLOSEST = Wording(
+    "doubtful: these are the closest, and they hardly answer it", "存疑：以下只是最接近的内容，未必能回答"
 )
 KEYWORD = Wording("{keyword} ({type} {weight})", "{keyword}（{type} {weight}）")
 EXPANDED = Wording("Expanded query: {query}", "扩展后的查询：{query}")

@@ -187,8 +187,8 @@ SEARCH_MEMORIES = Tool(
         Argument(
             "min_relevance_score",
             "number",
-            "0 to 1; 0 shows the closest even if they hardly answer",
-            "0 到 1;0 表示即使答非所问也列出最接近的",
+            "0 to 1",
+            "0 到 1",
             minimum=0,
             maximum=1,
             in_window=False,

@@ -128,22 +128,10 @@ def _tells(term: str) -> bool:
     return term not in bm25.STOP_WORDS and not is_date and not _GRAMMAR & set(term)
 
 
-def answers_first(texts: Sequence[str], query: str) -> list[int]:
-    """Return the indexes of the texts worth showing for a query, in order.
-
-    Texts without a subject ("noted", 「好的」) answer nothing: they come after the others. Texts that merely repeat the
-    query come last, one of them at most.
-    """
+def answering(texts: Sequence[str], query: str) -> list[int]:
+    """Return the indexes of the texts that are more than the query, asked again."""
     query_terms = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
-    answering: list[int] = []
-    without_subject: list[int] = []
-    asked_again: list[int] = []
-    for place, text in enumerate(texts):
-        if _asks_again(text, query_terms):
-            asked_again.append(place)
-        else:
-            (answering if has_subject(text) else without_subject).append(place)
-    return answering + without_subject + asked_again[:1]
+    return [place for place, text in enumerate(texts) if not _asks_again(text, query_terms)]
 
 
 def telling_more(texts: Sequence[str], said: str) -> list[int]:

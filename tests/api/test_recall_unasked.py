@@ -101,10 +101,9 @@ def test_what_nothing_answers_leaves_the_window_as_it_is(client: httpx.Client, s
 
 
 OFF_TOPIC = {
-    "en": ["Which emperor ordered the largest steam engine of the century built?", "Translate a poem about an open door",
-           "Why do orchestras of Vienna tune violins against a lease of silence?"],
-    "zh": ["世界上最早的三轮车是哪位工程师发明的？", "请把描写河沙的这首唐诗翻译成德语", "维也纳乐团为什么在社区礼堂给小提琴调音？"],
-}  # fmt: skip
+    "en": ["Which emperor ordered the largest steam engine built?", "Translate a poem about an open door"],
+    "zh": ["世界上最早的三轮车是哪位工程师发明的？", "请把描写河沙的这首唐诗翻译成德语"],
+}
 """Each shares a word with what was said."""
 
 

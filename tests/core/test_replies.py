@@ -61,6 +61,16 @@ BAD = {
         ENGLISH,
         "nothing",
     ),
+    "something else than a short talk": (
+        "The capital of France is Paris, which lies on the river Seine.",
+        "Is the flat free? It is. Then we take it from May. Fine, I tell the owner today.",
+        "nothing",
+    ),
+    "something else than a short Chinese talk": (
+        "法国的首都是巴黎，位于塞纳河畔。",
+        "房子还租吗？还在。那五月起租。好，我告诉房东。",
+        "nothing",
+    ),
 }
 INSTRUCTIONS = "You keep the running summary of a conversation between a user and an assistant. Ann is nobody."
 

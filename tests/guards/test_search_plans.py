@@ -20,7 +20,6 @@ from app.store.memory.search_statement import (
     BY_WORDS,
     IN_CONVERSATION,
     LOOKED_AT,
-    LOOKED_AT_EACH,
     SEARCH,
     SILENT_MAX,
     candidates,
@@ -129,7 +128,7 @@ async def test_a_search_reads_covering_indexes_once(tx: Tx, name: str, owner: UU
             continue
         if step["Actual Loops"] > 1 or step["Index Name"] == "memories_pkey":
             # What may be lifted by its neighbours, and what is returned: each is looked up by its id.
-            assert step["Actual Loops"] * step["Actual Rows"] <= LOOKED_AT + LOOKED_AT_EACH * 10
+            assert step["Actual Loops"] * step["Actual Rows"] <= LOOKED_AT
             assert "id = " in step["Index Cond"], step
             continue
         assert step["Node Type"] == "Index Only Scan", json.dumps(step)
@@ -236,7 +235,7 @@ async def test_a_plan_that_was_made_for_small_tables_serves_larger_ones(
     read = {step["Relation Name"]: step for step in scans if step["Actual Rows"] == size}
     assert set(read) == ({"memories", "embeddings"} if vectors else {"memories"})
     assert all(step["Actual Loops"] == 1 and "Index" in step["Node Type"] for step in read.values()), scans
-    looked_up = LOOKED_AT + LOOKED_AT_EACH * 10
+    looked_up = LOOKED_AT
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= size + 5 * looked_up, json.dumps(scans)
 
 

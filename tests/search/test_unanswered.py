@@ -1,12 +1,14 @@
-"""A search whose closest results hardly answer it returns nothing and says so, unless its caller wants them anyway."""
+"""A search shows what is closest to its query, and marks it where that hardly answers."""
 
 import httpx
 import pytest
 
+from app.core.search import relevance
 from app.runtime import Runtime
 from app.services.memory import searching
+from app.services.memory.searching import Found
 from bench.search import talks
-from tests.api.kit import Json, append, assistant, ok, path, user
+from tests.api.kit import append, assistant, ok, path, user
 from tests.search.kit import Meanings, drain, find, say, texts
 
 pytestmark = pytest.mark.anyio
@@ -14,7 +16,6 @@ pytestmark = pytest.mark.anyio
 FACT = user("My car broke down near Lyon yesterday.")
 FACTS = {"en": FACT, "zh": user("我的汽车昨天在里昂附近坏了。")}
 UNKNOWN = "How many moons does Neptune have?"
-NOTHING = [{"code": "nothing_answers"}]
 
 
 @pytest.fixture
@@ -30,20 +31,30 @@ async def talked(made: Runtime, language: str) -> None:
     await drain(made)
 
 
-def codes(warnings: list[dict[str, str]]) -> list[Json]:
-    return [{"code": warning["code"]} for warning in warnings]
+def doubts(found: Found) -> set[bool]:
+    return {hit.is_doubtful for hit in found.hits}
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
-async def test_what_was_never_spoken_of_finds_nothing(made: Runtime, mode: searching.Mode) -> None:
+async def test_what_was_never_spoken_of_finds_only_doubtful_results(made: Runtime, mode: searching.Mode) -> None:
     """In Chinese, whose words this model confuses, test_shipped has the real model do it."""
     await talked(made, "en")
     found = await find(made, UNKNOWN, mode)
-    assert (texts(found), found.total) == ([], 0)
-    assert codes(found.warnings) == NOTHING
-    closest = await find(made, UNKNOWN, mode, relevance_min=0.0)
-    assert closest.total > 0
-    assert closest.warnings == []
+    assert doubts(found) == {True}
+    assert found.warnings == []
+
+
+@pytest.mark.parametrize("query", [UNKNOWN, "Where did the automobile break?", "Is my car near Lyon? And the oven?"])
+async def test_no_score_depends_on_the_limit_or_on_the_least(made: Runtime, query: str) -> None:
+    await talked(made, "en")
+    widest = await find(made, query, limit=100)
+    scores = {hit.key: (hit.score, hit.is_doubtful) for hit in widest.hits}
+    for limit in (1, 3, 10, 40):
+        for least in (None, 0.0, 0.01, 0.2):
+            found = await find(made, query, limit=limit, relevance_min=least)
+            assert {hit.key: (hit.score, hit.is_doubtful) for hit in found.hits}.items() <= scores.items()
+            wanted = [hit.key for hit in widest.hits if relevance.relevance(hit.score) >= (least or 0.0)]
+            assert [hit.key for hit in found.hits] == wanted[:limit]
 
 
 @pytest.mark.parametrize(("language", "query"), [("en", "automobile"), ("zh", "汽车坏了")])
@@ -51,17 +62,16 @@ async def test_what_is_answered_is_found(made: Runtime, language: str, query: st
     await talked(made, language)
     found = await find(made, query)
     assert texts(found)[0] == FACTS[language]["content"]
-    assert found.warnings == []
+    assert doubts(found) == {False}
 
 
 @pytest.mark.parametrize("query", ["thanks", "hello", "谢谢", "好的,请继续"])
-async def test_small_talk_finds_nothing_though_it_was_said(made: Runtime, query: str) -> None:
+async def test_what_small_talk_finds_is_doubtful(made: Runtime, query: str) -> None:
     await say(made, "c", [user(query), assistant(query), FACT])
     await drain(made)
     found = await find(made, query)
-    assert texts(found) == []
-    assert codes(found.warnings) == NOTHING
-    assert query in texts(await find(made, query, relevance_min=0.0))
+    assert query in texts(found)
+    assert doubts(found) == {True}
     assert query in texts(await find(made, query, "keyword"))
 
 
@@ -98,7 +108,7 @@ async def test_what_waits_for_its_vector_is_found_by_its_words(made: Runtime) ->
     assert [w["detail"][:11] for w in found.warnings if w["code"] == "vectors_lag"] == ["1 memories "]
     await drain(made)
     found = await find(made, query)
-    assert texts(found) == []
+    assert doubts(found) == {True}
     assert "vectors_lag" not in str(found.warnings)
 
 
@@ -107,20 +117,19 @@ async def test_without_vectors_whatever_shares_a_word_is_found(made: Runtime, me
     meanings.is_down = True
     found = await find(made, "Did a comet break near Neptune?")
     assert found.mode == "keyword"
-    assert texts(found)
-    assert texts(await find(made, "thanks")) == []
+    assert doubts(found) == {False}
 
 
 def test_the_api_and_the_tool_say_so_and_take_a_minimum(client: httpx.Client) -> None:
-    said = [FACT, *(user(f"Chapter {number} of the harbour report is late") for number in range(9))]
+    said = [FACT, user("Many thanks"), *(user(f"Chapter {number} of the report is late") for number in range(9))]
     append(client, "c", said, user_id="u")
     asked = {"user_id": "u", "query": "thanks"}
     for answer in (client.post("/memories/search", json=asked), client.get("/memories/search", params=asked)):
         body = ok(answer)
-        assert (body["results"], body["total_found"]) == ([], 0)
-        assert codes(body["warnings"]) == NOTHING
+        assert {one["doubtful"] for one in body["results"]} == {True}
+        assert "nothing_answers" not in str(body["warnings"])
     for least in (0, None):
         body = ok(client.post("/memories/search", json=asked | {"query": "Lyon", "min_relevance_score": least}))
         assert body["results"][0]["content_preview"].startswith("My car broke down")
     tool = path("c", "tools", "search_memories")
-    assert "min_relevance_score=0" in ok(client.post(tool, json={"arguments": {"query": "thanks"}}))["content"]
+    assert "doubtful" in ok(client.post(tool, json={"arguments": {"query": "thanks"}}))["content"]

@@ -190,6 +190,7 @@ class Replaced(BaseModel):
 class FoundMemory(MemoryResult):
     scope: str | None = Field(description=f"where it holds or was said: {SCOPE}")
     similar: int = Field(description="older results that say the same, which this one stands for")
+    doubtful: bool = Field(description="it is among the closest, but hardly answers the query")
     replaced: Replaced | None = Field(description="the value of its key before it")
 
 

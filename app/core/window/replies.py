@@ -63,8 +63,6 @@ _COMMON = frozenset(
         " sorry please here there",
     )
 )
-TELLING_MIN = 30
-"""What has fewer numbers and words is too little to miss them in a summary of it."""
 _NUMBERING = re.compile(r"^\s*\d{1,4}[.)、:：]\s*", re.MULTILINE)
 
 
@@ -134,7 +132,7 @@ def _faults(text: str, scripts: Scripts, covered: Covered, least: int, instructi
         yield "repeats its instructions"
     if _is_echo(wording, covered.wording):
         yield "only repeats what it covers"
-    if len(covered.wording.telling) >= TELLING_MIN and _names_nothing(wording, covered.wording):
+    if _names_nothing(wording, covered.wording):
         yield "names nothing of what it covers"
 
 

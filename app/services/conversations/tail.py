@@ -206,7 +206,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
         return [], NOTHING
     own, sensitive = search.conversation, search.request.sensitive
     results = await searching.find(
-        tx, own.searched, query, most, sensitive=sensitive,
+        tx, query, most, sensitive=sensitive,
         asked_in=own, is_said=search.request.is_said, is_alone=search.is_alone, within=search.request.recall_filter,
     )  # fmt: skip
     amount, least = relevance.judged(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import accumulate
 from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -13,11 +12,15 @@ from asyncpg import Record
 
 from app.core.line import is_here
 from app.core.search.days import day_of
+from app.core.search.relevance import score_of
 from app.core.search.repetitions import RepeatedStatement, Told, each_once
 from app.core.times import local
 from app.store.memory.memories import Hit
-from app.text.queries import answers_first
+from app.text.queries import answering, has_subject
 from app.text.statements import stated
+
+EMPTY_SCORE = score_of(0.01)
+"""Of a result without a subject ("noted", 「好的」), at most: it answers nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class SearchHit:
     """The value of its key before it."""
     alike: frozenset[UUID] = frozenset()
     """Older results that say the same, which it stands for."""
+    is_doubtful: bool = False
+    """Whether it hardly answers the query."""
 
     @property
     def is_keyed(self) -> bool:
@@ -124,12 +129,12 @@ def spoken(found: Sequence[SearchHit], *, by_words: bool) -> list[SearchHit]:
 
 
 def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
-    """Return results that say different things, best first; what tells nothing comes last, and scores no more."""
+    """Return results that say different things, best first. Each scores by itself, whatever else was found."""
+    found = [found[place] for place in answering([one.text for one in found], query)]
     told = [Told((one.role, one.name, stated(one.text)), one.told) for one in found]
     once = [_standing(found, repeated) for repeated in each_once(told)]
-    ordered = [once[place] for place in answers_first([one.text for one in once], query)]
-    lowest = accumulate((one.score for one in ordered), min)
-    return [one if one.score == score else one.with_score(score) for one, score in zip(ordered, lowest, strict=True)]
+    weighed = [one if has_subject(one.text) else one.with_score(min(one.score, EMPTY_SCORE)) for one in once]
+    return sorted(weighed, key=lambda one: -one.score)
 
 
 def _standing(found: Sequence[SearchHit], repeated: RepeatedStatement) -> SearchHit:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
+from math import inf
 from typing import Any, Literal
 from uuid import UUID
 
@@ -61,10 +62,6 @@ SEMANTIC_UNAVAILABLE = {
     "code": "semantic_unavailable",
     "detail": "the embedding model did not answer; the keyword search answers",
 }
-NOTHING_ANSWERS = {
-    "code": "nothing_answers",
-    "detail": "what is closest hardly answers the query; set min_relevance_score to 0 to see it",
-}
 NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words to search for"}
 
 
@@ -87,7 +84,6 @@ class SearchRequest:
     """When it is asked, for days that it names; None: now."""
     limit: int = 10
     relevance_min: float | None = None
-    """None: whatever is close, or nothing if that hardly answers the query."""
     sensitive: bool = False
     """Whether sensitive memories are searched too."""
     narrowing: Narrowing = EVERYTHING
@@ -102,10 +98,10 @@ class SearchRequest:
     """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.search.fusion``."""
 
     @property
-    def wants_answers(self) -> bool:
-        """Return whether it wants what answers it or nothing: it has no minimum, and only the query narrows it."""
+    def is_judged(self) -> bool:
+        """Return whether results can be doubtful: only the query narrows it."""
         is_narrowed = self.keywords or self.types or self.since or self.until or self.narrowing != EVERYTHING
-        return self.relevance_min is None and self.mode != "keyword" and not is_narrowed
+        return self.mode != "keyword" and not is_narrowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +114,11 @@ class Found:
     query_expanded: str | None = None
     warnings: list[dict[str, str]] = field(default_factory=list)
     unanswered: Sequence[str] = ()
-    """The request's queries that found nothing, if others did."""
+    """The request's queries that found nothing but doubtful results, if there are several."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        return bool(self.hits) and all(hit.is_doubtful for hit in self.hits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +216,9 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     warnings += lags + reranker_warnings
     if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
-    elif not hits and any(one.is_kept_back for one in answers):
-        warnings.append(NOTHING_ANSWERS)
     every = [answers[i : i + each] for i in range(0, len(answers), each)]
-    unanswered = [text for text, own in zip(asked, every, strict=False) if not any(one.hits for one in own)]
-    unanswered = unanswered if hits else []
+    unanswered = [text for text, own in zip(asked, every, strict=False) if all(one.is_unanswered for one in own)]
+    unanswered = unanswered if hits and len(asked) > 1 else []
     return Found(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
 
 
@@ -235,9 +233,8 @@ async def _answers(
         answers = [await _then(tx, request, *one, found) for one, found in zip(asked, answers, strict=True)]
     replaced = past.with_replaced
     answers = [replace(one, hits=await replaced(tx, one.hits, sensitive=request.sensitive)) for one in answers]
-    is_searched = not request.wants_answers or any(has_subject(query.text) for query in queries)
     owners = [owner for view in views for owner in view.owners]
-    return answers, await vectors_lag(tx, owners, queries[0]) if is_searched else []
+    return answers, await vectors_lag(tx, owners, queries[0])
 
 
 async def _then(tx: ReadTx, request: SearchRequest, query: Query, view: View, found: _SearchAnswer) -> _SearchAnswer:
@@ -247,7 +244,7 @@ async def _then(tx: ReadTx, request: SearchRequest, query: Query, view: View, fo
     held = [hit for hit in found.hits if not hit.is_keyed and past.held(request.then, hit)]
     held += await with_texts(tx, values, sensitive=request.sensitive)
     shown = worth_showing(sorted(held, key=lambda hit: -hit.score), query.text)[: request.limit]
-    return _SearchAnswer(shown, len(held), is_kept_back=found.is_kept_back and not held)
+    return _SearchAnswer(shown, len(held))
 
 
 def _fused(found: list[list[SearchHit]], views: int, request: SearchRequest) -> list[SearchHit]:
@@ -264,11 +261,10 @@ class _SearchAnswer:
     hits: list[SearchHit]
     total: int
     """The number of matches."""
-    is_kept_back: bool = False
-    """Whether there were matches, and none seemed to answer the query."""
 
-
-KEPT_BACK = _SearchAnswer([], 0, is_kept_back=True)
+    @property
+    def is_unanswered(self) -> bool:
+        return all(hit.is_doubtful for hit in self.hits)
 
 
 async def vectors_lag(tx: ReadTx, owners: Sequence[UUID], query: Query, most: int = 0) -> list[dict[str, str]]:
@@ -313,24 +309,21 @@ async def _search(
     view: View,
     line: OnLine | None,
 ) -> _SearchAnswer:
-    is_judged = request.wants_answers and not query.named.times  # else it asks for whatever was said in these days
-    if is_judged and not has_subject(query.text):
-        return KEPT_BACK
-    known = telling(query.text) if is_judged and query.meaning is not None else []
+    is_judged = request.is_judged and not query.named.times  # else it asks for whatever was said in these days
     asked = memories.Scoring(
         query.terms or keywords,
         query.meaning,
         query.weight,
         only_meaning=query.mode == "semantic",
-        telling=known,
+        telling=telling(query.text) if is_judged else [],
         named=query.named,
         parts=query.parts,
     )
+    least = relevance.score_of(request.relevance_min or 0.0)
     where = memories.PassageFilter(
         among=await narrowing.among(tx, view.owners, request.narrowing),
         conversation_uid=view.conversation_uid, line=line, types=request.types or None,
-        keywords=keywords, since=request.since, until=request.until,
-        score_min=relevance.score_of(request.relevance_min or 0.0), sensitive=request.sensitive,
+        keywords=keywords, since=request.since, until=request.until, score_min=least, sensitive=request.sensitive,
     )  # fmt: skip
     distinct: list[SearchHit] = []
     total = 0
@@ -339,18 +332,26 @@ async def _search(
         texts = await with_texts(tx, results.hits, sensitive=request.sensitive)
         found = [hit for hit in texts if hit.status != "refused"]
         found = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in found]
-        if known and found and not _may_answer(query, results, found):
-            ids = [hit.id for hit in results.hits]
-            waiting = await embeddings.any_waiting(tx, view.owners, ids)
-            if not waiting:  # by words alone it cannot be told
-                return KEPT_BACK
+        if is_judged and await _is_doubtful(tx, view, query, results, found):
+            found = [replace(hit, is_doubtful=True) for hit in found]
         told = spoken(found, by_words=query.mode != "semantic")
-        total = max(0, results.total - len(found) + len(told))
         size = sum(len(hit.text) for hit in told)
         distinct = await run_in_thread_if_large(size, worth_showing, told, query.text)
-        if len(distinct) == len(found) or len(results.hits) < limit:
+        distinct = [hit for hit in distinct if hit.score >= least]
+        total = max(len(distinct), results.total - len(found) + len(told))
+        lowest = results.hits[-1].score if len(results.hits) == limit else -inf  # nothing else scores more
+        if lowest == -inf or [hit.score for hit in distinct[request.limit - 1 : request.limit]] >= [lowest]:
             break
     return _SearchAnswer(distinct[: request.limit], total)
+
+
+async def _is_doubtful(tx: ReadTx, view: View, query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
+    """Return whether results hardly answer a query: small talk, or what is far from it and waits for no vector."""
+    if not has_subject(query.text):
+        return True
+    if query.meaning is None or _may_answer(query, results, found):
+        return False
+    return not await embeddings.any_waiting(tx, view.owners, [hit.id for hit in results.hits])
 
 
 def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
@@ -375,7 +376,6 @@ def answer(result_set: Found, query: str) -> dict[str, Any]:
 
 async def find(
     tx: ReadTx,
-    owners: Sequence[UUID],
     query: Query,
     limit: int,
     *,
@@ -391,6 +391,7 @@ async def find(
     asked = memories.Scoring(
         query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
     )
+    owners: Sequence[UUID] = asked_in.searched
     if asked_in.finds_its_line_alone:
         owners, is_alone = views.alone(asked_in).owners, True
     among = await narrowing.among(tx, owners, within)
@@ -522,6 +523,7 @@ def result(found: SearchHit, query: str) -> dict[str, Any]:
         **fields(found, query),
         "scope": shown(scope) if scope else None,
         "similar": found.similar,
+        "doubtful": found.is_doubtful,
         "replaced": _replaced(found),
     }
 

@@ -36,6 +36,8 @@ def search_text(found: Found, shown: Sequence[Mapping[str, Any]], here: str | No
         key = f"(memory_key {one['memory_key']}, {one['relevance_score']})"
         lines.append((hit, f"{found_line(hit, one['content_preview'], language)} {key}"))
     title = wording.SOME_OF.say(language, count=len(lines), total=found.total)
+    if found.is_doubtful:
+        title = f"{title}; {wording.CLOSEST.say(language)}"
     return passages_text(title, lines, here, language) + _not_found(found.unanswered, language)
 
 

@@ -394,15 +394,15 @@ async def _recall_memory(call: ToolRun) -> Answer:
             line = await clipped(call.runtime, line, free) + wording.CUT_PAGE.say(call.language)
         free -= tokens
         taken.append((hit, line))
-    text = passages_text(wording.RELEVANT_PASSAGES.say(call.language), taken, here, call.language)
+    title = wording.CLOSEST if results.is_doubtful else wording.RELEVANT_PASSAGES
+    text = passages_text(title.say(call.language), taken, here, call.language)
     return Answer(text, text)
 
 
 def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:
     if searching.NO_WORDS in warnings:
         return Answer(wording.NO_WORDS.say(language), is_error=True)
-    wanted = wording.NOTHING_ANSWERS if searching.NOTHING_ANSWERS in warnings else wording.NOTHING_FOUND
-    return Answer(wanted.say(language), [])
+    return Answer(wording.NOTHING_FOUND.say(language), [])
 
 
 async def _get_memory_detail(call: ToolRun) -> Answer:

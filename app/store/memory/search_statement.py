@@ -22,13 +22,13 @@ RECENT_FOR_MEAN = 250
 """So many of them show what all vectors have in common; more change it by hundredths."""
 # What a search looks at to raise a score by the turns around a message, and by what a query names: the piece
 # ``lifting``, and core.search.relevance.
-LOOKED_AT, LOOKED_AT_EACH = 300, 6
-"""The best memories before neighbours count, and more for each requested one: a memory below all of these is not lifted
-into the results.
+LOOKED_AT = 400
+"""The best memories before neighbours count: a memory below all of these is not lifted into the results. As many for
+every limit, so that no score depends on it.
 """
 SILENT_MAX = 60
-"""The best memories, of those that are requested, whose neighbours join them without a word of the query. Neighbours
-earn less than these have, so those of the others would not be among the results.
+"""The best memories whose neighbours join them without a word of the query. Neighbours earn less than these have, so
+those of the others would not be among the results.
 """
 ALL_WORDS = 0.6
 """The coverage of a memory that has all of the query's words, however long it is. It is what the words ask for, and its
@@ -51,7 +51,6 @@ _SQL = SqlFile(
     dimensions=DIMENSIONS,
     recent=RECENT,
     looked_at=LOOKED_AT,
-    looked_at_each=LOOKED_AT_EACH,
     silent_max=SILENT_MAX,
     all_words=ALL_WORDS,
     alike=ALIKE,

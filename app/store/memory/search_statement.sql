@@ -167,7 +167,7 @@ common AS MATERIALIZED (
 closeness AS MATERIALIZED (
   SELECT v, level, mean, deviation,
          least(coalesce(((SELECT x FROM near ORDER BY x DESC LIMIT 1
-                          OFFSET {looked_at} + {looked_at_each} * :limit - 1
+                          OFFSET greatest({looked_at}, 2 * :limit) - 1
                                  + (SELECT count(*) FROM worded WHERE NOT fits)) - mean) / deviation, '-Infinity'),
                :found_min / (:weight::float8 + {per_closeness})) AS least
     FROM spread
@@ -221,9 +221,10 @@ scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, an
 -- piece: ranked
 -- The best of every, with the number of all.
 found AS (
-  SELECT *, count(*) FILTER (WHERE score >= :found_min OR (coverage > 0 AND NOT :only_meaning)) OVER () AS counted,
-         count(*) OVER () AS taken
-    FROM every WHERE score >= :score_min ORDER BY score DESC, id LIMIT :limit
+  SELECT *, count(*) FILTER (WHERE score >= :score_min
+                               AND (score >= :found_min OR (coverage > 0 AND NOT :only_meaning))) OVER () AS counted,
+         count(*) FILTER (WHERE score >= :score_min) OVER () AS taken
+    FROM every ORDER BY score DESC, id LIMIT :limit
 ), telling AS MATERIALIZED (
   SELECT coalesce(sum(idf) FILTER (WHERE known) / nullif(sum(idf), 0), 0)::float8 AS known,
          (SELECT n FROM counted) AS memories
@@ -244,7 +245,7 @@ SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.
 -- neighbours where it is a turn of a dialogue; everything else stands alone, of an archive its best passages. As far as
 -- a turn asks, it lifts the next and is not lifted by it. See core/search/relevance.py.
 top AS MATERIALIZED (
-  SELECT * FROM scored ORDER BY score DESC, id LIMIT {looked_at} + {looked_at_each} * :limit
+  SELECT * FROM scored ORDER BY score DESC, id LIMIT greatest({looked_at}, 2 * :limit)
 ), best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, {asking},
          CASE WHEN :speakers::text IS NOT NULL AND (m.terms <#> :speakers::text::sparsevec) < 0 THEN {spoken} ELSE 0 END
@@ -302,7 +303,7 @@ seq > {messages_a_page}::float8 * page
 silent AS MATERIALIZED (
   SELECT DISTINCT ON (m.conversation_uid, m.seq) m.id, m.conversation_uid, m.seq, m.asking
     FROM (SELECT id, seq FROM best WHERE type = 'episode' AND coverage < {all_words} AND {talk}
-           ORDER BY score DESC, id LIMIT least(:limit, {silent_max})) b,
+           ORDER BY score DESC, id LIMIT {silent_max}) b,
          LATERAL (SELECT conversation_id FROM memories
                    WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = b.id OFFSET 0) c,
          LATERAL (SELECT id, conversation_uid, seq, start, {asking},
