@@ -26,6 +26,7 @@ from app.api import (
 )
 from app.api.http import metrics, openapi, problem
 from app.api.http.audited import Audited
+from app.api.http.compressed import Decompressed
 from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served_first
 from app.api.http.path_ids import SlashesInIds
@@ -125,6 +126,7 @@ def build_app(
     )
     if taken(settings, Auditing).is_on:
         app.add_middleware(Audited)
+    app.add_middleware(Decompressed)
     app.add_middleware(
         Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
     )

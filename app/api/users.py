@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from app import errors
 from app.api.http.answers import json_text, json_value
-from app.api.http.body import is_media_type, parse, parse_model, read_json, require_plain
+from app.api.http.body import is_media_type, parse, parse_model, read_json, require_utf8
 from app.api.http.callers import Reader, Writer
 from app.api.http.path_ids import SLASH, ConversationId, check_id
 from app.api.http.runtime import Wired
@@ -128,7 +128,7 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
     if is_media_type(request, "application/json"):
         lines = _items(await read_json(request, max_bytes=limit))
     elif is_media_type(request, NDJSON, "application/jsonl"):
-        require_plain(request.headers)
+        require_utf8(request.headers)
         lines = _lines(request, runtime.masks, limit)
     else:
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON} or application/json.")

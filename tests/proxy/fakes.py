@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -53,7 +54,8 @@ class FakeApi:
     async def _take(self, request: Request) -> Json:
         self.bodies.append(await request.body())
         self.headers.append(dict(request.headers))
-        body: Json = json.loads(self.bodies[-1])
+        is_packed = request.headers.get("content-encoding") == "gzip"
+        body: Json = json.loads(gzip.decompress(self.bodies[-1]) if is_packed else self.bodies[-1])
         self.asked.append(body)
         return body
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 from collections.abc import Iterator
@@ -50,6 +51,18 @@ def test_the_bytes_go_on_unchanged_and_the_answer_comes_back_unchanged(
     [headers] = messages_api.headers
     assert (headers["x-api-key"], headers["anthropic-beta"]) == (SECRET, "b")
     assert not [name for name in headers if name.startswith("x-quire")]
+    wait_for(lambda: roles(client, "c") == ["user", "assistant"])
+    assert stored(client, "c")[0][1] == "café 1.0"
+
+
+def test_a_compressed_body_goes_on_compressed_and_is_stored_decoded(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi
+) -> None:
+    packed = gzip.compress(ODD)
+    named = {"X-Quire-Conversation": "c", "content-encoding": "gzip"}
+    assert post(speaking_messages, "/v1/messages", packed, **named).status_code == 200
+    assert messages_api.bodies == [packed]
+    assert messages_api.headers[0]["content-encoding"] == "gzip"
     wait_for(lambda: roles(client, "c") == ["user", "assistant"])
     assert stored(client, "c")[0][1] == "café 1.0"
 

@@ -48,7 +48,7 @@ async def read_json(request: Request, *, max_bytes: int) -> Any:
     """Read the body as JSON, with what is not to be stored masked. Large bodies are parsed in a thread; ``is_large``
     tells afterwards.
 
-    Raises UnsupportedMediaType (not plain UTF-8 JSON), PayloadTooLarge (as soon as the limit is
+    Raises UnsupportedMediaType (not UTF-8 JSON), PayloadTooLarge (as soon as the limit is
     passed), BadRequest (not JSON) or Invalid (JSON that cannot be returned unchanged).
     """
     _require_json(request.headers)
@@ -74,8 +74,8 @@ def is_media_type(request: Request, *media_types: str) -> bool:
 
 
 async def read_text(request: Request, *, max_bytes: int) -> str:
-    """Return the body as text. Raises UnsupportedMediaType (not plain UTF-8), PayloadTooLarge or BadRequest."""
-    require_plain(request.headers)
+    """Return the body as text. Raises UnsupportedMediaType (not UTF-8), PayloadTooLarge or BadRequest."""
+    require_utf8(request.headers)
     body = await read_bytes(request, max_bytes)
     try:
         return body.decode()
@@ -174,11 +174,8 @@ def json_body(model: type[BaseModel], example: Any = None) -> dict[str, Any]:
 BODY_MODELS: dict[str, type[BaseModel]] = {}
 
 
-def require_plain(headers: Mapping[str, str]) -> None:
-    """Raise UnsupportedMediaType for a body that is compressed or declares a charset other than UTF-8."""
-    encoding = headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in {"", "identity"}:
-        raise errors.UnsupportedMediaType("The body must not be compressed.")
+def require_utf8(headers: Mapping[str, str]) -> None:
+    """Raise UnsupportedMediaType for a body that declares a charset other than UTF-8."""
     for parameter in headers.get("content-type", "").lower().split(";")[1:]:
         name, _, setting = parameter.partition("=")
         if name.strip() == "charset" and setting.strip(' "') not in {"utf-8", "utf8"}:
@@ -186,7 +183,7 @@ def require_plain(headers: Mapping[str, str]) -> None:
 
 
 def _require_json(headers: Mapping[str, str]) -> None:
-    require_plain(headers)
+    require_utf8(headers)
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type != "application/json" and not re.fullmatch(r"application/[\w.-]+\+json", media_type):
         raise errors.UnsupportedMediaType("The Content-Type must be application/json.")

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from app.api.http.body import require_plain
+from app.api.http.body import require_utf8
 from app.api.http.callers import Reader
 from app.api.http.fast_routes import every_turn
 from app.concurrency import run_in_thread_if_large
@@ -48,7 +48,7 @@ async def mcp(request: Request, caller: Reader) -> Response:
     There is no GET, whose stream would never carry anything, and no DELETE, since there are no sessions.
     """
     request.state.caller = caller
-    require_plain(request.headers)
+    require_utf8(request.headers)
     on_demand: OnDemand = request.app.state.mcp
     return _Handed(await on_demand.manager())
 

@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
 from app.api.http import model_api_errors
-from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_plain, work_on
+from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_utf8, work_on
 from app.api.http.callers import MODE, PASS_THROUGH
+from app.api.http.compressed import kept_as_it_comes
 from app.api.http.runtime import runtime_of
 from app.api.v1.proxying import CONVERSATION, Wishes, keeps, proxy_request, upstream_of, with_model
 from app.core.dialects.question import Dialect, Question
@@ -21,7 +22,7 @@ from app.core.dialects.untranslated import NAMES
 from app.core.edge.caller import Caller
 from app.core.edge.credentials import Credentials
 from app.providers import ProviderError
-from app.services.proxy.pass_through import Passing, pass_on
+from app.services.proxy.pass_through import Packed, Passing, pass_on
 from app.services.proxy.question import ProxyRequest
 
 PREFIX = "/p/"
@@ -48,15 +49,18 @@ async def passed_through(
     if upstream.asked.dialect != dialect:
         spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
         raise errors.Invalid.at(["header", MODE], f"must not be pass-through here: {spoken}")
-    require_plain(request.headers)
+    require_utf8(request.headers)
+    encoded = kept_as_it_comes(request)
     body = await read_bytes(request, max_bytes=runtime.defaults.limits.body_bytes)
+    packed = Packed(b"".join(encoded.parts), ", ".join(encoded.codings)) if encoded else None
     request.state.body_is_large = len(body) > INLINE_BYTES
     asked = await work_on(request, _understood, request, caller, wishes, body, read)
     path = str(request.scope["path"]).removeprefix("/v1")
     headers = _passed(request, clients_key=runtime.proxying.passes_keys)
     stores = stores and (asked is None or keeps(wishes, asked.question))
     try:
-        answer = await pass_on(runtime, upstream, Passing(path, dialect, body, headers, asked if stores else None))
+        passing = Passing(path, dialect, body, headers, asked if stores else None, packed)
+        answer = await pass_on(runtime, upstream, passing)
     except ProviderError as error:
         return model_api_errors.answer(error, dialect)
     return StreamingResponse(answer.parts, answer.status, dict(answer.headers))

@@ -45,6 +45,14 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """A body as its client compressed it."""
+
+    body: bytes
+    coding: str
+
+
+@dataclass(frozen=True, slots=True)
 class Passing:
     """A request that is passed through."""
 
@@ -55,6 +63,7 @@ class Passing:
     """For the model's API."""
     request: ProxyRequest | None
     """What is to be stored; None where the body cannot be, or is no question."""
+    packed: Packed | None = None
 
 
 async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> RawAnswer:
@@ -68,7 +77,11 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
     passed = _Passed(runtime, upstream, passing.request, stored, body)
     passed.watch.begin()
     try:
-        answer = await upstream.raw(passing.path, body, passing.headers)
+        if passing.packed is not None and body is passing.body:
+            packed, headers = passing.packed, {**passing.headers, "content-encoding": passing.packed.coding}
+            answer = await upstream.raw(passing.path, packed.body, headers)
+        else:
+            answer = await upstream.raw(passing.path, body, passing.headers)
     except ProviderError as error:
         passed.end(None, None, error)
         raise
