@@ -63,7 +63,7 @@ class _Bridge:
 
     def _asked(self, line: str, request_id: object) -> str:
         try:
-            answer = self._client.post("/mcp", content=line.strip().encode())
+            answer = self._client.post("/mcp", content=line.strip().encode(), headers=stdio.headers_of(line))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error) or type(error).__name__
             message = f"No answer from {self._client.base_url} ({reason}). Start `quire serve`, or set QUIRE_URL."

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from typing import Any
 
 from app.core.canonical import dumps, loads
 
 PARSE_ERROR, NO_ANSWER = -32700, -32000
+VERSION = "io.modelcontextprotocol/protocolVersion"
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Methods that name what they are about, and where."""
 
 
 def id_of(line: str) -> tuple[bool, Any]:
@@ -19,6 +24,29 @@ def id_of(line: str) -> tuple[bool, Any]:
     if not isinstance(message, dict):
         raise ValueError("it is not an object")  # noqa: TRY004 - of the line, not of a value of ours
     return "id" in message and "method" in message, message.get("id")
+
+
+def headers_of(line: str) -> dict[str, str]:
+    """Return what of a message stands in headers too, from the version of 2026-07-28 on; else nothing.
+
+    The service answers such a message by that version only with them, and refuses it where they differ.
+    """
+    message = loads(line)
+    method, params = message.get("method"), message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    version = meta.get(VERSION) if isinstance(meta, dict) else None
+    if not isinstance(version, str) or not isinstance(method, str):
+        return {}
+    name = params.get(NAMED.get(method, ""))
+    named = {"Mcp-Name": _header(name)} if isinstance(name, str) else {}
+    return {"MCP-Protocol-Version": _header(version), "Mcp-Method": _header(method), **named}
+
+
+def _header(text: str) -> str:
+    """Return a text as the protocol has it in headers."""
+    if re.fullmatch(r"[!-~]([ -~]*[!-~])?", text) and not text.startswith("=?base64?"):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode(errors="replace")).decode()}?="
 
 
 def answer(status: int, body: str) -> str | None:
