@@ -184,7 +184,6 @@ class Upstream:
             raise UnusableReply("the answer is malformed") from None
 
     def _assembled(self, stream: bytes) -> Mapping[str, Any]:
-        """Return an answer of Chat Completions in one piece, of the events that it came in."""
         writer, reader, usage = ChatWriter(), self.asked.reader(), None
         for event in events_in(stream):
             for chunk in reader.feed(event):

@@ -107,7 +107,6 @@ def _in_order(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _row(embedding: object) -> NDArray[np.float64]:
-    """Parse a vector from a list of numbers or from single-precision floats in base64."""
     if isinstance(embedding, list) and embedding and set(map(type, embedding)) <= {int, float}:
         try:
             return np.array(embedding, np.float64)

@@ -45,7 +45,6 @@ class Audited:
         await self._app(scope, receive, send_if_logged)
 
     async def _refusal(self, scope: Scope, status: int) -> errors.QuireError | None:
-        """Log a request if it is one to log; return why that failed."""
         caller: Caller | None = scope.get("state", {}).get("caller")
         if caller is None or (entry := _entry(scope, caller, status)) is None:
             return None

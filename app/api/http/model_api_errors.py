@@ -8,8 +8,10 @@ recur has another status, or the header ``x-should-retry: false``.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from starlette.requests import Request
@@ -50,38 +52,8 @@ OVERLOADED = 529
 """Anthropic's own status: its clients wait longer after it than after a 503."""
 NEVER = {"x-should-retry": "false"}
 
-ANTHROPIC_SCHEMA: dict[str, Any] = {
-    "title": "AnthropicError",
-    "type": "object",
-    "description": "Why a request failed, as Anthropic's clients know it.",
-    "required": ["type", "error"],
-    "properties": {
-        "type": {"const": "error"},
-        "error": {
-            "type": "object",
-            "required": ["type", "message"],
-            "properties": {"type": {"type": "string"}, "message": {"type": "string"}},
-        },
-    },
-}
-SCHEMA: dict[str, Any] = {
-    "title": "OpenAIError",
-    "type": "object",
-    "description": "Why a request failed, as OpenAI's clients know it.",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["message", "type", "param", "code"],
-            "properties": {
-                "message": {"type": "string"},
-                "type": {"type": "string"},
-                "param": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-                "code": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            },
-        }
-    },
-}
+SCHEMAS: dict[str, Any] = json.loads(files("app.api.http").joinpath("model_api_errors.json").read_text("utf-8"))
+"""Of the two forms, for the OpenAPI document."""
 
 
 def elsewhere(path: str) -> str:

@@ -101,8 +101,7 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     schemas["Problem"] = problem.SCHEMA
-    schemas["OpenAIError"] = model_api_errors.SCHEMA
-    schemas["AnthropicError"] = model_api_errors.ANTHROPIC_SCHEMA
+    schemas |= model_api_errors.SCHEMAS
     models = [(model, "validation") for model in body.BODY_MODELS.values()]
     _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     schemas.update(definitions.get("$defs", {}))

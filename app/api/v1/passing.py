@@ -14,7 +14,7 @@ from app import errors
 from app.api.http import model_api_errors
 from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_utf8, work_on
 from app.api.http.callers import MODE, PASS_THROUGH
-from app.api.http.compressed import kept_as_it_comes
+from app.api.http.compressed import encoded_body
 from app.api.http.runtime import runtime_of
 from app.api.v1.proxying import CONVERSATION, Wishes, keeps, proxy_request, upstream_of, with_model
 from app.core.dialects.question import Dialect, Question
@@ -50,9 +50,9 @@ async def passed_through(
         spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
         raise errors.Invalid.at(["header", MODE], f"must not be pass-through here: {spoken}")
     require_utf8(request.headers)
-    encoded = kept_as_it_comes(request)
+    encoded = encoded_body(request)
     body = await read_bytes(request, max_bytes=runtime.defaults.limits.body_bytes)
-    packed = Packed(b"".join(encoded.parts), ", ".join(encoded.codings)) if encoded else None
+    packed = Packed(bytes(encoded.kept), encoded.coding) if encoded else None
     request.state.body_is_large = len(body) > INLINE_BYTES
     asked = await work_on(request, _understood, request, caller, wishes, body, read)
     path = str(request.scope["path"]).removeprefix("/v1")

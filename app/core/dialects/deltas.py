@@ -182,7 +182,6 @@ def _ended(answer: AnswerSoFar, choice: Mapping[str, Any]) -> AnswerSoFar:
 
 
 def _fed(answer: AnswerSoFar, delta: Json) -> tuple[AnswerSoFar, Json]:
-    """Take a delta. Return what of it goes to the client."""
     taken, calls = answer.round.with_calls(delta.pop("tool_calls", None))
     carrying, splitter, content = taken.carrying.plus(delta), taken.splitter, text_of(delta.get("content"))
     if content is not None:
@@ -193,7 +192,6 @@ def _fed(answer: AnswerSoFar, delta: Json) -> tuple[AnswerSoFar, Json]:
 
 
 def _with_content(answer: AnswerSoFar, taken: RoundSoFar, delta: Json, calls: list[Json]) -> tuple[AnswerSoFar, Json]:
-    """Take a delta whose content is text to show. Return what of it and of its calls goes to the client."""
     text, refusal, content = answer.text, answer.refusal, delta.get("content")
     if isinstance(content, str) and content:
         delta["content"] = content = f"{PAUSE}{content}" if taken.is_pausing else content

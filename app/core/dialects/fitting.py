@@ -166,7 +166,6 @@ def _says(*values: Any) -> bool:
 
 
 def _due(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> list[bool]:
-    """Return which answers must have their reasoning."""
     calls = [bool(message.get("tool_calls")) for message in messages]
     if row.returned != "turns":
         return [has_calls and row.returned in ("first", "calls") for has_calls in calls]
@@ -179,7 +178,6 @@ def _due(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> list[bool]:
 
 
 def _answer(row: ModelRow, model: str, message: Mapping[str, Any], learned: Learned, *, is_due: bool) -> Json:
-    """Return an answer with what it carried, where it goes back to the model that made it."""
     found = {name: value for name, value in message.items() if name != CARRIED}
     carried = sound_carried(message.get(CARRIED))
     is_own = carried is not None and carried["model"] == model and not learned.bare
@@ -204,7 +202,6 @@ def _answer(row: ModelRow, model: str, message: Mapping[str, Any], learned: Lear
 
 
 def _at_place(row: ModelRow, place: str, found: Json, more: Json, calls: Json, *, is_due: bool) -> Json:
-    """Return an answer with its reasoning where the row has it, or with what stands in."""
     if place.startswith("tool_calls."):
         member = place.removeprefix("tool_calls.")
 

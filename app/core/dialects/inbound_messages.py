@@ -202,7 +202,6 @@ class MessagesWriter:
         return events
 
     def _native(self, event: Mapping[str, Any]) -> list[Event]:
-        """Pass on an event of the upstream Messages API with its index in this answer."""
         kind = event["type"]
         if kind == "content_block_start" and event["content_block"]["type"] == "text":
             citations = event["content_block"].get("citations")  # its text begins it

@@ -62,7 +62,6 @@ def custom_names(body: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _functions_in(namespace: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the functions of a namespace, which other dialects know by their own names."""
     given = namespace.get("tools")
     inner = [tool for tool in given if isinstance(tool, Mapping)] if isinstance(given, list) else []
     return [tool for tool in inner if tool.get("type") == "function" and isinstance(tool.get("name"), str)]
@@ -246,7 +245,6 @@ class ResponsesWriter:
         return [*events, self._event(kind, **self._within(), delta=arguments)]
 
     def _native(self, event: Mapping[str, Any]) -> list[Event]:
-        """Pass on an event of the upstream Responses API with its index in this answer."""
         kind = event["type"]
         if kind == "response.output_item.added":
             found = [*self._close(), self._added(dict(event["item"]))]

@@ -87,7 +87,6 @@ def _has_calls(body: Mapping[str, Any]) -> bool:
 
 
 def _lacks_thinking(body: Mapping[str, Any]) -> bool:
-    """Return whether an answer of Messages has a call and no thinking."""
     found = [_kinds(message) for message in body.get("messages") or []]
     return any("tool_use" in kinds and kinds.isdisjoint(THINKING_BLOCKS) for kinds in found)
 
@@ -164,7 +163,6 @@ def _without_named(
 
 
 def _inner_names(value: Any, depth: int = 0) -> set[str]:
-    """Return the names of the members within a request that can be left out."""
     if isinstance(value, list):
         return {name for item in value for name in _inner_names(item, depth)}
     if not isinstance(value, Mapping):

@@ -134,7 +134,6 @@ def _turn(said: Sequence[RoleAndDigest]) -> int:
 
 
 def _asked_last(turn: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> int | None:
-    """Return where the turn ends in the tail, if only answers follow."""
     listed, stored = _blurred(turn), _blurred(tail)
     end = len(tail)
     while end >= len(turn):

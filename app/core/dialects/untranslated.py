@@ -9,45 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 
-from app.core.dialects.question import Dialect, Question
+from app.core.dialects.question import Dialect, Json, Question
 from app.core.model import Format, Placed
 from app.core.parts import is_quoted
 from app.errors import FieldError, Invalid
 
-TRANSLATED: Mapping[Dialect, Collection[str]] = {
-    "chat": {
-        "model", "messages", "stream", "stream_options", "tools", "tool_choice", "parallel_tool_calls", "max_tokens",
-        "max_completion_tokens", "temperature", "top_p", "stop", "response_format", "reasoning_effort", "user", "n",
-    },
-    "messages": {
-        "model", "messages", "system", "stream", "tools", "tool_choice", "max_tokens", "temperature", "top_p",
-        "stop_sequences", "output_config", "output_format", "thinking",
-    },
-    "responses": {
-        "model", "input", "instructions", "stream", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens",
-        "temperature", "top_p", "text", "reasoning", "store", "previous_response_id", "conversation", "user",
-    },
-}  # fmt: skip
-"""Options that the other dialects have too, or that Quire answers for itself."""
-
-REFUSED: Mapping[Dialect, Mapping[str, str]] = {
-    "chat": {
-        "logprobs": "only a Chat Completions API has log probabilities",
-        "audio": "only a Chat Completions API speaks",
-        "web_search_options": "only a Chat Completions API has them",
-    },
-    "messages": {
-        "mcp_servers": "only a Messages API calls MCP servers",
-        "container": "only a Messages API has containers",
-        "inference_geo": "only a Messages API is told where to run",
-    },
-    "responses": {
-        "prompt": "only a Responses API has stored prompts",
-        "background": "only a Responses API answers in the background",
-    },
-}
+TABLE: Mapping[Dialect, Json] = json.loads(files("app.core.dialects").joinpath("untranslated.json").read_text("utf-8"))
+"""Options by the client's dialect: *translated* are those that the other dialects have too, or that Quire answers for
+itself; what is *refused* says why.
+"""
 
 
 def check(question: Question, upstream: Dialect) -> list[str]:
@@ -56,12 +29,11 @@ def check(question: Question, upstream: Dialect) -> list[str]:
     """
     if question.dialect == upstream:
         return []
-    body, theirs = question.body, question.dialect
-    given = [name for name, value in body.items() if value not in (None, False) and name not in TRANSLATED[theirs]]
+    translated, refused = (TABLE[question.dialect][kind] for kind in ("translated", "refused"))
+    given = [name for name, value in question.body.items() if value not in (None, False) and name not in translated]
+    spoken = f"and the model's API speaks {NAMES[upstream]}"
     wrong: list[FieldError] = [
-        {"loc": ["body", name], "msg": f"{REFUSED[theirs][name]}, and the model's API speaks {NAMES[upstream]}"}
-        for name in given
-        if name in REFUSED[theirs]
+        {"loc": ["body", name], "msg": f"{refused[name]}, {spoken}"} for name in given if name in refused
     ]
     wrong += [
         {"loc": ["body", *_loc(place)], "msg": f"`{name}` is not served by a {NAMES[upstream]} API"}

@@ -38,7 +38,6 @@ def chat_messages(messages: Sequence[Json], custom: Collection[str] = ()) -> lis
 
 
 def _called(message: Json, custom: Collection[str]) -> Json:
-    """Return a message with its calls as the API has them, without marks that no API knows."""
     if calls := message.get("tool_calls"):
         bare = [{n: value for n, value in call.items() if n != CUSTOM} for call in calls]
         return {**message, "tool_calls": [custom_call(call, custom) for call in bare]}

@@ -139,7 +139,6 @@ def _kept(messages: list[Json], kept: frozenset[str], most: int, mark: Json | No
 
 
 def _own(client: Mapping[str, Any]) -> frozenset[str]:
-    """Return the blocks of messages that a client marked, without their marks."""
     marked = (block for block in _blocks(client.get("messages")) if block.get("cache_control"))
     return frozenset(dumps({n: value for n, value in block.items() if n != "cache_control"}) for block in marked)
 

@@ -55,7 +55,6 @@ def request(question: Question, shown: ShownToClient) -> Json:
 
 
 def _tool(tool: Json) -> Json:
-    """Return a function in OpenAI form as Responses has it; its own tools stay as they are."""
     if "function" not in tool:
         return tool
     return {"type": "function", "strict": False, **tool["function"]}

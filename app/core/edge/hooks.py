@@ -173,7 +173,6 @@ def _of_stop(event: Event) -> HookPlan:
 
 
 def _of_tool(event: Event, own_tools: Collection[str]) -> HookPlan:
-    """Plan to store a call with its result, so that neither is ever there alone."""
     name = _name(event, "tool_name")
     member = "error" if event.kind == "PostToolUseFailure" else "tool_response"
     if event.own(member) not in event.data:

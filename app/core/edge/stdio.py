@@ -43,10 +43,9 @@ def headers_of(line: str) -> dict[str, str]:
 
 
 def _header(text: str) -> str:
-    """Return a text as the protocol has it in headers."""
     if re.fullmatch(r"[!-~]([ -~]*[!-~])?", text) and not text.startswith("=?base64?"):
         return text
-    return f"=?base64?{base64.b64encode(text.encode(errors="replace")).decode()}?="
+    return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="
 
 
 def answer(status: int, body: str) -> str | None:

@@ -106,7 +106,6 @@ def _task(runtime: Runtime, upstream: Upstream, asked: ProxyTurn, turn: Answerin
 
 
 async def _run(task: AnswerTask) -> None:
-    """Answer, and record what became of it."""
     watch = Watch("window")
     failure: Exception | str | None = errors.QuireError.title
     try:

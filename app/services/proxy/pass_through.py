@@ -90,7 +90,6 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
 
 
 def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[ProxyTurn | None]:
-    """Store the question while the model is asked."""
     task = asyncio.create_task(_asked(runtime, request))
     runtime.turns.hold(task)
     return task
@@ -188,7 +187,6 @@ class _Passed:
         return refusal
 
     async def _store(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception | None:
-        """Store the answer; return why it could not be."""
         try:
             said, usage = await run_in_thread_if_large(len(body), _said, self.upstream, body, answer.is_stream)
             self.watch.usage = usage
@@ -202,7 +200,6 @@ class _Passed:
 
 
 def _said(upstream: Upstream, body: bytes, is_stream: bool) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
-    """Return the message of an answer, None if it is not whole, and the usage that it reports."""
     reader = upstream.asked.reader()
     events = events_in(body) if is_stream else upstream.asked.events(json.loads(body))
     said, _ = NOTHING_SAID.feed_all(chunk for event in events for chunk in reader.feed(event))

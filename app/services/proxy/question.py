@@ -131,14 +131,12 @@ async def ask(runtime: Runtime, request: ProxyRequest, passed_at: datetime | Non
 
 
 def _read(request: ProxyRequest, limits: Limits, known: KnownMessages) -> tuple[CallersList, bytes]:
-    """Return the list as read, and the request's digest. Raises Invalid or PayloadTooLarge."""
     listed = read_list(list(request.question.messages), None, limits, known)
     said = dumps([request.question.dialect, request.question.body, request.caller.user_id, request.caller.sensitive])
     return listed, hashlib.sha256(said.encode()).digest()
 
 
 async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) -> str | None:
-    """Return the conversation that the list continues, if it proves that it does."""
     ends = answered_prefixes(listed.roles, listed.chains)
     if not ends and not request.retried:
         return None
@@ -154,7 +152,6 @@ async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) ->
 async def _edited(
     tx: ReadTx, request: ProxyRequest, listed: CallersList, prefixes: Sequence[bytes]
 ) -> BranchingError | None:
-    """Return where a list goes on otherwise than the conversation that it has most in common with."""
     found = []
     for name in await proxied.begun(tx, request.new_user_id, prefixes):
         known = await conversations.find(tx, name, bound_to=request.caller.user_id)

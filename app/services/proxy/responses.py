@@ -46,7 +46,6 @@ class ResponsePlace:
 
 
 def _unknown() -> errors.NotFound:
-    """Return the one answer for a response that does not exist and for another user's."""
     return errors.NotFound("There is no such response.")
 
 
