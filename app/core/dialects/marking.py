@@ -50,9 +50,9 @@ def marked(cache: PromptCache, dialect: Dialect, body: Json, repeated: Sequence[
     is_wanted = cache.kind in ROLES and bool(cache.mark)
     if dialect != "messages":
         return _chat_marked(cache, body, repeated) if is_wanted else body
-    if not is_wanted:
-        return body
     given = list(_marks([body.get(name) for name in ("tools", "system", "messages", CONTROL)]))
+    if not given and not is_wanted:
+        return body
     hours = [mark for mark in given if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
     return _messages_marked(body, [*hours, *given, {"type": "ephemeral"}][0], repeated)
 

@@ -6,16 +6,18 @@ cache are kept where what they stand on is shown (``marking``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app.core.canonical import dumps
 from app.core.dialects.inbound_messages import arguments_of, grow
-from app.core.dialects.marking import MARKS_MAX
+from app.core.dialects.marking import CONTROL
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest, function_name
 
 ANSWER_TOKENS = 4096
 """What an answer may have where the client does not say: this API wants a limit."""
+PROMPTS_APART = "\n\n"
+"""Between the system messages of a conversation."""
 MOVED = ("messages", "system", "tools")
 REASONS = {
     "end_turn": "stop",
@@ -44,19 +46,23 @@ def _tool(function: Mapping[str, Any]) -> Json:
 def request(question: Question, shown: ShownToClient) -> Json:
     if question.dialect == "messages":
         body = {name: value for name, value in question.body.items() if name not in MOVED}
-        mark, kept = _mark(question.body), _own(question.body)
+        given = question.body
     else:
-        body, mark, kept = _options(question), {"type": "ephemeral"}, frozenset()
-    body |= {"model": question.options["model"], "stream": True, "messages": shown.messages}
+        body, given = _options(question), {}
+    messages = _with_marks(shown.messages, given.get("messages"))
+    body |= {"model": question.options["model"], "stream": True, "messages": messages}
     if shown.tools:
-        body["tools"] = shown.tools
+        own = given.get("tools") or []
+        body["tools"] = [*own, *map(_bare, shown.tools[len(own) :])]
         if not shown.calls_tools:
             body["tool_choice"] = {"type": "none"}
     else:
         body.pop("tool_choice", None)
     if shown.system:
-        body["system"] = [{"type": "text", "text": shown.system}]
-    return _cached(body, mark, kept)
+        body["system"] = _system(given.get("system"), shown.system)
+        if question.dialect != "messages":  # which has no marks of its own
+            body["system"][0][CONTROL] = {"type": "ephemeral"}
+    return body
 
 
 def _options(question: Question) -> Json:
@@ -94,64 +100,38 @@ def _output(response_format: Any) -> Json | None:
     return {"format": {"type": "json_schema", "schema": named.get("schema") if isinstance(named, Mapping) else None}}
 
 
-# --- Cache marks ----------------------------------------------------------------------------------------
+# --- What the client marked for the prompt cache ----------------------------------------------------------
 
 
-def _mark(body: Mapping[str, Any]) -> Json | None:
-    """Return the mark to set: the client's longest; None if it set none."""
-    marks = [block["cache_control"] for block in _blocks([body.get(n) for n in MOVED]) if block.get("cache_control")]
-    longest = [mark for mark in marks if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
-    found = [*longest, *marks]
-    return found[0] if found else None
+def _system(given: Any, shown: str) -> list[Json]:
+    """Return the system prompt, with the client's blocks as they came where it begins with them."""
+    blocks = [block for block in given if block["text"]] if isinstance(given, list) else []
+    text = PROMPTS_APART.join(block["text"] for block in blocks)
+    if not text or not shown.startswith(text):
+        return [{"type": "text", "text": shown}]
+    rest = shown[len(text) :].strip()
+    return [*blocks, *([{"type": "text", "text": rest}] if rest else [])]
 
 
-def _blocks(value: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _blocks(item)
-    elif isinstance(value, Mapping):
-        yield value
-        yield from _blocks(value.get("content"))
+def _with_marks(messages: Sequence[Json], given: Any) -> list[Json]:
+    """Return messages with the client's marks where what they stand on is shown, each once, and no others."""
+    marks = {dumps(_bare(block)): block[CONTROL] for block in _blocks(given) if block.get(CONTROL)}
+    found = []
+    for message in reversed(messages):
+        blocks = [_bare(block) for block in reversed(message["content"])]
+        blocks = [{**block, CONTROL: mark} if (mark := marks.pop(dumps(block), None)) else block for block in blocks]
+        found.append({**message, "content": blocks[::-1]})
+    return found[::-1]
 
 
-def _cached(body: Json, mark: Json | None, kept: frozenset[str]) -> Json:
-    """Return the body with the client's kind of marks; the system prompt's comes last, if another one is allowed."""
-    parts: Json = {name: _marked(body[name], mark) for name in ("tools", "messages") if name in body}
-    used = sum("cache_control" in block for block in _blocks(list(parts.values())))
-    if mark is not None and "system" in body and used < MARKS_MAX:
-        parts["system"] = [*body["system"][:-1], {**body["system"][-1], "cache_control": mark}]
-        used += 1
-    if kept and "messages" in parts:
-        parts["messages"] = _kept(parts["messages"], kept, MARKS_MAX - used, mark)
-    return {**body, **parts}
+def _blocks(messages: Any) -> Iterator[Mapping[str, Any]]:
+    for message in messages or ():
+        content = message.get("content")
+        yield from content if isinstance(content, list) else ()
 
 
-def _kept(messages: list[Json], kept: frozenset[str], most: int, mark: Json | None) -> list[Json]:
-    found = [*messages]
-    for at in range(len(found) - 1, -1, -1):
-        content: Any = found[at].get("content")
-        for n, block in enumerate(content) if isinstance(content, list) else ():
-            if most > 0 and "cache_control" not in block and dumps(block) in kept:
-                content = [*content[:n], {**block, "cache_control": mark}, *content[n + 1 :]]
-                most -= 1
-        found[at] = {**found[at], "content": content}
-    return found
-
-
-def _own(client: Mapping[str, Any]) -> frozenset[str]:
-    marked = (block for block in _blocks(client.get("messages")) if block.get("cache_control"))
-    return frozenset(dumps({n: value for n, value in block.items() if n != "cache_control"}) for block in marked)
-
-
-def _marked(value: Any, mark: Json | None) -> Any:
-    if isinstance(value, list):
-        return [_marked(item, mark) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    found = {name: item for name, item in value.items() if name != "cache_control"}
-    if isinstance(found.get("content"), list):
-        found["content"] = _marked(found["content"], mark)
-    return {**found, "cache_control": mark} if "cache_control" in value and mark is not None else found
+def _bare(block: Mapping[str, Any]) -> Json:
+    return {name: value for name, value in block.items() if name != CONTROL}
 
 
 # --- The answer -----------------------------------------------------------------------------------------
