@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -73,17 +74,20 @@ class Answering:
             return True
         return self.failure is None and (self.delivered_at is None or arrived < self.delivered_at)
 
-    async def begun(self) -> None:
-        """Wait for the first part. Raises the answer's failure if there is none."""
-        while not self.parts:
-            if self.failure is not None:
-                raise self.failure
-            if self.is_over:
-                return
-            await self._more.wait()
+    async def begun(self, seconds: float | None = None) -> None:
+        """Wait for the first part, at most for some seconds. Raises the answer's failure if there is none."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.parts and not self.is_over:
+                    await self._more.wait()
+        if self.failure is not None and not self.parts:
+            raise self.failure
 
-    async def read(self) -> AsyncIterator[bytes]:
-        """Yield all parts, from the first; those that are there already as one. Raises the answer's failure."""
+    async def read(self, ping: bytes = b"", seconds: float | None = None) -> AsyncIterator[bytes]:
+        """Yield all parts, from the first; those that are there already as one. Raises the answer's failure.
+
+        ``ping`` comes where nothing else does for so many ``seconds``.
+        """
         at = 0
         while True:
             if at < (there := len(self.parts)):
@@ -94,7 +98,11 @@ class Answering:
                 raise self.failure
             if self.is_over:
                 return
-            await self._more.wait()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._more.wait()
+            except TimeoutError:
+                yield ping
 
     def _wake(self) -> None:
         woken, self._more = self._more, asyncio.Event()

@@ -152,6 +152,23 @@ def test_an_answer_has_its_time(serve: Serve, api: FakeOpenAI) -> None:
         assert {c["messages"] for c in client.get("/conversations").json()["items"]} == {1}
 
 
+@pytest.mark.parametrize(("path", "ping"), [("chat/completions", b": ping"), ("messages", b"event: ping")])
+def test_a_silent_stream_gives_signs_of_life(serve: Serve, api: FakeOpenAI, path: str, ping: bytes) -> None:
+    body = {"model": "fake", "max_tokens": 9, "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+    with httpx.Client(base_url=serve(quire_proxy_ping_seconds=0.05), timeout=30) as client:
+        for behaviour in (fake.held(), fake.held_within()):
+            api.hold()
+            api.chat.queue.append(behaviour)
+            with client.stream("POST", f"/v1/{path}", json=body) as answer:
+                parts = answer.iter_bytes()
+                assert answer.status_code == 200
+                found = b""
+                while found.count(ping) < 3:
+                    found += next(parts)
+                api.release()
+                assert (b"message_stop" if path == "messages" else b"[DONE]") in found + b"".join(parts)
+
+
 def test_too_many_concurrent_requests_get_a_retryable_error(serve: Serve, api: FakeOpenAI) -> None:
     url = serve(quire_proxy_concurrency=1)
     api.chat.queue.append(fake.held())

@@ -36,6 +36,7 @@ from app.services.proxy.writing import sent
 CONVERSATION, RECALL, DROPPED = "X-Quire-Conversation", "X-Quire-Recall", "X-Quire-Dropped"
 STORE = "X-Quire-Store"
 STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+PING = b": ping\n\n"
 PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
 
 _ConversationHeader = Annotated[
@@ -132,11 +133,13 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
     request.state.headers = {**getattr(request.state, "headers", {}), **more}
     try:
         turn = await answer(runtime, upstream, stored) if stored else answer_unstored(runtime, upstream, asked)
-        await turn.begun()
+        # The status waits for a refusal, which comes soon.
+        await turn.begun(runtime.proxying.ping_seconds / 2 if question.streams else None)
     except ProviderError as error:
         return model_api_errors.answer(error, question.dialect)
     if question.streams:
-        return StreamingResponse(_events(question, turn), media_type="text/event-stream", headers=STREAM_HEADERS)
+        events = _events(question, turn, runtime.proxying.ping_seconds)
+        return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
     text = b"".join([part async for part in turn.read()]).decode()
     if not await request.is_disconnected():
         turn.delivered()
@@ -171,10 +174,13 @@ def streamed(events: Sequence[Event]) -> Response:
     return Response(b"".join(map(sent, events)), media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-async def _events(question: Question, turn: Answering) -> AsyncIterator[bytes]:
+async def _events(question: Question, turn: Answering, ping_seconds: float) -> AsyncIterator[bytes]:
     """Yield the answer as it comes. Its end is sent only after the answer is stored."""
+    ping = PING if question.dialect != "messages" else sent(("ping", {"type": "ping"}))
+    if not turn.parts:
+        yield ping
     try:
-        async for part in turn.read():
+        async for part in turn.read(ping, ping_seconds):
             yield part
     except (ProviderError, errors.QuireError) as error:
         yield sent(model_api_errors.event(error, question.dialect))

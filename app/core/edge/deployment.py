@@ -114,6 +114,9 @@ class Proxying:
         Variable("quire_proxy_seconds", 600, ge=1, le=86_400),
         "Maximum seconds for a proxied answer, with all its rounds.",
     )
+    ping_seconds: float = setting(
+        Variable("quire_proxy_ping_seconds", 10, ge=0.05, le=600), "Seconds after which a silent stream is pinged."
+    )
     concurrency: int = setting(
         Variable("quire_proxy_concurrency", 64, ge=1, le=10_000),
         "Concurrent proxied answers of a process; beyond it 503.",
