@@ -488,6 +488,8 @@ def _weigh_part(part: dict[str, Any], files: Mapping[str, int]) -> tuple[list[st
         return [part["text"]], 3
     if kind in _IMAGES:
         return [], IMAGE_TOKENS
+    if "call" in part:  # it stands in place of what is weighed beside it
+        return [], 3
     if _is_file(part):
         return [], _size(part) * files.get(FILE_KINDS[part["type"]], 100) // 100
     return [dumps(part)], 3

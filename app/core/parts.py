@@ -1,7 +1,8 @@
 """Content parts of every dialect, as those of Chat Completions and as blocks of Messages.
 
-Both ways out go through here: windows and the proxy's requests. A part keeps the members that the API names; one
-without a counterpart is quoted by its name, never with what is encoded in it. ``is_quoted`` tells which.
+Both ways out go through here: windows and the proxy's requests. What came in an API's own dialect goes on whole, known
+or not: parts of Chat Completions hold a member that is named like their type, blocks of Messages do not. A part of
+another dialect is converted, or quoted by its name, never with what is encoded in it. ``is_quoted`` tells which.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from app.core.canonical import dumps
-from app.core.messages import CARRIED, THINKING_PARTS, strings_of
+from app.core.messages import CARRIED, FILE_KINDS, THINKING_PARTS, strings_of
 
 Json = dict[str, Any]
 QUOTED_MAX = 600
@@ -22,8 +23,6 @@ TEXTS = frozenset({"text", "input_text", "output_text", "summary_text"})
 UNSAID = THINKING_PARTS | {"compaction"}
 """Parts that only the API which made them reads; nothing is lost where another one does not get them."""
 THINKING_BLOCKS = frozenset({"thinking", "redacted_thinking", "compaction"})
-AS_SENT = frozenset({"compaction", "container_upload"})
-HOSTED_SUFFIXES = ("_tool_use", "_tool_result")
 FILES = frozenset({"image_url", "file", "input_audio"})
 NAMES = re.compile(r"[^\s<|\\/>]+")
 """Names of speakers that Chat Completions takes."""
@@ -32,18 +31,15 @@ SHORT_MAX = 2_000
 """Characters of a part that is quoted as JSON."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{200,}")
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,", re.ASCII)
+
 _MEMBERS: Mapping[str, tuple[str, ...]] = {
-    "text": ("text", "citations"),
-    "image": ("source",),
-    "document": ("source", "title", "context", "citations"),
-    "search_result": ("source", "title", "content", "citations"),
-    "tool_use": ("id", "name", "input", "caller"),
-    "tool_result": ("tool_use_id", "content", "is_error"),
-    "thinking": ("thinking", "signature"),
-    "redacted_thinking": ("data",),
-    "tool_reference": ("tool_name",),
-}
-"""The members of blocks that Messages names."""
+    "text": ("text", "citations"), "image": ("source", "transformations"), "thinking": ("thinking", "signature"),
+    "document": ("source", "title", "context", "citations"), "redacted_thinking": ("data",),
+    "search_result": ("source", "title", "content", "citations"), "tool_reference": ("tool_name",),
+    "tool_use": ("id", "name", "input", "caller", "toolset_name"),
+    "tool_result": ("tool_use_id", "content", "is_error", "toolset_name"),
+}  # fmt: skip
+"""All members of the blocks that every client knows: some frameworks add their own to these, which the API refuses."""
 
 
 # --- Chat Completions ------------------------------------------------------------------------------------
@@ -54,11 +50,13 @@ def chat_parts(part: Mapping[str, Any]) -> list[Json]:
     kind = str(part.get("type"))
     if kind in UNSAID:
         return []
-    return _CHAT.get(kind, _chat_quoted)(part)
+    if kind in _CHAT:
+        return _CHAT[kind](part)
+    return [dict(part)] if _is_chats(part) else _text(quoted(part))
 
 
-def _chat_quoted(part: Mapping[str, Any]) -> list[Json]:
-    return _text(quoted(part))
+def _is_chats(part: Mapping[str, Any]) -> bool:
+    return part.get("type") in part
 
 
 def as_chat(messages: Iterable[Mapping[str, Any]], kept: Collection[str] = ()) -> list[Json]:
@@ -88,8 +86,8 @@ def _as_chat(message: Mapping[str, Any], beside: list[Json], kept: Collection[st
         role = message["role"]
         parts = [found for part in content for found in ([part] if part["type"] in kept else chat_parts(part))]
         if role == "tool":
-            beside += [part for part in parts if part["type"] != "text"]
-            parts = [part for part in parts if part["type"] == "text"]
+            beside += [part for part in parts if part["type"] not in ("text", *kept)]
+            parts = [part for part in parts if part["type"] in ("text", *kept)]
         elif role != "user":
             parts = [found for part in parts for found in (_text(quoted(part)) if part["type"] in FILES else [part])]
         else:
@@ -171,27 +169,25 @@ def message_blocks(part: Mapping[str, Any]) -> list[Json]:
         return []
     if kind in _BLOCKS:
         return _BLOCKS[kind](part)
-    if kind.endswith(HOSTED_SUFFIXES) or kind in AS_SENT:
-        return [{name: value for name, value in part.items() if name != "cache_control"}]
-    return [_named(part)] if kind in _MEMBERS else _said(quoted(part))
+    return _said(quoted(part)) if _is_chats(part) or kind in FILE_KINDS else [_whole(part)]
 
 
 def _text_block(part: Mapping[str, Any]) -> list[Json]:
     if part.get("citations"):
-        return [_named(part)] if part["text"].strip() else []
+        return [_whole(part)] if part["text"].strip() else []
     return _said(part.get("text"))
 
 
 def _result_block(part: Mapping[str, Any]) -> list[Json]:
     if not isinstance(part.get("content"), list):
-        return [_named(part)]
+        return [_whole(part)]
     inner = [block for one in part["content"] if isinstance(one, Mapping) for block in message_blocks(one)]
-    return [{**_named(part), "content": inner}]
+    return [{**_whole(part), "content": inner}]
 
 
-def _named(part: Mapping[str, Any]) -> Json:
-    members = _MEMBERS[part["type"]]
-    return {"type": part["type"], **{name: part[name] for name in members if part.get(name) is not None}}
+def _whole(part: Mapping[str, Any]) -> Json:
+    known = _MEMBERS.get(str(part["type"]), part)
+    return {n: part[n] for n in ("type", *known) if n != "cache_control" and part.get(n) is not None}
 
 
 def _said(text: Any) -> list[Json]:
@@ -240,7 +236,8 @@ _BLOCKS: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
     **dict.fromkeys(("file", "input_file"), _file_block),
     "tool_result": _result_block,
     "refusal": lambda part: _said(part.get("refusal")),
-    "thinking": lambda part: [_named(part)] if part.get("signature") else [],
+    "thinking": lambda part: [_whole(part)] if part.get("signature") else [],
+    **dict.fromkeys(("document", "redacted_thinking"), lambda part: [_whole(part)]),
 }
 
 

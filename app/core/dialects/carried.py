@@ -15,7 +15,8 @@ KNOWN = frozenset(
     {"role", "content", "tool_calls", "refusal", "native", "function_call", "annotations", "audio", "name"}
 )
 """Members of an answer that have a place of their own."""
-KNOWN_OF_CALL = frozenset({"id", "type", "function", "index", "custom"})
+KNOWN_OF_CALL = frozenset({"id", "type", "function", "index", "custom", "block"})
+"""``block``: what else a call of Messages has."""
 
 Json = dict[str, Any]
 

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 
 from app.core.dialects.calls import CallsSoFar
 from app.core.dialects.carried import Carrying, TagSplitter, extras_of, text_of
+from app.core.dialects.inbound_chat import REASONS
 from app.core.dialects.proxy import PAUSE, ToolOwners, added
 from app.core.dialects.question import Json
 from app.core.dialects.stored import StoredPart
-
-REASONS = ("native_finish_reason", "stop_sequence")
-"""How a round ended, in the words of its own dialect."""
 
 NO_REASONS: Mapping[str, Any] = MappingProxyType({})
 

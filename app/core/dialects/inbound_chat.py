@@ -9,6 +9,8 @@ from typing import Any
 from app.core.dialects.items import custom_call, custom_function
 from app.core.dialects.question import Event, Json, Question, function_name
 
+REASONS = ("native_finish_reason", "stop_sequence", "native_end")
+"""How an answer ended, in the words of Messages."""
 _THINKING = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
@@ -62,7 +64,7 @@ class ChatWriter:
         return [(None, {**self._head, "choices": choices})] if any(_says(choice) for choice in choices) else []
 
     def end(self, usage: Mapping[str, Any] | None) -> list[Event]:
-        self._usage = usage
+        self._usage = usage = usage and {name: value for name, value in usage.items() if name != "messages"}
         told = usage is not None and self._tells_usage
         return [(None, {**self._head, "choices": [], "usage": usage})] if told else []
 
@@ -88,6 +90,7 @@ class ChatWriter:
     def _shown(self, choice: Mapping[str, Any]) -> Json:
         shown = _shown(choice)
         calls = shown["delta"].pop("tool_calls", None) or []
+        calls = [{name: value for name, value in part.items() if name != "block"} for part in calls]
         passed = [part for part in calls if not self._holds(part)]
         if choice.get("finish_reason") is not None:
             passed += [custom_call(call, self._custom) for call in self._held.values()]
@@ -113,7 +116,7 @@ def _grow(call: Json, part: Mapping[str, Any]) -> None:
 
 def _shown(choice: Mapping[str, Any]) -> Json:
     delta = {name: value for name, value in (choice.get("delta") or {}).items() if name != "native"}
-    shown = {name: value for name, value in choice.items() if name not in ("native_finish_reason", "stop_sequence")}
+    shown = {name: value for name, value in choice.items() if name not in REASONS}
     return {**shown, "delta": delta}
 
 

@@ -7,14 +7,17 @@ with a new index. Unsigned thinking is left out, because no Messages API would a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.core.canonical import loads
+from app.core.dialects.carried import joined
 from app.core.dialects.question import Event, Json, Question
 from app.errors import FieldError, Invalid
 
 STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+CLOSINGS_MAX = 20
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 TOOLS_MAX = 200
 
@@ -118,7 +121,7 @@ class MessagesWriter:
         """What the last block holds while it is open: text, a native part's or a call's name for itself."""
         self._arguments = ""
         self._began = False
-        self._reason, self._sequence = "end_turn", None
+        self._reason, self._sequence, self._ends = "end_turn", None, dict[str, Json]()
         self._usage: Json = {"input_tokens": 0, "output_tokens": 0}
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Event]:
@@ -134,16 +137,17 @@ class MessagesWriter:
                 events += self._call(call)
             if reason := choice.get("finish_reason"):
                 self._reason = choice.get("native_finish_reason") or STOP_REASONS.get(reason, "end_turn")
-                self._sequence = choice.get("stop_sequence")
+                self._sequence, self._ends = choice.get("stop_sequence"), choice.get("native_end") or {}
         return events
 
     def end(self, usage: Mapping[str, Any] | None) -> list[Event]:
         self._usage = messages_usage(usage)
-        delta = {"stop_reason": self._reason, "stop_sequence": self._sequence}
+        delta = {"stop_reason": self._reason, "stop_sequence": self._sequence, **self._ends.get("delta", {})}
+        more = self._ends.get("event", {})
         return [
             *self._begin(),
             *self._close(),
-            ("message_delta", {"type": "message_delta", "delta": delta, "usage": self._usage}),
+            ("message_delta", {"type": "message_delta", "delta": delta, "usage": self._usage, **more}),
             ("message_stop", {"type": "message_stop"}),
         ]
 
@@ -153,6 +157,8 @@ class MessagesWriter:
             "stop_reason": self._reason,
             "stop_sequence": self._sequence,
             "content": self._blocks,
+            **self._ends.get("delta", {}),
+            **self._ends.get("event", {}),
         }
 
     def _message(self) -> Json:
@@ -195,6 +201,7 @@ class MessagesWriter:
         events: list[Event] = []
         if self._open != holds:
             block: Json = {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": {}}
+            block |= call.get("block") or {}
             events = self._start(holds, block)
         if arguments := function.get("arguments"):
             self._arguments += arguments
@@ -225,22 +232,36 @@ def _text_block(citations: Any = None) -> Json:
 
 def grow(block: Json, delta: Mapping[str, Any]) -> None:
     """Add a delta of Messages to its block; a call's input is left to whoever has all of it."""
-    match delta.get("type"):
-        case "text_delta":
-            block["text"] = block.get("text", "") + delta["text"]
-        case "thinking_delta":
-            block["thinking"] = block.get("thinking", "") + delta["thinking"]
-        case "signature_delta":
-            block["signature"] = block.get("signature", "") + delta["signature"]
-        case "citations_delta":
-            block["citations"] = [*(block.get("citations") or []), delta["citation"]]
-        case "compaction_delta":
-            block["content"] = (block.get("content") or "") + (delta.get("content") or "")
+    for name, value in delta.items():
+        if name == "citation":
+            block["citations"] = [*(block.get("citations") or []), value]
+        elif name not in ("type", "partial_json") and value is not None:
+            block[name] = joined(block.get(name), value)
 
 
 def arguments_of(text: str) -> Json:
+    """Return the input of a call; of one that was cut off, what had come whole, as Anthropic's clients send it back."""
     found = loads(text or "{}")
+    if found is None:
+        found = next((whole for whole in map(loads, _closings(text)) if whole is not None), None)
     return found if isinstance(found, dict) else {"arguments": text}
+
+
+def _closings(text: str) -> Iterator[str]:
+    """Yield the beginnings of a cut JSON text at which it can be closed, with what closes them, longest first."""
+    is_within, stack, ends = False, "", list[tuple[int, str]]()
+    for at, character in enumerate(text):
+        if character == '"' and not (is_within and re.search(r"(?<!\\)(\\\\)*\\$", text[max(0, at - 64) : at])):
+            is_within = not is_within
+        elif not is_within and character in "[{":
+            stack += "]" if character == "[" else "}"
+            ends.append((at + 1, stack))
+        elif not is_within and character in "]}":
+            stack = stack[:-1]
+            ends.append((at + 1, stack))
+        elif not is_within and character == ",":
+            ends.append((at, stack))
+    return (text[:at] + open_[::-1] for at, open_ in reversed(ends[-CLOSINGS_MAX:]))
 
 
 def _at(kind: str, index: int, **more: Any) -> Json:
@@ -254,6 +275,7 @@ def messages_usage(usage: Mapping[str, Any] | None) -> Json:
     cached = details if isinstance(details, Mapping) else {}
     read, written = _number(cached.get("cached_tokens")), _number(cached.get("cache_creation_tokens"))
     return {
+        **(used.get("messages") or {}),
         "input_tokens": max(0, _number(used.get("prompt_tokens")) - read - written),
         "output_tokens": _number(used.get("completion_tokens")),
         "cache_read_input_tokens": read,

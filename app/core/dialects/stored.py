@@ -40,7 +40,7 @@ def message(
     part of the answer.
     """
     dialects = {part.dialect for part in parts if part.kind == "native"}
-    if "messages" in dialects:
+    if "messages" in dialects or any(call.get("block") for call in calls):
         content = _blocks(parts, calls, None if text is None else earlier)
         return {"role": "assistant", "content": content}
     said: Json = {"role": "assistant", "content": text or None}
@@ -54,15 +54,15 @@ def message(
 
 
 def _blocks(parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]], earlier: str | None) -> list[Json]:
-    by_id = {call["id"]: function_of(dict(call)) for call in calls}
+    by_id = {call["id"]: call for call in calls}
     blocks: list[Json] = [{"type": "text", "text": earlier}] if earlier and earlier.strip() else []
     for part in parts:
         if part.kind == "native" and (earlier is not None or part.native.get("type") != "text"):
             blocks.append(part.native)
         elif part.kind == "call" and part.text in by_id:
-            function = by_id[part.text]
+            function = function_of(dict(by_id[part.text]))
             called = {"id": part.text, "name": function["name"], "input": arguments_of(function["arguments"])}
-            blocks.append({"type": "tool_use", **called})
+            blocks.append({"type": "tool_use", **called, **(by_id[part.text].get("block") or {})})
         elif part.kind == "text" and earlier is not None and part.text.strip():
             blocks.append({"type": "text", "text": part.text})
     return blocks

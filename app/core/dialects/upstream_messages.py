@@ -28,6 +28,7 @@ REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+ENDS = ("stop_reason", "stop_sequence", "stop_details", "container")
 CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
@@ -178,7 +179,9 @@ class MessagesReader:
                 return [self._native(event), *said]
             case "tool_use":
                 function = {"name": self._block["name"], "arguments": ""}
+                more = {n: value for n, value in self._block.items() if n not in ("type", "id", "name", "input")}
                 call = {"index": self._calls, "id": self._block["id"], "type": "function", "function": function}
+                call |= {"block": more} if more else {}
                 return [self._chunk({"tool_calls": [call]})]
         return [self._native(event)]
 
@@ -217,7 +220,10 @@ class MessagesReader:
         self._usage |= {name: n for name, n in (event.get("usage") or {}).items() if n is not None}
         delta = event.get("delta") or {}
         reason = delta.get("stop_reason") or "end_turn"
-        more = {"native_finish_reason": reason, "stop_sequence": delta.get("stop_sequence")}
+        more = {"native_finish_reason": reason, "stop_sequence": delta.get("stop_sequence"), "native_end": {
+            "delta": {name: value for name, value in delta.items() if name not in ("stop_reason", "stop_sequence")},
+            "event": {name: value for name, value in event.items() if name not in ("type", "delta", "usage")},
+        }}  # fmt: skip
         last = self._chunk({}, **more)
         last["choices"][0]["finish_reason"] = REASONS.get(reason, "stop")
         return [last, {**self._head, "choices": [], "usage": chat_usage(self._usage)}]
@@ -232,6 +238,7 @@ def chat_usage(usage: Mapping[str, Any]) -> Json:
         "completion_tokens": said,
         "total_tokens": fresh + read + written + said,
         "prompt_tokens_details": {"cached_tokens": read, "cache_creation_tokens": written},
+        "messages": dict(usage),
     }
 
 
@@ -239,8 +246,8 @@ def events(whole: Mapping[str, Any]) -> list[Json]:
     found: list[Json] = [{"type": "message_start", "message": whole}]
     for block in whole["content"]:
         found += [{"type": "content_block_start", "content_block": block}, {"type": "content_block_stop"}]
-    end = {name: whole.get(name) for name in ("stop_reason", "stop_sequence")}
-    return [*found, {"type": "message_delta", "delta": end, "usage": whole.get("usage")}]
+    ends, more = ({n: whole[n] for n in names if n in whole} for names in (ENDS, ("context_management",)))
+    return [*found, {"type": "message_delta", "delta": ends, "usage": whole.get("usage"), **more}]
 
 
 ASKED = UpstreamRequest("messages", "/messages", "anthropic", tools, request, MessagesReader, events)

@@ -204,7 +204,8 @@ def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest
     body = task.upstream.asked.request(task.question, shown)
     cache = task.upstream.row(task.model).cache
     key = cache.key if task.upstream.asked.dialect != "messages" else ""
-    repeated = _repeated(task, shown, fleeting) if cache.kind in ROLES or not key else ()
+    keeps_marks = task.question.dialect == task.upstream.asked.dialect == "messages"
+    repeated = _repeated(task, shown, fleeting) if cache.kind in ROLES or keeps_marks else ()
     policy = policy_of(task.runtime.defaults, conversations.policy_overrides(task.asked.conversation))
     body = {key: str(window.conversation_uid), **body} if key else body
     return ModelRequest(body, repeated, policy.alternate_roles)
