@@ -97,17 +97,11 @@ def _user(caller: Caller, body: schemas.ConversationCreate) -> str | None:
 async def _new(runtime: Runtime, conversation_id: str, uid: UUID, body: schemas.ConversationCreate) -> NewConversation:
     require_storable("body", title=body.title, system=body.system, model=body.model)
     return NewConversation(
-        id=conversation_id,
-        uid=uid,
-        user_id=body.user_id,
-        title=body.title,
-        system=body.system,
-        system_tokens=await runtime.count(body.system) + FRAME_TOKENS if body.system else 0,
-        model=body.model,
-        budget=body.budget,
-        policy=policy_text(runtime.defaults, body.settings, ("body", "settings")),
+        id=conversation_id, uid=uid, user_id=body.user_id, title=body.title, system=body.system,
+        system_tokens=await runtime.count(body.system) + FRAME_TOKENS if body.system else 0, model=body.model,
+        budget=body.budget, policy=policy_text(runtime.defaults, body.settings, ("body", "settings")),
         metadata=metadata_text(body.metadata),
-    )
+    )  # fmt: skip
 
 
 @router.get("/conversations", response_model=list_of("ConversationList", schemas.ConversationItem))

@@ -169,14 +169,9 @@ def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery, call: Call) ->
         return None
     caller.require("read")
     window_request = ContextRequest(
-        budget=query.budget,
-        model=query.model,
-        format=query.format,
-        recall=query.recall,
-        speaker=query.speaker,
-        bound_to=caller.user_id,
-        call=call,
-    )
+        budget=query.budget, model=query.model, format=query.format, recall=query.recall, speaker=query.speaker,
+        bound_to=caller.user_id, call=call,
+    )  # fmt: skip
     return _checked(runtime, window_request)
 
 
@@ -298,20 +293,11 @@ async def get_context(request: Request, caller: Reader) -> Response:
     runtime, conversation_id = runtime_of(request), path_id(request)
     query_ = read_query(request, ContextQuery)
     window_request = ContextRequest(
-        budget=query_.budget,
-        model=query_.model,
-        query=runtime.masks.value(query_.query),
-        recall_max_tokens=query_.recall_max_tokens,
-        recall_scope=query_.recall_scope,
-        recall=query_.recall,
-        speaker=query_.speaker,
-        load=_uuids(query_.load),
-        pages=_numbers(query_.pages),
-        format=query_.format,
-        bound_to=caller.user_id,
-        sensitive=caller.sensitive,
-        call="context",
-    )
+        budget=query_.budget, model=query_.model, query=runtime.masks.value(query_.query),
+        recall_max_tokens=query_.recall_max_tokens, recall_scope=query_.recall_scope, recall=query_.recall,
+        speaker=query_.speaker, load=_uuids(query_.load), pages=_numbers(query_.pages), format=query_.format,
+        bound_to=caller.user_id, sensitive=caller.sensitive, call="context",
+    )  # fmt: skip
     window_request = _checked(runtime, window_request)
     past = _past(query_)
     if past is None:
@@ -339,23 +325,13 @@ async def post_context(request: Request, caller: Reader) -> Response:
     body = parse_model(windows.ContextBody, value)
     require_storable("body", system=body.system)
     window_request = ContextRequest(
-        budget=body.budget,
-        model=body.model,
-        query=body.query,
-        recall_max_tokens=body.recall_max_tokens,
-        recall_scope=body.recall_scope,
-        recall=body.recall,
+        budget=body.budget, model=body.model, query=body.query, recall_max_tokens=body.recall_max_tokens,
+        recall_scope=body.recall_scope, recall=body.recall,
         recall_filter=narrowing_of(body.recall_filter, "body", "recall_filter") if body.recall_filter else EVERYTHING,
-        load=tuple(dict.fromkeys(body.load)),
-        pages=_page_numbers(body.pages, ["body", "pages"]),
-        format=body.format,
-        speaker=body.speaker,
-        system=body.system,
-        tools=tuple(body.tools),
-        bound_to=caller.user_id,
-        sensitive=caller.sensitive,
-        call="context",
-    )
+        load=tuple(dict.fromkeys(body.load)), pages=_page_numbers(body.pages, ["body", "pages"]), format=body.format,
+        speaker=body.speaker, system=body.system, tools=tuple(body.tools), bound_to=caller.user_id,
+        sensitive=caller.sensitive, call="context",
+    )  # fmt: skip
     window_request = _checked(runtime, window_request, "body")
     window = await context(runtime, caller.tenant, conversation_id, window_request)
     return _window(request, window, window_request.format)

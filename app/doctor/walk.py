@@ -48,12 +48,9 @@ class _Walk:
 
 WALKS: Final = (
     _Walk(MESSAGES, {"conversation": "", "seq": 0}, {"marks": MARKS}, overlaps=True),
-    _Walk(CONVERSATIONS, {"after": ""}, {"marks": MARKS}),
-    _Walk(ARCHIVES, {"after": NOBODY}),
-    _Walk(MEMORIES, {"after": NOBODY}),
-    _Walk(VECTORS, {"after": NOBODY}),
-    _Walk(UNEMBEDDED, {"after": NOBODY}),
-)
+    _Walk(CONVERSATIONS, {"after": ""}, {"marks": MARKS}), _Walk(ARCHIVES, {"after": NOBODY}),
+    _Walk(MEMORIES, {"after": NOBODY}), _Walk(VECTORS, {"after": NOBODY}), _Walk(UNEMBEDDED, {"after": NOBODY}),
+)  # fmt: skip
 
 
 async def walk(database: Database, batch: int = BATCH) -> tuple[list[Fault], int, int]:

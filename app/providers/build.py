@@ -40,12 +40,9 @@ def chat_of(
     from app.providers.openai_chat import OpenAIChat
 
     return OpenAIChat(
-        model=model,
-        api=api.or_else(OPENAI),
-        context_window=context_window or models.window(model) or WINDOW_DEFAULT,
-        count=count,
-        row=models.row(model, api.or_else(OPENAI).url),
-    )
+        model=model, api=api.or_else(OPENAI), context_window=context_window or models.window(model) or WINDOW_DEFAULT,
+        count=count, row=models.row(model, api.or_else(OPENAI).url),
+    )  # fmt: skip
 
 
 def issuer_of(source: str) -> Issuer:
@@ -80,11 +77,8 @@ def embedder_of(
     from app.providers.openai_embeddings import OpenAIEmbedder
 
     return OpenAIEmbedder(
-        model=model,
-        api=api.or_else(chat_api).or_else(OPENAI),
-        dimensions=dimensions,
-        batch=batch,
-    )
+        model=model, api=api.or_else(chat_api).or_else(OPENAI), dimensions=dimensions, batch=batch,
+    )  # fmt: skip
 
 
 def reranker_of(*, model: str | None, api: ModelApi, chat_api: ModelApi) -> ApiReranker | None:

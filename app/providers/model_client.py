@@ -23,13 +23,9 @@ class ModelClient:
             timeout_seconds=api.timeout_seconds, concurrency=api.concurrency, policy=policy, clock=clock
         )
         self._wire = Wire(
-            base_url=api.url,
-            api_key=api.key,
-            answer_bytes_max=answer_bytes_max,
-            timeout_seconds=api.timeout_seconds,
-            connections=api.concurrency,
-            epoch=clock.epoch,
-        )
+            base_url=api.url, api_key=api.key, answer_bytes_max=answer_bytes_max, timeout_seconds=api.timeout_seconds,
+            connections=api.concurrency, epoch=clock.epoch,
+        )  # fmt: skip
 
     @property
     def state(self) -> State:

@@ -34,13 +34,10 @@ OF_CONVERSATION = (
 
 CONVERSATION_MADE = made(201, **dict.fromkeys(OF_CONVERSATION, BY_ID))
 APPENDED = made(
-    201,
-    **dict.fromkeys(("append_messages", "list_messages", "get_context", "get_contents", "list_pages"), IN_PATH),
-    get_page={CONVERSATION: "", "page": "page"},
-    delete_page={CONVERSATION: "", "page": "page"},
-    delete_message={CONVERSATION: "", "message": "messages/0/id"},
-    get_archive={"uuid": "messages/0/archive_id"},
-)
+    201, **dict.fromkeys(("append_messages", "list_messages", "get_context", "get_contents", "list_pages"), IN_PATH),
+    get_page={CONVERSATION: "", "page": "page"}, delete_page={CONVERSATION: "", "page": "page"},
+    delete_message={CONVERSATION: "", "message": "messages/0/id"}, get_archive={"uuid": "messages/0/archive_id"},
+)  # fmt: skip
 NOTE_MADE = made(
     201, list_notes=IN_PATH, change_note={CONVERSATION: "", "note": "id"}, delete_note={CONVERSATION: "", "note": "id"}
 )

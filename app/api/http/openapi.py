@@ -90,13 +90,9 @@ def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
 
 def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     document = get_openapi(
-        title=app.title,
-        version=app.version,
-        summary=app.summary,
-        description=app.description,
-        routes=app.routes,
+        title=app.title, version=app.version, summary=app.summary, description=app.description, routes=app.routes,
         tags=app.openapi_tags,
-    )
+    )  # fmt: skip
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)

@@ -126,15 +126,9 @@ def problem(request: Request, error: errors.QuireError) -> Response:
     if model_api_errors.is_wanted(request):
         return model_api_errors.answer(error, model_api_errors.dialect_of(request))
     return _render(
-        request,
-        status=error.status,
-        code=error.code,
-        title=error.title,
-        detail=error.detail,
-        found=error.errors,
-        extra=error.extra,
-        headers=error.headers,
-    )
+        request, status=error.status, code=error.code, title=error.title, detail=error.detail, found=error.errors,
+        extra=error.extra, headers=error.headers,
+    )  # fmt: skip
 
 
 async def _quire_error(request: Request, error: Exception) -> Response:

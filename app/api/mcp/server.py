@@ -70,20 +70,13 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
             return _result(error.detail, is_error=True)
 
     server = Server(
-        tools.MCP_NAME,
-        version=__version__,
-        title="Quire",
-        instructions=tools.prompt("mcp")["en"],
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
+        tools.MCP_NAME, version=__version__, title="Quire", instructions=tools.prompt("mcp")["en"],
+        on_list_tools=list_tools, on_call_tool=call_tool,
+    )  # fmt: skip
     return StreamableHTTPSessionManager(
-        server,
-        json_response=True,
-        stateless=True,
-        security_settings=security(runtime.access),
+        server, json_response=True, stateless=True, security_settings=security(runtime.access),
         max_request_body_size=min(BODY_MAX_BYTES, runtime.defaults.limits.body_bytes),
-    )
+    )  # fmt: skip
 
 
 def security(access: Access) -> TransportSecuritySettings:

@@ -154,19 +154,12 @@ def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Qu
     runtime = runtime_of(request)
     user_id = user_of(caller, wishes.user, question)
     return ProxyRequest(
-        caller=caller,
-        question=question,
-        user_id=user_id,
-        new_user_id=user_id or runtime.access.default_user(caller),
-        conversation_id=wishes.conversation,
-        budget=wishes.budget,
-        recall=wishes.recall,
-        retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"),
-        arrived=wishes.arrived,
-        is_large=is_large(request),
-        follows=wishes.follows,
+        caller=caller, question=question, user_id=user_id, new_user_id=user_id or runtime.access.default_user(caller),
+        conversation_id=wishes.conversation, budget=wishes.budget, recall=wishes.recall,
+        retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"), arrived=wishes.arrived,
+        is_large=is_large(request), follows=wishes.follows,
         headers={name: request.headers[name] for name in PASSED_HEADERS if name in request.headers},
-    )
+    )  # fmt: skip
 
 
 def streamed(events: Sequence[Event]) -> Response:

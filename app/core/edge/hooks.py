@@ -208,12 +208,9 @@ def _storing(
 ) -> HookPlan:
     ids = [found if isinstance(found := event.get(name), str) else None for name in IDS]
     return HookPlan(
-        messages=tuple(messages),
-        digest=_digest([event.kind, content, ids]),
-        has_id=any(ids),
-        reply=reply,
+        messages=tuple(messages), digest=_digest([event.kind, content, ids]), has_id=any(ids), reply=reply,
         query=query,
-    )
+    )  # fmt: skip
 
 
 def named(plan: HookPlan, newest_client_id: str | None, last_seq: int) -> list[dict[str, Any]]:

@@ -103,12 +103,9 @@ async def on_line(tx: ReadTx, conversation: Conversation) -> OnLine | None:
         return None
     tree = await branches.family(tx, line.root)
     return OnLine(
-        conversation.uid,
-        [one.uid for one in line.stretches],
-        [one.seq for one in line.stretches],
-        [first_id(one.at) for one in line.stretches],
-        [row["uid"] for row in tree],
-    )
+        conversation.uid, [one.uid for one in line.stretches], [one.seq for one in line.stretches],
+        [first_id(one.at) for one in line.stretches], [row["uid"] for row in tree],
+    )  # fmt: skip
 
 
 async def is_hidden(
