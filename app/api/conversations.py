@@ -133,19 +133,11 @@ async def list_conversations(
 
 def _item(row: Any) -> dict[str, Any]:
     return {
-        "id": row["id"],
-        "user_id": row["user_id"],
-        "space_id": row["space_id"],
-        "title": row["title"],
-        "model": row["model"],
-        "budget": row["budget"],
-        "metadata": json.loads(row["metadata"]),
-        "messages": row["last_seq"],
-        "pages": row["last_page"],
-        "tokens": row["history_total"],
-        "created_at": time_text(row["created_at"]),
-        "updated_at": time_text(row["updated_at"]),
-    }
+        "id": row["id"], "user_id": row["user_id"], "space_id": row["space_id"], "title": row["title"],
+        "model": row["model"], "budget": row["budget"], "metadata": json.loads(row["metadata"]),
+        "messages": row["last_seq"], "pages": row["last_page"], "tokens": row["history_total"],
+        "created_at": time_text(row["created_at"]), "updated_at": time_text(row["updated_at"]),
+    }  # fmt: skip
 
 
 @router.get("/conversations/{conversation_id}", response_model=schemas.ConversationResponse)

@@ -178,15 +178,12 @@ def _part(item: Item, ids: set[Any], results: int) -> Item:
     text, parts = of(item.text)
     archived = [at for at, uuid in enumerate(item.archive_ids) if uuid in text]
     return item._replace(
-        text=text,
-        parts=parts,
-        results=results,
-        archive_ids=tuple(item.archive_ids[at] for at in archived),
+        text=text, parts=parts, results=results, archive_ids=tuple(item.archive_ids[at] for at in archived),
         fresh=tuple(item.fresh[at] for at in archived if at < len(item.fresh)),
         short_text=of(item.short_text)[0] if item.short_text is not None else None,
         loaded_text=of(item.loaded_text)[0] if item.loaded_text is not None else None,
         anthropic=_blocks_of(item.anthropic, ids) if item.anthropic is not None else None,
-    )
+    )  # fmt: skip
 
 
 def _blocks_of(anthropic: str, ids: set[Any]) -> str:

@@ -231,14 +231,12 @@ _CHAT: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
     "input_audio": lambda part: [{"type": "input_audio", "input_audio": part.get("input_audio")}],
 }
 _BLOCKS: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
-    **dict.fromkeys(TEXTS, _text_block),
-    **dict.fromkeys(("image_url", "input_image"), _image_block),
-    **dict.fromkeys(("file", "input_file"), _file_block),
-    "tool_result": _result_block,
+    **dict.fromkeys(TEXTS, _text_block), **dict.fromkeys(("image_url", "input_image"), _image_block),
+    **dict.fromkeys(("file", "input_file"), _file_block), "tool_result": _result_block,
     "refusal": lambda part: _said(part.get("refusal")),
     "thinking": lambda part: [_whole(part)] if part.get("signature") else [],
     **dict.fromkeys(("document", "redacted_thinking"), lambda part: [_whole(part)]),
-}
+}  # fmt: skip
 
 
 # --- What has no counterpart -----------------------------------------------------------------------------

@@ -36,12 +36,9 @@ JWKS_BYTES_MAX: Final = 1 << 20
 
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _ALGORITHMS: Mapping[tuple[str, str], Sequence[str]] = {
-    ("EC", "P-256"): ("ES256",),
-    ("EC", "P-384"): ("ES384",),
-    ("EC", "P-521"): ("ES512",),
-    ("OKP", "Ed25519"): ("EdDSA",),
-    ("OKP", "Ed448"): ("EdDSA",),
-}
+    ("EC", "P-256"): ("ES256",), ("EC", "P-384"): ("ES384",), ("EC", "P-521"): ("ES512",),
+    ("OKP", "Ed25519"): ("EdDSA",), ("OKP", "Ed448"): ("EdDSA",),
+}  # fmt: skip
 """Algorithms by a key's type and curve. None is symmetric: an issuer's public key must not pass for a shared secret."""
 ALGORITHMS: Final = frozenset({*_RSA, *(name for names in _ALGORITHMS.values() for name in names)})
 

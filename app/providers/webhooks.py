@@ -72,11 +72,9 @@ class WebhookSender:
 
     def __init__(self, *, allows_private: bool) -> None:
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=ssl.create_default_context(cafile=certifi.where()),
-            max_connections=CONNECTIONS_MAX,
-            max_keepalive_connections=0,
-            network_backend=_Guarded(allows_private=allows_private),
-        )
+            ssl_context=ssl.create_default_context(cafile=certifi.where()), max_connections=CONNECTIONS_MAX,
+            max_keepalive_connections=0, network_backend=_Guarded(allows_private=allows_private),
+        )  # fmt: skip
 
     async def send(self, url: str, headers: Mapping[str, str], text: str) -> None:
         """Deliver a body. Raises UndeliveredError, or RefusedInput where no other attempt can succeed."""

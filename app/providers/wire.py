@@ -57,10 +57,8 @@ class Wire:
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds)),
             limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
-            headers={"Accept-Encoding": "identity"},
-            follow_redirects=False,
-            event_hooks={"response": [self._bound]},
-        )
+            headers={"Accept-Encoding": "identity"}, follow_redirects=False, event_hooks={"response": [self._bound]},
+        )  # fmt: skip
         self._client = openai.AsyncOpenAI(
             api_key=api_key or NO_KEY, base_url=base_url, max_retries=0, http_client=self._http
         )

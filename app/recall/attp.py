@@ -64,10 +64,8 @@ def parse(text: str, language: Language) -> Document:
     return Document(
         thought=_text(fields, "thought", DOCUMENT_MAX, language) or "",
         status=_text(table, "status", LABEL_MAX, language) or ("continue" if code is not None else "done"),
-        target=_text(table, "target", LABEL_MAX, language),
-        code=code,
-        message=message,
-    )
+        target=_text(table, "target", LABEL_MAX, language), code=code, message=message,
+    )  # fmt: skip
 
 
 def _text(table: dict[str, Any], name: str, most: int, language: Language) -> str | None:

@@ -64,13 +64,9 @@ async def run(code: str, names: Sequence[str], call: Call, limits: SandboxLimits
     try:
         async with asyncio.timeout(limits.seconds):
             job = {
-                "code": code,
-                "names": list(names),
-                "steps": limits.steps,
-                "memory_bytes": limits.memory_bytes,
-                "cpu_seconds": limits.cpu_seconds,
-                "result_bytes": limits.result_bytes,
-            }
+                "code": code, "names": list(names), "steps": limits.steps, "memory_bytes": limits.memory_bytes,
+                "cpu_seconds": limits.cpu_seconds, "result_bytes": limits.result_bytes,
+            }  # fmt: skip
             return await _talk(process, job, call)
     except TimeoutError:
         return Outcome(failure="time")

@@ -135,76 +135,29 @@ SEARCH_MEMORIES = Tool(
     "搜索以前说过或归档的一切内容；返回简短预览及其页码和 memory_key。",
     (
         QUERY,
-        Argument(
-            "queries",
-            "strings",
-            "the parts of a question, or other words for it; the best of all are given",
-            "问题的各个部分或其他说法；返回其中最好的结果",
-            maximum=QUERIES_MAX,
-            in_window=False,
-        ),
-        Argument(
-            "limit", "integer", "results wanted", "结果条数", minimum=1, maximum=SEARCH_LIMIT_MAX, in_window=False
-        ),
-        Argument(
-            "keywords", "strings", "at least one of these must occur", "至少出现其中一个", maximum=20, in_window=False
-        ),
-        Argument(
-            "memory_types",
-            "strings",
+        Argument("queries", "strings", "the parts of a question, or other words for it; the best of all are given",
+            "问题的各个部分或其他说法；返回其中最好的结果", maximum=QUERIES_MAX, in_window=False),
+        Argument("limit", "integer", "results wanted", "结果条数", minimum=1, maximum=SEARCH_LIMIT_MAX,
+            in_window=False),
+        Argument("keywords", "strings", "at least one of these must occur", "至少出现其中一个", maximum=20,
+            in_window=False),
+        Argument("memory_types", "strings",
             "episode: what was said; passage: of archived results; the others: what was noted",
-            "episode：说过的话；passage：归档结果的段落；其余：记下的内容",
-            maximum=10,
-            choices=MEMORY_TYPES,
-            in_window=False,
-        ),
-        Argument(
-            "roles",
-            "strings",
-            "who said it; results of tools are the tool's",
-            "谁说的；工具结果属于 tool",
-            maximum=4,
-            choices=ROLES,
-            in_window=False,
-        ),
-        Argument(
-            "topics",
-            "strings",
-            "topics of pages or keywords of memories; one must match",
-            "页面话题或记忆关键词，至少匹配一个",
-            maximum=TOPICS_MAX,
-            in_window=False,
-        ),
-        Argument(
-            "time_range_days",
-            "integer",
-            "only the last days",
-            "只看最近几天",
-            minimum=1,
-            maximum=36_500,
-            in_window=False,
-        ),
-        Argument(
-            "min_relevance_score",
-            "number",
-            "0 to 1",
-            "0 到 1",
-            minimum=0,
-            maximum=1,
-            in_window=False,
-        ),
-        Argument(
-            "search_mode",
-            "string",
-            "how it is searched",
-            "搜索方式",
-            choices=("hybrid", "semantic", "keyword"),
-            in_window=False,
-        ),
+            "episode：说过的话；passage：归档结果的段落；其余：记下的内容", maximum=10, choices=MEMORY_TYPES,
+            in_window=False),
+        Argument("roles", "strings", "who said it; results of tools are the tool's", "谁说的；工具结果属于 tool",
+            maximum=4, choices=ROLES, in_window=False),
+        Argument("topics", "strings", "topics of pages or keywords of memories; one must match",
+            "页面话题或记忆关键词，至少匹配一个", maximum=TOPICS_MAX, in_window=False),
+        Argument("time_range_days", "integer", "only the last days", "只看最近几天", minimum=1, maximum=36_500,
+            in_window=False),
+        Argument("min_relevance_score", "number", "0 to 1", "0 到 1", minimum=0, maximum=1, in_window=False),
+        Argument("search_mode", "string", "how it is searched", "搜索方式", choices=("hybrid", "semantic", "keyword"),
+            in_window=False),
         Argument("this_conversation", "boolean", "leave other conversations out", "不看其他对话", in_window=False),
         Argument("expand", "boolean", "have an LLM add words to the query", "由 LLM 补充查询词", in_window=False),
     ),
-)
+)  # fmt: skip
 GREP_MEMORIES = Tool(
     "grep_memories",
     "Find every line that contains an exact text, or matches a regular expression; letter case does not matter. Gives "
@@ -247,20 +200,12 @@ REMEMBER = Tool(
     "Keep a sentence of the user's for later conversations. Other words wait until a person accepts them.",
     "记下用户的一句话，供以后的对话使用。不是原话的内容要有人接受后才生效。",
     (
-        Argument(
-            "content",
-            "string",
-            "word for word",
-            "用户的原话",
-            required=True,
-            minimum=1,
-            maximum=TEXT_MAX,
-        ),
+        Argument("content", "string", "word for word", "用户的原话", required=True, minimum=1, maximum=TEXT_MAX),
         Argument("memory_type", "string", choices=("preference", "fact", "general", "command_output"), in_window=False),
         Argument("keywords", "strings", "further words to find it by", "便于查找的其他词", maximum=20, in_window=False),
         Argument("key", "string", "its topic; a later one replaces it", "主题，后写的取代先写的", maximum=KEY_MAX),
     ),
-)
+)  # fmt: skip
 EXPAND_CONTEXT_WINDOW = Tool(
     "expand_context_window",
     "See more of the conversation's latest messages before searching on.",

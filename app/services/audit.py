@@ -69,14 +69,7 @@ def _tell(waiting: Iterable[_Waiting], failure: Exception | None) -> None:
 
 def view(row: Record) -> dict[str, Any]:
     return {
-        "id": str(row["id"]),
-        "at": time_text(row["created_at"]),
-        "action": row["action"],
-        "route": row["route"],
-        "ids": json.loads(row["ids"]),
-        "key_id": str(row["key"]) if row["key"] else None,
-        "user_id": row["user_id"],
-        "address": row["address"],
-        "status": row["status"],
-        "request_id": row["request_id"],
-    }
+        "id": str(row["id"]), "at": time_text(row["created_at"]), "action": row["action"], "route": row["route"],
+        "ids": json.loads(row["ids"]), "key_id": str(row["key"]) if row["key"] else None, "user_id": row["user_id"],
+        "address": row["address"], "status": row["status"], "request_id": row["request_id"],
+    }  # fmt: skip

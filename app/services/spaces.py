@@ -28,12 +28,9 @@ PARTICIPANTS_MAX = 1_000
 
 def view(row: Record) -> dict[str, Any]:
     return {
-        "id": row["id"],
-        "name": row["name"],
-        "participants": json.loads(row["participants"]),
-        "metadata": json.loads(row["metadata"]),
-        "created_at": time_text(row["created_at"]),
-    }
+        "id": row["id"], "name": row["name"], "participants": json.loads(row["participants"]),
+        "metadata": json.loads(row["metadata"]), "created_at": time_text(row["created_at"]),
+    }  # fmt: skip
 
 
 def member_view(row: Record) -> dict[str, Any]:

@@ -24,13 +24,10 @@ class _Key(NamedTuple):
 
 
 ORDERS: Final = {
-    "activity": _Key("updated_at", "timestamptz"),
-    "title": _Key("coalesce(title, id)", "text"),
-    "user": _Key("coalesce(user_id, '')", "text"),
-    "messages": _Key("last_seq", "int"),
-    "pages": _Key("last_page", "int"),
-    "tokens": _Key("history_total", "bigint"),
-}
+    "activity": _Key("updated_at", "timestamptz"), "title": _Key("coalesce(title, id)", "text"),
+    "user": _Key("coalesce(user_id, '')", "text"), "messages": _Key("last_seq", "int"),
+    "pages": _Key("last_page", "int"), "tokens": _Key("history_total", "bigint"),
+}  # fmt: skip
 """What a list can be sorted by. All but the first read every conversation of the tenant or user."""
 
 
@@ -96,13 +93,10 @@ async def browse(
 
 def value_of(row: Record, order: str) -> datetime | str | int:
     values: dict[str, datetime | str | int] = {
-        "activity": row["updated_at"],
-        "title": row["title"] if row["title"] is not None else row["id"],
-        "user": row["user_id"] or "",
-        "messages": row["last_seq"],
-        "pages": row["last_page"],
+        "activity": row["updated_at"], "title": row["title"] if row["title"] is not None else row["id"],
+        "user": row["user_id"] or "", "messages": row["last_seq"], "pages": row["last_page"],
         "tokens": row["history_total"],
-    }
+    }  # fmt: skip
     return values[order]
 
 

@@ -90,10 +90,7 @@ CONVERSATION_ID: dict[str, Any] = {
     },
 }
 BRANCH: dict[str, Any] = {
-    "name": "branch",
-    "in": "query",
-    "required": False,
-    "description": _BRANCH,
+    "name": "branch", "in": "query", "required": False, "description": _BRANCH,
     "schema": {"type": "string", "title": "Branch"},
-}
+}  # fmt: skip
 """The same, for the document of a route that reads them from the request."""

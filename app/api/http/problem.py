@@ -153,13 +153,11 @@ def _refused(request: Request, error: HTTPException, headers: Mapping[str, str])
             said = f"{said} Served under /v1: {model_api_errors.SERVED}."
         return model_api_errors.of_status(error.status_code, said, headers, model_api_errors.dialect_of(request))
     return _render(
-        request,
-        status=error.status_code,
-        code=_HTTP_CODES.get(error.status_code, f"http-{error.status_code}"),
+        request, status=error.status_code, code=_HTTP_CODES.get(error.status_code, f"http-{error.status_code}"),
         title=title,
         detail=_HTTP_DETAILS.get(error.status_code, title) + model_api_errors.elsewhere(request.url.path),
         headers=headers,
-    )
+    )  # fmt: skip
 
 
 def _methods(routers: Sequence[APIRouter], scope: Scope) -> set[str]:

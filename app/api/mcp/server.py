@@ -131,11 +131,9 @@ def _tool(tool: Tool, language: Language) -> types.Tool:
         read_only_hint=reads, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
     return types.Tool(
-        name=tool.name,
-        description=tool.description(language),
-        input_schema=tool.schema(language),
+        name=tool.name, description=tool.description(language), input_schema=tool.schema(language),
         annotations=annotations,
-    )
+    )  # fmt: skip
 
 
 def _result(text: str, *, is_error: bool) -> types.CallToolResult:

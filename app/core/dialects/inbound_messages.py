@@ -78,14 +78,11 @@ def _options(body: Mapping[str, Any]) -> Json:
     output = body.get("output_config")
     shape = (output.get("format") if isinstance(output, Mapping) else None) or body.get("output_format")
     options = {
-        "model": body.get("model"),
-        "max_tokens": body.get("max_tokens"),
-        "temperature": body.get("temperature"),
-        "top_p": body.get("top_p"),
-        "stop": body.get("stop_sequences"),
+        "model": body.get("model"), "max_tokens": body.get("max_tokens"), "temperature": body.get("temperature"),
+        "top_p": body.get("top_p"), "stop": body.get("stop_sequences"),
         "response_format": _response_format(shape) if isinstance(shape, Mapping) else None,
         **_choice(body.get("tool_choice")),
-    }
+    }  # fmt: skip
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -153,13 +150,9 @@ class MessagesWriter:
 
     def whole(self) -> Json:
         return {
-            **self._message(),
-            "stop_reason": self._reason,
-            "stop_sequence": self._sequence,
-            "content": self._blocks,
-            **self._ends.get("delta", {}),
-            **self._ends.get("event", {}),
-        }
+            **self._message(), "stop_reason": self._reason, "stop_sequence": self._sequence, "content": self._blocks,
+            **self._ends.get("delta", {}), **self._ends.get("event", {}),
+        }  # fmt: skip
 
     def _message(self) -> Json:
         head = {"id": self._id, "type": "message", "role": "assistant", "model": self._model, "content": []}
@@ -275,12 +268,10 @@ def messages_usage(usage: Mapping[str, Any] | None) -> Json:
     cached = details if isinstance(details, Mapping) else {}
     read, written = _number(cached.get("cached_tokens")), _number(cached.get("cache_creation_tokens"))
     return {
-        **(used.get("messages") or {}),
-        "input_tokens": max(0, _number(used.get("prompt_tokens")) - read - written),
-        "output_tokens": _number(used.get("completion_tokens")),
-        "cache_read_input_tokens": read,
+        **(used.get("messages") or {}), "input_tokens": max(0, _number(used.get("prompt_tokens")) - read - written),
+        "output_tokens": _number(used.get("completion_tokens")), "cache_read_input_tokens": read,
         "cache_creation_input_tokens": written,
-    }
+    }  # fmt: skip
 
 
 def _number(value: object) -> int:

@@ -84,16 +84,13 @@ def _function(tool: Mapping[str, Any]) -> Json:
 def _options(body: Mapping[str, Any]) -> Json:
     text, reasoning = body.get("text"), body.get("reasoning")
     options = {
-        "model": body.get("model"),
-        "max_completion_tokens": body.get("max_output_tokens"),
-        "temperature": body.get("temperature"),
-        "top_p": body.get("top_p"),
-        "parallel_tool_calls": body.get("parallel_tool_calls"),
-        "tool_choice": _choice(body.get("tool_choice")),
+        "model": body.get("model"), "max_completion_tokens": body.get("max_output_tokens"),
+        "temperature": body.get("temperature"), "top_p": body.get("top_p"),
+        "parallel_tool_calls": body.get("parallel_tool_calls"), "tool_choice": _choice(body.get("tool_choice")),
         "response_format": _response_format(text.get("format")) if isinstance(text, Mapping) else None,
         "reasoning_effort": reasoning.get("effort") if isinstance(reasoning, Mapping) else None,
         "user": body.get("user"),
-    }
+    }  # fmt: skip
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -135,11 +135,9 @@ def unwrapped(arguments: str) -> str:
 
 
 CUSTOM_PARAMETERS: Json = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
+    "type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"],
     "additionalProperties": False,
-}
+}  # fmt: skip
 
 
 def custom_function(name: str, description: Any, grammar: Any) -> Json:

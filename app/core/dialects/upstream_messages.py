@@ -20,14 +20,9 @@ PROMPTS_APART = "\n\n"
 """Between the system messages of a conversation."""
 MOVED = ("messages", "system", "tools")
 REASONS = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "pause_turn": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
+    "end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop", "max_tokens": "length",
+    "model_context_window_exceeded": "length", "tool_use": "tool_calls", "refusal": "content_filter",
+}  # fmt: skip
 ENDS = ("stop_reason", "stop_sequence", "stop_details", "container")
 CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
@@ -72,11 +67,9 @@ def _options(question: Question) -> Json:
     found = {
         "max_tokens": question.answer_tokens_max or ANSWER_TOKENS,
         "temperature": min(1, options["temperature"]) if _is_number(options.get("temperature")) else None,
-        "top_p": options.get("top_p"),
-        "stop_sequences": [stop] if isinstance(stop, str) else stop,
-        "tool_choice": _choice(options),
-        "output_config": _output(options.get("response_format")),
-    }
+        "top_p": options.get("top_p"), "stop_sequences": [stop] if isinstance(stop, str) else stop,
+        "tool_choice": _choice(options), "output_config": _output(options.get("response_format")),
+    }  # fmt: skip
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -234,12 +227,10 @@ def chat_usage(usage: Mapping[str, Any]) -> Json:
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     fresh, read, written, said = (n if type(n := usage.get(name)) is int else 0 for name in names)
     return {
-        "prompt_tokens": fresh + read + written,
-        "completion_tokens": said,
+        "prompt_tokens": fresh + read + written, "completion_tokens": said,
         "total_tokens": fresh + read + written + said,
-        "prompt_tokens_details": {"cached_tokens": read, "cache_creation_tokens": written},
-        "messages": dict(usage),
-    }
+        "prompt_tokens_details": {"cached_tokens": read, "cache_creation_tokens": written}, "messages": dict(usage),
+    }  # fmt: skip
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:

@@ -37,12 +37,9 @@ def request(question: Question, shown: ShownToClient) -> Json:
         body, included, custom = _options(question), [], frozenset()
     system = [m["content"] for m in shown.messages[:1] if m["role"] == "system"]
     body |= {
-        "model": question.options["model"],
-        "input": items_of(shown.messages[len(system) :], custom),
-        "store": False,
-        "stream": True,
-        "include": [*included, *([] if ENCRYPTED in included else [ENCRYPTED])],
-    }
+        "model": question.options["model"], "input": items_of(shown.messages[len(system) :], custom), "store": False,
+        "stream": True, "include": [*included, *([] if ENCRYPTED in included else [ENCRYPTED])],
+    }  # fmt: skip
     if system:
         body["instructions"] = system[0]
     if shown.tools:
@@ -64,14 +61,11 @@ def _options(question: Question) -> Json:
     options = question.options
     effort = options.get("reasoning_effort")
     found = {
-        "max_output_tokens": question.answer_tokens_max or None,
-        "temperature": options.get("temperature"),
-        "top_p": options.get("top_p"),
-        "parallel_tool_calls": options.get("parallel_tool_calls"),
-        "tool_choice": _choice(options.get("tool_choice")),
-        "text": _text(options.get("response_format")),
+        "max_output_tokens": question.answer_tokens_max or None, "temperature": options.get("temperature"),
+        "top_p": options.get("top_p"), "parallel_tool_calls": options.get("parallel_tool_calls"),
+        "tool_choice": _choice(options.get("tool_choice")), "text": _text(options.get("response_format")),
         "reasoning": {"effort": effort} if effort else None,
-    }
+    }  # fmt: skip
     return {name: value for name, value in found.items() if value is not None}
 
 

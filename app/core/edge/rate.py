@@ -46,13 +46,10 @@ def take(bucket: Bucket | None, now: float, per_minute: int, wanted: int = 1) ->
     granted = min(wanted, math.floor(held + ROUNDING))
     left = max(0.0, held - granted)
     return Taken(
-        granted=granted,
-        bucket=Bucket(left, now),
-        limit=per_minute,
-        remaining=math.floor(left),
+        granted=granted, bucket=Bucket(left, now), limit=per_minute, remaining=math.floor(left),
         reset_seconds=math.ceil((per_minute - left) / flow),
         retry_seconds=0 if left >= 1 else max(1, math.ceil((1 - left) / flow)),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,8 @@ from app.core.history.rows import NewWish
 from app.core.times import time_text
 
 EventType = Literal[
-    "message.stored",
-    "cut.made",
-    "archive.made",
-    "summary.written",
-    "memory.proposed",
-    "job.dead",
-    "erasure.done",
-]
+    "message.stored", "cut.made", "archive.made", "summary.written", "memory.proposed", "job.dead", "erasure.done",
+]  # fmt: skip
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 SECRET_PREFIX = "whsec_"  # noqa: S105  # nosec B105 - what secrets begin with
 SECRET_BYTES = 32
@@ -67,11 +61,9 @@ def signature(secret: str, id_: str, timestamp: int, text: str) -> str:
 
 def headers(secret: str, id_: str, timestamp: int, text: str) -> dict[str, str]:
     return {
-        "content-type": "application/json",
-        "webhook-id": id_,
-        "webhook-timestamp": str(timestamp),
+        "content-type": "application/json", "webhook-id": id_, "webhook-timestamp": str(timestamp),
         "webhook-signature": signature(secret, id_, timestamp, text),
-    }
+    }  # fmt: skip
 
 
 def wants(types: Sequence[str], type_: str) -> bool:

@@ -159,19 +159,16 @@ def decide(erased: Erased, rules: ErasureRules) -> ErasurePlan:
     unasked = [result for result in results if result.place not in repeats]
     marked = [_marked(message, rules) for message in gone]
     return ErasurePlan(
-        marked=marked,
-        unasked=[_unasked(result, erased.cards, rules) for result in unasked],
-        seqs=seqs,
+        marked=marked, unasked=[_unasked(result, erased.cards, rules) for result in unasked], seqs=seqs,
         pages=sorted({message.page for message in erased.messages}),
         near=[*(seq + 1 for seq in seqs), *(result.seq for result in results)],
         mark=mark_line(erased.language, rules.count),
         prompt_tokens=sum(_grown(message, rules) for message in erased.messages if message.kind == "prompt"),
         end=without_calls(erased.end, erased.messages, rules),
-        conversations={message.conversation_id for message in gone},
-        erased=[message.id for message in gone],
+        conversations={message.conversation_id for message in gone}, erased=[message.id for message in gone],
         changed=[name for result in unasked for name in (result.id, *result.archive_ids)],
         is_done=all(mark.forms.body == message.body for mark, message in zip(marked, gone, strict=True)),
-    )
+    )  # fmt: skip
 
 
 def marks(messages: Sequence[StoredMessage], rules: ErasureRules) -> list[Marked]:

@@ -57,13 +57,9 @@ def digest(draft: Draft) -> bytes:
     if draft.results and (draft.role == "tool" or not draft.view):
         return b"".join(results)
     said = [
-        "system" if draft.role == "developer" else draft.role,
-        draft.name,
-        _parts(draft.original.get("content")),
-        draft.original.get("refusal"),
-        [[call.id, call.name, _arguments(call.arguments)] for call in draft.calls],
-        [],
-    ]
+        "system" if draft.role == "developer" else draft.role, draft.name, _parts(draft.original.get("content")),
+        draft.original.get("refusal"), [[call.id, call.name, _arguments(call.arguments)] for call in draft.calls], [],
+    ]  # fmt: skip
     return b"".join([*results, _hashed(said)])
 
 

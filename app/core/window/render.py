@@ -56,13 +56,10 @@ def render(window: Window, system: str, tools: str, form: Format, language: Lang
     stable, tail = shape
     digest = hashlib.sha256("\x00".join((tools, system, *stable)).encode()).hexdigest()
     return Rendered(
-        messages=f"[{','.join((*stable, *tail))}]",
-        system=(system or None) if form == "anthropic" else None,
-        tools=tools,
-        prefix_hash=digest,
-        stable_messages=len(stable),
+        messages=f"[{','.join((*stable, *tail))}]", system=(system or None) if form == "anthropic" else None,
+        tools=tools, prefix_hash=digest, stable_messages=len(stable),
         stable_tokens=window.ledger.total - window.ledger.tail,
-    )
+    )  # fmt: skip
 
 
 def tools_text(tools: Sequence[dict[str, Any]], form: Format) -> str:

@@ -54,12 +54,9 @@ def difference(old: Side | None, new: Side) -> dict[str, Any]:
     ]
     cause = _cause(old.frame, new.frame, settings)
     return {
-        "came_in": _runs(_came_in(old, new, cause)),
-        "went_out": _runs(_went_out(old, new, cause)),
-        "changed": _runs(_changed(old, new, cause)),
-        "parts": list(_parts(old, new, cause)),
-        "settings": settings,
-    }
+        "came_in": _runs(_came_in(old, new, cause)), "went_out": _runs(_went_out(old, new, cause)),
+        "changed": _runs(_changed(old, new, cause)), "parts": list(_parts(old, new, cause)), "settings": settings,
+    }  # fmt: skip
 
 
 def _cause(old: ServedFrame, new: ServedFrame, settings: Collection[object]) -> Why:

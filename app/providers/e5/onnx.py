@@ -62,12 +62,10 @@ class Graph:
     def model(self, name: str, inputs: Shapes, outputs: Shapes) -> bytes:
         """Return the whole as a file's content. Inputs and outputs are floats, given by their shapes."""
         graph = [
-            *(_bytes(1, node) for node in self._nodes),
-            _text(2, name),
-            *self._constants,
+            *(_bytes(1, node) for node in self._nodes), _text(2, name), *self._constants,
             *(_bytes(11, _value(*item)) for item in inputs.items()),
             *(_bytes(12, _value(*item)) for item in outputs.items()),
-        ]
+        ]  # fmt: skip
         opsets = [_bytes(8, _text(1, domain) + _int(2, version)) for domain, version in OPSETS.items()]
         return b"".join([_int(1, IR_VERSION), *opsets, _opening(7, sum(map(len, graph))), *graph])
 

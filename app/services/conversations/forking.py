@@ -209,13 +209,7 @@ async def browse(
 def _item(row: Any) -> dict[str, Any]:
     line: Line = conversations.line_of(row)
     return {
-        "id": row["id"],
-        "parent_id": row["parent_id"],
-        "forked_after": line.stretches[-1].seq,
-        "title": row["title"],
-        "messages": row["last_seq"],
-        "pages": row["last_page"],
-        "created_at": time_text(row["created_at"]),
-        "updated_at": time_text(row["updated_at"]),
-        "uid": row["uid"],
-    }
+        "id": row["id"], "parent_id": row["parent_id"], "forked_after": line.stretches[-1].seq, "title": row["title"],
+        "messages": row["last_seq"], "pages": row["last_page"], "created_at": time_text(row["created_at"]),
+        "updated_at": time_text(row["updated_at"]), "uid": row["uid"],
+    }  # fmt: skip

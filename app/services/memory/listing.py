@@ -84,18 +84,12 @@ async def _beginning(tx: ReadTx, row: Record, *, sensitive: bool) -> str:
 
 def view(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "memory_key": str(row["id"]),
-        "memory_type": row["type"],
-        "content_preview": preview(row["shown"], ""),
-        "keywords": list(row["keywords"]),
-        "metadata": json.loads(row["metadata"]),
-        "conversation_id": row["conversation_id"],
-        "sensitivity": "sensitive" if row["sensitive"] else "normal",
-        "source": row["source"],
-        "created_at": time_text(row["created_at"]),
-        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
-        **standing(row, row["beginning"]),
-    }
+        "memory_key": str(row["id"]), "memory_type": row["type"], "content_preview": preview(row["shown"], ""),
+        "keywords": list(row["keywords"]), "metadata": json.loads(row["metadata"]),
+        "conversation_id": row["conversation_id"], "sensitivity": "sensitive" if row["sensitive"] else "normal",
+        "source": row["source"], "created_at": time_text(row["created_at"]),
+        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None, **standing(row, row["beginning"]),
+    }  # fmt: skip
 
 
 def version(row: Record, ended_at: datetime | None) -> dict[str, Any]:
@@ -104,12 +98,9 @@ def version(row: Record, ended_at: datetime | None) -> dict[str, Any]:
     content = with_nul(row["content"], row["nul_offsets"])
     told = standing({**row, "named": row["key"], "valid_to": until}, content)
     return {
-        "memory_key": str(row["id"]),
-        "content": content,
-        "source": row["source"],
-        "conversation_id": row["conversation_id"],
-        **{name: told[name] for name in ("status", "quote", *_TIMES)},
-    }
+        "memory_key": str(row["id"]), "content": content, "source": row["source"],
+        "conversation_id": row["conversation_id"], **{name: told[name] for name in ("status", "quote", *_TIMES)},
+    }  # fmt: skip
 
 
 def standing(row: Mapping[str, Any] | None, content: str) -> dict[str, Any]:
@@ -119,10 +110,7 @@ def standing(row: Mapping[str, Any] | None, content: str) -> dict[str, Any]:
     is_quotation = row["seq"] is not None and row["length"] == 0
     quote = row["quote"] if row["quote"] is not None else content if is_quotation else None
     return {
-        "scope": shown(row["scope"]),
-        "key": row["named"],
-        "pinned": row["pinned"],
-        "status": row["status"],
+        "scope": shown(row["scope"]), "key": row["named"], "pinned": row["pinned"], "status": row["status"],
         "quote": {"text": quote, "seq": row["seq"]} if quote is not None and row["seq"] is not None else None,
         **{name: time_text(row[name]) if row[name] else None for name in _TIMES},
-    }
+    }  # fmt: skip

@@ -116,13 +116,7 @@ def _shape(
 ) -> dict[str, Any]:
     """Build a response; ``content`` is what to show the model."""
     return {
-        "status": status,
-        "thought": document.thought if document else None,
-        "target": document.target if document else None,
-        "message": message,
-        "result": result,
-        "error": error,
-        "content": content,
-        "is_error": error is not None,
-        "calls": calls.made,
-    }
+        "status": status, "thought": document.thought if document else None,
+        "target": document.target if document else None, "message": message, "result": result, "error": error,
+        "content": content, "is_error": error is not None, "calls": calls.made,
+    }  # fmt: skip

@@ -135,16 +135,12 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
     handed, warnings = await _hand_over(run)
     task = run.task
     return {
-        "search_summary": handed.search_summary,
-        "relevant_memory_keys": list(handed.relevant_memory_keys),
-        "confidence": handed.confidence,
-        "needs_more_info": handed.needs_more_info,
-        "follow_up_question": handed.follow_up_question,
-        "iteration_used": task.iteration,
+        "search_summary": handed.search_summary, "relevant_memory_keys": list(handed.relevant_memory_keys),
+        "confidence": handed.confidence, "needs_more_info": handed.needs_more_info,
+        "follow_up_question": handed.follow_up_question, "iteration_used": task.iteration,
         "context_window_used": min(task.messages, asking.conversation.totals.last_seq if asking.conversation else 0),
-        "trace": run.trace,
-        "warnings": warnings,
-    }
+        "trace": run.trace, "warnings": warnings,
+    }  # fmt: skip
 
 
 async def _hand_over(run: _AgentRun) -> tuple[Handoff, list[dict[str, str]]]:
@@ -294,11 +290,9 @@ def _conclude(run: _AgentRun, confidence: float) -> Handoff:
     unsure = confidence < GOOD_ENOUGH
     handed = Handoff(
         search_summary="\n".join(run.previews[key] for key in keys[:DETAILS]) or nothing,
-        relevant_memory_keys=tuple(keys),
-        confidence=round(confidence, 4),
-        needs_more_info=unsure,
+        relevant_memory_keys=tuple(keys), confidence=round(confidence, 4), needs_more_info=unsure,
         follow_up_question=question if unsure else None,
-    )
+    )  # fmt: skip
     run.note(tools.HANDOFF.name, {"relevant_memory_keys": list(handed.relevant_memory_keys)}, "", is_error=False)
     return handed
 

@@ -40,16 +40,11 @@ def request_view(row: Record, prices: Prices) -> dict[str, Any]:
         usage = ModelUsage(row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"])
     same = ("dialect", "mode", "model", "first_seq", "last_seq", "window_tokens", "calls", "first_ms", "total_ms")
     return {
-        "id": str(row["id"]),
-        "created_at": time_text(row["created_at"]),
-        **{name: row[name] for name in same},
-        "window": row["window_number"],
-        "prompt_tokens": row["prompt_tokens"],
-        "cached_tokens": row["cached_tokens"],
-        "completion_tokens": row["completion_tokens"],
-        "cost": prices.cost(row["model"], usage),
+        "id": str(row["id"]), "created_at": time_text(row["created_at"]), **{name: row[name] for name in same},
+        "window": row["window_number"], "prompt_tokens": row["prompt_tokens"], "cached_tokens": row["cached_tokens"],
+        "completion_tokens": row["completion_tokens"], "cost": prices.cost(row["model"], usage),
         "error": row["error"],
-    }
+    }  # fmt: skip
 
 
 def request_sums(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -57,8 +52,6 @@ def request_sums(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     costs = [one["cost"] for one in shown if one["cost"] is not None]
     tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
     return {
-        "requests": len(shown),
-        "failed": sum(one["error"] is not None for one in shown),
-        **{name: sum(one[name] or 0 for one in shown) for name in tokens},
-        "cost": sum(costs) if costs else None,
-    }
+        "requests": len(shown), "failed": sum(one["error"] is not None for one in shown),
+        **{name: sum(one[name] or 0 for one in shown) for name in tokens}, "cost": sum(costs) if costs else None,
+    }  # fmt: skip
