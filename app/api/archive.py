@@ -58,9 +58,10 @@ async def archive_result(write: Write) -> Response:
     request_ = _checked(write.caller, body, write.runtime.defaults.limits)
 
     await storage.require_room(write.runtime, write.caller.tenant, request_.user_id)
+    prepared = await archiving.prepare(write.runtime, write.caller.tenant, request_)
 
     async def work(tx: Tx) -> StoredResponse:
-        answer, conversation = await archiving.archive(write.runtime, tx, request_)
+        answer, conversation = await archiving.archive(write.runtime, tx, request_, prepared)
         if answer["archived"]:
             storage.note_stored(write.runtime, write.caller.tenant, request_.user_id, [request_.result])
         text = await run_in_thread_if_large(len(request_.result), dumps, answer)

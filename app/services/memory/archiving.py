@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -74,11 +74,29 @@ class ArchiveRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
-    archive: NewArchive
-    created_at: datetime
-    memories: list[NewMemory]
-    indexed_through: int
+class _Place:
+    """Where a result is archived: what a conversation and the settings decide about it."""
+
+    scope: str
+    conversation_id: str | None
+    conversation_uid: UUID | None
+    policy: Policy
+    language: Language | None
+    """None: that of the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a request stores in a place, made before its transaction: a long result takes seconds of a busy core."""
+
+    place: _Place | None
+    """None: the conversation was not found, and nothing is prepared."""
+    tokens: int = 0
+    archive: NewArchive | None = None
+    """None: the result is short enough to stay inline."""
+    created_at: datetime | None = None
+    memories: Sequence[NewMemory] = ()
+    indexed_through: int = 0
 
 
 def make_card(
@@ -127,31 +145,53 @@ def ends(passages: Sequence[tuple[int, int, str]]) -> int:
     return passages[-1][0] + passages[-1][1] if passages else 0
 
 
-async def archive(runtime: Runtime, tx: Tx, request: ArchiveRequest) -> tuple[dict[str, Any], Conversation | None]:
-    """Archive a result, or pass it through when it is short; what is answered, and its conversation. In the caller's
-    transaction.
+async def prepare(runtime: Runtime, tenant: UUID, request: ArchiveRequest) -> Prepared:
+    """Decide what archiving a result stores, without holding a connection meanwhile."""
+    conversation = None
+    if request.conversation_id is not None:
+        async with runtime.database.snapshot(tenant) as tx:
+            conversation = await conversations.find(tx, named(request.conversation_id), bound_to=request.bound_to)
+        if conversation is None:
+            return Prepared(None)
+    return await _prepare(runtime, request, _place(runtime, request, conversation))
+
+
+async def archive(
+    runtime: Runtime, tx: Tx, request: ArchiveRequest, prepared: Prepared
+) -> tuple[dict[str, Any], Conversation | None]:
+    """Archive a result, or pass it through when it is short, in the caller's transaction.
+
+    Return the answer and the conversation. A conversation that changed since ``prepare`` is rare, so what it changes is
+    prepared again here.
     """
     conversation = None
     if request.conversation_id is not None:
         conversation = await hold(tx, named(request.conversation_id), request.user_id, request.bound_to)
-        request = replace(request, conversation_id=conversation.line.own)
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation) if conversation else {})
-    (tokens,) = await runtime.tokens.count_many([marked(request.result)])
-    if not _is_long(request.result, tokens, policy):
-        return _passed_through(request, tokens), conversation
-    language = (conversation.language if conversation else None) or language_of(request.result[:SCAN_MAX])
-    expires_at = request.expires_at or runtime.retention.archive_expiry(datetime.now(UTC))
-    prepared = await anyio.to_thread.run_sync(_prepare, request, conversation, tokens, language, expires_at)
-    await archives.insert(tx, prepared.archive, prepared.created_at)
+    place = _place(runtime, request, conversation)
+    if prepared.place != place:
+        prepared = await _prepare(runtime, request, place)
+    new = prepared.archive
+    if new is None or prepared.created_at is None:
+        return _passed_through(request, place.conversation_id, prepared.tokens), conversation
+    await archives.insert(tx, new, prepared.created_at)
     await insertion.insert_memories(runtime, tx, prepared.memories)
-    if prepared.indexed_through < prepared.archive.length:
-        left = enqueue.archive_passages(prepared.archive.id, request.conversation_id)
-        await enqueue.enqueue(tx, [left])
-    made = outbox.event("archive.made", archive_id=str(prepared.archive.id), conversation_id=request.conversation_id)
+    if prepared.indexed_through < new.length:
+        await enqueue.enqueue(tx, [enqueue.archive_passages(new.id, place.conversation_id)])
+    made = outbox.event("archive.made", archive_id=str(new.id), conversation_id=place.conversation_id)
     await outbox.tell(tx, made)
-    row = await archives.read(tx, None, prepared.archive.id, 0, 0)
+    row = await archives.read(tx, None, new.id, 0, 0)
     assert row is not None
     return view(row), conversation
+
+
+def _place(runtime: Runtime, request: ArchiveRequest, conversation: Conversation | None) -> _Place:
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation) if conversation else {})
+    if conversation is None:
+        return _Place(scope_of(request.user_id, None), None, None, policy, None)
+    scope = conversation.scope
+    if request.user_id is not None and not (conversation.space_id or conversation.user_id):
+        scope = scope_of(request.user_id, conversation.line.root)
+    return _Place(scope, conversation.line.own, conversation.uid, policy, conversation.language)
 
 
 def _is_long(text: str, tokens: int, policy: Policy) -> bool:
@@ -159,29 +199,30 @@ def _is_long(text: str, tokens: int, policy: Policy) -> bool:
     return len(text) > policy.archive_threshold or bool(limit and tokens > limit)
 
 
-def _prepare(
-    request: ArchiveRequest,
-    conversation: Conversation | None,
-    tokens: int,
-    language: Language,
-    expires_at: datetime | None,
-) -> _Prepared:
-    scope = scope_of(request.user_id, conversation.line.root if conversation else request.conversation_id)
-    if conversation is not None and (conversation.space_id or conversation.user_id or request.user_id is None):
-        scope = conversation.scope
+async def _prepare(runtime: Runtime, request: ArchiveRequest, place: _Place) -> Prepared:
+    shown = await run_in_thread_if_large(len(request.result), marked, request.result)
+    (tokens,) = await runtime.tokens.count_many([shown])
+    if not _is_long(request.result, tokens, place.policy):
+        return Prepared(place, tokens)
+    expires_at = request.expires_at or runtime.retention.archive_expiry(datetime.now(UTC))
+    return await anyio.to_thread.run_sync(_archived, request, place, tokens, expires_at)
+
+
+def _archived(request: ArchiveRequest, place: _Place, tokens: int, expires_at: datetime | None) -> Prepared:
+    language = place.language or language_of(request.result[:SCAN_MAX])
     card = make_card(
         uuid7(), request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
     )
     new = archive_row(
-        card, request.result, tokens, request.tool_input, ArchivePlace(scope, request.conversation_id), language,
+        card, request.result, tokens, request.tool_input, ArchivePlace(place.scope, place.conversation_id), language,
         expires_at,
     )  # fmt: skip
     first_vectors = vectors(blanked(request.result))
-    rows = rows_of(first_vectors, new, conversation.uid if conversation else None, card.created_at)
-    return _Prepared(new, card.created_at, rows, ends(first_vectors))
+    rows = rows_of(first_vectors, new, place.conversation_uid, card.created_at)
+    return Prepared(place, tokens, new, card.created_at, rows, ends(first_vectors))
 
 
-def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
+def _passed_through(request: ArchiveRequest, conversation_id: str | None, tokens: int) -> dict[str, Any]:
     """Return the response for a result that is short enough to stay inline."""
     return {
         "uuid": None,
@@ -195,7 +236,7 @@ def _passed_through(request: ArchiveRequest, tokens: int) -> dict[str, Any]:
         "sources": list(request.sources)[:3],
         "result_length": len(request.result),
         "tokens": tokens,
-        "conversation_id": request.conversation_id,
+        "conversation_id": conversation_id,
         "user_id": request.user_id,
         "created_at": None,
         "expires_at": None,
