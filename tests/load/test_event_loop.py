@@ -282,6 +282,20 @@ async def tools(caller: Caller) -> None:
     await caller.post(path("told", "attp"), {"document": f"text = '{'x' * MEGABYTE}'\n{document}"})
 
 
+async def grepped(caller: Caller) -> None:
+    """Texts of very many lines, and of one: each is compared line by line, most lines match."""
+    blank, whole = "\n" * 900_000, "Ｔｅａ " * 200_000
+    await caller.append("grepped", [user(blank), assistant(f"é{blank}"), user(whole), assistant("yes")])
+    for pattern in ("[a-s]", "[t].a", "no such words"):
+        await caller.post("/memories/grep", {"user_id": "u", "pattern": pattern, "regex": pattern.startswith("[")})
+
+
+async def archived_alone(caller: Caller) -> None:
+    await caller.post(
+        "/archive", {"user_id": "a", "tool_name": "t", "tool_input": "", "result": prose(7, 8 * MEGABYTE)}
+    )
+
+
 async def mcp(caller: Caller) -> None:
     accepted = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     for method, params in (
@@ -347,6 +361,8 @@ WORKS: list[Work] = [
     synced,
     proxied,
     tools,
+    grepped,
+    archived_alone,
     mcp,
     moved,
     many_parts,

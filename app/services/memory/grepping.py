@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import chain, count
 from time import monotonic
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 from uuid import UUID
 
 import anyio.to_thread
@@ -23,7 +24,7 @@ from app.core.line import Line, named
 from app.core.neutral import replace_nul
 from app.core.scope import scope_of
 from app.core.search import grep
-from app.core.search.forms import comparable
+from app.core.search.forms import Comparable, comparable
 from app.core.search.grep import MessageSpan, Pattern, SearchedLine
 from app.core.times import local, time_text
 from app.postgres.database import Database
@@ -46,6 +47,8 @@ ROWS_MAX = 2_000
 """Messages read that can match."""
 ARCHIVES = 20
 """Archives that a statement looks at."""
+LINES_AT_ONCE, CHARACTERS_AT_ONCE = 50_000, 2_000_000
+"""Lines that a statement matches: the loop is busy for some milliseconds with sending them."""
 LIMIT, LIMIT_MAX = 20, 100
 
 INCOMPLETE = {
@@ -216,32 +219,53 @@ async def _results(run: _GrepRun, ids: Sequence[UUID]) -> None:
 
 
 async def _match(run: _GrepRun, rows: Sequence[Record], text_of: Callable[[Record], _Text]) -> None:
-    if not rows:
-        return
     pattern = run.request.pattern
     if pattern.expression is None:
-        run.found.add(await anyio.to_thread.run_sync(lambda: list(_literal(map(text_of, rows), pattern.text))))
+        await anyio.to_thread.run_sync(_match_literal, run, map(text_of, rows))
         return
-    lines = await anyio.to_thread.run_sync(lambda: [line for row in rows for line in _split(text_of(row))])
-    compared = [comparable(line, "NFC") for *_, line in lines]
-    places = await run.read(stored.matches, [line.text for line in compared], pattern)
-    run.found.add([_hit(*lines[place], *compared[place].span(start, stop)) for place, start, stop in places])
+    lines = chain.from_iterable(_split(text_of(row)) for row in rows)
+    while batch := await anyio.to_thread.run_sync(_batch, lines):
+        places = await run.read(stored.matches, [compared.text for *_, compared in batch], pattern)
+        await anyio.to_thread.run_sync(
+            lambda b, p: run.found.add([_hit(*b[n], *span) for n, *span in p]), batch, places
+        )
 
 
-def _literal(texts: Iterator[_Text], literal: str) -> Iterator[GrepHit]:
+def _match_literal(run: _GrepRun, texts: Iterator[_Text]) -> None:
+    """Add the lines in which a literal begins. Raises GrepTooSlow; what was found until then stays."""
     for one in texts:
-        yield from map(one.of, grep.found_in(one.text, literal))
+        if monotonic() > run.deadline:
+            raise GrepTooSlow
+        run.found.add(list(map(one.of, grep.found_in(one.text, run.request.pattern.text))))
 
 
-def _split(one: _Text) -> Iterator[tuple[_Text, int, int, str]]:
-    """Yield the lines of a text, each with its number and offset."""
+_Line: TypeAlias = tuple[_Text, int, int, str, Comparable]
+"""A line of a text with its number, its offset, and the form in which it is compared."""
+
+
+def _batch(lines: Iterator[_Line]) -> list[_Line]:
+    """Return the next lines that one statement matches; none if there are no more."""
+    batch: list[_Line] = []
+    characters = 0
+    while len(batch) < LINES_AT_ONCE and characters < CHARACTERS_AT_ONCE and (line := next(lines, None)):
+        batch.append(line)
+        characters += len(line[3])
+    return batch
+
+
+def _split(one: _Text) -> Iterator[_Line]:
     offset = 0
-    for number, line in enumerate(one.text.split("\n"), 1):
-        yield one, number, offset, line.removesuffix("\r")
-        offset += len(line) + 1
+    for number in count(1):
+        end = one.text.find("\n", offset)
+        line = one.text[offset : end if end >= 0 else None].removesuffix("\r")
+        yield one, number, offset, line, comparable(line, "NFC")
+        if end < 0:
+            return
+        offset = end + 1
 
 
-def _hit(one: _Text, number: int, offset: int, line: str, start: int, stop: int) -> GrepHit:
+def _hit(one: _Text, number: int, offset: int, line: str, compared: Comparable, start: int, stop: int) -> GrepHit:
+    start, stop = compared.span(start, stop)
     return one.of(SearchedLine(number, offset + start, grep.shown(line, start, stop - start)))
 
 

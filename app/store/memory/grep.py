@@ -92,13 +92,14 @@ async def results(
     return await _fetch(tx, RESULTS.text, tx.tenant, *RESULTS.arguments(named))
 
 
-# The lines that match, with the first match of each. PostgreSQL's engine can be interrupted, and runs outside of the
-# process that serves requests. No table is read.
+# The lines that match, with the first match of each, as arrays: a row a line would take the loop ten times as long.
+# PostgreSQL's engine can be interrupted, and runs outside of the process that serves requests. No table is read.
 _MATCHES = """
-SELECT l.n::int - 1 AS place, regexp_instr(l.line, $2, 1, 1, 0, 'i') - 1 AS start,
-       regexp_instr(l.line, $2, 1, 1, 1, 'i') - 1 AS stop
+SELECT coalesce(array_agg(l.n::int - 1 ORDER BY l.n), '{}') AS places,
+       coalesce(array_agg(regexp_instr(l.line, $2, 1, 1, 0, 'i') - 1 ORDER BY l.n), '{}') AS starts,
+       coalesce(array_agg(regexp_instr(l.line, $2, 1, 1, 1, 'i') - 1 ORDER BY l.n), '{}') AS stops
   FROM unnest($1::text[]) WITH ORDINALITY AS l (line, n)
- WHERE l.line ~* $2 ORDER BY l.n
+ WHERE l.line ~* $2
 """
 _MATCHES_EMPTY = "SELECT '' ~* $1::text"
 
@@ -116,8 +117,8 @@ async def check(tx: ReadTx, expression: str) -> None:
 
 async def matches(tx: ReadTx, lines: Sequence[str], pattern: Pattern) -> list[tuple[int, int, int]]:
     """Return place, start and end of the first match of each line that matches. Raises TooSlow."""
-    rows = await _fetch(tx, _MATCHES, lines, pattern.expression)
-    return [(row["place"], row["start"], row["stop"]) for row in rows]
+    (row,) = await _fetch(tx, _MATCHES, lines, pattern.expression)
+    return list(zip(row["places"], row["starts"], row["stops"], strict=True))
 
 
 async def limit(tx: ReadTx, seconds: float) -> None:
