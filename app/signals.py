@@ -21,19 +21,23 @@ T = TypeVar("T")
 
 
 class Stopping:
-    """The first signal that told the process to stop. Later ones do not count: nothing interrupts the way out."""
+    """The first signal or fault that told the process to stop. Later ones do not count: nothing interrupts the way
+    out.
+    """
 
     def __init__(self) -> None:
         self._is_told = False
+        self.exit_code = 0
         self._tell: Callable[[], object] | None = None
 
     @property
     def is_told(self) -> bool:
         return self._is_told
 
-    def tell(self) -> None:
+    def tell(self, exit_code: int = 0) -> None:
         """Record that the process must stop."""
         if not self._is_told:
+            self.exit_code = exit_code
             self._is_told = True
             if self._tell is not None:
                 self._tell()
@@ -41,7 +45,7 @@ class Stopping:
     def check(self) -> None:
         """Exit through every `finally`, with exit code 0, if a signal arrived."""
         if self._is_told:
-            raise SystemExit(0)
+            raise SystemExit(self.exit_code)
 
     @contextmanager
     def telling(self, tell: Callable[[], object]) -> Iterator[None]:

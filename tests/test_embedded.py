@@ -131,7 +131,7 @@ def test_the_server_starts_after_being_killed(folder: Path) -> None:
     again.stop()
 
 
-def test_only_a_server_that_crashed_in_use_is_revived(folder: Path) -> None:
+def test_only_a_server_that_is_down_in_use_is_revived(folder: Path) -> None:
     """`quire serve` looks for a crash beside its own end, whose last step shuts the server down."""
     server = embedded.start(folder)
     assert not embedded.revive(folder)
@@ -187,7 +187,7 @@ def test_a_reused_process_id_does_not_block_a_start(folder: Path) -> None:
 def test_a_lock_file_whose_writer_was_killed_does_not_block_a_start(folder: Path, stale: str) -> None:
     embedded.start(folder).stop()
     (folder / "postgres" / "cluster" / stale).write_text("", encoding="utf-8")
-    assert embedded.has_crashed(folder) == (stale == "postmaster.pid")
+    assert embedded.is_down(folder)
     server = embedded.start(folder)
     assert ask(server.app_dsn, "SELECT 1") == 1
     server.stop()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
 from functools import partial
-from pathlib import Path
-from typing import Final
 
 import click
 from uvicorn.config import STARTUP_FAILURE
@@ -15,15 +10,9 @@ from uvicorn.config import STARTUP_FAILURE
 from app.cli.server import Server, bound, check_database
 from app.cli.shared import database_of, read_settings, warn_of_misspelt_settings
 from app.main import build_app
-from app.postgres import embedded
-from app.postgres.programs import EmbeddedPostgresError
 from app.settings import Settings
-from app.signals import Stopping, stop_on_signals
+from app.signals import stop_on_signals
 
-_logger = logging.getLogger(__name__)
-
-LOOK_SECONDS: Final = 1.0
-"""Between two looks at the embedded PostgreSQL."""
 WELCOME = """\
 Quire is up. See what a model sees at {url}/ui and try the API at {url}/docs
 Store a message: curl -s -X POST {url}/conversations/demo/messages -H 'content-type: application/json'{header} \
@@ -48,24 +37,10 @@ def serve(host: str | None, port: int | None) -> None:
     ):
         needs_key = check_database(settings, dsn, stopping)
         app = build_app(settings, dsn, with_worker=settings.quire_worker)
-        if settings.database_url is None:
-            threading.Thread(target=_revive, args=(settings.quire_data_dir, stopping), daemon=True).start()
         server = Server(app, settings, partial(_welcome, settings, needs_key))
         server.serve_until(stopping, sockets)
         if not server.started:
             raise SystemExit(STARTUP_FAILURE)
-
-
-def _revive(data_dir: Path, stopping: Stopping) -> None:
-    """Start PostgreSQL again whenever it has crashed: no one else watches the embedded server."""
-    while not stopping.is_told:
-        time.sleep(LOOK_SECONDS)
-        if embedded.has_crashed(data_dir):
-            try:
-                if embedded.revive(data_dir):
-                    _logger.error("PostgreSQL crashed and was started again")
-            except (EmbeddedPostgresError, OSError) as error:
-                _logger.critical("PostgreSQL crashed and cannot be started: %s", error)
 
 
 def _welcome(settings: Settings, needs_key: bool, *, url: str) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import click
 
 from app import errors
+from app.postgres import embedded
 from app.postgres.database import Database
+from app.postgres.programs import EmbeddedPostgresError
 from app.postgres.provision import provided
 from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import MISSPELT, InvalidSettingsError, Settings, misspelt, read
@@ -22,6 +26,11 @@ from app.telemetry import logs
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+"""Between two looks at the embedded PostgreSQL."""
+STARTS_MAX: Final = 3
+"""A full disk or a lack of memory can pass; a supervisor sees what does not by the end of the process."""
 
 OfTenant = click.option("--tenant", default=None, help="Name or id of the tenant; the default one if left out.")
 
@@ -53,9 +62,38 @@ def errors_in_words() -> Iterator[None]:
 
 @contextmanager
 def database_of(settings: Settings, stopping: Stopping) -> Iterator[str]:
-    """Yield the DSN: DATABASE_URL as it is, or that of an embedded server, migrated, and stopped at the end."""
+    """Yield the DSN: DATABASE_URL as it is, or that of an embedded server, migrated, and stopped at the end.
+
+    The embedded server is started again whenever it is down; where it cannot be, the process ends with 1.
+    """
     with errors_in_words(), provided(settings.database_url, settings.quire_data_dir, stopping.run) as dsn:
-        yield dsn
+        if settings.database_url is not None:
+            yield dsn
+            return
+        over = threading.Event()
+        threading.Thread(target=_keep_up, args=(settings.quire_data_dir, stopping, over), daemon=True).start()
+        try:
+            yield dsn
+        finally:
+            over.set()
+        if stopping.exit_code:
+            raise SystemExit(stopping.exit_code)
+
+
+def _keep_up(data_dir: Path, stopping: Stopping, over: threading.Event) -> None:
+    """Start PostgreSQL again whenever it is down: no one else watches the embedded server."""
+    failures = 0
+    while not over.wait(LOOK_SECONDS):
+        try:
+            if embedded.is_down(data_dir) and embedded.revive(data_dir):
+                _logger.error("PostgreSQL crashed or was stopped, and was started again")
+            failures = 0
+        except (EmbeddedPostgresError, OSError) as error:
+            failures += 1
+            _logger.critical("PostgreSQL is down and cannot be started (attempt %d): %s", failures, error)
+            if failures == STARTS_MAX:
+                stopping.tell(exit_code=1)
+                return
 
 
 @asynccontextmanager

@@ -103,12 +103,9 @@ def start(data_dir: Path) -> "EmbeddedPostgres":
     return EmbeddedPostgres(layout, in_use)
 
 
-def has_crashed(data_dir: Path) -> bool:
-    """Return whether this folder's server is gone without having been stopped."""
-    layout = DataDirectory.under(data_dir)
-    if not layout.pid_file.exists():
-        return False
-    pid = _pid_of_server(layout)
+def is_down(data_dir: Path) -> bool:
+    """Return whether this folder's server crashed, was stopped or never started."""
+    pid = _pid_of_server(DataDirectory.under(data_dir))
     return pid is None or not _is_server(pid)
 
 
@@ -122,13 +119,13 @@ def _pid_of_server(layout: DataDirectory) -> int | None:
 
 
 def revive(data_dir: Path) -> bool:
-    """Start a server that has crashed; a share in it stays valid. Blocks until it has recovered.
+    """Start a server that is down although processes use it; their shares stay valid. Blocks until it has recovered.
 
-    Return whether it did: a server that was stopped meanwhile, or that nobody uses any more, stays down.
+    Return whether it did: what nobody uses any more, or is up again, is left alone.
     """
     layout = DataDirectory.under(data_dir)
     with locked(layout.changing):
-        if nobody_uses(layout) or not has_crashed(data_dir):
+        if nobody_uses(layout) or not is_down(data_dir):
             return False
         _ensure_running(layout)
         return True

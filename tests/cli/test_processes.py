@@ -1,8 +1,10 @@
 """The commands as processes: what starts, stops, and is refused."""
 
 import os
+import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +61,36 @@ def test_serve_and_worker_share_the_database(environment: dict[str, str]) -> Non
             assert unhurried.get(url + "/readyz").status_code == 200
             api.send_signal(signal.SIGINT)
             assert api.wait(timeout=60) == 0
+
+
+def stop_postgres(environment: dict[str, str]) -> None:
+    """As `pg_ctl stop` does, by somebody who knows nothing of Quire."""
+    cluster = Path(environment["QUIRE_DATA_DIR"]) / "postgres" / "cluster"
+    pid = int((cluster / "postmaster.pid").read_text().split("\n", 1)[0])
+    os.kill(pid, signal.SIGINT)
+    wait_for(lambda: not (cluster / "postmaster.pid").exists())
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_database_that_somebody_stopped_is_started_again(environment: dict[str, str], command: str) -> None:
+    environment = {**environment, "QUIRE_WORKER_PORT": "0"}
+    with running(command, environment) as process:
+        [url] = re.findall(r"(http://\S+)/(?:ui|healthz)", read_until(process.stdout, "Ctrl-C stops it"))
+        stop_postgres(environment)
+        read_until(process.stderr, "was started again")
+        wait_for(lambda: unhurried.get(url + "/readyz").status_code == 200)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_database_that_cannot_be_started_again_ends_the_process(environment: dict[str, str]) -> None:
+    with running("serve", environment) as process:
+        read_until(process.stdout, "Ctrl-C stops it")
+        stop_postgres(environment)
+        (Path(environment["QUIRE_DATA_DIR"]) / "postgres" / "cluster" / "PG_VERSION").unlink()
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    assert "PostgreSQL is down and cannot be started" in said
 
 
 def test_the_api_leaves_its_jobs_to_a_worker_that_says_how_it_is(
