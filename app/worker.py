@@ -20,10 +20,11 @@ from app.jobs.policy import judge
 from app.jobs.search_index import index_search
 from app.jobs.summary import refresh_summary
 from app.jobs.webhook import deliver
+from app.postgres.database import TENANTS_AT_ONCE
 from app.postgres.tenants import tenants
 from app.postgres.transactions import Tx
 from app.providers import ProviderError
-from app.queue import outbox
+from app.queue import outbox, table
 from app.queue.enqueue import CHAPTER, EMBED, PAGE, PASSAGES, SEARCH_INDEX, SUMMARY, WEBHOOK, Lane
 from app.queue.loop import Jobs, Loop, Pace, Slots
 from app.queue.table import Claimed
@@ -113,9 +114,16 @@ def since(runtime: Runtime, now: datetime) -> dict[str, Any]:
 
 
 async def keep_house(runtime: Runtime) -> None:
-    """Do each chore for the tenants for which it is due. What fails for one is logged, and is due the next time."""
-    given = since(runtime, datetime.now(UTC))
-    due = await chores.due(runtime.database, await tenants(runtime.database), given)
+    """Do each chore for the tenants for which it is due. What fails for one is logged, and is due the next time.
+
+    Where there are more than TENANTS_AT_ONCE they take turns, a minute each, so that a worker at rest costs the same.
+    """
+    now = datetime.now(UTC)
+    given = since(runtime, now)
+    known = await tenants(runtime.database)
+    turns = -(-len(known) // TENANTS_AT_ONCE)
+    some = known[int(now.timestamp() // HOUSEKEEPING_SECONDS) % turns :: turns]
+    due = await chores.due(runtime.database, some, given)
     for name in due:
         for tenant in sorted(due[name]):
             await _succeeds(name, CHORES[name](runtime, tenant, given.get(name)))
@@ -157,7 +165,7 @@ async def run(
     random = SystemRandom().random
     loop = Loop(
         runtime.database,
-        partial(tenants, runtime.database),
+        partial(table.busy, runtime.database),
         Slots(lanes(runtime), share=runtime.working.tenant_jobs),
         Jobs(
             {kind: partial(_traced, runtime, handler) for kind, handler in handlers.items()},

@@ -8,7 +8,6 @@ import click
 
 from app.cli.shared import on_database
 from app.postgres.database import Database
-from app.postgres.tenants import tenants
 from app.queue import depths, table
 from app.queue.depths import Depth
 
@@ -41,12 +40,11 @@ def retry_jobs(job: UUID | None, *, all_dead: bool) -> None:
 
 
 async def _listed(database: Database, limit: int) -> str:
-    lines = []
-    for tenant in await tenants(database):
+    busy = await table.busy(database)
+    lines = [_lane(lane, depth) for lane, depth in (await depths.by_lane(database, busy)).items()]
+    for tenant in busy:
         async with database.snapshot(tenant) as tx:
-            lanes = await depths.by_lane(tx)
             dead = await table.dead_letters(tx, None, limit)
-        lines += [_lane(lane, depth) for lane, depth in lanes.items()]
         lines += [
             f"{row['id']}  {row['kind']}  {row['conversation_id'] or '-'}  attempt {row['attempts']}  {row['error']}"
             for row in dead
@@ -61,7 +59,7 @@ def _lane(lane: str, depth: Depth) -> str:
 
 async def _revived(database: Database, job: UUID | None) -> int:
     total = 0
-    for tenant in await tenants(database):
+    for tenant in await table.busy(database):
         some = 1
         while some:
             async with database.begin(tenant) as tx:

@@ -25,9 +25,9 @@ from app.postgres import distribution
 from app.postgres.database import Database
 from app.postgres.refusals import CONNECT_SECONDS
 from app.postgres.statements import SqlFile
-from app.postgres.tenants import DEFAULT_TENANT, tenants
+from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import Chat, Embedder, ProviderError, RefusedCaller, RefusedInput, Reranker, local_embeddings
-from app.queue import depths
+from app.queue import depths, table
 from app.queue.depths import Depth
 from app.store.memory import embeddings
 
@@ -93,26 +93,7 @@ async def misplaced(connection: asyncpg.Connection, tables: Sequence[Table]) -> 
 
 async def work(database: Database) -> tuple[dict[str, Depth], int]:
     """Return the work of all tenants by lane, and the number of jobs left by workers that died."""
-    lanes: dict[str, Depth] = {}
-    left = 0
-    for tenant in await tenants(database):
-        async with database.snapshot(tenant) as tx:
-            for lane, depth in (await depths.by_lane(tx)).items():
-                lanes[lane] = _sum(lanes.get(lane, Depth()), depth)
-            left += await depths.abandoned(tx)
-    return lanes, left
-
-
-def _sum(a: Depth, b: Depth) -> Depth:
-    ages = [age for age in (a.oldest_pending_seconds, b.oldest_pending_seconds) if age is not None]
-    return Depth(
-        pending=a.pending + b.pending,
-        running=a.running + b.running,
-        dead=a.dead + b.dead,
-        oldest_pending_seconds=max(ages, default=None),
-        unclaimed=a.unclaimed + b.unclaimed,
-        error=a.error or b.error,
-    )
+    return await depths.by_lane(database, await table.busy(database)), await depths.abandoned(database)
 
 
 async def current_embeddings(database: Database, tenant: UUID = DEFAULT_TENANT) -> tuple[str, int] | None:

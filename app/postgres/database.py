@@ -56,6 +56,9 @@ SERVER_TIMEOUTS = {
 
 ORDERED = {"enable_seqscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
 
+TENANTS_AT_ONCE = 500
+"""Tenants of one statement, so that it ends in time however many have work."""
+
 CATCH_UP_SECONDS = 0.05
 """For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
 
@@ -240,9 +243,22 @@ class Database:
         self, every: str | Statement, one: str | Statement, tenants: Sequence[UUID], /, **named: object
     ) -> list[asyncpg.Record]:
         """Do as `fetch_ordered` with a statement over tenants; on Citus, with that of one for each of them."""
-        if not self.is_sharded:
-            return await self.fetch_ordered(every, tenants, **named)
-        return [row for tenant in tenants for row in await self.fetch_ordered(one, str(tenant), **named)]
+        if self.is_sharded:
+            return [row for tenant in tenants for row in await self.fetch_ordered(one, str(tenant), **named)]
+        parts = [tenants[first : first + TENANTS_AT_ONCE] for first in range(0, len(tenants), TENANTS_AT_ONCE)]
+        return [row for some in parts for row in await self.fetch_ordered(every, some, **named)]
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[Connection]:
+        """Open a transaction that sees, of every tenant, the rows of `work` and `events`: ids and numbers.
+
+        For statements that ask which tenants have something to do, at a cost that tenants without work do not raise.
+        """
+        async with self._lent(self._ordered) as connection, connection.transaction(readonly=True):
+            if self.is_sharded:
+                await connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
+            await connection.execute(f"{self._preamble}SET LOCAL app.watch = 'on'")
+            yield connection
 
     async def ping(self) -> None:
         """Check that the database answers. Raises StorageUnavailable if not."""

@@ -10,7 +10,7 @@ from app.postgres.database import Database
 DEFAULT_TENANT = UUID("00000000-0000-7000-8000-000000000001")
 """The only tenant of a deployment without keys, and the tenant of keys that name no other."""
 
-# The one statement that sees several tenants: row-level security lets everyone list them.
+# Row-level security lets everyone list them.
 LIST = "SELECT tenant_id FROM tenants ORDER BY tenant_id"
 # Whether any tenant ever had a key. A revoked or expired key counts too: revoking the last one must not open the API.
 IS_KEYED = "SELECT EXISTS (SELECT FROM tenants WHERE keyed_at IS NOT NULL) AS found"

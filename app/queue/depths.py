@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app.postgres.database import Database
@@ -32,21 +32,32 @@ class Depth:
     error: str | None = None
     """The error of the longest-waiting work's latest attempt, if it failed."""
 
+    def __add__(self, other: Depth) -> Depth:
+        ages = [one.oldest_pending_seconds for one in (self, other) if one.oldest_pending_seconds is not None]
+        return Depth(
+            self.pending + other.pending,
+            self.running + other.running,
+            self.dead + other.dead,
+            max(ages, default=None),
+            self.unclaimed + other.unclaimed,
+            self.error or other.error,
+        )
+
 
 _SQL = SqlFile(__file__, counted_max=COUNTED_MAX, unclaimed_seconds=UNCLAIMED_SECONDS, lanes=LANES)
-DEPTH = _SQL.statement("depth")
-NEGLECTED = _SQL.statement("neglected")
+DEPTH = _SQL.statement("depth", id=":tenant::uuid")
+DEPTH_OF_EACH = _SQL.statement("depth_of_each", id="t.id")
+NEGLECTED = _SQL.statement("neglected", id=":tenant::uuid")
+NEGLECTED_OF_EACH = _SQL.statement("neglected_of_each", id="t.id")
 
 
-async def by_lane(tx: ReadTx) -> dict[str, Depth]:
-    """Return the depth of each lane; lanes without work are left out."""
-    by_lane: dict[str, dict[str, Any]] = {}
-    for row in await tx.fetch(DEPTH):
-        of_lane = by_lane.setdefault(row["lane"], {})
-        of_lane[row["state"]] = row["jobs"]
-        if row["state"] == "pending":
-            of_lane |= {"oldest_pending_seconds": row["age"], "unclaimed": row["unclaimed"], "error": row["error"]}
-    return {lane: Depth(**values) for lane, values in by_lane.items()}
+async def by_lane(database: Database, tenants: Sequence[UUID]) -> dict[str, Depth]:
+    """Return the depth of each lane, of some tenants together; lanes without work are left out."""
+    lanes: dict[str, Depth] = {}
+    for row in await database.fetch_of_each(DEPTH_OF_EACH, DEPTH, tenants):
+        depth = Depth(**{row["state"]: row["jobs"]}, unclaimed=row["unclaimed"], error=row["error"])
+        lanes[row["lane"]] = lanes.get(row["lane"], Depth()) + replace(depth, oldest_pending_seconds=row["age"])
+    return lanes
 
 
 # The same of one conversation.
@@ -70,19 +81,20 @@ async def of_conversation(tx: ReadTx, conversation_id: str) -> tuple[Depth, int]
     return Depth(**values), unindexed
 
 
-async def neglected(database: Database, tenant: UUID) -> dict[str, str | None]:
-    """Return the lanes with work that has been claimable for over a minute, each with the latest error."""
-    return {row["lane"]: row["error"] for row in await database.fetch_ordered(NEGLECTED, str(tenant))}
+async def neglected(database: Database, tenants: Sequence[UUID]) -> dict[str, str | None]:
+    """Return the lanes with work that has been claimable for over a minute, each with the latest error of one."""
+    rows = await database.fetch_of_each(NEGLECTED_OF_EACH, NEGLECTED, tenants)
+    return {row["lane"]: row["error"] for row in rows}
 
 
-# Jobs whose lease ended a while ago: a worker that looked for them would have taken them back.
+# Jobs of all tenants whose lease ended a while ago: a worker that looked for them would have taken them back.
 ABANDONED = f"""
 SELECT count(*) FROM (SELECT FROM work
-  WHERE tenant_id = $1 AND token IS NOT NULL AND due < now() - interval '{UNCLAIMED_SECONDS} seconds'
+  WHERE token IS NOT NULL AND due < now() - interval '{UNCLAIMED_SECONDS} seconds'
   LIMIT {COUNTED_MAX}) w
 """
 
 
-async def abandoned(tx: ReadTx) -> int:
-    count: int = await tx.fetchval(ABANDONED)
-    return count
+async def abandoned(database: Database) -> int:
+    async with database.watching() as connection:
+        return int(await connection.fetchval(ABANDONED))

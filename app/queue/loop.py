@@ -110,13 +110,12 @@ class Loop:
         stopped: dict[str, str] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """Configure the loop. ``tenants`` is called once per poll; ``came`` is set when there is work; ``stopped``
-        receives the paused lanes with their reasons.
+        """Configure the loop. ``tenants`` returns those that can have work; ``came`` is set when there is some;
+        ``stopped`` receives the paused lanes with their reasons.
         """
         self._database = database
         self._list_tenants = tenants
         self._tenants: Sequence[UUID] = ()
-        self._list_at = 0.0
         self._look_at = 0.0
         self._ended = asyncio.Event()
         self._lanes = [_LaneState(name, count) for name, count in slots.lanes.items()]
@@ -165,9 +164,7 @@ class Loop:
 
     async def _ask(self) -> None:
         now = time.monotonic()
-        if now >= self._list_at:
-            self._tenants = await self._list_tenants()
-            self._list_at = now + self._pace.poll
+        self._tenants = await self._list_tenants()
         await self._reap()
         for lane in self._lanes:
             lane.due.clear()  # before asking: a job that ends from now on adds its tenant

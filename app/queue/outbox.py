@@ -76,29 +76,13 @@ async def is_on(database: Database, tenant: UUID) -> bool:
     return bool(row and row["events"])
 
 
-# Tenants with events that have no number, of those that have events on. It names one after the other to row-level
-# security, as ``table.DUE`` does.
-UNNUMBERED = """
-SELECT t.tenant_id AS tenant FROM tenants t, LATERAL (
-  SELECT FROM events e WHERE e.tenant_id = t.tenant_id AND e.seq IS NULL
-   LIMIT length(set_config('app.tenant', t.tenant_id::text, true)) / 36) AS found
- WHERE t.events
-"""
-
-
-LISTENING = "SELECT tenant_id FROM tenants WHERE events"
-UNNUMBERED_OF_TENANT = """
-SELECT id FROM events WHERE tenant_id = $1::uuid AND seq IS NULL
- LIMIT length(set_config('app.tenant', $1::text, true)) / 36
-"""
+UNNUMBERED = "SELECT DISTINCT tenant_id AS tenant FROM events WHERE seq IS NULL"
 
 
 async def unnumbered(database: Database) -> list[UUID]:
     """Return the tenants that have something to do for ``number``."""
-    if database.is_sharded:
-        listening = [row["tenant_id"] for row in await database.fetch_all(LISTENING)]
-        return [one for one in listening if await database.fetch_row(UNNUMBERED_OF_TENANT, str(one))]
-    return [row["tenant"] for row in await database.fetch_all(UNNUMBERED)]
+    async with database.watching() as connection:
+        return sorted(row["tenant"] for row in await connection.fetch(UNNUMBERED))
 
 
 # The last number, held by this transaction.

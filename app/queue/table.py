@@ -113,6 +113,28 @@ def backoff(attempts: int, random: float, retry_after: float | None = None) -> f
 LANES = ", ".join(f"'{lane}'" for lane in get_args(Lane))
 
 
+# The tenants that have any work, done or not: from each to the next by the index, as most have none.
+BUSY = """
+WITH RECURSIVE busy (id) AS (
+  (SELECT tenant_id FROM work ORDER BY tenant_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT w.tenant_id FROM work w WHERE w.tenant_id > busy.id ORDER BY w.tenant_id LIMIT 1)
+    FROM busy WHERE busy.id IS NOT NULL)
+SELECT id FROM busy WHERE id IS NOT NULL
+"""
+# Citus takes no recursion over shards, and asks all of them at once.
+BUSY_ON_CITUS = "SELECT DISTINCT tenant_id AS id FROM work"
+SOME = "SELECT tenant_id AS id FROM tenants ORDER BY tenant_id LIMIT 2"
+
+
+async def busy(database: Database) -> list[UUID]:
+    """Return the tenants that have work, and one without if only one has: it must not fill a lane where others are."""
+    async with database.watching() as connection:
+        rows = await connection.fetch(BUSY_ON_CITUS if database.is_sharded else BUSY)
+        rows += await connection.fetch(SOME) if len(rows) == 1 else []
+    return sorted({row["id"] for row in rows})
+
+
 # Lanes in which something is due, of a tenant. A LIMIT is evaluated before the first row of what it limits, so
 # row-level security knows the tenant.
 def _due_of(tenant: str) -> str:
@@ -124,11 +146,7 @@ def _due_of(tenant: str) -> str:
    LIMIT length(set_config('app.tenant', {tenant}::text, true)) / 4"""
 
 
-# Those of some tenants that have any work, done or not. Most have none, and take one look into an index.
-_BUSY = """LATERAL (
-  SELECT t.id FROM work w WHERE w.tenant_id = t.id
-   LIMIT length(set_config('app.tenant', t.id::text, true)) / 36) AS busy"""
-DUE = f"SELECT found.* FROM unnest($1::uuid[]) AS t (id), {_BUSY}, LATERAL ({_due_of('busy.id')}) AS found"
+DUE = f"SELECT found.* FROM unnest($1::uuid[]) AS t (id), LATERAL ({_due_of('t.id')}) AS found"
 DUE_OF_TENANT = _due_of("$1::uuid")
 
 
@@ -143,8 +161,8 @@ async def due(database: Database, tenants: Sequence[UUID]) -> dict[str, set[UUID
 WAIT_MAX_SECONDS = RETRY_AFTER_MAX_SECONDS + BACKOFF_MAX_SECONDS
 """The longest wait that is ever set. What is due later was set by a clock that has been set back since."""
 
-_SQL = SqlFile(__file__, lanes=LANES, wait_max_seconds=WAIT_MAX_SECONDS, busy=_BUSY)
-ASTRAY = _SQL.statement("astray", id="busy.id")
+_SQL = SqlFile(__file__, lanes=LANES, wait_max_seconds=WAIT_MAX_SECONDS)
+ASTRAY = _SQL.statement("astray", id="t.id")
 ASTRAY_OF_TENANT = _SQL.statement("astray_of_tenant", id=":tenant::uuid")
 CLAIM = _SQL.statement("claim")
 

@@ -36,4 +36,4 @@ SELECT {id} AS tenant FROM (
 
 -- name: astray
 -- Those of some tenants.
-SELECT found.tenant FROM unnest(:tenant::uuid[]) AS t (id), {busy}, LATERAL ({astray_of_tenant}) AS found;
+SELECT found.tenant FROM unnest(:tenant::uuid[]) AS t (id), LATERAL ({astray_of_tenant}) AS found;

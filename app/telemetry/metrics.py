@@ -49,8 +49,6 @@ class Metrics:
         )
         self.oldest = Gauge("quire_jobs_oldest_seconds", "Age of the oldest pending job.", ["lane"], registry=own)
         self.stopped = Gauge("quire_lane_stopped", "1: its provider does not take us.", ["lane"], registry=own)
-        self.spent_calls = Gauge("quire_spent_calls", "Calls to models so far.", ["kind"], registry=own)
-        self.spent_tokens = Gauge("quire_spent_tokens", "Tokens spent so far.", ["kind", "way"], registry=own)
         self.up = Gauge("quire_database_up", "1: the database answers.", registry=own)
         self.pool = Gauge("quire_pool_connections", "Connections to the database.", ["state"], registry=own)
         self._reads = Counter("quire_reads", "Windows and searches read, by whom.", ["by"], registry=own)

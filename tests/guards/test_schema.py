@@ -83,7 +83,8 @@ TABLES = """
 SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity,
        (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = 'tenant_id' AND attnotnull) AS tenant,
        (SELECT array_agg(polpermissive AND polcmd = '*' AND polroles = '{0}' AND polqual IS NOT NULL
-                         AND polwithcheck IS NOT NULL) FROM pg_policy WHERE polrelid = c.oid) AS policies
+                         AND polwithcheck IS NOT NULL ORDER BY polname)
+          FROM pg_policy WHERE polrelid = c.oid) AS policies
   FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
 LEADING = """
@@ -112,7 +113,22 @@ def test_every_table_has_a_tenant_and_forces_its_policy(run_as_superuser: Ask) -
         assert row["tenant"] is not None, row
         assert row["relrowsecurity"], row
         assert row["relforcerowsecurity"], row
-        assert row["policies"] == [True], row
+        assert row["policies"] == [True] + [False] * (row["relname"] in WATCHED), row
+
+
+WATCHED = {"work", "events"}
+"""Ids and numbers, which a worker that says so sees of every tenant."""
+
+
+def test_all_work_is_seen_only_by_who_says_so_and_changed_by_nobody(run_as_superuser: Ask) -> None:
+    found = run_as_superuser(
+        "SELECT polrelid::regclass::text AS name, polcmd::text, pg_get_expr(polqual, polrelid) AS seen"
+        " FROM pg_policy WHERE polname = 'watch'"
+    )
+    assert {row["name"] for row in found} == WATCHED
+    for row in found:
+        assert row["polcmd"] == "r"
+        assert row["seen"] == "(current_setting('app.watch'::text, true) = 'on'::text)"
 
 
 LISTED_BY_EVERYBODY = {"tenants"}

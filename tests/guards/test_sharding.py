@@ -28,8 +28,10 @@ OF_ONE_TENANT = re.compile(rf"tenant_id = \$1|{PUTS_IN}")
 COUNTED = ("messages", "pages", "indexes", "mentions", "memories", "wishes", "archives", "work", "events")
 ACROSS = {
     "app.postgres.tenants.LIST", "app.postgres.tenants.IS_KEYED", "app.store.keys.ALL_TENANTS",
-    "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.postgres.backup.HELD",
-    "app.queue.outbox.UNNUMBERED", "app.queue.outbox.LISTENING", "app.store.operators.chores.DUE",
+    "app.queue.table.BUSY", "app.queue.table.BUSY_ON_CITUS", "app.queue.table.SOME", "app.queue.table.DUE",
+    "app.queue.table.ASTRAY", "app.queue.depths.ABANDONED", "app.queue.depths.DEPTH_OF_EACH",
+    "app.queue.depths.NEGLECTED_OF_EACH", "app.queue.outbox.UNNUMBERED", "app.store.operators.chores.DUE",
+    "app.postgres.backup.HELD",
 }  # fmt: skip
 """The lists of tenants, for what goes through them one by one; whether anybody has a key; and what workers look for
 all the time, which goes through the tenants within the statement.

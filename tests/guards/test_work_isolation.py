@@ -71,8 +71,6 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         table.ALL: (10,),
         table.ALL_OF: ("waiting", 10),
         table.DEAD: (UUID(int=0), 10),
-        str(depths.DEPTH): (),
-        depths.ABANDONED: (),
         depths.DEPTH_OF: ("running",),
         spending.TOTALS: (),
         spending.TOTALS_OF: ("waiting",),
@@ -117,14 +115,14 @@ PUT_IN = {
 }  # fmt: skip
 SETS_THE_TENANT = {
     "app.queue.outbox.AFTER", "app.store.operators.chores.DUE", "app.store.operators.chores.DUE_OF_TENANT",
-    "app.queue.table.DUE_OF_TENANT", "app.queue.table.ASTRAY_OF_TENANT", "app.queue.outbox.UNNUMBERED_OF_TENANT",
+    "app.queue.table.DUE_OF_TENANT", "app.queue.table.ASTRAY_OF_TENANT",
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED",
+    "app.queue.depths.NEGLECTED_OF_EACH", "app.queue.depths.DEPTH", "app.queue.depths.DEPTH_OF_EACH",
 }  # fmt: skip
 SEEN_BY_ALL = {"app.store.operators.limits.QUOTA", "app.queue.outbox.IS_ON", "app.queue.outbox.LAST"}
 APART = PUT_IN | SETS_THE_TENANT | SEEN_BY_ALL
 COUNTING = {
     "app.queue.depths.DEPTH_OF",
-    "app.queue.depths.ABANDONED",
     "app.store.unindexed.UNINDEXED",
     "app.store.unindexed.WITHOUT_VECTOR",
     "app.store.spending.BACKGROUND_TODAY",
@@ -211,9 +209,12 @@ async def test_claiming_sees_the_tenants_own_work_only(
         assert await table.due(database, [ANN, BOB, UUID(int=7)]) == {"llm": {ANN}, "embedding": {BOB}}
         assert await table.due(database, [BOB]) == {"embedding": {BOB}}
         assert set(await table.astray(database, [ANN, BOB, UUID(int=7)])) <= {ANN, BOB}
-        assert await depths.neglected(database, ANN) == {"llm": f"error of {ANN}"}
-        assert await depths.neglected(database, BOB) == {"embedding": f"error of {BOB}"}
-        assert await depths.neglected(database, UUID(int=7)) == {}
+        assert await depths.neglected(database, [ANN]) == {"llm": f"error of {ANN}"}
+        assert await depths.neglected(database, [BOB]) == {"embedding": f"error of {BOB}"}
+        assert await depths.neglected(database, [UUID(int=7)]) == {}
+        assert (await depths.neglected(database, [ANN, BOB])).keys() == {"llm", "embedding"}
+        assert (await depths.by_lane(database, [BOB]))["embedding"].error == f"error of {BOB}"
+        assert (await depths.by_lane(database, [ANN, BOB]))["llm"].pending == 1
         lanes: dict[UUID, enqueue.Lane] = {ANN: "llm", BOB: "embedding"}
         for tenant, lane in lanes.items():
             before = await fingerprint(superuser, BOB if tenant == ANN else ANN)

@@ -11,7 +11,7 @@ import pytest
 
 from app.postgres.database import ORDERED, Database
 from app.postgres.transactions import Tx
-from app.queue import depths, table
+from app.queue import depths, outbox, table
 from app.store import spending, unindexed
 from tests.guards.tenants import ANN, BOB, Sql
 from tests.guards.test_query_plans import BLOCKS_MAX, ROWS_FILTERED_MAX, literal, steps
@@ -36,13 +36,13 @@ STATEMENTS: dict[str, tuple[Sql, tuple[object, ...]]] = {
     "expired": (table.EXPIRED, (ANN,)),
     "reap": (table.REAP, (*HELD, "e", A_MINUTE)),
     "neglected": (depths.NEGLECTED, (str(ANN),)),
+    "neglected of each": (depths.NEGLECTED_OF_EACH, ([ANN, BOB],)),
     "retry": (table.RETRY, (ANN, UUID(int=1))),
     "retry some": (table.RETRY_SOME, (ANN, 20)),
     "find": (table.FIND, (ANN, UUID(int=1))),
     "dead letters": (table.DEAD, (ANN, UUID(int=0), 20)),
     "jobs": (table.ALL, (ANN, 400)),
     "jobs of a conversation": (table.ALL_OF, (ANN, "c17", 400)),
-    "abandoned": (depths.ABANDONED, (ANN,)),
     "of a conversation": (depths.DEPTH_OF, (ANN, "c17")),
     "memories of a conversation without a vector": (unindexed.WITHOUT_VECTOR, (ANN, UUID(int=5), "c17")),
     "spent": (spending.TOTALS, (ANN,)),
@@ -62,9 +62,9 @@ SELECT '{tenant}', 'page', 's' || n, gen_random_uuid(), 'llm', 'c' || n % 2000, 
 # What workers go on executing while the table fills and empties.
 UNCEASING = (
     *("due", "claim", "claim in an idle lane", "beat", "delete", "re-arm", "fail", "bury", "release"),
-    *("expired", "reap", "neglected"),
+    *("expired", "reap", "neglected", "neglected of each"),
 )
-READ_IN_ORDER = ("due", "claim", "claim in an idle lane", "neglected")
+READ_IN_ORDER = ("due", "claim", "claim in an idle lane", "neglected", "neglected of each")
 EXECUTIONS = 8
 """PostgreSQL decides after five whether it keeps a plan."""
 
@@ -123,6 +123,27 @@ def prepare(plan: str, name: str) -> str:
 def execute(plan: str, name: str) -> str:
     given = ", ".join(f"'{a}'" if isinstance(a, timedelta) else literal(a) for a in STATEMENTS[name][1])
     return f'EXECUTE "{plan} {name}"({given})'
+
+
+async def test_idle_tenants_cost_nothing(database: Database, superuser: asyncpg.Connection, fresh: None) -> None:
+    """Nor do tenants with a long backlog more than those with a short one."""
+    touched: dict[str, list[int]] = {}
+    for idle in (0, 5_000):
+        await fill(superuser, BACKLOG)
+        await superuser.execute(
+            "INSERT INTO tenants (tenant_id, name)"
+            f" SELECT gen_random_uuid(), 't' || n FROM generate_series(1, {idle}) n"
+        )
+        await superuser.execute("VACUUM ANALYZE")
+        assert await table.busy(database) == [ANN, BOB]
+        async with database.watching() as connection:
+            for sql in (table.BUSY, outbox.UNNUMBERED, depths.ABANDONED):
+                [row] = await connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}")
+                whole = json.loads(row[0])[0]["Plan"]
+                touched.setdefault(sql, []).append(whole["Shared Hit Blocks"] + whole["Shared Read Blocks"])
+    for sql, (before, after) in touched.items():
+        assert after <= before + 2, sql
+        assert after < BLOCKS_MAX, sql
 
 
 async def assert_found_by_index(tx: Tx, plan: str, name: str) -> None:

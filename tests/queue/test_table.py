@@ -276,18 +276,17 @@ async def test_depth_reports_counts_and_age(database: Database) -> None:
     [running] = await take(database, limit=1)
     [job] = await take(database, limit=1)
     await table.fail(database, job, "refused", None)
+    found = await depths.by_lane(database, [ANN])
     async with database.snapshot(ANN) as tx:
-        found = await depths.by_lane(tx)
         busy, pages = await depths.of_conversation(tx, running.conversation_id or "")
-        assert await depths.neglected(database, ANN) == {"llm": None, "embedding": None}
+    assert await depths.neglected(database, [ANN]) == {"llm": None, "embedding": None}
     assert (found["llm"].pending, found["llm"].running, found["llm"].dead) == (4, 1, 1)
     assert found["llm"].unclaimed == 3, "what waits for its conversation is not neglected"
     assert 100 <= (found["llm"].oldest_pending_seconds or 0) < 1000
     assert (found["embedding"].pending, found["embedding"].unclaimed) == (1, 1)
     assert (busy.pending, busy.running, busy.dead, pages) == (1, 1, 0, 2)
-    async with database.snapshot(BOB) as tx:
-        assert await depths.by_lane(tx) == {}
-        assert await depths.neglected(database, BOB) == {}
+    assert await depths.by_lane(database, [BOB]) == {}
+    assert await depths.neglected(database, [BOB]) == {}
 
 
 async def test_two_running_jobs_of_a_conversation_cannot_be_stored(database: Database) -> None:

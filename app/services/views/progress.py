@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
-from uuid import UUID
 
 from asyncpg import Record
 
@@ -15,10 +14,9 @@ from app.core.times import time_text
 from app.errors import StorageUnavailable
 from app.postgres import damage
 from app.postgres.database import Database
-from app.postgres.tenants import tenants
 from app.postgres.transactions import ReadTx
 from app.providers.successes import CALLS_WATCHED
-from app.queue import depths
+from app.queue import depths, table
 from app.queue.depths import Depth
 from app.runtime import Runtime
 from app.store import spending, unindexed
@@ -27,7 +25,7 @@ from app.store.spending import Spent
 
 async def jobs_view(runtime: Runtime, tx: ReadTx) -> dict[str, Any]:
     """Return a tenant's work in numbers."""
-    lanes = await depths.by_lane(tx)
+    lanes = await depths.by_lane(runtime.database, [tx.tenant])
     count, more = await unindexed.count(tx)
     return {
         **_numbers(lanes.values()),
@@ -48,17 +46,8 @@ async def status_view(tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _numbers(lanes: Any) -> dict[str, Any]:
-    whole = Depth()
-    for depth in lanes:
-        ages = [d.oldest_pending_seconds for d in (whole, depth) if d.oldest_pending_seconds is not None]
-        whole = replace(
-            whole,
-            pending=whole.pending + depth.pending,
-            running=whole.running + depth.running,
-            dead=whole.dead + depth.dead,
-            oldest_pending_seconds=max(ages, default=None),
-        )
+def _numbers(lanes: Iterable[Depth]) -> dict[str, Any]:
+    whole = sum(lanes, start=Depth())
     age = whole.oldest_pending_seconds
     return {
         "pending": whole.pending,
@@ -97,11 +86,11 @@ async def work_warnings(runtime: Runtime) -> list[dict[str, str]]:
         warnings[kind] = {"code": "calls_fail", "detail": said}
     for code, words in runtime.database.faults.items():
         warnings[code] = {"code": code, "detail": await _storage_fault(runtime.database, code, words)}
-    for tenant in await tenants(runtime.database):
-        for lane, error in (await depths.neglected(runtime.database, tenant)).items():
-            failed = f"; its last attempt: {error}" if error else ""
-            detail = f"work of the lane {lane} could be claimed for over a minute and was not{failed}"
-            warnings.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
+    busy = await table.busy(runtime.database)
+    for lane, error in (await depths.neglected(runtime.database, busy)).items():
+        failed = f"; its last attempt: {error}" if error else ""
+        detail = f"work of the lane {lane} could be claimed for over a minute and was not{failed}"
+        warnings.setdefault(lane, {"code": "work_unclaimed", "detail": detail})
     return list(warnings.values())
 
 
@@ -124,24 +113,13 @@ async def measure(runtime: Runtime) -> None:
     metrics.pool.labels("idle").set(idle)
     metrics.replica_usable.set(runtime.replica is not None and runtime.replica.usable)
     try:
-        for tenant in await tenants(runtime.database):
-            await _measure_work(runtime, tenant)
-        metrics.up.set(1)
+        lanes = await depths.by_lane(runtime.database, await table.busy(runtime.database))
     except StorageUnavailable:
         metrics.up.set(0)
-
-
-async def _measure_work(runtime: Runtime, tenant: UUID) -> None:
-    metrics = runtime.metrics
-    async with runtime.database.snapshot(tenant) as tx:
-        lanes = await depths.by_lane(tx)
-        spent = await spending.totals(tx)
+        return
+    metrics.up.set(1)
     for lane, depth in lanes.items():
         for state in ("pending", "running", "dead"):
-            metrics.jobs.labels(lane, state).inc(getattr(depth, state))
-        metrics.unclaimed.labels(lane).inc(depth.unclaimed)
+            metrics.jobs.labels(lane, state).set(getattr(depth, state))
+        metrics.unclaimed.labels(lane).set(depth.unclaimed)
         metrics.oldest.labels(lane).set(depth.oldest_pending_seconds or 0)
-    for kind, cost in spent.items():
-        metrics.spent_calls.labels(kind).set(cost.calls)
-        metrics.spent_tokens.labels(kind, "prompt").set(cost.prompt_tokens)
-        metrics.spent_tokens.labels(kind, "completion").set(cost.completion_tokens)

@@ -9,8 +9,6 @@ from uuid import UUID
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
 
-TENANTS_AT_ONCE = 500
-
 _SQL = SqlFile(__file__)
 DUE = _SQL.statement("due", id="t.id")
 DUE_OF_TENANT = _SQL.statement("due_of_tenant", id=":tenant::uuid")
@@ -19,8 +17,6 @@ DUE_OF_TENANT = _SQL.statement("due_of_tenant", id=":tenant::uuid")
 async def due(database: Database, tenants: Sequence[UUID], since: Mapping[str, Any]) -> dict[str, set[UUID]]:
     """Return the tenants that may have something to do, by chore."""
     found: dict[str, set[UUID]] = {}
-    for first in range(0, len(tenants), TENANTS_AT_ONCE):
-        some = tenants[first : first + TENANTS_AT_ONCE]
-        for row in await database.fetch_of_each(DUE, DUE_OF_TENANT, some, **since):
-            found.setdefault(row["chore"], set()).add(row["tenant"])
+    for row in await database.fetch_of_each(DUE, DUE_OF_TENANT, tenants, **since):
+        found.setdefault(row["chore"], set()).add(row["tenant"])
     return found

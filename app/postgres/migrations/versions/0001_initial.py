@@ -61,6 +61,8 @@ TABLES = (
 )
 NARROWED = ("memories", "embeddings", "search_indexes", "postings", "listed", "unembedded")
 """Where a transaction for one user sees the scopes of that user alone."""
+WATCHED = ("work", "events")
+"""Ids and numbers, of which a worker must see in which tenants some wait."""
 GROWING = ("messages", "memories", "embeddings", "postings", "listed")
 
 
@@ -717,6 +719,8 @@ def upgrade() -> None:
     for table in TABLES:
         _isolate(table)
     op.execute("CREATE POLICY everybody ON tenants FOR SELECT USING (true)")  # anybody can list them
+    for table in WATCHED:
+        op.execute(f"CREATE POLICY watch ON {table} FOR SELECT USING (current_setting('app.watch', true) = 'on')")
     for table in GROWING:  # so that the index of what is new stays small for searches
         op.execute(f"ALTER TABLE {table} SET (autovacuum_vacuum_insert_scale_factor = 0.02)")
 
