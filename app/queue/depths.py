@@ -44,10 +44,11 @@ class Depth:
         )
 
 
-_SQL = SqlFile(__file__, counted_max=COUNTED_MAX, unclaimed_seconds=UNCLAIMED_SECONDS, lanes=LANES)
+_SQL = SqlFile(__file__, counted_max=COUNTED_MAX, unclaimed_seconds=UNCLAIMED_SECONDS, lanes=LANES, indexing=INDEXING)
 DEPTH = _SQL.statement("depth", id=":tenant::uuid")
 DEPTH_OF_EACH = _SQL.statement("depth_of_each", id="t.id")
 NEGLECTED = _SQL.statement("neglected", id=":tenant::uuid")
+DEPTH_OF, ABANDONED = _SQL.statement("depth_of_conversation"), _SQL.statement("abandoned")
 NEGLECTED_OF_EACH = _SQL.statement("neglected_of_each", id="t.id")
 
 
@@ -60,21 +61,9 @@ async def by_lane(database: Database, tenants: Sequence[UUID]) -> dict[str, Dept
     return lanes
 
 
-# The same of one conversation.
-DEPTH_OF = f"""
-SELECT count(*) FILTER (WHERE failed_at IS NULL AND token IS NULL) AS pending,
-       count(*) FILTER (WHERE token IS NOT NULL) AS running,
-       count(*) FILTER (WHERE failed_at IS NOT NULL) AS dead,
-       max(CASE WHEN failed_at IS NULL AND token IS NULL THEN extract(epoch FROM now() - created_at) END)::float8
-         AS oldest_pending_seconds,
-       count(*) FILTER (WHERE kind IN ({INDEXING})) AS unindexed
-  FROM work WHERE tenant_id = $1 AND conversation_id = $2
-"""
-
-
 async def of_conversation(tx: ReadTx, conversation_id: str) -> tuple[Depth, int]:
     """Return the depth of a conversation, and how many of its closed pages and long texts are not indexed yet."""
-    row = await tx.fetchrow(DEPTH_OF, conversation_id)
+    row = await tx.fetchrow(DEPTH_OF, conversation=conversation_id)
     assert row is not None
     values = dict(row)
     unindexed: int = values.pop("unindexed")
@@ -87,14 +76,6 @@ async def neglected(database: Database, tenants: Sequence[UUID]) -> dict[str, st
     return {row["lane"]: row["error"] for row in rows}
 
 
-# Jobs of all tenants whose lease ended a while ago: a worker that looked for them would have taken them back.
-ABANDONED = f"""
-SELECT count(*) FROM (SELECT FROM work
-  WHERE token IS NOT NULL AND due < now() - interval '{UNCLAIMED_SECONDS} seconds'
-  LIMIT {COUNTED_MAX}) w
-"""
-
-
 async def abandoned(database: Database) -> int:
     async with database.watching() as connection:
-        return int(await connection.fetchval(ABANDONED))
+        return int(await connection.fetchval(str(ABANDONED)))

@@ -40,3 +40,19 @@ SELECT l.lane, w.error FROM unnest(ARRAY[{lanes}]) AS l (lane), LATERAL (
 -- name: neglected_of_each
 -- Those of some tenants.
 SELECT found.* FROM unnest(:tenant::uuid[]) AS t (id), LATERAL ({neglected}) AS found;
+
+-- name: depth_of_conversation
+-- A conversation's work.
+SELECT count(*) FILTER (WHERE failed_at IS NULL AND token IS NULL) AS pending,
+       count(*) FILTER (WHERE token IS NOT NULL) AS running,
+       count(*) FILTER (WHERE failed_at IS NOT NULL) AS dead,
+       max(CASE WHEN failed_at IS NULL AND token IS NULL THEN extract(epoch FROM now() - created_at) END)::float8
+         AS oldest_pending_seconds,
+       count(*) FILTER (WHERE kind IN ({indexing})) AS unindexed
+  FROM work WHERE tenant_id = :tenant AND conversation_id = :conversation;
+
+-- name: abandoned
+-- Jobs of all tenants whose lease ended a while ago: a worker that looked for them would have taken them back.
+SELECT count(*) FROM (SELECT FROM work
+  WHERE token IS NOT NULL AND due < now() - interval '{unclaimed_seconds} seconds'
+  LIMIT {counted_max}) w;

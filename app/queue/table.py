@@ -111,43 +111,22 @@ def backoff(attempts: int, random: float, retry_after: float | None = None) -> f
 # --- Claiming ---------------------------------------------------------------------------------------
 
 LANES = ", ".join(f"'{lane}'" for lane in get_args(Lane))
+WAIT_MAX_SECONDS = RETRY_AFTER_MAX_SECONDS + BACKOFF_MAX_SECONDS
+"""The longest wait that is ever set. What is due later was set by a clock that has been set back since."""
 
-
-# The tenants that have any work, done or not: from each to the next by the index, as most have none.
-BUSY = """
-WITH RECURSIVE busy (id) AS (
-  (SELECT tenant_id FROM work ORDER BY tenant_id LIMIT 1)
-  UNION ALL
-  SELECT (SELECT w.tenant_id FROM work w WHERE w.tenant_id > busy.id ORDER BY w.tenant_id LIMIT 1)
-    FROM busy WHERE busy.id IS NOT NULL)
-SELECT id FROM busy WHERE id IS NOT NULL
-"""
-# Citus takes no recursion over shards, and asks all of them at once.
-BUSY_ON_CITUS = "SELECT DISTINCT tenant_id AS id FROM work"
-SOME = "SELECT tenant_id AS id FROM tenants ORDER BY tenant_id LIMIT 2"
+_SQL = SqlFile(__file__, lanes=LANES, wait_max_seconds=WAIT_MAX_SECONDS, reaped_at_once=REAPED_AT_ONCE)
+BUSY, BUSY_ON_CITUS, SOME = (_SQL.statement(name) for name in ("busy", "busy_on_citus", "some"))
+DUE, DUE_OF_TENANT = _SQL.statement("due", id="t.id"), _SQL.statement("due_of_tenant", id=":tenant::uuid")
+ASTRAY, ASTRAY_OF_TENANT = _SQL.statement("astray", id="t.id"), _SQL.statement("astray_of_tenant", id=":tenant::uuid")
+CLAIM = _SQL.statement("claim")
 
 
 async def busy(database: Database) -> list[UUID]:
     """Return the tenants that have work, and one without if only one has: it must not fill a lane where others are."""
     async with database.watching() as connection:
-        rows = await connection.fetch(BUSY_ON_CITUS if database.is_sharded else BUSY)
-        rows += await connection.fetch(SOME) if len(rows) == 1 else []
+        rows = await connection.fetch(str(BUSY_ON_CITUS if database.is_sharded else BUSY))
+        rows += await connection.fetch(str(SOME)) if len(rows) == 1 else []
     return sorted({row["id"] for row in rows})
-
-
-# Lanes in which something is due, of a tenant. A LIMIT is evaluated before the first row of what it limits, so
-# row-level security knows the tenant.
-def _due_of(tenant: str) -> str:
-    return f"""
-  SELECT {tenant} AS tenant, l.lane FROM unnest(ARRAY[{LANES}]) AS l (lane), LATERAL (
-    SELECT FROM work w
-     WHERE w.tenant_id = {tenant} AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
-     ORDER BY w.due LIMIT 1) w
-   LIMIT length(set_config('app.tenant', {tenant}::text, true)) / 4"""
-
-
-DUE = f"SELECT found.* FROM unnest($1::uuid[]) AS t (id), LATERAL ({_due_of('t.id')}) AS found"
-DUE_OF_TENANT = _due_of("$1::uuid")
 
 
 async def due(database: Database, tenants: Sequence[UUID]) -> dict[str, set[UUID]]:
@@ -156,15 +135,6 @@ async def due(database: Database, tenants: Sequence[UUID]) -> dict[str, set[UUID
     for row in await database.fetch_of_each(DUE, DUE_OF_TENANT, tenants):
         found.setdefault(row["lane"], set()).add(row["tenant"])
     return found
-
-
-WAIT_MAX_SECONDS = RETRY_AFTER_MAX_SECONDS + BACKOFF_MAX_SECONDS
-"""The longest wait that is ever set. What is due later was set by a clock that has been set back since."""
-
-_SQL = SqlFile(__file__, lanes=LANES, wait_max_seconds=WAIT_MAX_SECONDS)
-ASTRAY = _SQL.statement("astray", id="t.id")
-ASTRAY_OF_TENANT = _SQL.statement("astray_of_tenant", id=":tenant::uuid")
-CLAIM = _SQL.statement("claim")
 
 
 async def astray(database: Database, tenants: Sequence[UUID], lease_seconds: float = LEASE_SECONDS) -> list[UUID]:
@@ -324,13 +294,7 @@ def _storable(error: str) -> str:
 
 # --- Repairing ----------------------------------------------------------------------------------------
 
-# Work whose worker was not heard of until the lease ended. That all lanes are named leads to the index of running
-# work even before the table was ever analyzed.
-EXPIRED = f"""
-SELECT kind, subject, token, attempts, excused, id, conversation_id, version = claimed AS is_whole FROM work
- WHERE tenant_id = $1 AND lane IN ({LANES}) AND token IS NOT NULL AND due <= now()
- ORDER BY due LIMIT {REAPED_AT_ONCE} FOR UPDATE SKIP LOCKED
-"""
+EXPIRED = _SQL.statement("expired")
 # Waiting again after a delay; without one it is dead, as what took its worker down every time.
 REAP = f"""
 UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + coalesce($6::interval, interval '0'),

@@ -1,3 +1,33 @@
+-- name: busy
+-- The tenants that have any work, done or not: from each to the next by the index, as most have none.
+WITH RECURSIVE busy (id) AS (
+  (SELECT tenant_id FROM work ORDER BY tenant_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT w.tenant_id FROM work w WHERE w.tenant_id > busy.id ORDER BY w.tenant_id LIMIT 1)
+    FROM busy WHERE busy.id IS NOT NULL)
+SELECT id FROM busy WHERE id IS NOT NULL;
+
+-- name: busy_on_citus
+-- The same. Citus takes no recursion over shards, and asks all of them at once.
+SELECT DISTINCT tenant_id AS id FROM work;
+
+-- name: some
+-- Two tenants, if there are several.
+SELECT tenant_id AS id FROM tenants ORDER BY tenant_id LIMIT 2;
+
+-- name: due_of_tenant
+-- The tenant's lanes in which something is due. A LIMIT is evaluated before the first row of what it limits, so
+-- row-level security knows the tenant.
+SELECT {id} AS tenant, l.lane FROM unnest(ARRAY[{lanes}]) AS l (lane), LATERAL (
+  SELECT FROM work w
+   WHERE w.tenant_id = {id} AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
+   ORDER BY w.due LIMIT 1) w
+ LIMIT length(set_config('app.tenant', {id}::text, true)) / 4;
+
+-- name: due
+-- Those of some tenants.
+SELECT found.* FROM unnest(:tenant::uuid[]) AS t (id), LATERAL ({due_of_tenant}) AS found;
+
 -- name: claim
 -- Leases the longest-due work of a conversation with nothing running in the lane.
 --
@@ -37,3 +67,10 @@ SELECT {id} AS tenant FROM (
 -- name: astray
 -- Those of some tenants.
 SELECT found.tenant FROM unnest(:tenant::uuid[]) AS t (id), LATERAL ({astray_of_tenant}) AS found;
+
+-- name: expired
+-- Work whose worker was not heard of until the lease ended. That all lanes are named leads to the index of running work
+-- even before the table was ever analyzed.
+SELECT kind, subject, token, attempts, excused, id, conversation_id, version = claimed AS is_whole FROM work
+ WHERE tenant_id = :tenant AND lane IN ({lanes}) AND token IS NOT NULL AND due <= now()
+ ORDER BY due LIMIT {reaped_at_once} FOR UPDATE SKIP LOCKED;

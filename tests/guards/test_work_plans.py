@@ -140,7 +140,7 @@ async def test_idle_tenants_cost_nothing(database: Database, superuser: asyncpg.
             for sql in (table.BUSY, outbox.UNNUMBERED, depths.ABANDONED):
                 [row] = await connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}")
                 whole = json.loads(row[0])[0]["Plan"]
-                touched.setdefault(sql, []).append(whole["Shared Hit Blocks"] + whole["Shared Read Blocks"])
+                touched.setdefault(str(sql), []).append(whole["Shared Hit Blocks"] + whole["Shared Read Blocks"])
     for sql, (before, after) in touched.items():
         assert after <= before + 2, sql
         assert after < BLOCKS_MAX, sql

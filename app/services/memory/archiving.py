@@ -86,7 +86,7 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedArchive:
     """What a request stores in a place, made before its transaction: a long result takes seconds of a busy core."""
 
     place: _Place | None
@@ -145,19 +145,19 @@ def ends(passages: Sequence[tuple[int, int, str]]) -> int:
     return passages[-1][0] + passages[-1][1] if passages else 0
 
 
-async def prepare(runtime: Runtime, tenant: UUID, request: ArchiveRequest) -> Prepared:
+async def prepare(runtime: Runtime, tenant: UUID, request: ArchiveRequest) -> PreparedArchive:
     """Decide what archiving a result stores, without holding a connection meanwhile."""
     conversation = None
     if request.conversation_id is not None:
         async with runtime.database.snapshot(tenant) as tx:
             conversation = await conversations.find(tx, named(request.conversation_id), bound_to=request.bound_to)
         if conversation is None:
-            return Prepared(None)
+            return PreparedArchive(None)
     return await _prepare(runtime, request, _place(runtime, request, conversation))
 
 
 async def archive(
-    runtime: Runtime, tx: Tx, request: ArchiveRequest, prepared: Prepared
+    runtime: Runtime, tx: Tx, request: ArchiveRequest, prepared: PreparedArchive
 ) -> tuple[dict[str, Any], Conversation | None]:
     """Archive a result, or pass it through when it is short, in the caller's transaction.
 
@@ -199,16 +199,16 @@ def _is_long(text: str, tokens: int, policy: Policy) -> bool:
     return len(text) > policy.archive_threshold or bool(limit and tokens > limit)
 
 
-async def _prepare(runtime: Runtime, request: ArchiveRequest, place: _Place) -> Prepared:
+async def _prepare(runtime: Runtime, request: ArchiveRequest, place: _Place) -> PreparedArchive:
     shown = await run_in_thread_if_large(len(request.result), marked, request.result)
     (tokens,) = await runtime.tokens.count_many([shown])
     if not _is_long(request.result, tokens, place.policy):
-        return Prepared(place, tokens)
+        return PreparedArchive(place, tokens)
     expires_at = request.expires_at or runtime.retention.archive_expiry(datetime.now(UTC))
     return await anyio.to_thread.run_sync(_archived, request, place, tokens, expires_at)
 
 
-def _archived(request: ArchiveRequest, place: _Place, tokens: int, expires_at: datetime | None) -> Prepared:
+def _archived(request: ArchiveRequest, place: _Place, tokens: int, expires_at: datetime | None) -> PreparedArchive:
     language = place.language or language_of(request.result[:SCAN_MAX])
     card = make_card(
         uuid7(), request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
@@ -219,7 +219,7 @@ def _archived(request: ArchiveRequest, place: _Place, tokens: int, expires_at: d
     )  # fmt: skip
     first_vectors = vectors(blanked(request.result))
     rows = rows_of(first_vectors, new, place.conversation_uid, card.created_at)
-    return Prepared(place, tokens, new, card.created_at, rows, ends(first_vectors))
+    return PreparedArchive(place, tokens, new, card.created_at, rows, ends(first_vectors))
 
 
 def _passed_through(request: ArchiveRequest, conversation_id: str | None, tokens: int) -> dict[str, Any]:
