@@ -115,10 +115,10 @@ WAIT_MAX_SECONDS = RETRY_AFTER_MAX_SECONDS + BACKOFF_MAX_SECONDS
 """The longest wait that is ever set. What is due later was set by a clock that has been set back since."""
 
 _SQL = SqlFile(__file__, lanes=LANES, wait_max_seconds=WAIT_MAX_SECONDS, reaped_at_once=REAPED_AT_ONCE)
-BUSY, BUSY_ON_CITUS, SOME = (_SQL.statement(name) for name in ("busy", "busy_on_citus", "some"))
+BUSY, BUSY_ON_CITUS = _SQL.statement("busy"), _SQL.statement("busy_on_citus")
 DUE, DUE_OF_TENANT = _SQL.statement("due", id="t.id"), _SQL.statement("due_of_tenant", id=":tenant::uuid")
 ASTRAY, ASTRAY_OF_TENANT = _SQL.statement("astray", id="t.id"), _SQL.statement("astray_of_tenant", id=":tenant::uuid")
-CLAIM = _SQL.statement("claim")
+SOME, CLAIM = _SQL.statement("some"), _SQL.statement("claim")
 
 
 async def busy(database: Database) -> list[UUID]:
