@@ -18,6 +18,7 @@ from app.core.edge.webhooks import EventType, proposed, wants
 from app.core.history.rows import NewWish
 from app.ids import uuid7
 from app.postgres.database import Database
+from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 
@@ -45,17 +46,18 @@ def proposals(wishes: Iterable[NewWish], conversation_id: str) -> list[NewEvent]
     return [event(type_, **data) for type_, data in proposed(wishes, conversation_id)]
 
 
-TELL = """
-INSERT INTO events (tenant_id, id, type, data)
-SELECT $1, e.id, e.type, e.data FROM unnest($2::uuid[], $3::text[], $4::text[]) AS e (id, type, data)
- WHERE EXISTS (SELECT FROM tenants t WHERE t.tenant_id = $1 AND t.events) RETURNING id
-"""
+_SQL = SqlFile(__file__, numbered_at_once=NUMBERED_AT_ONCE)
+TELL, AFTER = _SQL.statement("tell"), _SQL.statement("after")
+DROP_UNFOUNDED, NUMBER = _SQL.statement("drop_unfounded"), _SQL.statement("number")
+PRUNE = _SQL.statement("prune")
 
 
 async def tell(tx: Tx, *events: NewEvent) -> None:
     """Write events in the transaction that makes them true, if the tenant has them on."""
     if events:
-        await tx.execute(TELL, [e.id for e in events], [e.type for e in events], [e.data for e in events])
+        await tx.execute(
+            TELL, ids=[e.id for e in events], types=[e.type for e in events], data=[e.data for e in events]
+        )
 
 
 SWITCH = """
@@ -87,17 +89,6 @@ async def unnumbered(database: Database) -> list[UUID]:
 
 # The last number, held by this transaction.
 HOLD = "SELECT last_event FROM tenants WHERE tenant_id = $1 FOR NO KEY UPDATE"
-# A proposal that was not kept, because it was known, is none.
-DROP_UNFOUNDED = """
-DELETE FROM events e WHERE e.tenant_id = $1 AND e.seq IS NULL AND e.type = 'memory.proposed'
-   AND NOT EXISTS (SELECT FROM memories m WHERE m.tenant_id = $1 AND m.id = (e.data::json ->> 'memory_key')::uuid)
-"""
-NUMBER = f"""
-UPDATE events e SET seq = $2 + n.place
-  FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM (
-          SELECT id FROM events WHERE tenant_id = $1 AND seq IS NULL ORDER BY id LIMIT {NUMBERED_AT_ONCE}) AS o) AS n
- WHERE e.tenant_id = $1 AND e.id = n.id RETURNING e.seq, e.type
-"""
 COUNT_UP = "UPDATE tenants SET last_event = $2 WHERE tenant_id = $1"
 WEBHOOKS = "SELECT id, url, types, created_at FROM webhooks WHERE tenant_id = $1 ORDER BY id"
 
@@ -106,7 +97,7 @@ async def number(tx: Tx) -> int:
     """Number a tenant's new events, and enqueue their delivery to its webhooks; how many they were."""
     last = await tx.fetchval(HOLD)
     await tx.execute(DROP_UNFOUNDED)
-    rows = await tx.fetch(NUMBER, last)
+    rows = await tx.fetch(NUMBER, last=last)
     if not rows:
         return 0
     await tx.execute(COUNT_UP, last + len(rows))
@@ -118,19 +109,13 @@ async def number(tx: Tx) -> int:
     return len(rows)
 
 
-# Numbered events after one.
-AFTER = """
-SELECT id, seq, type, data, created_at FROM events
- WHERE tenant_id = $1::uuid AND seq > $2 ORDER BY seq
- LIMIT length(set_config('app.tenant', $1::text, true)) / 36 * 200
-"""
 LAST = "SELECT last_event FROM tenants WHERE tenant_id = $1"
 ONE = "SELECT id, seq, type, data, created_at FROM events WHERE tenant_id = $1 AND seq = $2"
 
 
 async def after(database: Database, tenant: UUID, seq: int) -> Sequence[Record]:
     """Return the next events after one, at most two hundred."""
-    return await database.fetch_all(AFTER, str(tenant), seq)
+    return await database.fetch_all(AFTER, str(tenant), seq=seq)
 
 
 async def last(database: Database, tenant: UUID) -> int:
@@ -179,13 +164,6 @@ async def receiver(tx: ReadTx, id_: UUID) -> Record | None:
     return await tx.fetchrow(RECEIVER, id_)
 
 
-# Those older than a UUIDv7 of that time.
-PRUNE = """
-DELETE FROM events WHERE tenant_id = $1 AND id = ANY (ARRAY(
-  SELECT id FROM events WHERE tenant_id = $1 AND id < $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED))
-"""
-
-
 async def prune(tx: Tx, before: UUID) -> bool:
     """Forget old events, some at a time; return whether there may be more."""
-    return await tx.execute(PRUNE, before, PRUNED_AT_ONCE) == PRUNED_AT_ONCE
+    return await tx.execute(PRUNE, before=before, limit=PRUNED_AT_ONCE) == PRUNED_AT_ONCE

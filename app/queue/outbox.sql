@@ -1,0 +1,30 @@
+-- name: tell
+-- Writes events, if the tenant has them on.
+INSERT INTO events (tenant_id, id, type, data)
+SELECT :tenant, e.id, e.type, e.data FROM unnest(:ids::uuid[], :types::text[], :data::text[]) AS e (id, type, data)
+ WHERE EXISTS (SELECT FROM tenants t WHERE t.tenant_id = :tenant AND t.events) RETURNING id;
+
+-- name: drop_unfounded
+-- A proposal that was not kept, because it was known, is none.
+DELETE FROM events e WHERE e.tenant_id = :tenant AND e.seq IS NULL AND e.type = 'memory.proposed'
+   AND NOT EXISTS (
+     SELECT FROM memories m WHERE m.tenant_id = :tenant AND m.id = (e.data::json ->> 'memory_key')::uuid);
+
+-- name: number
+-- Numbers new events, from the last number on.
+UPDATE events e SET seq = :last + n.place
+  FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM (
+          SELECT id FROM events WHERE tenant_id = :tenant AND seq IS NULL
+           ORDER BY id LIMIT {numbered_at_once}) AS o) AS n
+ WHERE e.tenant_id = :tenant AND e.id = n.id RETURNING e.seq, e.type;
+
+-- name: after
+-- Numbered events after one, at most two hundred.
+SELECT id, seq, type, data, created_at FROM events
+ WHERE tenant_id = :tenant::uuid AND seq > :seq ORDER BY seq
+ LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36 * 200;
+
+-- name: prune
+-- Forgets events older than a UUIDv7 of that time.
+DELETE FROM events WHERE tenant_id = :tenant AND id = ANY (ARRAY(
+  SELECT id FROM events WHERE tenant_id = :tenant AND id < :before ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED));
