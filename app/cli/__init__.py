@@ -19,8 +19,6 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "audit": Listed("app.cli.audit", "audit", "Export the log of reads and erasures."),
     "backup": Listed("app.cli.backup", "backup", "Copy the embedded database, also while it is in use."),
     "doctor": Listed("app.cli.doctor", "doctor", "Check that everything is healthy."),
-    "export": Listed("app.cli.transfer", "export", "Write a user's or a conversation's data as lines."),
-    "import": Listed("app.cli.transfer", "import_file", "Send exported data to a running Quire."),
     "jobs": Listed("app.cli.jobs", "jobs", "List background jobs, and retry the dead ones."),
     "keys": Listed("app.cli.keys", "keys", "Create, list and revoke API keys."),
     "mcp": Listed("app.cli.mcp", "serve_stdio", "Serve MCP over stdio, for clients that start their servers."),

@@ -7,7 +7,8 @@ import json
 import httpx
 import pytest
 
-from app.core.edge.importers import transcript_lines
+from quire_command.files.lines import talk_lines
+from quire_command.files.values import Talk
 from tests.api.kit import Json, append, assistant, ok, path, result, user, window
 from tests.api.test_foreign_forms import answer, said, use
 from tests.archive.made import listed
@@ -73,7 +74,8 @@ def pushed(client: httpx.Client, door: str, messages: list[Json]) -> None:
         for _ in range(2):
             ok(client.post(path("c", "sync"), json={"messages": messages, "user_id": "u"}))
     else:
-        ok(client.post("/import", content="\n".join(transcript_lines("messages", messages, "u", "c")), headers=NDJSON))
+        sent = talk_lines(Talk("c", [(message, None) for message in messages]), "u")
+        ok(client.post("/import", content="\n".join(sent), headers=NDJSON))
 
 
 def stored(client: httpx.Client) -> list[Json]:

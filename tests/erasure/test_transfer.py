@@ -10,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.core.edge.importers import transcript_lines
 from quire_command.demo.transcript import load
+from quire_command.files import kinds, lines
+from quire_command.files.reading import Document
+from quire_command.files.values import Talk
 from tests.api.kit import (
     SHIPPED,
     Json,
@@ -31,7 +33,7 @@ from tests.api.kit import (
 from tests.archive.conftest import Rows
 from tests.archive.made import archive, archived, load_tool, made
 from tests.by_turns import examples, few
-from tests.core.test_transcripts import NAMED, SAMPLES
+from tests.files.samples import DOCUMENTS
 
 BUDGETS = (2_500, 4_000, 6_000, 9_000, 60_000)
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -288,13 +290,14 @@ def test_a_bad_time_is_named_by_its_line_and_its_message_is_not_stored(
     assert "second" not in [message["content"] for message in history(client, "c")]
 
 
-@pytest.mark.parametrize("source", SAMPLES)
+@pytest.mark.parametrize("source", few([name for name, found in DOCUMENTS.items() if found.value is not None]))
 def test_a_transcript_imported_again_adds_nothing(client: httpx.Client, source: str) -> None:
     """Not even where its long results were archived."""
-    text = json.dumps(SAMPLES[source]).replace('"done"', json.dumps(made("prose", size=20_000)))
-    name = NAMED.get(source, "own")
-    sent = list(transcript_lines(source, json.loads(text), "u", None if source in NAMED else "own"))
-    first, again = imported(client, sent), imported(client, sent)
+    text = json.dumps(DOCUMENTS[source].value).replace('"done"', json.dumps(made("prose", size=20_000)))
+    found = kinds.found_in(Document("own.json", json.loads(text)), kinds.BY_NAME[source])
+    talk = next(one for one in found if isinstance(one, Talk))
+    sent = list(lines.talk_lines(lines.sendable(talk, lines.now())[0], "u"))
+    first, again, name = imported(client, sent), imported(client, sent), str(talk.id)
     assert first["imported"]["messages"] == again["matched"]["messages"] == len(history(client, name))
     assert (again["imported"], len(history(client, name))) == ({}, first["imported"]["messages"])
     shown = json.dumps(window(client, name, budget=8000)["messages"])

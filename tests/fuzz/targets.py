@@ -37,7 +37,6 @@ from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.proxy import ToolOwners
 from app.core.dialects.question import LISTS, Question, UpstreamRequest, Writer, with_message
 from app.core.dialects.stored import message
-from app.core.edge.importers import MEMORIES, SOURCES, lines, memory_lines
 from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.history.sync import digest
 from app.core.messages import Limits, read
@@ -49,6 +48,11 @@ from app.recall import attp
 from app.recall.arguments import Mistake
 from app.services.lifecycle.lines import MessageLine, checked
 from app.services.proxy.writing import scalars, sent
+from quire_command.files import kinds
+from quire_command.files.lines import memory_lines, sendable, talk_lines
+from quire_command.files.packed import unpacked
+from quire_command.files.reading import Document
+from quire_command.files.values import Memory, Talk
 
 Json = dict[str, Any]
 Target = Callable[[bytes], None]
@@ -155,13 +159,21 @@ def compactions(data: bytes) -> None:
 
 def exports(data: bytes) -> None:
     """Files of other systems: what is made of them are lines that an import can read, or refuses by its own rules."""
-    value = parsed(data)
-    for source in SOURCES:
+    found = Document("file.json", parsed(data))
+    kinds.kind_of(found)
+    for kind in kinds.KINDS:
         with suppress(ValueError):
-            _import(lines(source, value, "c", "u"))
-    for source in MEMORIES:
-        with suppress(ValueError):
-            _import(memory_lines(source, value, "u"))
+            for one in list(kinds.found_in(found, kind)):
+                if isinstance(one, Talk):
+                    _import(talk_lines(sendable(one, NOW)[0], "u"))
+                elif isinstance(one, Memory):
+                    _import(memory_lines([one], "u"))
+
+
+def packed(data: bytes) -> None:
+    """Bytes that LangGraph may have packed are read or refused, and do not run for ever."""
+    with suppress(ValueError):
+        unpacked(data)
 
 
 def import_lines(data: bytes) -> None:
@@ -248,6 +260,7 @@ TARGETS: Mapping[Target, tuple[type[Exception], ...]] = {
     chat_events: (*REFUSED, *MALFORMED), messages_events: (*REFUSED, *MALFORMED),
     responses_events: (*REFUSED, *MALFORMED), splicing: REFUSED, compactions: REFUSED, exports: REFUSED,
     import_lines: REFUSED, attp_documents: REFUSED, list_cursors: REFUSED, placeholders: REFUSED, pieces: REFUSED,
+    packed: REFUSED,
 }  # fmt: skip
 BY_NAME = {target.__name__: target for target in TARGETS}
 

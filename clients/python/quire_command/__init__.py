@@ -29,7 +29,9 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "connect": Listed("quire_command.connect", "connect", "Print or write a coding agent's configuration for Quire."),
     "demo": Listed("quire_command.demo.command", "demo", "Replay a long conversation and watch the window."),
     "eval": Listed("quire_command.eval", "evaluation", "Evaluate Quire on conversations of your own."),
+    "export": Listed("quire_command.transfer", "export", "Write a user's or a conversation's data as lines."),
     "fork": Listed("quire_command.fork", "fork", "Make a branch of a conversation."),
+    "import": Listed("quire_command.transfer", "import_file", "Put files of Quire or of other tools into a Quire."),
     "replay": Listed("quire_command.replay", "replay", "Show what a model saw."),
 }
 

@@ -1,0 +1,271 @@
+"""Exports of chat services, and lists of messages: ChatGPT, Claude.ai, OpenAI's and Anthropic's forms.
+
+Of a tree the branch that is shown is the conversation; the others are branches of it, each from where it differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from quire_command.files.reading import Document
+from quire_command.files.values import (
+    ROLES,
+    Found,
+    Json,
+    Said,
+    Skipped,
+    Talk,
+    call,
+    dumps,
+    ided,
+    returned,
+    rows_of,
+    text_part,
+    time_of,
+    titled,
+)
+
+# --- Trees -----------------------------------------------------------------------------------------------
+
+
+def _trees(
+    base: Talk, shown: Sequence[str], paths: Sequence[Sequence[str]], said: Mapping[str, Sequence[Said]]
+) -> Iterator[Talk]:
+    """Yield a conversation of the nodes that are shown, and a branch for each other path through its tree."""
+    owner = {node: (base.id, sum(len(said[n]) for n in shown[: i + 1])) for i, node in enumerate(shown)}
+    yield _with(base, [one for node in shown for one in said[node]])
+    for number, path in enumerate(paths, 1):
+        fresh = [node for node in path if node not in owner]
+        before = path[: len(path) - len(fresh)]
+        parent, shared = owner[before[-1]] if before else (base.id, 0)
+        name = f"{base.id}:branch-{number}"
+        messages = [one for node in fresh for one in said[node]]
+        if messages:
+            yield _with(Talk(name, (), base.title, base.user, parent=parent, shared=shared), messages)
+            count = shared
+            for node in fresh:
+                count += len(said[node])
+                owner[node] = (name, count)
+
+
+def _with(talk: Talk, said: Sequence[Said]) -> Talk:
+    return Talk(talk.id, said, talk.title, talk.user, talk.summaries, talk.metadata, talk.parent, talk.shared)
+
+
+def _path(parents: Mapping[str, Any], leaf: str | None, name: str) -> list[str]:
+    """Return the nodes from the root to a leaf. Raises ValueError for a cycle."""
+    found: dict[str, None] = {}
+    at: Any = leaf
+    while isinstance(at, str) and at in parents:
+        if at in found:
+            raise ValueError(f"the conversation {name[:40]!r} has a cycle: the node {at[:40]!r} is its own ancestor")
+        found[at] = None
+        at = parents[at]
+    return list(found)[::-1]
+
+
+# --- ChatGPT ---------------------------------------------------------------------------------------------
+
+
+def knows_chatgpt(document: Document) -> bool:
+    first = document.value[0] if isinstance(document.value, list) and document.value else document.value
+    return isinstance(first, dict) and isinstance(first.get("mapping"), dict)
+
+
+def chatgpt(document: Document) -> Iterator[Found]:
+    """Read `conversations.json`."""
+    for number, found in enumerate(rows_of(document.value, "conversations"), 1):
+        mapping, name = found.get("mapping"), str(found.get("conversation_id") or found.get("id") or "")
+        place = f"{document.name}, conversation {number}"
+        if not isinstance(mapping, dict):
+            raise ValueError("a conversation has no `mapping`")  # noqa: TRY004 - of a file, not of an argument
+        if not name or not mapping:
+            yield Skipped(place, "it has no id" if not name else "it is empty")
+            continue
+        try:
+            yield from _chatgpt_talk(found, mapping, name)
+        except ValueError as error:
+            yield Skipped(place, str(error))
+
+
+def _chatgpt_talk(found: Json, mapping: Mapping[str, Any], name: str) -> Iterator[Talk]:
+    nodes = {key: node for key, node in mapping.items() if isinstance(node, dict)}
+    parents = {key: node.get("parent") for key, node in nodes.items()}
+    has_children = set(parents.values())
+    leaves = [key for key in nodes if key not in has_children] or list(nodes)[-1:]
+    current = found.get("current_node")
+    shown = _path(parents, current if current in nodes else leaves[-1], name)
+    called: dict[str, str] = {}
+    for key, node in nodes.items():
+        message = node.get("message") or {}
+        if str(message.get("recipient") or "all") != "all":
+            called[key] = str(message.get("id") or key)
+    said = {key: list(_of_node(key, node, parents, called)) for key, node in nodes.items()}
+    others = [_path(parents, leaf, name) for leaf in leaves if leaf not in shown]
+    base = Talk(f"chatgpt:{name}"[:120], (), titled(found.get("title")))
+    yield from _trees(base, shown, others, said)
+
+
+def _of_node(key: str, node: Json, parents: Mapping[str, Any], called: Mapping[str, str]) -> Iterator[Said]:
+    message = node.get("message")
+    if not isinstance(message, dict) or (message.get("metadata") or {}).get("is_visually_hidden_from_conversation"):
+        return
+    role, content = (message.get("author") or {}).get("role"), _chatgpt_text(message.get("content"))
+    if role not in ROLES or not content:
+        return
+    time, more = time_of(message.get("create_time")), ided(message.get("id") or key)
+    if role == "assistant" and key in called:
+        arguments = content if content.lstrip()[:1] == "{" else dumps({"input": content})
+        yield (
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [call(called[key], str(message["recipient"])[:64], arguments)],
+                **more,
+            },
+            time,
+        )
+    elif role == "tool":
+        at = parents.get(key)
+        while isinstance(at, str) and at not in called and at in parents and at != parents[at]:
+            at = parents[at]
+        yield returned(called.get(str(at), key), content, **more), time
+    else:
+        yield {"role": role, "content": content, **more}, time
+
+
+def _chatgpt_text(content: Any) -> str:
+    if not isinstance(content, dict):
+        return ""
+    match content.get("content_type"):
+        case "text" | "multimodal_text":
+            return "\n".join(filter(None, map(_chatgpt_part, content.get("parts") or [])))
+        case "code" | "execution_output" | "tether_quote" | "system_error":
+            return str(content.get("text") or "")
+        case "tether_browsing_display":
+            return str(content.get("result") or content.get("summary") or "")
+    return ""
+
+
+_MARKS = str.maketrans("", "", "\ue200\ue201\ue202\ue203\ue204")
+"""Private characters around citations."""
+
+
+def _chatgpt_part(part: Any) -> str:
+    if isinstance(part, str):
+        return part.translate(_MARKS)
+    if not isinstance(part, dict):
+        return ""
+    kind = str(part.get("content_type", "part")).removesuffix("_asset_pointer")
+    if kind == "audio_transcription":
+        return str(part.get("text") or "")
+    where = part.get("text") or part.get("asset_pointer")
+    return f"[{kind}: {where}]" if where and "audio" not in kind else ""
+
+
+# --- Claude.ai -------------------------------------------------------------------------------------------
+
+_ROOT = "00000000-0000-4000-8000-000000000000"
+
+
+def knows_claude_ai(document: Document) -> bool:
+    first = document.value[0] if isinstance(document.value, list) and document.value else document.value
+    return isinstance(first, dict) and "chat_messages" in first
+
+
+def claude_ai(document: Document) -> Iterator[Found]:
+    """Read the `conversations.json` of a Claude.ai export. The newest message is the end of what is shown."""
+    for number, found in enumerate(rows_of(document.value, "conversations"), 1):
+        messages, uuid = found.get("chat_messages"), found.get("uuid")
+        if messages is None or not uuid:
+            raise ValueError("a conversation has no `chat_messages` or no `uuid`")
+        if not messages:
+            yield Skipped(f"{document.name}, conversation {number}", "it is empty")
+            continue
+        base = Talk(f"claude-ai:{uuid}"[:120], (), titled(found.get("name")))
+        said = {str(m.get("uuid") or i): list(_chat(m)) for i, m in enumerate(messages)}
+        keys = list(said)
+        links = [m.get("parent_message_uuid") for m in messages]
+        before: list[str | None] = [None, *keys[:-1]]
+        parents = {
+            key: (link if link != _ROOT else None) if isinstance(link, str) else previous
+            for key, link, previous in zip(keys, links, before, strict=True)
+        }
+        leaves = [key for key in keys if key not in set(parents.values())] or keys[-1:]
+        shown = _path(parents, leaves[-1], str(uuid))
+        others = [_path(parents, leaf, str(uuid)) for leaf in leaves[:-1]]
+        yield from _trees(base, shown, others, said)
+
+
+def _chat(message: Json) -> Iterator[Said]:
+    role = {"human": "user", "assistant": "assistant"}.get(message["sender"])
+    if role is None:
+        raise ValueError(f"a message has the sender {str(message['sender'])[:40]!r}")
+    time, more = time_of(message.get("created_at")), ided(message.get("uuid"))
+    for is_result, run in groupby(_blocks(message), key=lambda block: block["type"] == "tool_result"):
+        if is_result:
+            yield {"role": "user", "content": [_result(block) for block in run]}, time
+        else:
+            yield {"role": role, "content": [_block(block) for block in run], **more}, time
+            more = {}
+
+
+def _blocks(message: Json) -> Iterator[Json]:
+    """Yield what a message says, its attachments first; older exports have its text alone."""
+    for one in message.get("attachments") or []:
+        if one.get("extracted_content"):
+            yield text_part(f"{one.get('file_name') or 'attachment'}\n{one['extracted_content']}")
+    for one in (message.get("files") or []) + (message.get("files_v2") or []):
+        yield text_part(f"[file: {one.get('file_name') or one.get('file_uuid') or 'without a name'}]")
+    if not message.get("content") and message.get("text"):
+        yield text_part(message["text"])
+    for block in message.get("content") or []:
+        if block["type"] not in ("thinking", "text", "token_budget", "flag") or block.get("text"):
+            yield block
+
+
+def _block(block: Json) -> Json:
+    members = {"text": ("text",), "tool_use": ("id", "name", "input")}.get(block.get("type", ""))
+    return {"type": block["type"], **{name: block.get(name) for name in members}} if members else block
+
+
+def _result(block: Json) -> Json:
+    failed = {"is_error": True} if block.get("is_error") else {}
+    content = block.get("content") or ""
+    if isinstance(content, list):
+        content = [one if one.get("type") in ("text", "image") else text_part(one) for one in content]
+    return {"type": "tool_result", "tool_use_id": block.get("tool_use_id"), "content": content, **failed}
+
+
+# --- Lists of messages -----------------------------------------------------------------------------------
+
+
+def knows_messages(document: Document) -> bool:
+    body = document.value if isinstance(document.value, dict) else {}
+    found = body.get("messages", document.value)
+    return (
+        isinstance(found, list) and bool(found) and all(isinstance(m, dict) and m.get("role") in ROLES for m in found)
+    )
+
+
+def messages(document: Document) -> Iterator[Found]:
+    """Read a list of messages in OpenAI's or Anthropic's form, or a request's body with one."""
+    body = document.value if isinstance(document.value, dict) else {}
+    found = rows_of(body.get("messages", document.value), "messages")
+    if not all(message.get("role") in ROLES for message in found):
+        raise ValueError(f"the file has no list of messages, each with a role of {', '.join(ROLES)}")
+    yield Talk(None, list(_of_list(body.get("system"), found)))
+
+
+_TIMES = ("said_at", "created_at", "timestamp")
+
+
+def _of_list(system: Any, found: Sequence[Json]) -> Iterator[Said]:
+    if system:
+        yield {"role": "system", "content": system}, None
+    for message in found:
+        said = {name: value for name, value in message.items() if name not in _TIMES}
+        times = (time_of(message.get(name)) for name in _TIMES)
+        yield said, next(filter(None, times), None)

@@ -1,0 +1,90 @@
+"""Whose file it is, found by its content, and who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from quire_command.files import agents, chats, coding, items, langchain, microsoft, services
+from quire_command.files.reading import Document
+from quire_command.files.values import Found, Memory, Skipped, is_list_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A tool whose files are read."""
+
+    name: str
+    knows: Callable[[Document], bool]
+    read: Callable[[Document], Iterator[Found]]
+
+
+KINDS: Sequence[Kind] = (
+    Kind("strands", agents.knows_strands, agents.strands),
+    Kind("agno", agents.knows_agno, agents.agno),
+    Kind("langgraph", langchain.knows_langgraph, langchain.langgraph),
+    Kind("google-adk", agents.knows_adk, agents.google_adk),
+    Kind("openai-agents", items.knows_items, items.agents_sdk),
+    Kind("llama-index", agents.knows_llama_index, agents.llama_index),
+    Kind("autogen", microsoft.knows_autogen, microsoft.autogen),
+    Kind("agent-framework", microsoft.knows_agent_framework, microsoft.agent_framework),
+    Kind("semantic-kernel", microsoft.knows_semantic_kernel, microsoft.semantic_kernel),
+    Kind("pydantic-ai", agents.knows_pydantic_ai, agents.pydantic_ai),
+    Kind("claude-code", coding.knows_claude_code, coding.claude_code),
+    Kind("codex", coding.knows_codex, coding.codex),
+    Kind("chatgpt", chats.knows_chatgpt, chats.chatgpt),
+    Kind("claude-ai", chats.knows_claude_ai, chats.claude_ai),
+    Kind("letta", services.knows_letta, services.letta),
+    Kind("zep", services.knows_zep, services.zep),
+    Kind("redis", services.knows_redis, services.redis),
+    Kind("mem0", services.knows_mem0, services.mem0),
+    Kind("crewai", services.knows_crewai, services.crewai),
+    Kind("langchain", langchain.knows_langchain, langchain.langchain),
+    Kind("messages", chats.knows_messages, chats.messages),
+)
+"""The first that knows a file reads it: what says more of itself stands before."""
+BY_NAME = {kind.name: kind for kind in KINDS}
+NAMES = sorted(BY_NAME)
+
+
+def together(documents: Sequence[Document]) -> list[Document]:
+    """Return documents with those in one that belong together: a session's folder, tables with a file each."""
+    folders = list(agents.strands_folders(documents))
+    taken = {f"{d.name[: -len('session.json')]}{path}" for d in folders for path in d.files}
+    rest = [document for document in documents if document.name not in taken]
+    tables = {d.stem: d.value for d in rest if is_list_of(d.value) and d.stem.endswith(("_sessions", "_runs"))}
+    whole = Document("tables", tables=tables)
+    if len(tables) > 1 and agents.knows_agno(whole):
+        return [*folders, whole, *(document for document in rest if document.stem not in tables)]
+    return [*folders, *rest]
+
+
+def kind_of(document: Document) -> Kind | None:
+    """Return the kind of a document; None for one that nobody knows."""
+    return next((kind for kind in KINDS if _knows(kind, document)), None)
+
+
+def _knows(kind: Kind, document: Document) -> bool:
+    try:
+        return kind.knows(document)
+    except (LookupError, TypeError, AttributeError, ValueError):
+        return False
+
+
+def found_in(document: Document, kind: Kind) -> Iterator[Found]:
+    """Yield what a document holds. A conversation that its file does not name is called after the file.
+
+    Raises ValueError for a document of another form: nothing of it is taken.
+    """
+    yield from document.skipped
+    try:
+        found = list(kind.read(document))
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError("it has a member missing or of another type") from error
+    if not any(isinstance(one, Memory | Skipped) or one.said for one in found):
+        raise ValueError("it has no messages")
+    for one in found:
+        if not isinstance(one, Skipped) and one.id is None:
+            yield replace(one, id=f"{kind.name}:{document.stem}"[:128])
+        else:
+            yield one

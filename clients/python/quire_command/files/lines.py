@@ -1,0 +1,122 @@
+"""Conversations and memories as the lines of an import, and what of them is new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from quire_command.files.values import Json, Memory, Skipped, Talk, dumps, is_empty
+
+CLOCKS_DIFFER = timedelta(minutes=1)
+"""How much older than the message before it a message can be, by the service's rule."""
+TEXT_MAX = 1_000_000
+"""Characters of one message that is no tool's result."""
+METADATA_MAX = 16_000
+HEADER = {"type": "header", "format": "quire", "version": 1}
+
+
+def sendable(talk: Talk, now: datetime) -> tuple[Talk, list[Skipped]]:
+    """Return a conversation as the service takes it, and what is left out: what is empty or too long.
+
+    Times that go back or lie ahead are dropped, and ids that occur twice.
+    """
+    said: list[tuple[Json, str | None]] = []
+    skipped: list[Skipped] = []
+    newest: datetime | None = None
+    ids: set[str] = set()
+    for number, (message, at) in enumerate(talk.said, 1):
+        content = message.get("content")
+        if is_empty(message):
+            skipped.append(Skipped(f"{talk.id}, message {number}", "it is empty"))
+            continue
+        if message["role"] != "tool" and isinstance(content, str) and len(content) > TEXT_MAX:
+            skipped.append(Skipped(f"{talk.id}, message {number}", f"it has more than {TEXT_MAX:,} characters"))
+            continue
+        time = datetime.fromisoformat(at) if at else None
+        if time is not None and ((newest is not None and time < newest - CLOCKS_DIFFER) or time > now):
+            time = None
+        newest = max(time, newest) if time is not None and newest is not None else time or newest
+        own = message.get("client_id")
+        if own in ids:
+            once = {name: value for name, value in message.items() if name != "client_id"}
+        else:
+            once = message
+            ids |= {own} if own is not None else set()
+        said.append((once, time.isoformat() if time is not None else None))
+    metadata, cut = _metadata(talk)
+    return replace(talk, said=said, summaries=(), metadata=metadata), skipped + cut
+
+
+def _metadata(talk: Talk) -> tuple[Json, list[Skipped]]:
+    metadata = {**talk.metadata, **({"summaries": list(talk.summaries)} if talk.summaries else {})}
+    if len(dumps(metadata)) <= METADATA_MAX:
+        return metadata, []
+    shares = {
+        name: value for name, value in metadata.items() if len(dumps(value)) <= METADATA_MAX // (2 * len(metadata))
+    }
+    left = METADATA_MAX - len(dumps(shares)) - 100
+    if talk.summaries and "summaries" not in shares:
+        shares["summaries"] = [talk.summaries[-1][: left // 2]]
+    return shares, [Skipped(str(talk.id), "its state or summaries are longer than metadata can be, and are cut")]
+
+
+def talk_lines(talk: Talk, user: str) -> Iterator[str]:
+    """Yield the lines of a conversation that is `sendable`."""
+    yield dumps({**HEADER, "user_id": user})
+    branch = {"parent_id": talk.parent, "forked_after": talk.shared} if talk.parent else {}
+    more = {"title": talk.title, "metadata": talk.metadata or None, **branch}
+    named = {name: value for name, value in more.items() if value is not None}
+    yield dumps({"type": "conversation", "id": talk.id, "user_id": user, **named})
+    for seq, (message, at) in enumerate(talk.said, talk.shared + 1):
+        dated = {"said_at": at} if at else {}
+        yield dumps({"type": "message", "conversation_id": talk.id, "seq": seq, "message": {**message, **dated}})
+    yield dumps({"type": "end", "conversation_id": talk.id})
+
+
+def memory_lines(memories: Sequence[Memory], user: str) -> Iterator[str]:
+    yield dumps({**HEADER, "user_id": user})
+    for memory in memories:
+        more: Mapping[str, Any] = {
+            "created_at": memory.at, "keywords": list(memory.keywords) or None, "expires_at": memory.expires,
+        }  # fmt: skip
+        yield dumps({
+            "type": "memory", "id": _uuid(memory.id), "user_id": user, "memory_type": "general",
+            "content": memory.text, "metadata": memory.metadata,
+            **{name: value for name, value in more.items() if value is not None},
+        })  # fmt: skip
+
+
+def _uuid(name: str) -> str:
+    """Return an id that is the same for each import of a memory."""
+    try:
+        return str(UUID(name))
+    except ValueError:
+        return str(uuid5(NAMESPACE_URL, f"mem0:{name}"))
+
+
+def fresh(talk: Talk, stored: Sequence[str | None]) -> Talk | None:
+    """Return what is new of a conversation, of which messages with these ids are stored; None if nothing is.
+
+    One that grew goes on; one that lost its beginning since goes on after what both have; one that goes another way is
+    a branch from the last message that both have. Without ids the service compares places.
+    """
+    ids = [message.get("client_id") for message, _ in talk.said]
+    if not stored or None in stored or None in ids:
+        return talk
+    known = set(stored)
+    last = max((place for place, name in enumerate(ids) if name in known), default=-1)
+    if last == len(ids) - 1:
+        return None
+    rest = talk.said[last + 1 :]
+    if last >= 0 and ids[last] == stored[-1]:
+        return replace(talk, said=rest, shared=talk.shared + len(stored))
+    shared = list(stored).index(ids[last]) + 1 if last >= 0 else 0
+    name = f"{talk.id}:{ids[last + 1]}"[:128]
+    return replace(talk, id=name, said=rest, parent=talk.id, shared=shared, metadata={})
+
+
+def now() -> datetime:
+    return datetime.now(UTC) + CLOCKS_DIFFER

@@ -1,0 +1,321 @@
+"""`quire import` and `quire export`: files of other tools and JSON lines, into and out of a running service."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, Final
+from urllib.parse import quote
+
+import click
+import httpx
+
+from quire_command.files import kinds, lines
+from quire_command.files.kinds import Kind
+from quire_command.files.reading import NAMED_MAX, Document, document, documents, looks_like
+from quire_command.files.values import Found, Memory, Skipped, Talk
+from quire_command.service import Key, Url, opened, refuse_problem
+
+NDJSON: Final = {"Content-Type": "application/x-ndjson"}
+CHUNK_BYTES: Final = 65_536
+LOOKED_AT: Final = 4096
+"""Bytes of a file that tell whether it is of Quire's own lines."""
+TRIES: Final = 5
+RETRY_SECONDS: Final = 1.0
+PAGE: Final = 1000
+SHOWN: Final = 20
+"""Lines about what was left out; `--json` has all."""
+
+
+@dataclass
+class Receipt:
+    """What an import read, stored and left out."""
+
+    files: int = 0
+    imported: Counter[str] = field(default_factory=Counter)
+    matched: Counter[str] = field(default_factory=Counter)
+    branches: int = 0
+    sub_agents: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    refused: list[Skipped] = field(default_factory=list)
+
+    def add(self, answer: Mapping[str, Mapping[str, int]]) -> None:
+        self.imported.update(answer["imported"])
+        self.matched.update(answer["matched"])
+
+    def as_json(self) -> dict[str, Any]:
+        left = [{"place": one.place, "reason": one.reason} for one in self.skipped]
+        refused = [{"place": one.place, "reason": one.reason} for one in self.refused]
+        return {
+            "files": self.files, "imported": dict(self.imported), "matched": dict(self.matched),
+            "branches": self.branches, "sub_agents": self.sub_agents, "skipped": left, "refused": refused,
+        }  # fmt: skip
+
+    def words(self) -> Iterator[str]:
+        for what, counts in (("Imported", self.imported), ("There already", self.matched)):
+            yield f"{what}: {', '.join(f'{count} {name}' for name, count in counts.items() if count) or 'nothing'}."
+        more = [
+            f"{count} {name}" for count, name in ((self.branches, "branches"), (self.sub_agents, "sub-agents")) if count
+        ]
+        if self.files > 1 or more:
+            yield f"Read: {', '.join([f'{self.files} files', *more])}."
+        for what, left in (("Left out", self.skipped), ("Refused", self.refused)):
+            yield from (f"{what}: {one.place}: {one.reason}." for one in left[:SHOWN])
+            if len(left) > SHOWN:
+                yield f"{what}: {len(left) - SHOWN} more (--json lists all)."
+
+
+@click.command(name="import")
+@click.argument("path", metavar="FILE", type=click.Path(exists=True, allow_dash=True, path_type=Path))
+@click.option("--from", "source", type=click.Choice(kinds.NAMES), help="Whose it is, if its content does not tell.")
+@click.option("--conversation", "conversation_id", help="The conversation's id, instead of the file's.")
+@click.option("--user", "user_id", help="Whose it is to be; default: the one whom the file names.")
+@click.option("--each-user", is_flag=True, help="Of a file that names several users: let each keep what is theirs.")
+@click.option("--print", "only_print", is_flag=True, help="Write the lines instead of sending them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the receipt as JSON.")
+@Url
+@Key
+def import_file(
+    path: Path, url: str, api_key: str | None, *, only_print: bool, as_json: bool, each_user: bool, **given: str | None
+) -> None:
+    """Put FILE, which `quire export` or another tool wrote, or a folder of such files, into a Quire. `-` is stdin.
+
+    It can be repeated, whole or after it was cut off: what is there already is left as it is, and what a source has
+    more since is added.
+    """
+    receipt = Receipt()
+    with click.open_file(str(path), "rb") if not path.is_dir() else nullcontext() as file:
+        if given["source"] is None and file is not None and _is_quires(file):
+            receipt.add(_send(file, url, api_key))
+        else:
+            chosen = list(_found(path, file, given, receipt))
+            users = sorted({one.user for one in chosen})
+            if len(users) > 1 and not each_user:
+                named = ", ".join(users[:NAMED_MAX])
+                raise click.UsageError(f"{path} names {len(users)} users ({named}): add --user, or --each-user.")
+            if only_print:
+                click.echo("".join(f"{line}\n" for one in chosen for line in one.lines()), nl=False)
+                return
+            _import(chosen, receipt, url, api_key)
+    click.echo(json.dumps(receipt.as_json(), ensure_ascii=False, indent=1) if as_json else "\n".join(receipt.words()))
+    if receipt.refused:
+        raise SystemExit(1)
+
+
+def _is_quires(file: IO[bytes]) -> bool:
+    """Return whether a file begins with the header of Quire's own lines, or is empty. It is at its start afterwards."""
+    if not file.seekable():
+        return True
+    first = file.read(LOOKED_AT).lstrip().split(b"\n", 1)[0]
+    file.seek(0)
+    return not first or b'"quire"' in first
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A conversation, or the memories of a document, with whose it is to be."""
+
+    user: str
+    talk: Talk | None = None
+    memories: Sequence[Memory] = ()
+
+    def lines(self) -> Iterator[str]:
+        return lines.talk_lines(self.talk, self.user) if self.talk else lines.memory_lines(self.memories, self.user)
+
+
+def _found(path: Path, file: IO[bytes] | None, given: Mapping[str, str | None], receipt: Receipt) -> Iterator[_Chosen]:
+    """Yield what is to be stored. Raises ClickException for a path that holds nothing of any kind."""
+    wanted = kinds.BY_NAME[given["source"]] if given["source"] else None
+    taken = 0
+    for one in _documents(path, file, wanted):
+        kind = wanted or kinds.kind_of(one)
+        if kind is None:
+            reason = looks_like(one.value) if one.value is not None or not one.skipped else "cannot be read"
+            receipt.skipped += one.skipped or (Skipped(one.name, f"{reason}; no tool that Quire knows writes it"),)
+            continue
+        receipt.files += 1
+        for chosen in _of_document(one, kind, given, receipt, path):
+            taken += 1
+            yield chosen
+    if not taken:
+        left = "".join(f"\n  {one.place}: {one.reason}" for one in receipt.skipped[:SHOWN])
+        others = f" Name whose it is with --from: {', '.join(kinds.NAMES)}." if not wanted else ""
+        raise click.ClickException(f"{path} holds nothing to import.{others}{left}")
+
+
+def _documents(path: Path, file: IO[bytes] | None, wanted: Kind | None) -> list[Document]:
+    try:
+        if file is None:
+            return kinds.together(list(documents(path)))
+        is_stdin = str(path) == "-"
+        return [document("stdin" if is_stdin else path.name, file.read(), None if is_stdin else path)]
+    except ValueError as error:
+        needs = f"--from {wanted.name} takes its files; " if wanted else ""
+        raise click.ClickException(f"{needs}{path} {error}.") from None
+
+
+def _of_document(
+    one: Document, kind: Kind, given: Mapping[str, str | None], receipt: Receipt, path: Path
+) -> Iterator[_Chosen]:
+    try:
+        found = list(kinds.found_in(one, kind))
+    except ValueError as error:
+        if path.is_dir():
+            receipt.skipped.append(Skipped(one.name, str(error)))
+            return
+        raise click.ClickException(f"{one.name} {looks_like(one.value)}; read as {kind.name}, {error}.") from error
+    receipt.skipped += [left for left in found if isinstance(left, Skipped)]
+    if (name := given["conversation_id"]) is not None:
+        found = _renamed(found, name, one.name)
+    now = lines.now()
+    for talk in (each for each in found if isinstance(each, Talk)):
+        sendable, skipped = lines.sendable(talk, now)
+        receipt.skipped += skipped
+        if sendable.said:
+            receipt.branches += talk.parent is not None
+            receipt.sub_agents += "agent" in talk.metadata
+            yield _Chosen(_owner(given["user_id"], talk.user, kind, one), sendable)
+    memories: dict[str, list[Memory]] = {}
+    for memory in (each for each in found if isinstance(each, Memory)):
+        memories.setdefault(_owner(given["user_id"], memory.user, kind, one), []).append(memory)
+    yield from (_Chosen(user, memories=own) for user, own in memories.items())
+
+
+def _owner(user_id: str | None, named: str | None, kind: Kind, one: Document) -> str:
+    user = user_id or named
+    if user is None:
+        raise click.UsageError(f"{one.name}, read as {kind.name}, names nobody whose it is: add --user.")
+    return user
+
+
+def _renamed(found: Sequence[Found], conversation_id: str, name: str) -> list[Found]:
+    """Return the conversation of a file, and its branches and sub-agents, under another id."""
+    mains = [one for one in found if isinstance(one, Talk) and one.parent is None and "agent" not in one.metadata]
+    if len(mains) != 1:
+        raise click.ClickException(f"{name} has {len(mains)} conversations; leave out --conversation.")
+    old = mains[0].id or ""
+
+    def new(own: str | None) -> str | None:
+        return conversation_id + own[len(old) :] if own is not None and own.startswith(old) else own
+
+    return [replace(one, id=new(one.id), parent=new(one.parent)) if isinstance(one, Talk) else one for one in found]
+
+
+def _import(chosen: Sequence[_Chosen], receipt: Receipt, url: str, api_key: str | None) -> None:
+    """Store each conversation by itself, so that one that is refused stops none of the others."""
+    with (
+        opened(url, api_key) as client,
+        click.progressbar(chosen, label="Importing", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar,
+    ):
+        for one in bar:
+            try:
+                _store(client, one, receipt)
+            except click.ClickException as error:
+                if len(chosen) == 1:
+                    raise
+                receipt.refused.append(Skipped(str(one.talk.id if one.talk else "memories"), error.message))
+
+
+def _store(client: httpx.Client, one: _Chosen, receipt: Receipt) -> None:
+    if one.talk is not None:
+        stored = _stored(client, str(one.talk.id))
+        talk = lines.fresh(one.talk, stored[one.talk.shared :] if one.talk.parent else stored)
+        receipt.matched["messages"] += len(one.talk.said) - (len(talk.said) if talk else 0)
+        one = replace(one, talk=talk or replace(one.talk, said=()))  # its owner is compared all the same
+    receipt.add(_post(client, "".join(f"{line}\n" for line in one.lines()).encode()))
+
+
+def _stored(client: httpx.Client, name: str) -> list[str | None]:
+    """Return the ids of a conversation's messages as their sender named them; none if it is not there."""
+    found: list[str | None] = []
+    cursor: dict[str, str] = {}
+    while True:
+        answer = client.get(f"/conversations/{quote(name, safe='')}/messages", params={"limit": PAGE, **cursor})
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return []
+        refuse_problem(answer)
+        page = answer.json()
+        found += [message["client_id"] for message in page["items"]]
+        if page["next_cursor"] is None:
+            return found
+        cursor = {"cursor": page["next_cursor"]}
+
+
+def _send(data: IO[bytes], url: str, api_key: str | None) -> Mapping[str, Mapping[str, int]]:
+    with opened(url, api_key) as client:
+        return _post(client, data)
+
+
+def _post(client: httpx.Client, data: IO[bytes] | bytes) -> Mapping[str, Mapping[str, int]]:
+    """Send lines and return the counts; if the service is busy, retry as long as the data can be read again."""
+    left = TRIES if isinstance(data, bytes) or data.seekable() else 1
+    while True:
+        body: bytes | Iterable[bytes] = data if isinstance(data, bytes) else _chunks(data)
+        answer = client.post("/import", content=body, headers=NDJSON)
+        left -= 1
+        if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or not left:
+            break
+        time.sleep(RETRY_SECONDS)
+    refuse_problem(answer)
+    counts: Mapping[str, Mapping[str, int]] = answer.json()
+    return counts
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    if file.seekable():
+        file.seek(0)
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
+
+
+@click.command(name="export")
+@click.option("--user", "user_id", help="Everything of this user.")
+@click.option("--space", "space_id", help="This space, with its members and everything in it.")
+@click.option("--conversation", "conversation_id", help="This conversation, with its archives and memories.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File; stdout if left out.")
+@Url
+@Key
+def export(
+    user_id: str | None,
+    space_id: str | None,
+    conversation_id: str | None,
+    output: Path | None,
+    url: str,
+    api_key: str | None,
+) -> None:
+    """Take the data of a user, a space or a conversation out of a running Quire, as lines that `quire import` takes."""
+    given = {"users": user_id, "spaces": space_id, "conversations": conversation_id}
+    named = [(kind, name) for kind, name in given.items() if name is not None]
+    if len(named) != 1:
+        raise click.UsageError("Name a --user, a --space or a --conversation.")
+    [(kind, name)] = named
+    with (
+        opened(url, api_key) as client,
+        client.stream("GET", f"/{kind}/{quote(name, safe='')}/export") as answer,
+    ):
+        if answer.is_error:
+            answer.read()
+            refuse_problem(answer)
+        if output is None:
+            for chunk in answer.iter_bytes():
+                click.echo(chunk, nl=False)
+            return
+        _write(output, answer)
+
+
+def _write(output: Path, answer: httpx.Response) -> None:
+    """Write to a temporary file beside the target, and rename it once it is complete."""
+    part = output.with_name(f"{output.name}.part")
+    try:
+        with part.open("wb") as file:
+            for chunk in answer.iter_bytes():
+                file.write(chunk)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)

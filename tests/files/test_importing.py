@@ -1,0 +1,129 @@
+"""`quire import` of other tools' files into a running service: once, again, and after their source went on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.erasure.test_commands import quire
+from tests.files.samples import CHATGPT, CLAUDE_CODE, DOCUMENTS, STRANDS, Json, line
+
+
+def written(folder: Path, name: str, value: Any) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    is_lines = name.endswith(".jsonl")
+    file.write_text("\n".join(map(json.dumps, value)) + "\n" if is_lines else json.dumps(value))
+    return file
+
+
+def receipt(base_url: str, file: Path, *more: str, code: int = 0) -> Any:
+    done = quire(base_url, "import", str(file), "--json", *more)
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
+
+
+def said(client: httpx.Client, name: str) -> list[str]:
+    items = client.get(f"/conversations/{name}/messages", params={"limit": 1000}).json()["items"]
+    return [one["content"] for one in items if isinstance(one["content"], str)]
+
+
+def turn(uuid: str, parent: str | None, role: str, text: str) -> Json:
+    return line(uuid, parent, role, text)
+
+
+FIRST = [turn("1", None, "user", "Plot it"), turn("2", "1", "assistant", "Done")]
+
+
+@pytest.mark.parametrize("source", ["google-adk", "redis", "langgraph"])
+def test_a_file_that_says_whose_it_is_needs_no_options(
+    client: httpx.Client, base_url: str, tmp_path: Path, source: str
+) -> None:
+    file = written(tmp_path, "talk.json", DOCUMENTS[source].value)
+    found = receipt(base_url, file)
+    [kept] = client.get("/conversations", params={"user_id": "u"}).json()["items"]
+    assert found["imported"]["messages"] == len(client.get(f"/conversations/{kept['id']}/messages").json()["items"])
+    again = receipt(base_url, file)
+    assert (again["imported"], again["matched"]["conversations"]) == ({}, 1)
+
+
+def test_a_session_that_grew_goes_on_and_one_that_was_rewound_branches_off(
+    client: httpx.Client, base_url: str, tmp_path: Path
+) -> None:
+    name, user = "claude-code:c3", ("--user", "u")
+    receipt(base_url, written(tmp_path, "s.jsonl", FIRST), *user)
+    grown = [*FIRST, turn("3", "2", "user", "Larger"), turn("4", "3", "assistant", "Larger now")]
+    assert receipt(base_url, written(tmp_path, "s.jsonl", grown), *user)["imported"]["messages"] == 2
+    assert said(client, name) == ["Plot it", "Done", "Larger", "Larger now"]
+    rewound = [*grown, turn("5", "2", "user", "Smaller"), turn("6", "5", "assistant", "Smaller now")]
+    for expected in (2, 0):
+        found = receipt(base_url, written(tmp_path, "s.jsonl", rewound), *user)
+        assert found["imported"].get("messages", 0) == expected
+    assert said(client, f"{name}:5")[-2:] == ["Smaller", "Smaller now"]
+    assert said(client, name)[-1] == "Larger now"
+
+
+def test_a_folder_is_read_with_all_that_is_in_it(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    for path, value in STRANDS.items():
+        written(tmp_path / "session_c13", path, value)
+    written(tmp_path, "s.jsonl", [*FIRST, {"type": "odd"}])
+    (tmp_path / "notes.txt").write_text("Dear diary")
+    found = receipt(base_url, tmp_path, "--user", "u")
+    assert (found["files"], found["imported"]["conversations"]) == (2, 2)
+    assert [one["place"] for one in found["skipped"]] == ["notes.txt"]
+
+
+def test_branches_and_sub_agents_are_counted(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    found = receipt(base_url, written(tmp_path, "conversations.json", CHATGPT), "--user", "u")
+    assert (found["branches"], found["imported"]["conversations"]) == (1, 2)
+    branch = client.get("/conversations/chatgpt:c1:branch-1").json()
+    assert (branch["parent_id"], said(client, "chatgpt:c1:branch-1")[-1]) == (
+        "chatgpt:c1",
+        "An answer that was replaced",
+    )
+    found = receipt(base_url, written(tmp_path, "s.jsonl", CLAUDE_CODE), "--user", "u")
+    assert found["sub_agents"] == 1
+    assert any("taken back" in one["reason"] for one in found["skipped"])
+
+
+def test_one_conversation_that_is_refused_stops_no_other(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    receipt(base_url, written(tmp_path, "a.json", CHATGPT), "--user", "ann")
+    other = [{**CHATGPT[0], "conversation_id": "c9"}]
+    found = receipt(base_url, written(tmp_path, "b.json", [*CHATGPT, *other]), "--user", "bob", code=1)
+    assert [one["place"] for one in found["refused"]] == ["chatgpt:c1", "chatgpt:c1:branch-1"]
+    assert said(client, "chatgpt:c9")[-1] == "Here it is"
+
+
+def test_what_belongs_to_several_users_is_not_given_to_one_by_guess(
+    client: httpx.Client, base_url: str, tmp_path: Path
+) -> None:
+    rows = [{"id": f"m{n}", "memory": f"{name} likes tea", "user_id": name} for n, name in enumerate(("ann", "bob"))]
+    file = written(tmp_path, "mem0.json", rows)
+    done = quire(base_url, "import", str(file))
+    assert "names 2 users (ann, bob): add --user, or --each-user" in done.output
+    assert receipt(base_url, file, "--each-user")["imported"] == {"memories": 2}
+    for name in ("ann", "bob"):
+        [kept] = client.get("/memories", params={"user_id": name}).json()["items"]
+        assert kept["content_preview"] == f"{name} likes tea"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("<!DOCTYPE html>", "is XML or HTML"),
+        ('[{"a": 1}]', "no tool that Quire knows writes it"),
+        ('[{"role": "assistant", "content": ""}]', "it is empty"),
+        ('{"messages": [{"role": "user", "content": "Hi"}]}', "names nobody whose it is: add --user"),
+    ],
+)
+def test_what_would_store_nothing_is_refused(base_url: str, tmp_path: Path, content: str, words: str) -> None:
+    file = tmp_path / "file.json"
+    file.write_text(content)
+    more = ("--user", "u") if "empty" in words else ()
+    done = quire(base_url, "import", str(file), *more)
+    assert done.exit_code != 0
+    assert words in " ".join(done.output.split())

@@ -1,0 +1,150 @@
+"""Files of other tools are known by their content, and come out as messages that an import takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.core.messages import Limits, read
+from quire_command.files import kinds, lines
+from quire_command.files.reading import Document, document
+from quire_command.files.values import Memory, Skipped, Talk
+from tests.files.samples import CLAUDE_CODE, CODEX, DOCUMENTS, MESSAGES, NAMED, Json, chatgpt, line, node
+
+ROLES = "user, assistant, tool, developer, system"
+
+
+def talks(source: str, found: Document) -> list[Talk]:
+    return [one for one in kinds.found_in(found, kinds.BY_NAME[source]) if isinstance(one, Talk)]
+
+
+def texts(talk: Talk) -> list[str]:
+    return [draft.text or "".join(result.text for result in draft.results) for draft in drafts(talk)]
+
+
+def drafts(talk: Talk) -> list[Any]:
+    return read([message for message, _ in talk.said], Limits())
+
+
+@pytest.mark.parametrize("source", DOCUMENTS)
+def test_a_file_is_known_by_its_content(source: str) -> None:
+    kind = kinds.kind_of(DOCUMENTS[source])
+    assert kind is not None
+    assert kind.name == source
+
+
+@pytest.mark.parametrize("source", DOCUMENTS)
+def test_a_talk_is_read_as_it_was_shown(source: str) -> None:
+    main, *others = talks(source, DOCUMENTS[source])
+    assert main.id == f"{source}:{NAMED.get(source, source)}"
+    said = drafts(main)
+    assert said[-1].text == "Here it is"
+    assert "Plot it" in next(draft.text for draft in said if draft.role == "user")
+    calls = {call.id: call for draft in said for call in draft.calls}
+    results = {result.call_id: result.text for draft in said for result in draft.results}
+    assert calls.keys() == results.keys()
+    assert source in ("zep", "redis") or calls
+    for ran in [call for call in calls.values() if call.name == "python"]:
+        assert (json.loads(ran.arguments), results[ran.id]) == ({"input": "plot()"}, "done")
+    shown = json.dumps([message for message, _ in main.said])
+    assert not any(gone in shown for gone in ("replaced", "taken back", "Its answer", "sub-agent", '"hm"'))
+    assert all(talk.parent == main.id or "agent" in talk.metadata for talk in others)
+
+
+@pytest.mark.parametrize("source", [name for name, found in DOCUMENTS.items() if found.value is not None])
+@pytest.mark.parametrize("value", [None, 1, "x", {}, [], [1], [{"role": "captain"}], {"messages": 1}, [{"mapping": 3}]])
+def test_what_is_of_no_kind_is_refused(source: str, value: Any) -> None:
+    assert kinds.kind_of(Document("x.json", value)) is None
+    with pytest.raises(ValueError, match=r"has no|has the role|is a|of another type"):
+        list(kinds.found_in(Document("x.json", value), kinds.BY_NAME[source]))
+
+
+def test_a_tree_gives_a_branch_for_each_other_answer() -> None:
+    main, branch = talks("chatgpt", DOCUMENTS["chatgpt"])
+    assert (branch.parent, branch.shared, texts(branch)) == (main.id, 1, ["An answer that was replaced"])
+
+
+def test_a_conversation_with_a_cycle_or_nothing_in_it_stops_no_other() -> None:
+    cycle = chatgpt(node("a", "b", "user", "x"), node("b", "a", "assistant", "y"), current="b")
+    empty: list[Json] = [{"conversation_id": "c2", "mapping": {}}]
+    found = list(
+        kinds.found_in(Document("c.json", [*cycle, *empty, *DOCUMENTS["chatgpt"].value]), kinds.BY_NAME["chatgpt"])
+    )
+    assert [type(one) for one in found] == [Skipped, Skipped, Talk, Talk]
+    assert "cycle" in str(found[0])
+
+
+def test_a_half_written_line_is_left_out_and_named() -> None:
+    text = "\n".join(json.dumps(one) for one in CODEX) + '\n{"type": "resp'
+    found = document("r.jsonl", text.encode())
+    assert found.value == CODEX
+    assert found.skipped == (Skipped(f"r.jsonl, line {len(CODEX) + 1}", "it is not whole JSON"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"PK\x03\x04", "is a ZIP archive: unpack it first"),
+        (b"\x1f\x8b\x08", "is compressed: unpack it first"),
+        (b"<html>", "is XML or HTML"),
+        (b"Dear diary", "is text, not JSON"),
+        (b'{\n "half": 1,\n "a": [1 2]\n}', "is JSON with a mistake in line 3"),
+        (b"  ", "is empty"),
+        (b"[" * 100_000, "is"),
+    ],
+)
+def test_a_file_that_is_no_document_says_what_it_looks_like(content: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        document("x", content)
+
+
+def test_what_a_machine_wrote_in_the_users_role_is_no_turn() -> None:
+    notes = [
+        line("a", "6", "user", "<command-name>/model</command-name>"),
+        line("b", "a", "user", "This session is being continued. Summary: plots.", isCompactSummary=True),
+        line("c", "b", "user", [{"type": "text", "text": "<system-reminder>Empty.</system-reminder>"}], isMeta=True),
+        {"type": "custom-title", "customTitle": "Plots", "sessionId": "c3"},
+    ]
+    [talk, agent] = talks("claude-code", Document("s.jsonl", [*CLAUDE_CODE, *notes]))
+    assert texts(talk)[-1] == "Here it is"
+    assert (talk.title, list(talk.summaries)) == ("Plots", ["This session is being continued. Summary: plots."])
+    assert (agent.metadata["parent"], texts(agent)) == (talk.id, ["said to a sub-agent"])
+
+
+def test_turns_that_were_rolled_back_are_left_out() -> None:
+    rolled = [*CODEX, {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}]
+    again = {
+        "type": "response_item",
+        "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Anew"}]},
+    }
+    [talk] = talks("codex", Document("r.jsonl", [*rolled, again]))
+    assert texts(talk) == ["Anew"]
+
+
+def test_memories_keep_their_ids_their_users_and_their_end() -> None:
+    rows = [
+        {"id": "m", "memory": "Likes tea", "user_id": "ann", "agent_id": "desk", "metadata": {"a": 1},
+         "created_at": "2025-09-25T10:31:31-07:00", "expiration_date": "2030-01-01"},
+        {"id": "n", "memory": " "},
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="has no text"):
+        list(kinds.found_in(Document("m.json", rows), kinds.BY_NAME["mem0"]))
+    [memory] = kinds.found_in(Document("m.json", rows[:1]), kinds.BY_NAME["mem0"])
+    assert isinstance(memory, Memory)
+    assert (memory.user, list(memory.keywords), memory.expires) == ("ann", ["desk"], "2030-01-01T00:00:00+00:00")
+    first, second = (list(lines.memory_lines([memory], "ann"))[1] for _ in range(2))
+    assert first == second
+
+
+def test_the_default_number_of_rows_is_said() -> None:
+    rows = [{"id": str(n), "memory": f"fact {n}"} for n in range(20)]
+    *_, left = kinds.found_in(Document("m.json", {"results": rows}), kinds.BY_NAME["mem0"])
+    assert isinstance(left, Skipped)
+    assert "default of get_all" in left.reason
+
+
+def test_a_list_without_a_name_is_called_after_its_file() -> None:
+    [talk] = talks("messages", Document("folder/tea.json", MESSAGES))
+    assert talk.id == "messages:tea"
