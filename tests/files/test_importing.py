@@ -111,6 +111,34 @@ def test_what_belongs_to_several_users_is_not_given_to_one_by_guess(
         assert kept["content_preview"] == f"{name} likes tea"
 
 
+def test_a_bundle_of_portable_memory_comes_back_whole(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    receipt(base_url, written(tmp_path, "conversations.json", CHATGPT), "--user", "u")
+    memory = {"user_id": "u", "content": "Likes tea", "keywords": ["tea"], "memory_type": "preference"}
+    assert client.post("/memories", json=memory).status_code == 201
+    folder = tmp_path / "bundle"
+    assert quire(base_url, "export", "--user", "u", "--to", "pam", "--output", str(folder)).exit_code == 0
+    store = json.loads((folder / "memory-store.json").read_text())
+    [kept], [entry] = store["memories"], store["conversations_index"]
+    assert (kept["type"], kept["provenance"]["extraction_method"]) == ("preference", "explicit_user_input")
+    tree = json.loads((folder / entry["storage"]["ref"]).read_text())
+    by_id = {message["id"]: message for message in tree["messages"]}
+    assert len(next(m for m in by_id.values() if m["parent_id"] is None)["children_ids"]) == 2
+    before = client.get("/conversations/chatgpt:c1/messages").json()["items"]
+    assert client.delete("/users/u").status_code == 200
+    found = receipt(base_url, folder, "--user", "other")
+    assert (found["branches"], found["imported"]["messages"]) == (1, len(by_id))
+    after = client.get("/conversations/pam:chatgpt:c1/messages").json()["items"]
+    members = ("role", "content", "tool_calls", "tool_call_id", "client_id")
+    assert [[one[name] for name in members] for one in after] == [[one[name] for name in members] for one in before]
+    assert "--output" in quire(base_url, "export", "--user", "u", "--to", "pam").output
+
+
+def test_a_long_conversation_is_stored_in_parts(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    long = [{"role": "user", "content": f"message {n}"} for n in range(1201)]
+    found = receipt(base_url, written(tmp_path, "long.json", long), "--user", "u")
+    assert (found["imported"]["messages"], found["matched"].get("conversations", 0)) == (1201, 0)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -18,6 +18,7 @@ import httpx
 
 from quire_command.files import kinds, lines
 from quire_command.files.kinds import Kind
+from quire_command.files.pam import bundle
 from quire_command.files.reading import NAMED_MAX, Document, document, documents, looks_like
 from quire_command.files.values import Found, Memory, Skipped, Talk
 from quire_command.service import Key, Url, opened, refuse_problem
@@ -29,6 +30,8 @@ LOOKED_AT: Final = 4096
 TRIES: Final = 5
 RETRY_SECONDS: Final = 1.0
 PAGE: Final = 1000
+AT_ONCE: Final = 500
+"""Messages of a request."""
 SHOWN: Final = 20
 """Lines about what was left out; `--json` has all."""
 
@@ -227,8 +230,18 @@ def _store(client: httpx.Client, one: _Chosen, receipt: Receipt) -> None:
         stored = _stored(client, str(one.talk.id))
         talk = lines.fresh(one.talk, stored[one.talk.shared :] if one.talk.parent else stored)
         receipt.matched["messages"] += len(one.talk.said) - (len(talk.said) if talk else 0)
-        one = replace(one, talk=talk or replace(one.talk, said=()))  # its owner is compared all the same
+        parts = list(_parts(talk or replace(one.talk, said=())))  # where nothing is new, its owner is compared still
+        for part in parts:
+            receipt.add(_post(client, "".join(f"{line}\n" for line in lines.talk_lines(part, one.user)).encode()))
+        receipt.matched["conversations"] -= len(parts) - 1
+        return
     receipt.add(_post(client, "".join(f"{line}\n" for line in one.lines()).encode()))
+
+
+def _parts(talk: Talk) -> Iterator[Talk]:
+    """Yield a conversation in parts that the service stores long before a request may take no longer."""
+    for start in range(0, max(len(talk.said), 1), AT_ONCE):
+        yield replace(talk, said=talk.said[start : start + AT_ONCE], shared=talk.shared + start)
 
 
 def _stored(client: httpx.Client, name: str) -> list[str | None]:
@@ -278,7 +291,8 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 @click.option("--user", "user_id", help="Everything of this user.")
 @click.option("--space", "space_id", help="This space, with its members and everything in it.")
 @click.option("--conversation", "conversation_id", help="This conversation, with its archives and memories.")
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File; stdout if left out.")
+@click.option("--to", "form", type=click.Choice(["quire", "pam"]), default="quire", show_default=True, help="Form.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="File, stdout if left out; of pam a new folder.")
 @Url
 @Key
 def export(
@@ -286,15 +300,21 @@ def export(
     space_id: str | None,
     conversation_id: str | None,
     output: Path | None,
+    form: str,
     url: str,
     api_key: str | None,
 ) -> None:
-    """Take the data of a user, a space or a conversation out of a running Quire, as lines that `quire import` takes."""
+    """Take the data of a user, a space or a conversation out of a running Quire, as lines that `quire import` takes.
+
+    `--to pam` writes a bundle of Portable AI Memory 1.0 instead: all messages and what is held, no derived data.
+    """
     given = {"users": user_id, "spaces": space_id, "conversations": conversation_id}
     named = [(kind, name) for kind, name in given.items() if name is not None]
     if len(named) != 1:
         raise click.UsageError("Name a --user, a --space or a --conversation.")
     [(kind, name)] = named
+    if form == "pam" and (output is None or output.exists()):
+        raise click.UsageError("--to pam needs --output, a folder that is not there yet.")
     with (
         opened(url, api_key) as client,
         client.stream("GET", f"/{kind}/{quote(name, safe='')}/export") as answer,
@@ -302,11 +322,21 @@ def export(
         if answer.is_error:
             answer.read()
             refuse_problem(answer)
+        if form == "pam" and output is not None:
+            _write_bundle(output, bundle(map(json.loads, filter(None, answer.iter_lines())), name))
+            return
         if output is None:
             for chunk in answer.iter_bytes():
                 click.echo(chunk, nl=False)
             return
         _write(output, answer)
+
+
+def _write_bundle(output: Path, files: Mapping[str, Any]) -> None:
+    for path, value in files.items():
+        file = output / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
 
 
 def _write(output: Path, answer: httpx.Response) -> None:

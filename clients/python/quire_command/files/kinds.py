@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from quire_command.files import agents, chats, coding, items, langchain, microsoft, services
+from quire_command.files import agents, chats, coding, items, langchain, microsoft, pam, services
 from quire_command.files.reading import Document
 from quire_command.files.values import Found, Memory, Skipped, is_list_of
 
@@ -20,6 +20,7 @@ class Kind:
 
 
 KINDS: Sequence[Kind] = (
+    Kind("pam", pam.knows_pam, pam.pam),
     Kind("strands", agents.knows_strands, agents.strands),
     Kind("agno", agents.knows_agno, agents.agno),
     Kind("langgraph", langchain.knows_langgraph, langchain.langgraph),
