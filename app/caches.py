@@ -265,8 +265,10 @@ class Caches:
         default_factory=lambda: TTLCache(WINDOWS_KEPT_BYTES, WINDOWS_KEPT_SECONDS, getsizeof=lambda kept: kept.size)
     )
     """Keyed by tenant, conversation and request."""
-    query_vectors: LRUCache[tuple[UUID, str, str], str] = field(default_factory=lambda: LRUCache(QUERY_VECTORS_CACHED))
-    """Keyed by tenant, model and query."""
+    query_vectors: LRUCache[tuple[UUID, str, str], asyncio.Task[str | None]] = field(
+        default_factory=lambda: LRUCache(QUERY_VECTORS_CACHED)
+    )
+    """Keyed by tenant, model and query; as they are computed. None: the model did not answer."""
     expansions: TTLCache[tuple[UUID, str, str], str] = field(
         default_factory=lambda: TTLCache(EXPANSIONS_CACHED, EXPANSION_SECONDS)
     )

@@ -13,7 +13,7 @@ from bench import harness, plots, tables
 from bench.load import branches, cost, crowd, dialects, keys, large, options, overhead, profile, sizes
 from bench.peers import peers
 from bench.people import table as people
-from bench.search import embeddings, retrieval, search_sizes
+from bench.search import embeddings, recall, retrieval, search_sizes
 from bench.tables import Table
 from bench.window import archive, cost_of_memory, literals, replay, served
 
@@ -36,6 +36,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "served": served.run,
     "embeddings": embeddings.run,
     "retrieval": retrieval.run,
+    "recall": recall.run,
     "search-sizes": search_sizes.run,
     "large": large.run,
     "people": people.run,

@@ -20,7 +20,6 @@ from app.text.small_talk import (
     ENGLISH_PRAISED,
     ENGLISH_WORDS,
 )
-from app.text.word_lists import words_of
 
 SMALL_TALK_CHARACTERS = 200
 """A longer text speaks of something."""
@@ -51,8 +50,6 @@ _ENGLISH_PHRASE = re.compile(
 _CHINESE_PHRASE = re.compile("|".join(sorted(CHINESE_PHRASES, key=len, reverse=True)))
 """By itself it passes over other scripts at once: all that it begins with is known."""
 _NO_SUBJECT = bm25.STOP_WORDS | ENGLISH_WORDS | CHINESE_WORDS
-_GRAMMAR = words_of("grammar_characters.txt")
-_DATES = words_of("date_words.txt")
 # What refers to the talk itself: it says who said something, not what.
 _EARLIER = r"(?: (?:just now|earlier|before|previously|recently|so far|last time|the other day|a while ago|above))?"
 _TALKED = re.compile(
@@ -68,7 +65,6 @@ _TALKED = re.compile(
     r"(?:聊|讨论|谈论|谈|提|说|讲)(?:[到过起及了的])+",
     re.IGNORECASE,
 )
-_DAY_OR_YEAR = re.compile(r"[0-2]?\d|3[01]|(?:19|20)\d\d")
 _VALUE = re.compile(
     r"\bhow (?:much|many|long|old|big|large|far|high|often)\b|\bwh(?:at|ich) (?:\w+ ){0,3}?(?:version|number|id|price|"
     r"cost|amount|total|date|time|port|path|file|url|address|email|code|name|value|size|count|rate|score|key|phone|"
@@ -114,18 +110,6 @@ def parts(text: str) -> list[str]:
 def _is_subject(word: str) -> bool:
     word = simplified(word)
     return word not in _NO_SUBJECT and not (is_han(word) and all(one in _NO_SUBJECT for one in word))
-
-
-def telling(text: str) -> list[int]:
-    """Return the components of the query's subject terms: no grammar words, and no time expressions, which messages do
-    not repeat.
-    """
-    return sorted({bm25.component(term) for term in bm25.terms(text[: bm25.QUERY_CHARACTERS]) if _tells(term)})
-
-
-def _tells(term: str) -> bool:
-    is_date = term in _DATES or _DAY_OR_YEAR.fullmatch(term)
-    return term not in bm25.STOP_WORDS and not is_date and not _GRAMMAR & set(term)
 
 
 def answering(texts: Sequence[str], query: str) -> list[int]:

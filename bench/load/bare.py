@@ -35,8 +35,6 @@ from app.postgres.transactions import Connection
 from app.services.memory.searching import named_in
 from app.store.memory.memories import Meaning, PassageFilter, Scoring, search_statement
 from app.text import bm25
-from app.text.language import script_counts
-from app.text.queries import telling
 
 POOL = 8
 FOUND = 10
@@ -92,9 +90,7 @@ def read(file: str) -> Known:
 
 def search_of(user: str, query: str, meaning: Meaning | None = None) -> list[object]:
     """Return the statement and the arguments of Quire's keyword or hybrid search with no filters."""
-    weight, named = relevance.meaning(*script_counts(query)), named_in(query, datetime.now(UTC).date())
-    known = telling(query) if meaning else []
-    scoring = Scoring(bm25.query(query), meaning, weight, telling=known, named=named)
+    scoring = Scoring(bm25.query(query), meaning, named=named_in(query, datetime.now(UTC).date()))
     where = PassageFilter(score_min=relevance.score_of(0.0))
     sql, arguments = search_statement([owner_of(f"u:{user}")], scoring, where, limit=FOUND)
     return [sql.text, DEFAULT_TENANT, *sql.arguments(arguments)]

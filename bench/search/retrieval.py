@@ -87,7 +87,7 @@ async def _run(opened: Harness, *, quick: bool) -> list[Table]:
             click.echo(f"{some.name}: {len(some.talks)} conversations, {len(asked)} questions", err=True)
             for talk in some.talks:
                 await _load(runtime, talk)
-            await _embedded(runtime)
+            await embedded(runtime)
             found += [*await _recalls(runtime, some, asked), await _windows(runtime, some, asked)]
             lost.append((some.name, *await _lost(runtime, some, asked)))
             quiet += await _unasked(runtime, some)
@@ -102,7 +102,7 @@ async def _load(runtime: Runtime, talk: Talk) -> None:
         await append(runtime, DEFAULT_TENANT, talk.id, PostedMessages(drafts, user_id=talk.id), None)
 
 
-async def _embedded(runtime: Runtime) -> None:
+async def embedded(runtime: Runtime) -> None:
     """Until the service's worker has given every memory its vector."""
     if runtime.embedder is None:
         return

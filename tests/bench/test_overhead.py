@@ -20,7 +20,6 @@ from app.store.memory import memories
 from app.store.memory.memories import Meaning, PassageFilter, Scoring
 from app.store.memory.search_statement import BY_WORDS, SEARCH
 from app.text import bm25
-from app.text.queries import telling
 from bench.clients import Outcome
 from bench.harness import Cpu
 from bench.load.bare import Known, search_of
@@ -61,8 +60,7 @@ def side(cpu_each: float) -> Side:
 @pytest.mark.parametrize("meaning", [None, MEANING])
 def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning: Meaning | None) -> None:
     seen = Seen()
-    known, named = telling("cold store") if meaning else [], named_in("cold store", date(2026, 1, 1))
-    scoring = Scoring(bm25.query("cold store"), meaning, telling=known, named=named)
+    scoring = Scoring(bm25.query("cold store"), meaning, named=named_in("cold store", date(2026, 1, 1)))
     where = PassageFilter(score_min=score_of(0.0))
     search = memories.search(ReadTx(cast("Connection", seen), DEFAULT_TENANT), [owner_of("u:somebody")], scoring, where)
     asyncio.run(search)

@@ -706,7 +706,7 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
             assert await kept.one(as_tenant(tx, tenant), note["id"]) is None
             gone = await archives.delete(as_tenant(tx, tenant), archive["id"], archive["scope"])
             assert set(gone.values()) == {0}
-        assert await memories.search(as_tenant(tx, BOB), [passage["owner"]], memories.Scoring(terms)) == ([], 0, 0.0, 0)
+        assert await memories.search(as_tenant(tx, BOB), [passage["owner"]], memories.Scoring(terms)) == ([], 0)
         assert await archives.expired(as_tenant(tx, BOB)) == []
         assert await as_tenant(tx, BOB).fetch(portable.ARCHIVES, "c", "u:u", UUID(int=0), 10) == []
 
@@ -741,7 +741,6 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.adopt(as_tenant(tx, BOB), "m", 2) == model
         assert (await embeddings.mark(as_tenant(tx, BOB), model, first, 1_000)).owners == [memory["owner"]]
         assert await embeddings.waiting(as_tenant(tx, BOB), memory["owner"], 10)
-        assert await embeddings.any_waiting(as_tenant(tx, BOB), [memory["owner"]], [memory["id"]])
         assert (await embeddings.count_missing(as_tenant(tx, BOB), [memory["owner"]]))[0]
         assert await embeddings.nul_offsets(as_tenant(tx, BOB), [memory["id"]]) == {memory["id"]: []}
         await embeddings.write(as_tenant(tx, BOB), memory["owner"], model, [(memory["id"], [0.6, 0.8])], [memory["id"]])
@@ -752,7 +751,6 @@ async def test_vectors_of_another_tenant_are_neither_seen_nor_written(
         assert await embeddings.current(as_tenant(tx, BOB)) is None
         assert await embeddings.current_name(as_tenant(tx, BOB)) is None
         assert list(await embeddings.waiting(as_tenant(tx, BOB), memory["owner"], 10)) == []
-        assert not await embeddings.any_waiting(as_tenant(tx, BOB), [memory["owner"]], [memory["id"]])
         assert await embeddings.count_missing(as_tenant(tx, BOB), [memory["owner"]]) == (0, 0)
         assert await embeddings.nul_offsets(as_tenant(tx, BOB), [memory["id"]]) == {}
         assert (await embeddings.mark(as_tenant(tx, BOB), model, first, 10)).owners == ()

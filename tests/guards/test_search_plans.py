@@ -264,4 +264,4 @@ async def test_an_owner_of_another_tenant_has_nothing_here(tx: ReadTx) -> None:
     meaning = Meaning(MODEL, vector("query"), 0.3, 0.1)
     terms = bm25.query("green tea")
     for more in (None, meaning):
-        assert await memories.search(ReadTx(tx.connection, BOB), [HUGE_OWNER], Scoring(terms, more)) == ([], 0, 0.0, 0)
+        assert await memories.search(ReadTx(tx.connection, BOB), [HUGE_OWNER], Scoring(terms, more)) == ([], 0)

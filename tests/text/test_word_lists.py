@@ -8,7 +8,7 @@ import app
 from app.text.word_lists import sections_of, words_of
 
 
-@pytest.mark.parametrize("name", ["date_words.txt", "grammar_characters.txt", "stop_pairs.txt", "stop_words.txt"])
+@pytest.mark.parametrize("name", ["stop_pairs.txt", "stop_words.txt"])
 def test_a_list_has_words_in_small_letters_and_none_of_its_comment(name: str) -> None:
     found = words_of(name)
     assert len(found) > 10

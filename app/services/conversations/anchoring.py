@@ -20,6 +20,7 @@ from app.core.window.render import tail_text
 from app.core.window.served import digest_of
 from app.services.conversations import tail
 from app.services.conversations.call import ContextRequest, WindowCall
+from app.services.memory import searching
 from app.store import conversations
 
 
@@ -45,6 +46,12 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
     is_own = line.keeper(conversation.end.user_seq) == line.own
     is_known = conversation.anchored is not None and conversation.anchored.seq == conversation.end.user_seq
     return is_newest and is_own and not is_known and wish(request, shown.target.policy) == "auto"
+
+
+async def may_answer(call: WindowCall, shown: KeptWindow) -> bool:
+    """Return whether the newest user message is worth a search: what does not ask is not, as far as can be told."""
+    said = newest_user_text(_newest_user_message(shown))
+    return said is not None and await searching.asks_for_earlier(call.runtime, call.tenant, said) is not False
 
 
 async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:

@@ -24,6 +24,7 @@ from app import errors
 from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
+from app.core.dialects.proxy import newest_user_text
 from app.core.edge.webhooks import of_append
 from app.core.groups import chat_messages
 from app.core.history.append import Append, decide
@@ -72,6 +73,7 @@ from app.services.conversations.selection import (
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
+from app.services.memory import searching
 from app.store import appending, conversations, erasing, messages, page_index
 from app.store.appending import IdempotentResponse
 
@@ -470,11 +472,22 @@ def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
     if decided.append.follow_up.is_needed:
         task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
+    _begin_reading(task, decided)
     contents = (archive.content for archive in decided.append.archives)
     bodies = (message.body for message in decided.append.messages)
     limits.note_stored(task.runtime, task.tenant, conversation.user_id, chain(bodies, contents))
     first = conversation.end.last_seq - len(decided.append.messages) + 1
     return AppendOutcome(decided.response, conversation=conversation, first_seq=first)
+
+
+def _begin_reading(task: _Task, decided: _Decided) -> None:
+    """Begin to compute the vector of a user's newest message, from which its window sees whether it asks."""
+    if isinstance(task.request, ImportedMessages):
+        return
+    newest, conversation = decided.append.messages[-1], decided.append.conversation
+    policy = policy_of(task.runtime.defaults, conversations.policy_overrides(conversation))
+    if newest.role == "user" and len(newest.body) <= LONG_CHARACTERS and policy.recall == "auto":
+        searching.begin(task.runtime, task.tenant, newest_user_text(chat_messages(newest.body)) or "")
 
 
 async def _check_client_ids(task: _Task, known: Conversation, selection: Arrivals) -> None:

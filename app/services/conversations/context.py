@@ -52,7 +52,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     """
     call = WindowCall(runtime, tenant, conversation_id, request)
     shown = await _window(call)
-    if anchoring.is_due(shown, request):
+    if anchoring.is_due(shown, request) and await anchoring.may_answer(call, shown):
         shown = await _with_chosen(replace(call, conversation_id=shown.conversation.id), shown)
     gathered: tail.Gathered | None = None
     if request.asks_for_tail:

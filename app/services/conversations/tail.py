@@ -19,7 +19,6 @@ from app.core.conversation import Conversation
 from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
 from app.core.scope import owner_of, scope_of
 from app.core.search import relevance
-from app.core.search.relevance import NOTHING, Recalled
 from app.core.window.head import for_speaker
 from app.core.window.kept import KeptLine, tokens_max
 from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
@@ -43,8 +42,14 @@ LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
 PASSAGES_MAX = 1_000
 """Passages that a query brings in, at most."""
-UNASKED_MAX = 12
-"""Passages that are looked at for what comes unasked; those in view are among them."""
+UNASKED_MAX, UNASKED_SHOWN = 12, 8
+"""Passages that are looked at for what comes unasked, those in view among them; and how many of these are shown."""
+ELSEWHERE_MIN = 3.0
+"""The score that a passage of another conversation needs beside one that answers. One of this conversation needs more
+than chance.
+"""
+DOUBTFUL_TOKENS = 120
+"""Tokens that a query can bring in which asks, and which nothing answers: its best result."""
 LAG_MAX = 10
 """Memories without a vector before a window warns of them: the newest are in view, and get theirs within a second."""
 RESULT_PREFERENCE = 1.25
@@ -126,8 +131,10 @@ async def _packed(
     free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
-    hits = hits[: int(min(found.amount.passages, PASSAGES_MAX))]
-    free = int(min(free, found.amount.tokens))
+    if search.request.is_said:
+        hits = hits[:UNASKED_SHOWN]
+    if found.is_doubtful:
+        hits, free = hits[:1], min(free, DOUBTFUL_TOKENS)
     size = sum(len(hit.text) for hit in hits)
     language: Language = search.conversation.language or "en"
     passages, quoted = await run_in_thread_if_large(size, _fitted, runtime, search.conversation, hits, free, language)
@@ -158,8 +165,8 @@ class _Found:
     loaded: list[tuple[UUID, Loaded | None]]
     hits: Sequence[Hit] = ()
     """All that answers the query, in view or not, best first."""
-    amount: Recalled = NOTHING
-    """How much of that is shown, at most."""
+    is_doubtful: bool = False
+    """Whether nothing answers it, and the hits are what is closest."""
     lags: Sequence[WindowWarning] = ()
 
 
@@ -194,37 +201,29 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> tuple[
     most = min(most, UNASKED_MAX) if search.request.is_said else most + len(window.body)
     if not search.query:
         return _Found(loaded), []
-    hits, amount = await _relevant(tx, search, search.query, most) if room >= PASSAGE_TOKENS_MIN else ([], NOTHING)
+    hits, is_doubtful = await _relevant(tx, search, search.query, most) if room >= PASSAGE_TOKENS_MIN else ([], False)
     lags = await searching.vectors_lag(tx, search.conversation.searched, search.query, LAG_MAX)
-    found = _Found(loaded, hits, amount, [WindowWarning(**warning) for warning in lags])
+    found = _Found(loaded, hits, is_doubtful, [WindowWarning(**warning) for warning in lags])
     return found, await _not_in_view(tx, search, found, window)
 
 
-async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[Hit], Recalled]:
-    """Return the results that answer the query, best first, and how much of them is shown."""
+async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[Hit], bool]:
+    """Return the results that answer the query, best first, or the closest of a query that asks; and whether these are
+    doubtful.
+    """
     if not has_subject(query.text):
-        return [], NOTHING
-    own, sensitive = search.conversation, search.request.sensitive
+        return [], False
+    own, request = search.conversation, search.request
     results = await searching.find(
-        tx, query, most, sensitive=sensitive,
-        asked_in=own, is_said=search.request.is_said, is_alone=search.is_alone, within=search.request.recall_filter,
+        tx, query, most, sensitive=request.sensitive,
+        asked_in=own, is_said=request.is_said, is_alone=search.is_alone, within=request.recall_filter,
     )  # fmt: skip
-    amount, least = relevance.judged(
-        results.hits, results.known, results.memories, query.weight, len(query.terms),
-        is_dated=relevance.asks_when(query.named.times),
-    )  # fmt: skip
-    if amount == NOTHING:
-        return [], NOTHING
-    good = [
-        hit
-        for hit in results.hits
-        if relevance.is_worth_it(
-            hit.score,
-            least,
-            is_elsewhere=hit.conversation_id is not None and not own.line.includes(hit.conversation_id),
-        )
-    ]
-    return good, amount
+    if request.is_said:
+        return relevance.near_best([hit for hit in results.hits if query.is_answered_by(hit)]), False
+    if not any(query.is_answered_by(hit) for hit in results.hits):
+        return (results.hits[:1], True) if query.asks else ([], False)
+    least = {True: 0.0, False: ELSEWHERE_MIN}
+    return [hit for hit in results.hits if hit.score > least[own.line.includes(hit.conversation_id)]], False
 
 
 async def _not_in_view(tx: ReadTx, search: _Asked, found: _Found, window: Window) -> list[SearchHit]:

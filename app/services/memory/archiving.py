@@ -24,7 +24,7 @@ from app.core.line import named
 from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import with_nul, without_ranges
 from app.core.scope import owner_of, scope_of
-from app.core.search.relevance import FOUND_MIN, PASSAGES, relevance
+from app.core.search.relevance import FOUND_MIN, MEANING, PASSAGES, relevance
 from app.core.times import dated, time_text
 from app.core.window.profile import policy_of
 from app.core.window.quote import searchable_text, speaker_of
@@ -346,7 +346,7 @@ def _as_sent(row: Record, text: str, offset: int) -> str:
 
 async def _passages(tx: ReadTx, row: Record, query: Query) -> list[tuple[Hit, str]]:
     """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
-    asked = memories.Scoring(query.terms, query.meaning, query.weight * PASSAGES)
+    asked = memories.Scoring(query.terms, query.meaning, MEANING * PASSAGES)
     where = memories.PassageFilter(among=[row["id"]])
     hits, *_ = await memories.search(tx, [owner_of(row["scope"])], asked, where, limit=PASSAGES_MAX, every_passage=True)
     good = [hit for hit in hits if hit.coverage > 0 or relevance(hit.score) >= FOUND_MIN]

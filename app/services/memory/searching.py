@@ -30,6 +30,7 @@ from app.core.search.vector_text import last_speaker, middle, query_text
 from app.core.search.when import days_named
 from app.core.times import time_text
 from app.core.window.kept import Then
+from app.extractive import intents
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
 from app.postgres.transactions import ReadTx
@@ -45,13 +46,15 @@ from app.store import archives, conversations, messages
 from app.store.memory import embeddings, memories, narrowing, remembered
 from app.store.memory.memories import Asking, Hit, Hits, Meaning, Named, OnLine, QueryPart
 from app.text import bm25
-from app.text.language import scalar, script_counts
-from app.text.queries import has_subject, parts, subject_of, telling
+from app.text.language import scalar
+from app.text.queries import has_subject, parts, subject_of
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
 QUERY_SECONDS = 5.0
 """For the vector of a query; then the words alone have to do."""
+ASKS_MIN = 0.5
+"""The probability from which a text asks: 82 % of held-out questions, 1.4 % of held-out messages off topic."""
 REPEATS_MAX = 100
 """Additional memories read to replace repetitions among the results."""
 
@@ -97,12 +100,6 @@ class SearchRequest:
     expansion: str | None = None
     """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.search.fusion``."""
 
-    @property
-    def is_judged(self) -> bool:
-        """Return whether results can be doubtful: only the query narrows it."""
-        is_narrowed = self.keywords or self.types or self.since or self.until or self.narrowing != EVERYTHING
-        return self.mode != "keyword" and not is_narrowed
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -128,12 +125,17 @@ class Query:
     text: str
     terms: Sequence[int]
     meaning: Meaning | None
-    weight: float
     mode: Mode
     warnings: list[dict[str, str]]
     named: Named
     """The speakers and the days that it names."""
+    asks: bool | None
+    """Whether it asks for something that was said before; None where that cannot be read from its vector."""
     parts: Sequence[QueryPart] = ()
+
+    def is_answered_by(self, hit: Hit) -> bool:
+        """Return whether a result answers it: of one that names days, whatever was said in them."""
+        return relevance.asks_when(self.named.times) or relevance.answers(hit, asked=bool(self.asks))
 
 
 async def ready(
@@ -143,6 +145,7 @@ async def ready(
 
     ``asked_at``: what "yesterday" is the day before, and where; None: now, in UTC.
     """
+    asks = await asks_for_earlier(runtime, tenant, text) if mode != "keyword" else None
     text = subject_of(scalar(text))
     asked_at = asked_at or datetime.now(UTC)
     named = named_in(text, asked_at.date(), asked_at.tzinfo or UTC)
@@ -153,7 +156,21 @@ async def ready(
         meaning, warnings = await _meaning(runtime, tenant, text)
     done: Mode = mode if meaning is not None else "keyword"
     compound = await _parts(runtime, tenant, text, meaning)
-    return Query(text, terms, meaning, relevance.meaning(*script_counts(text)), done, warnings, named, compound)
+    return Query(text, terms, meaning, done, warnings, named, asks, compound)
+
+
+async def asks_for_earlier(runtime: Runtime, tenant: UUID, text: str) -> bool | None:
+    """Return whether a text asks for something that was said before; None where its vector is not there to tell.
+
+    A dialogue that is handed over asks for whatever bears on it.
+    """
+    text = scalar(text)
+    if subject_of(text) != text or last_speaker(text) is not None:
+        return True
+    if runtime.embedder is None or runtime.embedder.model != intents.MODEL:
+        return None
+    meaning, _ = await _meaning(runtime, tenant, text)
+    return intents.ASKS.probability(embeddings.vector(meaning.vector)) >= ASKS_MIN if meaning else None
 
 
 def named_in(text: str, today: date, zone: tzinfo = UTC) -> Named:
@@ -169,23 +186,40 @@ async def _parts(runtime: Runtime, tenant: UUID, text: str, meaning: Meaning | N
     return [part._replace(vector=its.vector) for part, its in zip(found, meanings, strict=True) if its is not None]
 
 
+def begin(runtime: Runtime, tenant: UUID, text: str) -> None:
+    """Begin to compute the vector of a message that was just stored: its window will want it, and finds it here."""
+    if runtime.embedder is not None and runtime.embedder.model == intents.MODEL and text.strip():
+        _reading(runtime, runtime.embedder, tenant, scalar(text))
+
+
+def _reading(runtime: Runtime, embedder: Embedder, tenant: UUID, text: str) -> asyncio.Task[str | None]:
+    parts = [query_text(part.strip()) for part in (text, last_speaker(text)) if part]
+    key = (tenant, embedder.model, "\n\n".join(parts))
+    known = runtime.caches.query_vectors
+    reading = known.get(key)
+    if reading is None or reading.cancelled() or (reading.done() and reading.result() is None):
+        reading = known[key] = asyncio.create_task(_read(embedder, parts))
+    return reading
+
+
+async def _read(embedder: Embedder, parts: Sequence[str]) -> str | None:
+    try:
+        async with asyncio.timeout(QUERY_SECONDS):
+            return embeddings.literal(await _vector(embedder, parts))
+    except (ProviderError, TimeoutError) as error:
+        _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
+        return None
+
+
 async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
     embedder = runtime.embedder
     if embedder is None:
         return None, [NO_EMBEDDINGS]
     if not text.strip():
         return None, []
-    parts = [query_text(part.strip()) for part in (text, last_speaker(text)) if part]
-    key = (tenant, embedder.model, "\n\n".join(parts))
-    vector = runtime.caches.query_vectors.get(key)
+    vector = await asyncio.shield(_reading(runtime, embedder, tenant, text))
     if vector is None:
-        try:
-            async with asyncio.timeout(QUERY_SECONDS):
-                vector = embeddings.literal(await _vector(embedder, parts))
-        except (ProviderError, TimeoutError) as error:
-            _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
-            return None, [SEMANTIC_UNAVAILABLE]
-        runtime.caches.query_vectors[key] = vector
+        return None, [SEMANTIC_UNAVAILABLE]
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     return Meaning(model, vector, *relevance.spread(embedder.model)), []
 
@@ -309,16 +343,14 @@ async def _search(
     view: View,
     line: OnLine | None,
 ) -> _SearchAnswer:
-    is_judged = request.is_judged and not query.named.times  # else it asks for whatever was said in these days
     asked = memories.Scoring(
         query.terms or keywords,
         query.meaning,
-        query.weight,
         only_meaning=query.mode == "semantic",
-        telling=telling(query.text) if is_judged else [],
         named=query.named,
         parts=query.parts,
     )
+    is_small_talk = not has_subject(query.text)
     least = relevance.score_of(request.relevance_min or 0.0)
     where = memories.PassageFilter(
         among=await narrowing.among(tx, view.owners, request.narrowing),
@@ -332,8 +364,7 @@ async def _search(
         texts = await with_texts(tx, results.hits, sensitive=request.sensitive)
         found = [hit for hit in texts if hit.status != "refused"]
         found = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in found]
-        if is_judged and await _is_doubtful(tx, view, query, results, found):
-            found = [replace(hit, is_doubtful=True) for hit in found]
+        found = [replace(hit, is_doubtful=is_small_talk or not query.is_answered_by(hit.hit)) for hit in found]
         told = spoken(found, by_words=query.mode != "semantic")
         size = sum(len(hit.text) for hit in told)
         distinct = await run_in_thread_if_large(size, worth_showing, told, query.text)
@@ -343,24 +374,6 @@ async def _search(
         if lowest == -inf or [hit.score for hit in distinct[request.limit - 1 : request.limit]] >= [lowest]:
             break
     return _SearchAnswer(distinct[: request.limit], total)
-
-
-async def _is_doubtful(tx: ReadTx, view: View, query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
-    """Return whether results hardly answer a query: small talk, or what is far from it and waits for no vector."""
-    if not has_subject(query.text):
-        return True
-    if query.meaning is None or _may_answer(query, results, found):
-        return False
-    return not await embeddings.any_waiting(tx, view.owners, [hit.id for hit in results.hits])
-
-
-def _may_answer(query: Query, results: Hits, found: Sequence[SearchHit]) -> bool:
-    """Return whether some of the results may answer a query. Those in another language are always taken to."""
-    amount, _ = relevance.judged(results.hits, results.known, results.memories, query.weight, len(query.terms))
-    if amount != relevance.NOTHING:
-        return True
-    weight = relevance.meaning(*script_counts("\n".join(one.text for one in found)))
-    return relevance.is_foreign(query.weight, weight)
 
 
 def answer(result_set: Found, query: str) -> dict[str, Any]:
@@ -388,9 +401,7 @@ async def find(
     """Return the best passages for a query, the best first: of a message or an archive as many as match. ``is_said``:
     see ``Asking``. ``is_alone``: other conversations than the one that asks are left out.
     """
-    asked = memories.Scoring(
-        query.terms, query.meaning, query.weight, telling=telling(query.text), named=query.named, parts=query.parts
-    )
+    asked = memories.Scoring(query.terms, query.meaning, named=query.named, parts=query.parts)
     owners: Sequence[UUID] = asked_in.searched
     if asked_in.finds_its_line_alone:
         owners, is_alone = views.alone(asked_in).owners, True

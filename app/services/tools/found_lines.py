@@ -33,12 +33,19 @@ def search_text(found: Found, shown: Sequence[Mapping[str, Any]], here: str | No
     """Format a search's results, and which of its queries found nothing; ``shown`` are the results as values."""
     lines = []
     for hit, one in zip(found.hits, shown, strict=True):
-        key = f"(memory_key {one['memory_key']}, {one['relevance_score']})"
+        doubt = f", {wording.DOUBTFUL.say(language)}" if hit.is_doubtful else ""
+        key = f"(memory_key {one['memory_key']}, {one['relevance_score']}{doubt})"
         lines.append((hit, f"{found_line(hit, one['content_preview'], language)} {key}"))
-    title = wording.SOME_OF.say(language, count=len(lines), total=found.total)
-    if found.is_doubtful:
-        title = f"{title}; {wording.CLOSEST.say(language)}"
+    title = wording.SOME_OF.say(language, count=len(lines), total=found.total) + behind(found.warnings, language)
     return passages_text(title, lines, here, language) + _not_found(found.unanswered, language)
+
+
+def behind(warnings: Sequence[Mapping[str, str]], language: Language) -> str:
+    """Return what a search lacked, for a model; "" if nothing."""
+    codes = {warning["code"] for warning in warnings}
+    by_words = wording.BY_KEYWORD_ALONE.say(language) if codes & {"embeddings_absent", "semantic_unavailable"} else ""
+    lag = wording.NOT_EMBEDDED.say(language) if "vectors_lag" in codes else ""
+    return by_words + lag
 
 
 def passages_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str | None, language: Language) -> str:

@@ -44,6 +44,7 @@ from app.services.memory.hits import SearchHit
 from app.services.memory.recalling import clipped
 from app.services.memory.searching import SearchRequest
 from app.services.tools.found_lines import (
+    behind,
     first_within,
     found_line,
     found_title,
@@ -395,14 +396,14 @@ async def _recall_memory(call: ToolRun) -> Answer:
         free -= tokens
         taken.append((hit, line))
     title = wording.CLOSEST if results.is_doubtful else wording.RELEVANT_PASSAGES
-    text = passages_text(title.say(call.language), taken, here, call.language)
+    text = passages_text(title.say(call.language) + behind(results.warnings, call.language), taken, here, call.language)
     return Answer(text, text)
 
 
 def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:
     if searching.NO_WORDS in warnings:
         return Answer(wording.NO_WORDS.say(language), is_error=True)
-    return Answer(wording.NOTHING_FOUND.say(language), [])
+    return Answer(wording.NOTHING_FOUND.say(language) + behind(warnings, language), [])
 
 
 async def _get_memory_detail(call: ToolRun) -> Answer:

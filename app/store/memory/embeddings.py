@@ -27,6 +27,11 @@ def literal(vector: Vector) -> str:
     return f"[{','.join(f'{value:.6g}' for value in vector)}]"
 
 
+def vector(written: str) -> Vector:
+    """Return the vector that a literal is of."""
+    return [float(value) for value in written[1:-1].split(",")]
+
+
 # Memories of one owner that want a vector, the newest first, with what their texts are made from; and the message
 # before an episode's, which it may answer.
 WAITING = """
@@ -43,17 +48,6 @@ SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length, 
 
 async def waiting(tx: ReadTx, owner: UUID, limit: int) -> Sequence[Record]:
     return await tx.fetch(WAITING, owner, limit)
-
-
-ANY_WAITING = """
-SELECT EXISTS (SELECT FROM unembedded
-                WHERE tenant_id = $1 AND owner = ANY ($2::uuid[]) AND memory_id = ANY ($3::uuid[]))
-"""
-
-
-async def any_waiting(tx: ReadTx, owners: Sequence[UUID], ids: Sequence[UUID]) -> bool:
-    """Return whether any of some memories still wants a vector."""
-    return bool(await tx.fetchval(ANY_WAITING, owners, ids))
 
 
 WAITING_MAX = 1_000

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.core.search.fusion import in_turns
-from app.core.search.relevance import FOUND_MIN, MEANING_ENGLISH, Favoured, score_of
+from app.core.search.relevance import FOUND_MIN, MEANING, Favoured, score_of
 from app.core.times import first_id
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
@@ -41,9 +41,7 @@ class Hit:
     score: float
     created_at: datetime
     coverage: float = 0.0
-    """The part of the query that its words carry; 0 if it was found by meaning alone."""
-    own: float = 0.0
-    """The score without the neighbours' part."""
+    """The part of the query that its words carry, more if chance carries less than usual; 0: found by meaning alone."""
     owner: UUID | None = None
     """Of the scope that it was found in."""
 
@@ -54,10 +52,6 @@ class Hits(NamedTuple):
     hits: list[Hit]
     total: int
     """The number of all matches, or at least so many where an owner has an index."""
-    known: float = 0.0
-    """The part of the information of ``telling`` terms that the owner's newest memories know."""
-    memories: int = 0
-    """The owner's memories, counted up to RECENT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +89,10 @@ class Scoring:
     terms: Sequence[int]
     meaning: Meaning | None = None
     """None: a passage must contain one of the terms."""
-    weight: float = MEANING_ENGLISH
-    """Of closeness, for the query's language."""
+    weight: float = MEANING
+    """Of closeness."""
     only_meaning: bool = False
     """The terms apply only to passages without a vector."""
-    telling: Sequence[int] = ()
-    """The terms whose known part is measured."""
     named: Named = Named()
     parts: Sequence[QueryPart] = ()
     """Questions that are searched for instead of the whole, and take turns among the results."""
@@ -112,7 +104,6 @@ class Scoring:
                 self,
                 terms=part.terms,
                 meaning=replace(self.meaning, vector=part.vector) if self.meaning and part.vector else None,
-                telling=[term for term in self.telling if term in part.terms],
                 parts=(),
             )
             for part in self.parts
@@ -197,8 +188,7 @@ async def search(
     hits = in_turns([one.hits for one in found], lambda hit: hit.id)[:limit]
     lowest = accumulate((hit.score for hit in hits), min)
     told = [replace(hit, score=score) for hit, score in zip(hits, lowest, strict=True)]
-    total, known, count = (max(values) for values in zip(*(one[1:] for one in found), strict=True))
-    return Hits(told, int(total), known, int(count))
+    return Hits(told, max(one.total for one in found))
 
 
 async def _search(
@@ -218,11 +208,11 @@ async def _search(
     hits = [
         Hit(
             r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
-            float(r["score"]), r["created_at"], float(r["coverage"]), float(r["own"]), r["owner"],
+            float(r["score"]), r["created_at"], float(r["coverage"]), r["owner"],
         )
         for r in rows
     ]  # fmt: skip
-    return Hits(hits, rows[0]["total"], float(rows[0]["known"]), rows[0]["memories"]) if rows else Hits(hits, 0)
+    return Hits(hits, rows[0]["total"] if rows else 0)
 
 
 def search_statement(
@@ -253,7 +243,6 @@ def search_statement(
         "found_min": score_of(FOUND_MIN),
         "weight": scoring.weight,
         "only_meaning": scoring.only_meaning,
-        "telling": scoring.telling,
         "every_passage": every_passage,
         "limit": limit,
         **_named(scoring.named),

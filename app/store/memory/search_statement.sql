@@ -2,7 +2,7 @@
 -- The best memories of owners, the best first, each with the number of all that match. BM25 is an inner product, and
 -- closeness another. {compared} and {by_meaning} are empty where there are no vectors, {candidates} where no owner has
 -- an index.
-WITH {terms}, {query}, {compared}{candidates}{worded}, {by_meaning}{scored}, {lifting}, {ranked};
+WITH {terms}, {query}, {compared}{candidates}{worded}, {shared}, {by_meaning}{scored}, {lifting}, {ranked};
 
 -- piece: terms
 -- A term's idf is worked out over the newest rows.
@@ -22,7 +22,7 @@ terms AS MATERIALIZED (
 ), counted AS MATERIALIZED (
   SELECT count(*) AS n FROM recent
 ), idf AS (
-  SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf, (df + 0.5) / (n + 1) AS part, df > 0 AS known
+  SELECT term, ln(1 + (n - df + 0.5) / (df + 0.5)) AS idf, (df + 0.5) / (n + 1) AS part
     FROM (SELECT t.term, count(r.terms) AS df, (SELECT n FROM counted) AS n
             FROM terms t LEFT JOIN recent r ON r.terms IS NOT NULL AND (r.terms <#> t.one) < 0 GROUP BY t.term) d
 )
@@ -45,6 +45,15 @@ worded AS (
   SELECT id, fits, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage
     FROM {read_memories}
    WHERE NOT fits OR (terms <#> (SELECT v FROM asked)) < 0 OFFSET 0
+)
+
+-- piece: shared
+-- What words tell of this query: much only if a memory has enough of them. A long text has more than any memory can.
+shared AS MATERIALIZED (
+  SELECT words, words / {words} AS by_chance,
+         CASE WHEN cardinality(:terms::int[]) >= {long_terms} THEN 1
+              ELSE least(1, words * (SELECT max(coverage) FROM worded WHERE fits) / {shared_words}) ^ 2 END AS part
+    FROM query
 )
 
 -- piece: all_memories
@@ -169,7 +178,7 @@ closeness AS MATERIALIZED (
          least(coalesce(((SELECT x FROM near ORDER BY x DESC LIMIT 1
                           OFFSET greatest({looked_at}, 2 * :limit) - 1
                                  + (SELECT count(*) FROM worded WHERE NOT fits)) - mean) / deviation, '-Infinity'),
-               :found_min / (:weight::float8 + {per_closeness})) AS least
+               :found_min / :weight::float8) AS least
     FROM spread
 ),
 
@@ -208,12 +217,12 @@ CROSS JOIN (SELECT NULL::uuid AS memory_id, NULL::float8 AS closeness) e
 -- piece: scored
 -- The score of every memory that can be among the best.
 scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, and read twice
-  SELECT coalesce(id, memory_id) AS id, coalesce(coverage, 0) AS coverage,
+  SELECT coalesce(id, memory_id) AS id, coalesce(coverage, 0) * (SELECT by_chance FROM shared) AS coverage,
          CASE WHEN closeness IS NULL
-              THEN (SELECT words FROM query) * coverage
+              THEN (SELECT words * part FROM shared) * coverage
                    + :weight::float8 * least({closeness_per_coverage} * coverage, {closeness_usual_max})
-              WHEN :only_meaning THEN {per_closeness} * greatest(closeness, 0) + :weight * closeness
-              ELSE (SELECT words FROM query) * coalesce(coverage, 0) + :weight * closeness END AS score
+              WHEN :only_meaning THEN :weight::float8 * closeness
+              ELSE (SELECT words * part FROM shared) * coalesce(coverage, 0) + :weight::float8 * closeness END AS score
     FROM worded m {joined}
    WHERE CASE WHEN coalesce(fits, true) THEN coverage > 0 OR {is_close} END
 )
@@ -225,23 +234,19 @@ found AS (
                                AND (score >= :found_min OR (coverage > 0 AND NOT :only_meaning))) OVER () AS counted,
          count(*) FILTER (WHERE score >= :score_min) OVER () AS taken
     FROM every ORDER BY score DESC, id LIMIT :limit
-), telling AS MATERIALIZED (
-  SELECT coalesce(sum(idf) FILTER (WHERE known) / nullif(sum(idf), 0), 0)::float8 AS known,
-         (SELECT n FROM counted) AS memories
-    FROM idf WHERE term = ANY (:telling)
 ), many AS MATERIALIZED ( -- both once, not for each row that is returned
   SELECT count(*) AS counted FROM scored
    WHERE score >= :score_min AND (score >= :found_min OR (coverage > 0 AND NOT :only_meaning))
 )
-SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.own, f.coverage,
-       m.conversation_id, m.created_at, m.owner, telling.known, telling.memories,
+SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.coverage,
+       m.conversation_id, m.created_at, m.owner,
        CASE WHEN many.counted > {looked_at} THEN many.counted
             ELSE greatest(f.counted, least(f.taken, :limit)) END AS total
-  FROM found f JOIN memories m ON m.tenant_id = :tenant AND m.owner = ANY (:owners) AND m.id = f.id, many, telling
+  FROM found f JOIN memories m ON m.tenant_id = :tenant AND m.owner = ANY (:owners) AND m.id = f.id, many
  ORDER BY f.score DESC, f.id
 
 -- piece: lifting
--- every (id, coverage, own, score) of scored: a message scores as its best passage does, and is lifted by its
+-- every (id, coverage, score) of scored: a message scores as its best passage does, and is lifted by its
 -- neighbours where it is a turn of a dialogue; everything else stands alone, of an archive its best passages. As far as
 -- a turn asks, it lifts the next and is not lifted by it. See core/search/relevance.py.
 top AS MATERIALIZED (
@@ -275,7 +280,7 @@ top AS MATERIALIZED (
          before_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 PRECEDING AND 2 PRECEDING),
          after_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 FOLLOWING AND 2 FOLLOWING)
 ), drawn AS (
-  SELECT id, coverage, own, place, CASE WHEN talk AND own > 0
+  SELECT id, coverage, place, CASE WHEN talk AND own > 0
            THEN score + {around} * (max(score) FILTER (WHERE talk) OVER around - score) ELSE score END AS score
     FROM lifted WHERE place = 1 OR :every_passage
   WINDOW around AS (PARTITION BY conversation_uid ORDER BY seq
@@ -284,9 +289,9 @@ top AS MATERIALIZED (
   SELECT *, row_number() OVER (PARTITION BY archive_id ORDER BY score + named DESC, id) AS place
     FROM best WHERE type <> 'episode'
 ), every AS (
-  SELECT id, coverage, own, score FROM drawn
+  SELECT id, coverage, score FROM drawn
   UNION ALL
-  SELECT id, coverage, score, score + named FROM alone
+  SELECT id, coverage, score + named FROM alone
    WHERE place <= {archive_passages} OR archive_id IS NULL OR :every_passage
 )
 

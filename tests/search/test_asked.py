@@ -1,0 +1,61 @@
+"""Whether a message asks is read from its vector: then memory speaks, in other words and languages, and only then."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from app.postgres.tenants import DEFAULT_TENANT
+from app.providers import local_embeddings
+from app.runtime import Runtime
+from app.services.conversations.call import ContextRequest
+from app.services.conversations.context import context
+from tests.api.kit import user
+from tests.search.kit import drain, find, say, texts
+
+pytestmark = pytest.mark.anyio
+
+FACTS = [
+    "My brother-in-law runs a bakery in Galway, near the canal.", "Our cat Mochi is afraid of the vacuum cleaner.",
+    "The boiler was serviced in March and cost 180 euros.", "I prefer green tea in the afternoon.",
+    "我姐姐在苏州教小提琴。", "我们家的车位在地下二层。", "阳台上的茉莉每两天浇一次水。", "我的护照明年六月到期。",
+]  # fmt: skip
+ASKED = {
+    "in other words": ("Which town has the bread shop of my wife's sibling?", FACTS[0]),
+    "in other Chinese words": ("我的旅行证件什么时候失效？", FACTS[7]),
+    "in Chinese": ("我小舅子的面包店开在哪里？", FACTS[0]),
+    "in English": ("What does my older sister teach, and where?", FACTS[4]),
+}
+OFF_TOPIC = [
+    "Write a haiku about autumn", "make it shorter", "So proud I could burst!", "exit code 0",
+    "What is a sensible price for a used violin?", "把这封信翻译成德语", "怎么给茉莉换盆？", "好累啊，今天",
+]  # fmt: skip
+
+
+@pytest.fixture
+async def local(made: Runtime) -> Runtime:
+    if (embedder := local_embeddings.load()) is None:
+        pytest.skip("the local embedding model is not installed")
+    made = replace(made, embedder=embedder)
+    for number, fact in enumerate(FACTS):
+        await say(made, f"told {number}", [user(fact)])
+    await drain(made)
+    return made
+
+
+async def recalled(made: Runtime, number: int, text: str) -> Sequence[str]:
+    """Return what comes unasked with a message, which is stored first."""
+    await say(made, f"c{number}", [user(text)])
+    window = (await context(made, DEFAULT_TENANT, f"c{number}", ContextRequest(budget=4_000))).window
+    return [placed.text for placed in window.body if placed.passing]
+
+
+@pytest.mark.parametrize("how", ASKED)
+async def test_what_was_told_in_other_words_is_found_and_comes_unasked(local: Runtime, how: str) -> None:
+    question, fact = ASKED[how]
+    assert fact in texts(await find(local, question, limit=3))
+    assert fact in str(await recalled(local, 0, question))
+
+
+async def test_what_does_not_ask_brings_nothing(local: Runtime) -> None:
+    assert [await recalled(local, number, text) for number, text in enumerate(OFF_TOPIC)] == [[]] * len(OFF_TOPIC)
