@@ -124,13 +124,10 @@ EARLIER_CONVERSATIONS = Wording(
 RELEVANT_PASSAGES = Wording("relevant passages", "相关段落")
 BY_KEYWORD_ALONE = Wording(" (by keyword alone)", "（仅按关键词）")
 NOT_EMBEDDED = Wording(" (the newest memories by keyword alone)", "（最新的记忆仅按关键词）")
-DOUBTFUL = Wording("doubtful", "存疑")
+DOUBTFUL = Wording(" (doubtful)", "（存疑）")
 NO_PASSAGE = Wording("No passage matches the query.", "没有与查询相关的段落。")
 NO_WORDS = Wording("The query has no words to search for; name some.", "查询里没有可搜索的词；请写出要找的词。")
 NOTHING_FOUND = Wording("Nothing was found; try other words.", "没有找到；请换别的词再试。")
-CLOSEST = Wording(
-    "doubtful: these are the closest, and they hardly answer it", "存疑：以下只是最接近的内容，未必能回答"
-)
 KEYWORD = Wording("{keyword} ({type} {weight})", "{keyword}（{type} {weight}）")
 EXPANDED = Wording("Expanded query: {query}", "扩展后的查询：{query}")
 NOT_FOUND = Wording("Nothing was found for: {queries}", "没有找到：{queries}")

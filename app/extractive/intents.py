@@ -1,8 +1,6 @@
-"""Read what a user's message does from its vector: whether it asks for something that was said before.
+"""Read from its vector whether a message asks for something that was said before.
 
-Each intent is a linear head, made by logistic regression on the labelled sentences of ``bench/people/sentences``
-(``python -m bench.people.intents``). Heads know the vectors of one model. Of another model's nothing can be read; there
-words decide.
+The head is made by ``python -m bench.people.intents`` from sentences, for one model. Vectors of others tell nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LinearHead:
     """A plane between the vectors of messages that have an intent and those of the others."""
 
     weights: tuple[float, ...]
@@ -29,4 +27,4 @@ class Head:
 _FILE = json.loads(Path(__file__).with_name("intents.json").read_text("utf-8"))
 MODEL: str = _FILE["model"]
 """The embedding model whose vectors the heads know."""
-ASKS = Head(tuple(_FILE["asks"]["weights"]), _FILE["asks"]["bias"])
+ASKS = LinearHead(tuple(_FILE["asks"]["weights"]), _FILE["asks"]["bias"])

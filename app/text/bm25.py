@@ -45,6 +45,8 @@ SAID_BY = "\0said by "
 """What sets a speaker's component apart from that of the same word in a text."""
 QUESTION_TERMS = 20
 """Terms up to which a text that asks does nothing else. A longer one also tells something."""
+TELLING_TERMS = 4
+"""Terms of a sentence that tells something; fewer only open or close a question."""
 WORD_CACHED_MAX = 40
 """Characters of a word whose terms are remembered."""
 PASSAGE_CHARACTERS = 1_200
@@ -65,6 +67,7 @@ _NUMBER = re.compile(
     r"(?:[.,](?P<part>\d{1,9}))?(?!\d))"
 )
 _PARTS = re.compile("[^\\W_]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 _CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")  # getUser, HTTPServer; not PDFs
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt\"/])")
 _IS_CJK = re.compile(f"[{_CJK}]")
@@ -162,6 +165,8 @@ def document(text: str, speaker: str = "") -> str:
     values |= dict.fromkeys(speakers(speaker), "1")
     if asking:
         values[_ASKING] = f"{asking:.4g}"
+    if asking and not _tells(text):
+        values[_ONLY_ASKS] = "1"
     inside = ",".join([f"{index}:{values[index]}" for index in sorted(values)])
     return f"{{{inside}}}/{DIMENSIONS}"
 
@@ -169,6 +174,12 @@ def document(text: str, speaker: str = "") -> str:
 def _asking(text: str, terms: int) -> float:
     """Return how much of a text asks: 1 for a bare question, less for a message that also tells, 0 for a statement."""
     return min(1.0, (QUESTION_TERMS / terms) ** 2) if terms and asks(text) else 0.0
+
+
+def _tells(text: str) -> bool:
+    """Return whether a text has a sentence that asks nothing, and is more than an opening."""
+    sentences = _SENTENCE_END.split(text)
+    return any(not asks(one) and sum(1 for _ in terms(one)) >= TELLING_TERMS for one in sentences)
 
 
 def _run_components(run: str) -> Sequence[int]:
@@ -185,6 +196,9 @@ def _word_components(run: str) -> tuple[int, ...]:
 
 _STOPPED = frozenset(map(component, STOP_WORDS))
 _ASKING = component("\0asks")
+_ONLY_ASKS = component("\0only asks")
+ONLY_ASKS = f"{{{_ONLY_ASKS}:1}}/{DIMENSIONS}"
+"""The vector whose inner product with a document is 1 if it asks and tells nothing."""
 ASKING = f"{{{_ASKING}:1}}/{DIMENSIONS}"
 """The vector whose inner product with a document says how much of it asks, from 0 to 1."""
 

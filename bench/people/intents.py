@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from pathlib import Path
 
 import click
@@ -22,6 +23,7 @@ from app.providers.e5 import files
 from app.providers.e5.centring import language_of, taken, without
 from app.providers.e5.model import Model
 from app.providers.e5.weights import open_weights
+from app.services.memory.searching import ASKS_MIN
 from bench.search import asked
 
 SENTENCES = Path(__file__).with_name("sentences")
@@ -118,8 +120,9 @@ def report(found: Sequence[Sentence], given: Floats, intent: str) -> list[str]:
         scores = trained(given[~held], is_so[~held]).scores(given[held])
         yes, no = scores[is_so[held] == 1], scores[is_so[held] == 0]
         at = [f"{(yes > np.quantile(no, 1 - share)).mean():.0%} at {share:.0%}" for share in FALSE_ALARMS]
-        even = f"at .5 {(yes > 0).mean():.0%} and {(no > 0).mean():.1%}"
-        lines.append(f"{intent}, without writer {writer} ({len(yes)} of {held.sum()}): {'; '.join(at)}; {even}")
+        odds = log(ASKS_MIN / (1 - ASKS_MIN))
+        used = f"at {ASKS_MIN} {(yes >= odds).mean():.0%} and {(no >= odds).mean():.1%}"
+        lines.append(f"{intent}, without writer {writer} ({len(yes)} of {held.sum()}): {'; '.join(at)}; {used}")
     return lines
 
 

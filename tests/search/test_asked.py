@@ -28,7 +28,7 @@ ASKED = {
 }
 OFF_TOPIC = [
     "Write a haiku about autumn", "make it shorter", "So proud I could burst!", "exit code 0",
-    "What is a sensible price for a used violin?", "把这封信翻译成德语", "怎么给茉莉换盆？", "好累啊，今天",
+    "How do people get toddlers to wear mittens?", "把这封信翻译成德语", "怎么给茉莉换盆？", "好累啊，今天",
 ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ async def test_the_right_one_is_relevant_and_the_others_are_not(made: Runtime, m
         found = await find(made, "automobile broke down near Lyon", mode)
         assert texts(found)[0] == SAID[0]
         right, *others = relevances(found)
-        assert right > 0.3
+        assert right > 0.1
         assert all(other < 0.05 for other in others), others
         nothing = relevances(await find(made, "quarterly submarine taxation", mode))
         assert all(score < 0.25 for score in nothing), nothing

@@ -41,7 +41,7 @@ def test_a_search_shows_previews_with_their_places_and_keys(seeded: httpx.Client
     assert re.search(rf"\n\d{{4}}-\d\d-\d\d, by page:\n\[1] user: .*Longjing.*\(memory_key {KEY}, 0\.\d+\)", text)
     assert "another conversation, work" in said(seeded, "tea", "search_memories", query="vault code")
     nothing = said(seeded, "tea", "search_memories", query="vault code", this_conversation=True)
-    assert nothing == "Nothing was found; try other words."
+    assert nothing == "Nothing was found; try other words. (by keyword alone)"
     assert said(seeded, "tea", "search_memories", query="tea", limit="1").count("memory_key") == 1
     assert said(seeded, "tea", "search_memories", query="tea", min_relevance_score=1).startswith("Nothing")
 

@@ -31,11 +31,10 @@ below the best fall out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from math import exp, log
-from typing import Protocol, TypeVar
 
 from app.core.search.spans import Span
 
@@ -43,12 +42,12 @@ WORDS = 10.0
 """The weight of a coverage of 1, at least."""
 CHANCE = 0.3
 """The weight of a standard deviation of the coverage by chance, if that is more."""
-MEANING = 1.5
+MEANING = 1.0
 """The weight of a standard deviation."""
-SHARED_WORDS = 5.0
-"""The score by words of the best memory from which they count in full; below it their weight falls by the square."""
+SHARED_WORDS = 3.5
+"""The score by words of the best memory from which they count in full; below it their weight falls by the cube."""
 LONG_TERMS = 25
-"""The number of terms from which a query is long, so that no memory can have enough of its words."""
+"""Terms of a query from which it is long, and no memory can have enough of its words."""
 
 PASSAGES = 0.5
 """Factor for the passages of one archive: each has many lines, and a vector tells less about these than words do
@@ -57,6 +56,7 @@ PASSAGES = 0.5
 
 CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
 """A memory with a coverage of a half is usually two standard deviations close."""
+COVERAGE_PER_CLOSENESS = 0.05
 
 NEIGHBOUR = 0.35
 """The part that a turn earns of the score of the turn before, as far as that asks, and of the next, as far as it does
@@ -69,6 +69,8 @@ AROUND, AROUND_TURNS = 0.25, 12
 DIALOGUE_MESSAGES_A_PAGE = 1.25
 """A conversation with hardly more messages than pages is a list without answers, and neighbours in it are unrelated."""
 
+ONLY_ASKS_LESS = 3.0
+"""What a message scores less that asks and tells nothing: a question is closest to itself in other words."""
 SPOKEN = 1.5
 """What a passage scores more if the query names its speaker. Much more would hide what others said of the matter."""
 DATED = 3.0
@@ -89,7 +91,7 @@ HALF, SLOPE = 6.0, 1.5
 FOUND_MIN = 0.05
 """Relevance from which on a memory without a word of the query counts as found."""
 
-NEEDED, NEEDED_ASKED = HALF, 4.0
+NEEDED, NEEDED_ASKED = HALF, 2.0
 """The score from which a result answers a query, and one that asks for something said before."""
 TELLING_COVERAGE = 0.35
 """The coverage from which its words alone say that a result answers."""
@@ -97,18 +99,6 @@ APART = SLOPE * log(20)
 """How far below the best a result falls out: at a twentieth of its odds."""
 NAMED_DAYS_MAX = 31
 """Days of the longest stretch that a query asks for by naming it; "autumn" is more often a subject."""
-
-
-class Scored(Protocol):
-    """A passage that a query found."""
-
-    @property
-    def score(self) -> float: ...
-    @property
-    def coverage(self) -> float: ...
-
-
-S = TypeVar("S", bound=Scored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +130,9 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
     return midnight.replace(tzinfo=zone) if in_range else midnight
 
 
-def answers(passage: Scored, *, asked: bool) -> bool:
+def answers(score: float, coverage: float, *, asked: bool | None) -> bool:
     """Return whether a passage answers a query. ``asked``: the query asks for something that was said before."""
-    return passage.score >= (NEEDED_ASKED if asked else NEEDED) or passage.coverage >= TELLING_COVERAGE
-
-
-def near_best(passages: Sequence[S]) -> list[S]:
-    """Return the passages that are not far below the best."""
-    best = max((one.score for one in passages), default=0.0)
-    return [one for one in passages if one.score > best - APART]
+    return score >= (NEEDED_ASKED if asked else NEEDED) or coverage >= TELLING_COVERAGE
 
 
 def asks_when(times: Iterable[Favoured]) -> bool:

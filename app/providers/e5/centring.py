@@ -1,9 +1,8 @@
 """Take the mean of its language from a vector.
 
-In a store of two languages, a text's language outweighs its meaning: a question in one finds anything in it before what
-answers it in the other. So three quarters of what the texts of a language have in common are taken away, and one
-quarter lets the question's own language come first. The means are of the sentences in ``bench/people/sentences``
-(``python -m bench.people.intents``).
+In a store of two languages, a text's language outweighs its meaning: a question finds anything in its own first. Three
+quarters of what the texts of a language have in common are taken away; the rest lets its own language come first. The
+means are of sentences in ``bench/people/sentences`` (``python -m bench.people.intents``).
 """
 
 from __future__ import annotations

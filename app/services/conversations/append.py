@@ -482,11 +482,10 @@ def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
 
 def _begin_reading(task: _Task, decided: _Decided) -> None:
     """Begin to compute the vector of a user's newest message, from which its window sees whether it asks."""
-    if isinstance(task.request, ImportedMessages):
-        return
     newest, conversation = decided.append.messages[-1], decided.append.conversation
     policy = policy_of(task.runtime.defaults, conversations.policy_overrides(conversation))
-    if newest.role == "user" and len(newest.body) <= LONG_CHARACTERS and policy.recall == "auto":
+    is_asked = newest.role == "user" and policy.recall == "auto" and not isinstance(task.request, ImportedMessages)
+    if is_asked and len(newest.body) <= LONG_CHARACTERS:
         searching.begin(task.runtime, task.tenant, newest_user_text(chat_messages(newest.body)) or "")
 
 

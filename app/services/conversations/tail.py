@@ -44,10 +44,6 @@ PASSAGES_MAX = 1_000
 """Passages that a query brings in, at most."""
 UNASKED_MAX, UNASKED_SHOWN = 12, 8
 """Passages that are looked at for what comes unasked, those in view among them; and how many of these are shown."""
-ELSEWHERE_MIN = 3.0
-"""The score that a passage of another conversation needs beside one that answers. One of this conversation needs more
-than chance.
-"""
 DOUBTFUL_TOKENS = 120
 """Tokens that a query can bring in which asks, and which nothing answers: its best result."""
 LAG_MAX = 10
@@ -213,17 +209,17 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     """
     if not has_subject(query.text):
         return [], False
-    own, request = search.conversation, search.request
+    request = search.request
     results = await searching.find(
         tx, query, most, sensitive=request.sensitive,
-        asked_in=own, is_said=request.is_said, is_alone=search.is_alone, within=request.recall_filter,
+        asked_in=search.conversation, is_said=request.is_said, is_alone=search.is_alone, within=request.recall_filter,
     )  # fmt: skip
     if request.is_said:
-        return relevance.near_best([hit for hit in results.hits if query.is_answered_by(hit)]), False
+        least = max((hit.score for hit in results.hits), default=0.0) - relevance.APART
+        return [hit for hit in results.hits if hit.score > least and query.is_answered_by(hit)], False
     if not any(query.is_answered_by(hit) for hit in results.hits):
         return (results.hits[:1], True) if query.asks else ([], False)
-    least = {True: 0.0, False: ELSEWHERE_MIN}
-    return [hit for hit in results.hits if hit.score > least[own.line.includes(hit.conversation_id)]], False
+    return [hit for hit in results.hits if hit.score > 0], False  # more than chance
 
 
 async def _not_in_view(tx: ReadTx, search: _Asked, found: _Found, window: Window) -> list[SearchHit]:

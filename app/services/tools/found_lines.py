@@ -33,8 +33,7 @@ def search_text(found: Found, shown: Sequence[Mapping[str, Any]], here: str | No
     """Format a search's results, and which of its queries found nothing; ``shown`` are the results as values."""
     lines = []
     for hit, one in zip(found.hits, shown, strict=True):
-        doubt = f", {wording.DOUBTFUL.say(language)}" if hit.is_doubtful else ""
-        key = f"(memory_key {one['memory_key']}, {one['relevance_score']}{doubt})"
+        key = f"(memory_key {one['memory_key']}, {one['relevance_score']})"
         lines.append((hit, f"{found_line(hit, one['content_preview'], language)} {key}"))
     title = wording.SOME_OF.say(language, count=len(lines), total=found.total) + behind(found.warnings, language)
     return passages_text(title, lines, here, language) + _not_found(found.unanswered, language)
@@ -60,7 +59,8 @@ def passages_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str 
 def found_line(found: SearchHit, text: str, language: Language) -> str:
     """Format a memory for a model: page, speaker, text, and how many older ones say the same."""
     more = wording.MORE_LIKE_IT.say(language, count=found.similar) if found.similar else ""
-    return passage_line(found.hit.page or 0, found.role, text, found.name) + more
+    doubt = wording.DOUBTFUL.say(language) if found.is_doubtful else ""
+    return passage_line(found.hit.page or 0, found.role, text, found.name) + more + doubt
 
 
 def _not_found(queries: Sequence[str], language: Language) -> str:

@@ -395,8 +395,12 @@ async def _recall_memory(call: ToolRun) -> Answer:
             line = await clipped(call.runtime, line, free) + wording.CUT_PAGE.say(call.language)
         free -= tokens
         taken.append((hit, line))
-    title = wording.CLOSEST if results.is_doubtful else wording.RELEVANT_PASSAGES
-    text = passages_text(title.say(call.language) + behind(results.warnings, call.language), taken, here, call.language)
+    text = passages_text(
+        wording.RELEVANT_PASSAGES.say(call.language) + behind(results.warnings, call.language),
+        taken,
+        here,
+        call.language,
+    )
     return Answer(text, text)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from app.core.search import relevance
 from app.postgres.statements import SqlFile, Statement
-from app.text.bm25 import ASKING, DIMENSIONS
+from app.text.bm25 import ASKING, DIMENSIONS, ONLY_ASKS
 
 RECENT = 1_000
 """The newest memories, of each owner as many, which tell how common words are and how close vectors."""
@@ -34,8 +34,6 @@ ALL_WORDS = 0.6
 """The coverage of a memory that has all of the query's words, however long it is. It is what the words ask for, and its
 neighbours need not join it.
 """
-ALIKE = 0.9
-"""The cosine between a memory's words and a query's from which the one repeats the other."""
 ARCHIVE_PASSAGES = 3
 """Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
@@ -53,13 +51,15 @@ _SQL = SqlFile(
     looked_at=LOOKED_AT,
     silent_max=SILENT_MAX,
     all_words=ALL_WORDS,
-    alike=ALIKE,
     archive_passages=ARCHIVE_PASSAGES,
     asking_terms=ASKING,
+    only_asks_terms=ONLY_ASKS,
+    only_asks_less=relevance.ONLY_ASKS_LESS,
     words=relevance.WORDS,
     chance=relevance.CHANCE,
     common=relevance.COMMON,
     few=relevance.FEW,
+    per_closeness=relevance.WORDS * relevance.COVERAGE_PER_CLOSENESS,
     long_terms=relevance.LONG_TERMS,
     shared_words=relevance.SHARED_WORDS,
     closeness_per_coverage=relevance.CLOSENESS_PER_COVERAGE,

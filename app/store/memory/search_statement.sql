@@ -14,7 +14,7 @@ terms AS MATERIALIZED (
          sqrt(count(*)) AS norm
     FROM terms
 ), recent AS MATERIALIZED ( -- terms of those alone that have one of the query's: most have none of its others either
-  SELECT CASE WHEN (terms <#> a.v) < 0 AND NOT {repeats} THEN terms END AS terms
+  SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
     FROM asked a, unnest(:owners::uuid[]) AS o (owner),
          LATERAL (SELECT terms FROM memories WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
                    ORDER BY owner DESC, id DESC -- in no other index's order
@@ -52,7 +52,7 @@ worded AS (
 shared AS MATERIALIZED (
   SELECT words, words / {words} AS by_chance,
          CASE WHEN cardinality(:terms::int[]) >= {long_terms} THEN 1
-              ELSE least(1, words * (SELECT max(coverage) FROM worded WHERE fits) / {shared_words}) ^ 2 END AS part
+              ELSE least(1, words * (SELECT max(coverage) FROM worded WHERE fits) / {shared_words}) ^ 3 END AS part
     FROM query
 )
 
@@ -116,12 +116,18 @@ UNION
                   AND (:until::uuid IS NULL OR id < :until)
                   AND (:sensitive::boolean OR NOT sensitive)
                   AND (conversation_uid = :asking_uid::uuid AND seq = :asking_seq::int) IS NOT TRUE
-                  AND NOT (({asking_part} > 0.5 OR :is_said::boolean) AND {repeats})
+                  AND ((terms <#> (SELECT v FROM asked)) < 0
+                       AND -(terms <#> (SELECT v FROM asked)) >= {alike} * (SELECT norm FROM asked)
+                           * sqrt(l2_norm(terms) ^ 2 - {asking_part} ^ 2 - {only_asks} ^ 2)) IS NOT TRUE
 
--- piece: repeats
--- Whether a memory merely repeats the query: the angle between their words is small.
-(-(terms <#> (SELECT v FROM asked))
-    >= {alike} * (SELECT norm FROM asked) * sqrt(l2_norm(terms) ^ 2 - {asking_part} ^ 2)) IS TRUE
+-- piece: alike
+-- The cosine between a memory's words and a query's from which the one repeats the other. A statement tells more by a
+-- single word, and repeats what was said by all of them.
+CASE WHEN {asking_part} > 0.5 THEN 0.9 WHEN :is_said::boolean THEN 0.97 ELSE 2 END
+
+-- piece: only_asks
+-- 1 of a memory that asks and tells nothing.
+-(terms <#> '{only_asks_terms}'::sparsevec)
 
 -- piece: asking_part
 -- As far as a memory asks.
@@ -178,7 +184,7 @@ closeness AS MATERIALIZED (
          least(coalesce(((SELECT x FROM near ORDER BY x DESC LIMIT 1
                           OFFSET greatest({looked_at}, 2 * :limit) - 1
                                  + (SELECT count(*) FROM worded WHERE NOT fits)) - mean) / deviation, '-Infinity'),
-               :found_min / :weight::float8) AS least
+               :found_min / (:weight::float8 + {per_closeness})) AS least
     FROM spread
 ),
 
@@ -221,7 +227,7 @@ scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, an
          CASE WHEN closeness IS NULL
               THEN (SELECT words * part FROM shared) * coverage
                    + :weight::float8 * least({closeness_per_coverage} * coverage, {closeness_usual_max})
-              WHEN :only_meaning THEN :weight::float8 * closeness
+              WHEN :only_meaning THEN {per_closeness} * greatest(closeness, 0) + :weight::float8 * closeness
               ELSE (SELECT words * part FROM shared) * coalesce(coverage, 0) + :weight::float8 * closeness END AS score
     FROM worded m {joined}
    WHERE CASE WHEN coalesce(fits, true) THEN coverage > 0 OR {is_close} END
@@ -253,6 +259,7 @@ top AS MATERIALIZED (
   SELECT * FROM scored ORDER BY score DESC, id LIMIT greatest({looked_at}, 2 * :limit)
 ), best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, {asking},
+         {only_asks} AS only_asks,
          CASE WHEN :speakers::text IS NOT NULL AND (m.terms <#> :speakers::text::sparsevec) < 0 THEN {spoken} ELSE 0 END
          + CASE WHEN :times_since::uuid[] IS NULL THEN 0
                 ELSE coalesce((SELECT max(weight)
@@ -264,10 +271,11 @@ top AS MATERIALIZED (
            WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = ANY (ARRAY(SELECT id FROM top)) OFFSET 0) m
          ON m.id = b.id
 ), {of_silent}turns AS (
-  SELECT id, conversation_uid, seq, coverage, score, named, asking, {talk} AS talk FROM best WHERE type = 'episode'
+  SELECT id, conversation_uid, seq, coverage, score, named, asking, only_asks, {talk} AS talk FROM best WHERE type = 'episode'
   {of_silent_turns}
 ), lifted AS (
-  SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named + CASE WHEN talk
+  SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named - {only_asks_less} * only_asks
+         + CASE WHEN talk
            THEN {neighbour} * (coalesce(greatest(max(asking * score) FILTER (WHERE talk) OVER before, 0), 0)
                                + (1 - asking) * coalesce(greatest(max(score) FILTER (WHERE talk) OVER after, 0), 0))
               + {next_but_one} * (coalesce(greatest(max(score) FILTER (WHERE talk) OVER before_that, 0), 0)
@@ -322,4 +330,4 @@ silent AS MATERIALIZED (
 
 -- piece: silent_turns
 -- They have no score of their own.
-UNION ALL SELECT id, conversation_uid, seq, 0, 0, 0, asking, true FROM silent
+UNION ALL SELECT id, conversation_uid, seq, 0, 0, 0, asking, 0, true FROM silent
