@@ -1,7 +1,7 @@
 """Every in-memory cache of a process.
 
-No entry can be stale: the statement that uses a cached conversation checks its version; an epoch is checked by the
-totals it was derived for, a window by both. Keys begin with the tenant. Erased content is removed at once.
+No entry can be stale: the statement that uses a cached conversation checks its version, and a window is checked by its
+conversation and its cut. Keys begin with the tenant. Erased content is removed at once.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from cachetools import LRUCache, TTLCache
 
 from app.core.conversation import Conversation
 from app.core.line import Line
-from app.core.model import Context, Epoch, Role, Window
+from app.core.model import Context, Cut, Role, Window
 from app.core.scope import owner_of
-from app.core.window.paging import is_over
 from app.core.window.profile import Profile
 from app.core.window.served import KeptText, Served, ServedFrame
 from app.core.window.served_quotes import QuotedPlace
@@ -28,7 +27,6 @@ from app.store.served import Row
 from app.store.windows import WindowParts
 
 CONVERSATIONS_CACHED = 20_000
-EPOCHS_CACHED = 4_000
 COUNTS_CACHED = 2_000
 MESSAGES_CACHED = 40_000
 """About 250 bytes each."""
@@ -49,30 +47,13 @@ WRITTEN_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class FoundEpoch:
-    """An epoch derived for a budget other than the conversation's own."""
-
-    uid: UUID
-    made_for: int
-    epoch: Epoch
-
-    def is_in_force(self, parts: WindowParts, target: Profile) -> bool:
-        """Return whether it is the conversation's epoch for a profile; ``parts``: as read by its zones."""
-        layout, conversation = self.epoch.layout, parts.conversation
-        if self.uid != conversation.uid or self.made_for != target.key or not layout.holds(conversation.totals):
-            return False
-        return not is_over(layout, parts.items, target.shares.fresh)
-
-
-@dataclass(frozen=True, slots=True)
 class KeptWindow:
     """A finished window without a tail, to be extended with the messages appended next, and what it was made of."""
 
     key: tuple[object, ...]
     parts: WindowParts
-    """Without the conversation's own epoch."""
     target: Profile
-    epoch: Epoch
+    cut: Cut
     window: Window
     context: Context | None = None
     """The response, once it was asked for."""
@@ -153,7 +134,7 @@ class ServedRun:
     """How often something was erased, and taken back, when the texts were served."""
     chosen: tuple[str, Mapping[QuotedPlace, str]] | None = None
     """The digest of the newest recalled text, and the words that it quotes."""
-    epoch: Epoch | None = None
+    cut: Cut | None = None
     """That of the last window, if it shows the head as it is."""
 
     def lacks(self, digest: str) -> bool:
@@ -259,8 +240,6 @@ class ServedWindows:
 class Caches:
     """The caches of one process."""
 
-    epochs: LRUCache[tuple[object, ...], FoundEpoch] = field(default_factory=lambda: LRUCache(EPOCHS_CACHED))
-    """Keyed by tenant, conversation and request."""
     windows: TTLCache[tuple[object, ...], KeptWindow] = field(
         default_factory=lambda: TTLCache(WINDOWS_KEPT_BYTES, WINDOWS_KEPT_SECONDS, getsizeof=lambda kept: kept.size)
     )
@@ -300,9 +279,8 @@ class Caches:
         gone = set(conversation_ids)
         for conversation_id in gone:
             self.forget_conversation(tenant, conversation_id)
-        for cache in (self.epochs, self.windows):
-            for key in [k for k in cache if k[0] == tenant and k[1] in gone]:
-                cache.pop(key, None)
+        for key in [k for k in self.windows if k[0] == tenant and k[1] in gone]:
+            self.windows.pop(key, None)
         self.served.forget_kept(tenant)
         for texts in (self.counts, self.query_vectors, self.expansions, self.messages):
             texts.clear()

@@ -237,14 +237,14 @@ class Settings(BaseSettings):
             raise ValueError("QUIRE_JWT_ISSUER, QUIRE_JWT_AUDIENCE and QUIRE_JWT_JWKS must be set together")
         return value
 
-    @field_validator("memory_keep_share", check_fields=False)
+    @field_validator("memory_condensed_share", check_fields=False)
     @classmethod
-    def _leave_growth(cls, value: float, info: ValidationInfo) -> float:
-        taken = value + sum(info.data.get(name, 0.0) for name in ("memory_head_share", "memory_condensed_share"))
+    def _leave_room(cls, value: float, info: ValidationInfo) -> float:
+        taken = value + info.data.get("memory_head_share", 0.0)
         if round(taken, 6) > ZONES_MAX:
             raise ValueError(
-                f"with MEMORY_HEAD_SHARE and MEMORY_CONDENSED_SHARE it must be at most {ZONES_MAX}, so that the window"
-                f" has room to grow; together they are {taken:.4g}"
+                f"with MEMORY_HEAD_SHARE it must be at most {ZONES_MAX}, so that messages have room; together they are"
+                f" {taken:.4g}"
             )
         return value
 

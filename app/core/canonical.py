@@ -33,3 +33,8 @@ def spaced(value: Any) -> str:
 
 def etag_of(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def hash_of(*texts: str) -> str:
+    """Return 32 hexadecimal digits of texts in order."""
+    return hashlib.sha256("\x00".join(texts).encode()).hexdigest()[:32]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.core.calibration import OURS, FileWeight
 from app.core.line import Line
-from app.core.model import Anchored, Language, Layout, Totals
+from app.core.model import Anchored, Language, Totals
 from app.core.scope import conversation_scope, owner_of, scope_of, scopes_in_view
 
 
@@ -44,7 +44,7 @@ class ConversationEnd:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation's row, with the layout of its own budget's epoch."""
+    """A conversation's row."""
 
     id: str
     """A ``Line`` where it is stored."""
@@ -89,6 +89,7 @@ class Conversation:
     summary_through: int = 0
     """The last seq that the newest summary covers."""
     epoch: int = 0
+    """The number of its newest cut."""
     chain: bytes | None = b""
     """Covers all its messages but the prompt; None if it predates chains and was never synced."""
     asked: bytes | None = None
@@ -113,8 +114,6 @@ class Conversation:
     """Of a branch: the conversation that holds the last message they share."""
     shown: str | None = None
     """The branch that its id shows; None: itself."""
-    own: tuple[int, Layout] | None = None
-    """Tokens available to the stored epoch, and its layout; None before the first epoch."""
 
     @property
     def line(self) -> Line:

@@ -1,11 +1,9 @@
 """The values that decisions are based on.
 
-Three of them carry the design's idea:
+Two of them carry the design's idea:
 
 * ``Entry`` is a message's place and weight: enough to decide paging without its text.
-* ``Layout`` tells where the window's zones begin. It is a pure function of the entries and a budget, so any process,
-  at any time, finds the same one.
-* ``Epoch`` is a layout with the head that was frozen with it.
+* ``Cut`` is a stored row: where the zones of a window begin, and the head that was frozen with it.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ class Policy:
 
     full_recent_count: int = setting(
         Variable("memory_full_recent_count", 10, ge=1, own=Own(1, 10_000)),
-        "Minimum messages that stay verbatim after a cut, if they fit in MEMORY_KEEP_SHARE.",
+        "Minimum messages that stay verbatim after a cut, if they fit in what a cut keeps.",
     )
     active_pages: int = setting(
         Variable("memory_active_pages", 0, ge=0, own=Own(0, 10_000, "(0: as many as fit)")),
@@ -123,17 +121,22 @@ class Policy:
         "Offer the tool `remember` in windows.",
     )
     head_share: float = setting(
-        Variable("memory_head_share", 0.1, ge=0, le=0.5, own=Own(0, 0.5, "of the body's room")),
-        "Maximum share of the body's room for the head after a cut.",
+        Variable("memory_head_share", 0.15, ge=0, le=0.5, own=Own(0, 0.5, "of the available tokens")),
+        "Share of the available tokens for the head once twenty pages have left the window; less where it needs less.",
     )
     condensed_share: float = setting(
         Variable("memory_condensed_share", 0.1, ge=0, le=0.8, own=Own(0, 0.8, "of the body's room")),
         "Maximum share of the body's room for condensed messages after a cut.",
     )
-    keep_share: float = setting(
-        Variable("memory_keep_share", 0.6, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the body's room")),
-        "Maximum share of the body's room that stays verbatim after a cut; a sixth more where messages are small. The "
-        "three shares together are at most 0.9.",
+    keep_share: float | None = setting(
+        Variable("memory_keep_share", None, ge=0.05, le=0.9, own=Own(0.05, 0.9, "of the room for messages")),
+        "Share of the room beside head and condensed messages that stays verbatim after a cut. Unset: the largest at "
+        "which a token in view costs MEMORY_VIEW_PRICE, between 0.5 and 0.85.",
+    )
+    view_price: float = setting(
+        Variable("memory_view_price", 0.2, ge=0.11, le=1, own=Own(0.11, 1, "of an uncached token")),
+        "What a token in view may cost in a call, in prices of an uncached one; a cached one costs 0.1. Lower: cuts go "
+        "deeper, and windows are emptier.",
     )
     recall_share: float | None = setting(
         Variable("memory_recall_share", None, ge=0.05, le=0.8, own=Own(0.05, 0.8, "of the available tokens")),
@@ -155,7 +158,7 @@ class Anchored:
 
 
 class Entry(NamedTuple):
-    """A message's place in its conversation and its weight, without its text. (A tuple: an epoch reads hundreds.)"""
+    """A message's place in its conversation and its weight, without its text. (A tuple: a cut reads hundreds.)"""
 
     seq: int
     page: int
@@ -171,8 +174,6 @@ class Entry(NamedTuple):
     short_before: int
     user_seq: int
     """``seq`` of the user message that opened its page; 0 on a first page that has none yet."""
-    revision: int
-    """The conversation's revision when the message was appended: what a head frozen here may know."""
     fresh: tuple[int, ...] = ()
     """What each of its archived results adds if it is shown whole while its page is the newest."""
     loaded: int = 0
@@ -206,65 +207,7 @@ class Totals:
     history: int = 0
     """Tokens of the whole history as it was sent, archived results in full."""
     generation: int = 0
-    """Grows past every epoch's number when the past is changed (erasures, edited notes), so a new epoch begins."""
-
-
-NUMBERS_EACH = 16
-"""Numbers of epochs for each message."""
-
-
-def epoch_number(seq: int, generation: int, *, recalled: bool = False) -> int:
-    """Return the number of an epoch that a message made due, or what was ``recalled`` for it once it stood there.
-
-    It leaves room for the step in which the body gives way to a tail, each a layout of its own: 0 to 7 are added.
-    """
-    return NUMBERS_EACH * (seq + generation) + NUMBERS_EACH // 2 * recalled
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The beginnings of the window's zones, and how long they hold.
-
-    Messages before ``condensed_from`` are on the contents page (except for the pinned one), those from there to
-    ``verbatim_from`` are condensed, and the others are verbatim.
-    """
-
-    number: int
-    """The epoch's number: see ``epoch_number``."""
-    condensed_from: int
-    verbatim_from: int
-    pinned: int
-    """``seq`` of a user message shown although its page is paged out in part; 0 for none."""
-    head_room: int
-    full_until: int
-    """The epoch holds while the conversation's ``full`` total, and what its newest page shows in full, is at most this
-    …
-    """
-    short_until: int
-    """… its ``short`` total at most this …"""
-    pages_until: int
-    """… its last page at most this …"""
-    generation: int
-    """… and its generation is this."""
-    trigger_page: int
-    """The page in which the epoch was made: the "now" of the unlisting rules."""
-    revision: int
-    """The head quotes nothing that the conversation learned after this revision."""
-    half_mark: int
-    """Cumulative ``full`` offset, part of the way into the verbatim zone's growth, for a cache breakpoint."""
-
-    @property
-    def trigger(self) -> int:
-        """The ``seq`` of the message that made it due; 0 for the whole history."""
-        return self.number // NUMBERS_EACH - self.generation
-
-    def holds(self, totals: Totals) -> bool:
-        return (
-            totals.full <= self.full_until
-            and totals.short <= self.short_until
-            and totals.last_page <= self.pages_until
-            and totals.generation == self.generation
-        )
+    """Grows when the past is changed (erasures, edited notes): no cut made before is shown again."""
 
 
 class Day(NamedTuple):
@@ -313,10 +256,53 @@ class Head:
         return Head(self.pinned, self.frame_tokens, self.notes_tokens, notes_left_out=self.notes_left_out)
 
 
+class FreshForm(NamedTuple):
+    """The form in which an archived result was shown when it came."""
+
+    seq: int
+    archive_id: str
+    tokens: int
+    """What it was shown with beside its placeholder's first line."""
+
+
 @dataclass(frozen=True, slots=True)
-class Epoch:
-    layout: Layout
-    head: Head
+class Cut:
+    """Where the zones of a window begin, and the head as it stood when the cut was made.
+
+    Messages before ``condensed_from`` are on the contents page (except for the pinned one), those from there to
+    ``verbatim_from`` are condensed, and the others are verbatim.
+    """
+
+    number: int
+    """Counts the cuts of a conversation. 0: it is not stored."""
+    budget: int
+    step: int = 0
+    """The step in which the body gives way to a tail, of ``budget.reserves``."""
+    condensed_from: int = 1
+    verbatim_from: int = 1
+    pinned: int = 0
+    """``seq`` of a user message shown although its page is paged out in part; 0 for none."""
+    room: int = INTEGER_MAX
+    """The tokens of head and body that it was made for: a fresh result is whole if it fits in what is free of them."""
+    half_mark: int = 0
+    """Cumulative ``full`` offset, part of the way into the verbatim zone's growth, for a cache breakpoint."""
+    full_from: int = 0
+    """Cumulative ``full`` offset of the first verbatim message."""
+    last_seq: int = 0
+    """The newest message when it was made …"""
+    last_page: int = 0
+    """… and its page: the "now" of the unlisting rules."""
+    generation: int = 0
+    """It is shown while the conversation's generation is this."""
+    forms: tuple[FreshForm, ...] = ()
+    """The fresh results that were in view before it and keep their form."""
+    head: Head = field(default_factory=Head)
+    sources: tuple[UUID, ...] = ()
+    """The memories that its head quotes."""
+
+    @property
+    def zones(self) -> tuple[int, int, int]:
+        return self.condensed_from, self.verbatim_from, self.pinned
 
 
 class Item(NamedTuple):
@@ -471,6 +457,12 @@ class Window:
     unlisted: int
     warnings: tuple[WindowWarning, ...] = field(default=())
     squeezed: Squeezed | None = None
+    fits: bool = True
+    """False: another cut would show what does not fit, if it can fall elsewhere."""
+    rooms: tuple[int, ...] = ()
+    """What each fresh result is shown with, in order."""
+    forms: tuple[FreshForm, ...] = ()
+    """The same of those that had room when they came: they keep it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,3 +479,5 @@ class Context:
     """The system segment, the guide to the recall tools included."""
     tools: str = "[]"
     """A JSON array."""
+    hash: str = ""
+    """Of what a model reads: tools, system and messages. 32 hexadecimal digits."""

@@ -62,7 +62,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Unnamed | None:
             return None
         pages = range(chapter.first_page, chapter.last_page + 1)
         lines = await windows.lines(tx, conversation.id, pages, conversation.totals.last_seq + 1)
-        names = await page_index.names(tx, conversation.id, pages, conversation.revision)
+        names = await page_index.names(tx, conversation.id, pages)
     told = {seq: text for page in names.values() for seq, (text, _) in page.lines.items()}
     found = [line for page in pages for line in lines.get(page, ())]
     few = found[:: -(-len(found) // MESSAGES_MAX) or 1]

@@ -35,6 +35,11 @@ TABLES = {
         "seq <= {seq}",
     ),
     "pages": _Table("page first_seq title title_tokens revision created_at", "first_seq <= {seq}", "page <= {page}"),
+    "cuts": _Table(
+        "number budget step condensed_from verbatim_from pinned room half_mark full_from last_seq last_page generation "
+        "forms head sources created_at",
+        "last_seq <= {seq}",
+    ),
     "recalls": _Table(
         "page count at_page revision created_at", "page <= {page} AND revision <= {revision}", "page <= {page}"
     ),

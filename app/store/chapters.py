@@ -14,11 +14,11 @@ from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 if TYPE_CHECKING:
-    from app.core.window.epoch import EpochPlan
+    from app.core.window.cut import CutPlan
 
 LEVELS = 8
 """Eight to the power of seven chapters are more than a conversation has."""
-NEWEST = 48
+NEWEST = 128
 """The newest chapters of each level that a map shows, at most."""
 RECALLED_MAX = 20
 """Recalled pages around which the map is opened, the newest."""
@@ -37,14 +37,10 @@ NAME = _SQL.statement("name")
 REACH = "UPDATE conversations SET chaptered_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
-async def around(tx: ReadTx, conversation_id: str, recalled: Sequence[int], plan: EpochPlan) -> list[Chapter]:
+async def around(tx: ReadTx, conversation_id: str, recalled: Sequence[int], plan: CutPlan) -> list[Chapter]:
     """Return the chapters that a plan's map can show: the newest of each level, and those around recalled pages."""
     recalled = sorted(recalled)[-RECALLED_MAX:]
-    layout = plan.layout
-    rows = await tx.fetch(
-        AROUND, conversation=conversation_id, last_page=plan.last_page, made_on=layout.trigger_page,
-        recalled=recalled, revision=layout.revision,
-    )  # fmt: skip
+    rows = await tx.fetch(AROUND, conversation=conversation_id, last_page=plan.last_page, recalled=recalled)
     return [_named(row) for row in rows]
 
 

@@ -3,8 +3,8 @@
 level, first_page, last_page, at_page, terms, line, line_tokens, sentence, sentence_tokens, first_day, last_day
 
 -- name: around
--- The newest of each level, and all that are in the same volume as one of some recalled pages, as far as an epoch that
--- was made on a page knows them and they have left the window; with what a model named them by a revision.
+-- The newest of each level, and all that are in the same volume as one of some recalled pages, as far as they have left
+-- the window; with what a model named them.
 WITH levels AS (SELECT generate_series(1, {levels}) AS level)
 SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS terms, c.line, c.line_tokens,
        c.sentence, c.sentence_tokens, c.first_day, c.last_day, n.title, n.title_tokens, n.told, n.told_tokens
@@ -27,9 +27,8 @@ SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS 
   ) c
   LEFT JOIN LATERAL (
     SELECT title, title_tokens, sentence AS told, sentence_tokens AS told_tokens FROM chapter_names
-     WHERE tenant_id = :tenant AND conversation_id = :conversation AND first_page = c.first_page
-       AND revision <= :revision) n ON c.level = 1
- WHERE c.last_page <= :last_page AND c.at_page <= :made_on
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND first_page = c.first_page) n ON c.level = 1
+ WHERE c.last_page <= :last_page
  ORDER BY c.first_page, c.level;
 
 -- name: shelf

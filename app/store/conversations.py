@@ -16,7 +16,7 @@ from app.core.calibration import OURS, FileWeight
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.line import CallersId, Line, Stretch
-from app.core.model import Anchored, Layout, Totals
+from app.core.model import Anchored, Totals
 from app.core.scope import owner_of, space_of_keys
 from app.core.times import local
 from app.errors import Conflict, Forbidden, NotFound
@@ -25,21 +25,6 @@ from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import spaces
 from app.store.spaces import Right
-
-LAYOUT_COLUMNS = (
-    "condensed_from",
-    "verbatim_from",
-    "pinned",
-    "head_room",
-    "full_until",
-    "short_until",
-    "pages_until",
-    "generation",
-    "trigger_page",
-    "revision",
-    "half_mark",
-)
-EPOCH_FIELDS = ", ".join(("e.made_for AS e_made_for", *(f"e.{c} AS e_{c}" for c in LAYOUT_COLUMNS)))
 
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apart, c.title,
  c.system, c.model, c.budget, c.policy, c.metadata,
@@ -57,13 +42,7 @@ CREATE = _SQL.statement("create")
 CHANGE = _SQL.statement("change")
 ANCHOR = _SQL.statement("anchor")
 
-# The conversation with the layout of its own epoch.
-FIND = f"""
-SELECT {CONVERSATION_FIELDS}, {EPOCH_FIELDS}
-  FROM conversations c
-  LEFT JOIN epochs e ON e.tenant_id = c.tenant_id AND e.conversation_id = c.id AND e.number = c.epoch
- WHERE c.tenant_id = $1 AND c.id = $2
-"""
+FIND = f"SELECT {CONVERSATION_FIELDS} FROM conversations c WHERE c.tenant_id = $1 AND c.id = $2"
 
 
 def read_conversation(row: Record) -> Conversation:
@@ -83,10 +62,6 @@ def read_conversation(row: Record) -> Conversation:
         history=row["history_total"],
         generation=row["generation"] + row["withdrawn"],
     )
-    own = None
-    if row["e_made_for"] is not None:
-        layout = Layout(number=row["epoch"], **{name: row[f"e_{name}"] for name in LAYOUT_COLUMNS})
-        own = (row["e_made_for"], layout)
     chain = row["chain"]
     if chain is None and not end.last_seq:
         chain = b""
@@ -102,7 +77,7 @@ def read_conversation(row: Record) -> Conversation:
         **values,
         file_percents=tuple(json.loads(row["file_percents"]).items()),
         file_weights=tuple(FileWeight(*weight) for weight in json.loads(row["file_weights"])),
-        id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain, own=own,
+        id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain,
         said_at=said_at, anchored=anchored,
     )  # fmt: skip
 
@@ -276,7 +251,6 @@ async def set_metadata(tx: Tx, conversation_id: str, metadata: str) -> None:
     await tx.execute(SET_METADATA, conversation_id, metadata)
 
 
-# By more than any epoch's number could have grown, so that the numbers after it are larger than all before.
 BEGIN_GENERATION = """
 UPDATE conversations SET generation = generation + last_seq + 1, erasures = erasures + $3, version = version + 1
  WHERE tenant_id = $1 AND id = $2
@@ -286,7 +260,7 @@ CALIBRATE = """
 UPDATE conversations SET token_percent = $3, generation = generation + last_seq + 1, version = version + 1
  WHERE tenant_id = $1 AND id = $2
 """
-FORGET_EPOCHS = "DELETE FROM epochs WHERE tenant_id = $1 AND conversation_id = $2"
+FORGET_CUTS = "DELETE FROM cuts WHERE tenant_id = $1 AND conversation_id = $2"
 
 
 # A late result joins the group of its call, and with it all that came between them.
@@ -301,9 +275,9 @@ async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
 
 
 async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = False) -> int:
-    """Begin a generation: no epoch made before is shown again. Return how many were stored."""
+    """Begin a generation: no cut made before is shown again. Return how many were stored."""
     await tx.execute(BEGIN_GENERATION, conversation_id, int(is_erased))
-    return await tx.execute(FORGET_EPOCHS, conversation_id)
+    return await tx.execute(FORGET_CUTS, conversation_id)
 
 
 async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: Sequence[UUID]) -> bool:
@@ -342,7 +316,7 @@ async def calibrate(tx: Tx, conversation_id: str, token_percent: int) -> None:
 
 # Rows a conversation has in each table, counted before they go with it.
 _HANGING = (
-    "messages", "pages", "epochs", "recalls", "archives", "memories", "page_index", "topic_mentions",
+    "messages", "pages", "cuts", "recalls", "archives", "memories", "page_index", "topic_mentions",
     "chapter_names", "summaries", "work", "conversation_spending", "proxied_requests", "served_windows", "served_texts",
 )  # fmt: skip
 _COUNTED = ",\n       ".join(

@@ -1,4 +1,4 @@
-"""Read what heads are made of, as known at a revision."""
+"""Read what heads are made of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asyncpg import Record
 from app.core.model import INTEGER_MAX
 from app.core.window import contents
 from app.core.window.contents import LINES_PER_PAGE, ContentsLine, PageEntry, PageNames
-from app.core.window.epoch import EpochPlan, Material
+from app.core.window.cut import CutPlan, Material
 from app.core.window.head import EXTRACTIVE, Written
 from app.core.window.topics import counted
 from app.postgres.statements import SqlFile
@@ -26,10 +26,10 @@ _SQL = SqlFile(
     __file__, lines_per_page=LINES_PER_PAGE, mentions_max=MENTIONS_MAX, versions_looked_at=VERSIONS_LOOKED_AT
 )
 PAGES = _SQL.statement("pages")
-TEXTS = _SQL.statement("texts", kept=in_mind(before=":condensed_from", opened=_SQL.piece("opened")))
+TEXTS = _SQL.statement("texts", kept=in_mind(before=":condensed_from"))
 
 
-async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Material:
+async def material(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
     at = (tx, conversation_id, plan)
     row = await _texts(*at)
     pages = await _pages(*at) if plan.zone or plan.last_page else []
@@ -44,12 +44,10 @@ async def material(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Materia
     )
 
 
-async def _pages(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Sequence[Record]:
-    layout = plan.layout
+async def _pages(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Sequence[Record]:
     return await tx.fetch(
         PAGES, conversation=conversation_id, last_page=plan.last_page, oldest_page=plan.oldest_read,
-        recalled_since=plan.recalled_since, revision=layout.revision, more=list(plan.zone),
-        condensed_from=layout.condensed_from,
+        recalled_since=plan.recalled_since, more=list(plan.zone), condensed_from=plan.cut.condensed_from,
     )  # fmt: skip
 
 
@@ -62,17 +60,15 @@ async def run(tx: ReadTx, conversation_id: str, first_page: int, last_page: int)
     last = min(last_page, first_page + RUN_MAX - 1)
     pages = await tx.fetch(
         PAGES, conversation=conversation_id, last_page=last, oldest_page=first_page, recalled_since=INTEGER_MAX,
-        revision=INTEGER_MAX, more=[], condensed_from=INTEGER_MAX,
+        more=[], condensed_from=INTEGER_MAX,
     )  # fmt: skip
     return [contents.renamed(_entry(page), _names(page) if page["is_named"] else None) for page in pages]
 
 
-async def _texts(tx: ReadTx, conversation_id: str, plan: EpochPlan) -> Record:
-    layout = plan.layout
+async def _texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Record:
     row = await tx.fetchrow(
-        TEXTS, conversation=conversation_id, condensed_from=layout.condensed_from, revision=layout.revision,
-        last_page=plan.last_page, trigger_page=layout.trigger_page,
-    )  # fmt: skip
+        TEXTS, conversation=conversation_id, condensed_from=plan.cut.condensed_from, last_page=plan.last_page
+    )
     assert row is not None
     return row
 

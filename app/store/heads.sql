@@ -1,16 +1,16 @@
 -- name: pages
--- The pages that a contents page can list, by recency or because they were recalled, and some more: with the recalls
--- and the model's names known at a revision, their days, and their lines as far as they have left the window.
+-- The pages that a contents page can list, by recency or because they were recalled, and some more: with their recalls,
+-- the model's names, their days, and their lines as far as they have left the window.
 --
 -- A page ends where the next one begins, which the same read tells. Its day is when its first message was said, or else
 -- stored, in UTC. Each look-up is a lateral one with a limit: so the planner uses the index, whatever it knows of the
 -- tables.
 WITH recent AS MATERIALIZED (
-  SELECT page, count, at_page, revision FROM recalls
+  SELECT page, count, at_page FROM recalls
    WHERE tenant_id = :tenant AND conversation_id = :conversation AND at_page >= :recalled_since
 ), r AS (
   SELECT DISTINCT ON (page) page, count, at_page FROM recent
-   WHERE revision <= :revision AND page <= :last_page
+   WHERE page <= :last_page
    ORDER BY page, count DESC
 ), p AS (
   SELECT * FROM (
@@ -45,7 +45,7 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
   LEFT JOIN r ON r.page = p.page
   LEFT JOIN LATERAL (
     SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
-     WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = p.page AND revision <= :revision
+     WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = p.page
        AND source = 'llm' LIMIT 1
   ) i ON true
   CROSS JOIN LATERAL (
@@ -64,16 +64,8 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
   ) m
  ORDER BY p.page;
 
--- piece: opened
--- When the page that an epoch was made on was opened.
-coalesce((SELECT p.created_at FROM pages p
-                               WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation
-                                 AND p.page = :trigger_page),
-                             c.created_at /*began*/)
-
 -- name: texts
--- What is kept in mind, as known when the epoch's page was opened; the newest mentions of topics; and the summary that
--- covers all messages before :condensed_from and the fewest after it, else the newest.
+-- What is kept in mind; the newest mentions of topics; and the summary that covers all messages before :condensed_from and the fewest after it, else the newest.
 SELECT k.*, t.*, s.through_seq, s.text AS summary, s.model
   FROM conversations c
   LEFT JOIN LATERAL ({kept}
@@ -81,13 +73,13 @@ SELECT k.*, t.*, s.through_seq, s.text AS summary, s.model
   LEFT JOIN LATERAL (
     SELECT array_agg(topic) AS topics, array_agg(count) AS counts, array_agg(page) AS topic_pages FROM (
       SELECT topic, count, page FROM topic_mentions
-       WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page AND revision <= :revision
+       WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page
        ORDER BY page DESC, topic LIMIT {mentions_max}) t
   ) t ON true
   LEFT JOIN LATERAL (
     SELECT through_seq, text, model FROM (
       SELECT version, through_seq, text, model FROM summaries
-       WHERE tenant_id = :tenant AND conversation_id = :conversation AND revision <= :revision
+       WHERE tenant_id = :tenant AND conversation_id = :conversation
        ORDER BY version DESC LIMIT {versions_looked_at}) s
      ORDER BY through_seq < :condensed_from - 1,
               CASE WHEN through_seq < :condensed_from - 1 THEN -version ELSE version END LIMIT 1

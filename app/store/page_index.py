@@ -132,15 +132,15 @@ async def exists(tx: ReadTx, conversation_id: str, page: int) -> bool:
 # What the model wrote of some pages, as it was known at a revision.
 NAMES = """
 SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
- WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[]) AND revision <= $4 AND source = 'llm'
+ WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[]) AND source = 'llm'
 """
 
 
-async def names(tx: ReadTx, conversation_id: str, pages: Sequence[int], revision: int) -> dict[int, PageNames]:
+async def names(tx: ReadTx, conversation_id: str, pages: Sequence[int]) -> dict[int, PageNames]:
     """Return titles and lines by page; pages without any are left out."""
     if not pages:
         return {}
-    rows = await tx.fetch(NAMES, conversation_id, pages, revision)
+    rows = await tx.fetch(NAMES, conversation_id, pages)
     return {row["page"]: _names(row) for row in rows}
 
 

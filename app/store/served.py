@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -17,15 +16,17 @@ from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.model import Item, Layout
-from app.core.neutral import flat, neutral
+from app.core.model import INTEGER_MAX, Cut, Format, Item
 from app.core.window.served import KeptText, Part, Served, ServedFrame
 from app.core.window.served_quotes import Pieces, pack, unpack
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
+from app.store import windows
 from app.store.windows import ITEM, items_of
 
 _ENTRIES = "\n\n"
+ROWS_SEARCHED = 64
+"""Rows that are looked through for the window that was served when a message was the last."""
 ROW_WINDOWS = 16
 """Windows from which on a row is full: more would take less room, but each new one writes its row anew."""
 
@@ -178,11 +179,6 @@ def _packed(kept: KeptText) -> bytes:
     return pack(kept.pieces)
 
 
-def quotation(said: str) -> UUID:
-    """Return the source of a line of what is kept in mind, by its words: heads do not know the memory's id."""
-    return UUID(bytes=sha256(neutral(flat(said)).encode()).digest()[:16])
-
-
 # Texts that can quote messages from one on, but for what a caller sends along with each request.
 FORGET_SINCE = """
 DELETE FROM served_texts
@@ -219,8 +215,9 @@ async def forget_quoted(tx: Tx, conversation_id: str) -> int:
 
 async def forget_memories(tx: Tx, gone: Sequence[Record]) -> int:
     """Erase the texts that quote memories which were erased: id, content and pinned of each."""
-    pinned = [quotation(row["content"]) for row in gone if row["pinned"] and row["content"] is not None]
-    return await forget_quoting(tx, [*(row["id"] for row in gone), *pinned])
+    ids = [row["id"] for row in gone]
+    await windows.forget_quoting(tx, ids)
+    return await forget_quoting(tx, ids)
 
 
 async def forget_asked(tx: Tx, owner: UUID) -> int:
@@ -249,15 +246,26 @@ async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[ServedFra
     return None
 
 
+async def number_at(tx: ReadTx, conversation_id: str, seq: int, budget: int, form: Format) -> int | None:
+    """Return the newest window of a budget and format, without a tail, whose last message is one; None: there is none
+    among the last ROWS_SEARCHED rows.
+    """
+    for row in await browse(tx, conversation_id, INTEGER_MAX, ROWS_SEARCHED):
+        for number, frame, one in reversed(row.windows):
+            if (one.last_seq, frame.budget, frame.format) == (seq, budget, form) and not one.tail:
+                return number
+    return None
+
+
 async def items(
-    tx: ReadTx, conversation: Conversation, layout: Layout, last: tuple[int, int], *, anthropic: bool
+    tx: ReadTx, conversation: Conversation, cut: Cut, last: tuple[int, int], *, anthropic: bool
 ) -> list[Item]:
     """Return the messages of a window in the forms that its zones show. ``last``: its last message, and that one's
     page.
     """
     prompt_through = min(conversation.end.prompt_through, last[0])
     rows = await tx.fetch(
-        ITEMS, conversation=conversation.id, condensed_from=layout.condensed_from, verbatim_from=layout.verbatim_from,
-        pinned=layout.pinned, last_seq=last[0], last_page=last[1], prompt_through=prompt_through, anthropic=anthropic,
+        ITEMS, conversation=conversation.id, condensed_from=cut.condensed_from, verbatim_from=cut.verbatim_from,
+        pinned=cut.pinned, last_seq=last[0], last_page=last[1], prompt_through=prompt_through, anthropic=anthropic,
     )  # fmt: skip
     return items_of(rows)

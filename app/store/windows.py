@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -15,25 +15,33 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import shrunk
 from app.core.line import Line
-from app.core.model import Day, Entry, Epoch, Head, Item, Layout, Totals
+from app.core.model import Cut, Day, Entry, FreshForm, Head, Item, Totals
 from app.core.window.contents import LINES_PER_PAGE, ContentsLine
-from app.core.window.kept import KeptLine
 from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
-from app.store.conversations import (
-    CONVERSATION_FIELDS,
-    EPOCH_FIELDS,
-    read_conversation,
-)
-from app.store.memory.kept import in_mind, read_kept
+from app.store.conversations import CONVERSATION_FIELDS, read_conversation
+
+CUTS_KEPT = 8
+"""Cuts of a conversation, of all budgets together: the newest."""
+UNREAD_MOST = 2
+"""Tokens of a history that are read, in budgets: no model makes fewer than half as many of a text as our tokenizer."""
+CUT_COLUMNS = {
+    "number": "bigint", "budget": "int", "step": "int", "condensed_from": "int", "verbatim_from": "int",
+    "pinned": "int", "room": "int", "half_mark": "bigint", "full_from": "bigint", "last_seq": "int", "last_page": "int",
+    "generation": "bigint", "forms": "text", "head": "text", "sources": "uuid[]",
+}  # fmt: skip
+CUT_FIELDS = ", ".join(f"e.{name} AS e_{name}" for name in CUT_COLUMNS)
 
 _SQL = SqlFile(
     __file__,
     conversation_fields=CONVERSATION_FIELDS,
-    epoch_fields=EPOCH_FIELDS,
-    kept_whole=in_mind(before="1", opened="c.created_at /*began*/"),
+    cut_fields=CUT_FIELDS,
+    cut_columns=", ".join(CUT_COLUMNS),
+    cut_values=", ".join(f":{name}::{kind}" for name, kind in CUT_COLUMNS.items()),
+    kept=CUTS_KEPT,
+    most=UNREAD_MOST,
 )
 ITEM = _SQL.piece("item")
 _ITEM_NAMES = re.findall(r" AS (m_\w+)", ITEM)
@@ -41,24 +49,28 @@ WINDOW = _SQL.statement("window", item_arrays=", ".join(f"array_agg({n} ORDER BY
 NEWER = _SQL.statement("newer")
 ENTRIES = _SQL.statement("entries")
 LINES = _SQL.statement("lines")
-STORE_EPOCH = _SQL.statement("store_epoch")
+STORE_CUT = _SQL.statement("store_cut")
+NEWEST_CUT = _SQL.statement("newest_cut")
 SUMS = """
 SELECT page, user_seq, full_before + full_tokens AS full, short_before + short_tokens AS short FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
-STORED_HEAD = "SELECT head FROM epochs WHERE tenant_id = $1 AND conversation_id = $2 AND number = $3"
+FORGET_QUOTING = "DELETE FROM cuts WHERE tenant_id = $1 AND cardinality(sources) > 0 AND sources && $2::uuid[]"
 
 
 @dataclass(frozen=True, slots=True)
 class WindowParts:
+    """What a window is assembled from: a conversation, the newest cut of a budget, and the messages of its zones."""
+
     conversation: Conversation
-    own_epoch: Epoch | None
-    """The stored epoch of the conversation's own budget."""
-    prompt: tuple[Item, ...]
-    items: tuple[Item, ...]
-    """Empty when the epoch that was asked with has ended."""
-    kept: Sequence[KeptLine] | None = None
-    """What it keeps in mind while the history is whole; None: not read."""
+    cut: Cut | None
+    """None: there is none yet."""
+    prompt: tuple[Item, ...] = ()
+    items: tuple[Item, ...] = ()
+    is_read: bool = True
+    """False: so much came since the cut that no messages were read."""
+    budget: int = 0
+    """The budget whose cut was read."""
 
     def continued(self, conversation: Conversation, newer: Sequence[Item]) -> WindowParts:
         """Return the parts with what was appended since, as they are read from the store."""
@@ -72,35 +84,25 @@ class WindowParts:
                 item._replace(loaded_tokens=item.tokens + found.tokens) if item.seq == found.seq else item
                 for item in items
             )
-        return WindowParts(conversation, None, prompt, items)
+        return WindowParts(conversation, self.cut, prompt, items, budget=self.budget)
 
 
-_ZONES = ("condensed_from", "verbatim_from", "pinned", "full_until", "pages_until", "generation", "short_until")
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The window that is read: of a budget, or of the conversation's own, or else of the usual one."""
+
+    budget: int | None
+    usual: int
+    step: int
+    anthropic: bool
 
 
 async def load(
-    database: Database | ReadTx,
-    tenant: UUID,
-    conversation_id: str,
-    layout_of: tuple[UUID, Layout] | None,
-    *,
-    anthropic: bool,
+    database: Database | ReadTx, tenant: UUID, conversation_id: str, wanted: Wanted
 ) -> WindowParts | None:
-    """Load all parts of a window with one statement; None if there is no such conversation.
-
-    ``layout_of`` is the layout to read the body by, with the ``uid`` of the conversation it was made for; by default
-    the stored epoch's layout (or the initial one) is used.
-    """
-    uid, layout = layout_of or (None, None)
-    zones = {name: layout and getattr(layout, name) for name in _ZONES}
-    return await _load(database, tenant, conversation_id, {**zones, "uid": uid, "anthropic": anthropic})
-
-
-async def _load(
-    database: Database | ReadTx, tenant: UUID, conversation_id: str, zones: Mapping[str, object]
-) -> WindowParts | None:
+    """Load all parts of a window with one statement; None if there is no such conversation."""
     sql, stretches = along(WINDOW.text, conversation_id)
-    arguments = (str(tenant), *WINDOW.arguments({"conversation": conversation_id, **zones}), *stretches)
+    arguments = (str(tenant), *WINDOW.arguments({"conversation": conversation_id, **asdict(wanted)}), *stretches)
     if isinstance(database, Database):
         row = await database.read_row(sql, *arguments)
     else:
@@ -108,7 +110,7 @@ async def _load(
     parts = _parts(row)
     if parts is None or is_read_along(parts.conversation.line, conversation_id):
         return parts
-    return await _load(database, tenant, parts.conversation.id, zones)
+    return await load(database, tenant, parts.conversation.id, wanted)
 
 
 def is_read_along(line: Line, conversation_id: str) -> bool:
@@ -117,40 +119,42 @@ def is_read_along(line: Line, conversation_id: str) -> bool:
     return (read.stretches, read.is_in_tree) == (line.stretches, line.is_in_tree)
 
 
-async def without_body(database: Database, tenant: UUID, conversation_id: str) -> WindowParts | None:
-    """Load a conversation and its own epoch, but no messages; None if there is no such conversation."""
-    nothing = {**dict.fromkeys(_ZONES), "condensed_from": 0, "verbatim_from": 0, "pinned": 0}
-    return await _load(database, tenant, conversation_id, {**nothing, "uid": None, "anthropic": False})
-
-
 def _parts(row: Record | None) -> WindowParts | None:
     if row is None:
         return None
-    conversation = read_conversation(row)
-    own_epoch = None
-    if conversation.own is not None:
-        own_epoch = Epoch(conversation.own[1], read_head(row["e_head"]))
     items = _items(row)
     return WindowParts(
-        conversation,
-        own_epoch,
+        read_conversation(row),
+        read_cut(row),
         tuple(item for item in items if item.kind == "prompt"),
         tuple(item for item in items if item.kind != "prompt"),
-        None if own_epoch else read_kept(row),
+        bool(row["is_read"]),
+        row["read_budget"],
     )
 
 
+def read_cut(row: Record) -> Cut | None:
+    if row["e_number"] is None:
+        return None
+    values = {name: row[f"e_{name}"] for name in CUT_COLUMNS}
+    forms = tuple(FreshForm(*form) for form in json.loads(values.pop("forms")))
+    return Cut(**values | {"forms": forms, "head": read_head(values["head"]), "sources": tuple(values["sources"])})
+
+
 async def newer(
-    database: Database, tenant: UUID, conversation_id: str, last_seq: int, layout: Layout, *, anthropic: bool
-) -> tuple[Conversation, list[Item]] | None:
-    """Return the conversation, without its own epoch, and the messages after ``last_seq`` in the layout's form."""
+    database: Database, tenant: UUID, conversation_id: str, last_seq: int, cut: Cut, *, anthropic: bool
+) -> tuple[Conversation, int, list[Item]] | None:
+    """Return the conversation, the number of the budget's newest cut, and the messages after ``last_seq`` in the form
+    that a cut gives them.
+    """
     rows = await database.fetch_all(
-        NEWER, str(tenant), conversation=conversation_id, last_seq=last_seq, verbatim_from=layout.verbatim_from,
-        anthropic=anthropic,
+        NEWER, str(tenant), conversation=conversation_id, last_seq=last_seq, verbatim_from=cut.verbatim_from,
+        anthropic=anthropic, budget=cut.budget, step=cut.step,
     )  # fmt: skip
     if not rows:
         return None
-    return read_conversation(rows[0]), items_of(row for row in rows if row["m_seq"] is not None)
+    items = items_of(row for row in rows if row["m_seq"] is not None)
+    return read_conversation(rows[0]), rows[0]["cut"] or 0, items
 
 
 def items_of(rows: Iterable[Record]) -> list[Item]:
@@ -200,7 +204,7 @@ def read_head(text: str) -> Head:
 
 
 async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> list[Entry]:
-    """Return the entries from a condensed offset on, as ``paging.layout`` needs them."""
+    """Return the entries from a condensed offset on, as ``paging.places`` needs them."""
     rows = await tx.fetch(
         ENTRIES, conversation=conversation.id, short_from=short_from, last_seq=conversation.totals.last_seq
     )
@@ -228,10 +232,27 @@ async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: 
     return by_page
 
 
-async def store_epoch(tx: Tx, conversation_id: str, made_for: int, epoch: Epoch) -> None:
-    """Keep an epoch of the conversation's own budget. (A number is met twice only after the budget changed.)"""
-    head = dumps(asdict(epoch.head))
-    await tx.execute(STORE_EPOCH, conversation=conversation_id, made_for=made_for, head=head, **asdict(epoch.layout))
+async def store_cut(tx: Tx, conversation: Conversation, cut: Cut) -> bool:
+    """Store a cut in a transaction that shares the owners of what it quotes; return False where another was faster."""
+    values = {name: getattr(cut, name) for name in CUT_COLUMNS}
+    values |= {"forms": dumps(cut.forms), "head": dumps(asdict(cut.head)), "sources": list(cut.sources)}
+    number = await tx.fetchval(
+        STORE_CUT, conversation=conversation.line.own, uid=conversation.uid,
+        own_generation=conversation.own_generation, **values,
+    )  # fmt: skip
+    return number is not None
+
+
+async def newest_cut(tx: ReadTx, conversation: Conversation, budget: int) -> Cut | None:
+    row = await tx.fetchrow(
+        NEWEST_CUT, conversation=conversation.id, budget=budget, generation=conversation.totals.generation
+    )
+    return read_cut(row) if row is not None else None
+
+
+async def forget_quoting(tx: Tx, memories: Collection[UUID]) -> int:
+    """Erase the cuts whose heads quote memories; return how many."""
+    return await tx.execute(FORGET_QUOTING, list(memories)) if memories else 0
 
 
 async def as_of(tx: ReadTx, conversation: Conversation, seq: int) -> Conversation | None:
@@ -252,10 +273,4 @@ async def as_of(tx: ReadTx, conversation: Conversation, seq: int) -> Conversatio
         end=replace(end, last_seq=seq, last_page=page, user_seq=user_seq, prompt_through=min(end.prompt_through, seq)),
         indexed_through=min(conversation.indexed_through, page),
         summary_through=min(conversation.summary_through, seq),
-        own=None,
     )
-
-
-async def stored_head(tx: ReadTx, conversation_id: str, number: int) -> Head:
-    row = await tx.fetchrow(STORED_HEAD, conversation_id, number)
-    return read_head(row["head"]) if row else Head()

@@ -20,29 +20,32 @@ m.seq AS m_seq,
          nullif(m.fresh_tokens::text, '{}') AS m_fresh
 
 -- name: window
--- A conversation, the head of its own epoch, and the messages of a window's body: the prompt, the pinned user message,
--- and all from the condensed zone on. Without an epoch of its own, also what it keeps in mind while the history is
--- whole.
+-- A conversation, the newest cut of a budget, and the messages of a window's body: the prompt, the pinned user message,
+-- and all from the condensed zone on; from the beginning where there is no cut. No message is read (is_read) where so
+-- many came since that they cannot fit.
 --
--- The zones are the caller's, made for a conversation of :uid, or its own epoch's (:condensed_from null). No message is
--- read if the caller's epoch ended before the conversation's totals.
---
--- What bounds ``seq`` are scalar subqueries of their own: under row-level security a bound that holds COALESCE, LEAST
--- or arithmetic on a column counts as leaky and is applied only after every message of the conversation was read.
+-- The budget is :budget, or else the conversation's own, or else :usual. What bounds ``seq`` are scalar subqueries of
+-- their own: under row-level security a bound that holds COALESCE, LEAST or arithmetic on a column counts as leaky and
+-- is applied only after every message of the conversation was read.
 WITH c AS MATERIALIZED (
   SELECT {conversation_fields} FROM conversations c WHERE c.tenant_id = :tenant::uuid AND c.id = :conversation
+), b AS MATERIALIZED (
+  SELECT coalesce(:budget::int, budget, :usual::int) AS budget, generation + withdrawn AS generation FROM c
 ), e AS MATERIALIZED (
-  SELECT e.* FROM epochs e
-   WHERE e.tenant_id = :tenant::uuid AND e.conversation_id = :conversation AND e.number = (SELECT epoch FROM c)
+  SELECT e.* FROM cuts e
+   WHERE e.tenant_id = :tenant::uuid AND e.conversation_id = :conversation AND e.budget = (SELECT budget FROM b)
+     AND e.step = :step AND e.generation = (SELECT generation FROM b)
+     AND (NOT (SELECT is_apart FROM c) OR e.created_at >= (SELECT created_at FROM c))
+   ORDER BY number DESC LIMIT 1
 ), z AS MATERIALIZED (
-  SELECT coalesce(:condensed_from::int, e.condensed_from, 1) AS condensed_from,
-         coalesce(:verbatim_from::int, e.verbatim_from, 1) AS verbatim_from,
-         coalesce(:pinned::int, e.pinned, 0) AS pinned,
-         c.prompt_through
-    FROM c LEFT JOIN e ON true
+  SELECT coalesce(e.condensed_from, 1) AS condensed_from, coalesce(e.verbatim_from, 1) AS verbatim_from,
+         coalesce(e.pinned, 0) AS pinned, c.prompt_through,
+         c.full_total - coalesce(e.full_from, 0) <= {most} * b.budget::bigint AS is_read
+    FROM c CROSS JOIN b LEFT JOIN e ON true
 )
-SELECT c.*, {epoch_fields}, e.head AS e_head, w.*, k.*
+SELECT c.*, {cut_fields}, z.is_read, b.budget AS read_budget, w.*
   FROM c
+  CROSS JOIN b
   CROSS JOIN z
   LEFT JOIN e ON true
   LEFT JOIN LATERAL (
@@ -62,14 +65,9 @@ SELECT c.*, {epoch_fields}, e.head AS e_head, w.*, k.*
              WHERE m.tenant_id = :tenant::uuid AND m.conversation_id = :conversation
                AND m.seq >= (SELECT condensed_from FROM z)
           ) m
-         WHERE :condensed_from::int IS NULL
-            OR (c.uid = :uid::uuid AND c.full_total <= :full_until::bigint AND c.last_page <= :pages_until::int
-                AND c.generation + c.withdrawn = :generation::bigint AND c.short_total <= :short_until::bigint)
+         WHERE z.is_read
       ) i
   ) w ON true
-  LEFT JOIN LATERAL ({kept_whole}
-     WHERE (SELECT number FROM e) IS NULL
-  ) k ON true
  LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;
 
 -- name: newer
@@ -78,8 +76,11 @@ SELECT c.*, {epoch_fields}, e.head AS e_head, w.*, k.*
 --
 -- The upper bound on ``seq`` keeps out nothing: it makes the planner expect few rows whatever :last_seq is, so that it
 -- keeps its plan. Planning takes three times as long as executing here.
-SELECT {conversation_fields}, NULL::int AS e_made_for,
-         {item}
+SELECT {conversation_fields},
+       (SELECT e.number FROM cuts e
+         WHERE e.tenant_id = :tenant::uuid AND e.conversation_id = :conversation AND e.budget = :budget::int
+           AND e.step = :step ORDER BY number DESC LIMIT 1) AS cut,
+       {item}
   FROM conversations c
   CROSS JOIN (SELECT :verbatim_from::int AS verbatim_from, 0 AS pinned) z
   LEFT JOIN messages m ON m.tenant_id = :tenant::uuid AND m.conversation_id = :conversation
@@ -103,13 +104,13 @@ WITH e AS (
        WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq = e.call_group LIMIT 1) m ON true
 )
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
-       m.user_seq, m.revision, m.fresh_tokens, m.loaded_tokens
+       m.user_seq, m.fresh_tokens, m.loaded_tokens
   FROM messages m
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation
    AND m.seq >= (SELECT call_group FROM s) AND m.seq <= :last_seq
 UNION ALL
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
-       m.user_seq, m.revision, m.fresh_tokens, m.loaded_tokens
+       m.user_seq, m.fresh_tokens, m.loaded_tokens
   FROM messages m
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation
    AND m.seq = (SELECT user_seq FROM s WHERE user_seq < call_group)
@@ -131,23 +132,23 @@ SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
  WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page = ANY (:pages::int[])
  ORDER BY m.seq;
 
--- name: store_epoch
--- Stores an epoch, which its conversation is in from now on. Epochs with larger numbers were made by other rules: under
--- other settings.
+-- name: store_cut
+-- Stores the next cut of a conversation, unless another was faster or the past was changed, and forgets the oldest.
 WITH c AS (
-  UPDATE conversations SET epoch = :number::bigint WHERE tenant_id = :tenant AND id = :conversation RETURNING id
-), later AS (
-  DELETE FROM epochs WHERE tenant_id = :tenant AND conversation_id = :conversation AND number > :number
+  UPDATE conversations SET epoch = :number
+   WHERE tenant_id = :tenant AND id = :conversation AND uid = :uid AND epoch = :number::bigint - 1
+     AND generation = :own_generation
+  RETURNING id
+), old AS (
+  DELETE FROM cuts WHERE tenant_id = :tenant AND conversation_id = (SELECT id FROM c) AND number <= :number - {kept}
 )
-INSERT INTO epochs (tenant_id, conversation_id, number, made_for, head, condensed_from, verbatim_from, pinned,
-                    head_room, full_until, short_until, pages_until, generation, trigger_page, revision, half_mark)
-SELECT :tenant, c.id, :number, :made_for::int, :head::text, :condensed_from::bigint, :verbatim_from::bigint,
-       :pinned::bigint, :head_room::bigint, :full_until::bigint, :short_until::bigint, :pages_until::bigint,
-       :generation::bigint, :trigger_page::bigint, :revision::bigint, :half_mark::bigint
-  FROM c
-ON CONFLICT (tenant_id, conversation_id, number) DO UPDATE
-   SET made_for = excluded.made_for, head = excluded.head, condensed_from = excluded.condensed_from,
-       verbatim_from = excluded.verbatim_from, pinned = excluded.pinned, head_room = excluded.head_room,
-       full_until = excluded.full_until, short_until = excluded.short_until, pages_until = excluded.pages_until,
-       generation = excluded.generation, trigger_page = excluded.trigger_page, revision = excluded.revision,
-       half_mark = excluded.half_mark;
+INSERT INTO cuts (tenant_id, conversation_id, {cut_columns})
+SELECT :tenant, c.id, {cut_values} FROM c
+RETURNING number;
+
+-- name: newest_cut
+-- The newest cut of a budget.
+SELECT {cut_fields} FROM cuts e
+ WHERE e.tenant_id = :tenant AND e.conversation_id = :conversation AND e.budget = :budget AND e.step = 0
+   AND e.generation = :generation
+ ORDER BY number DESC LIMIT 1;

@@ -20,7 +20,7 @@ from app.core.window.topics import Topic
 from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
-from app.services.conversations import forking, growing, serving
+from app.services.conversations import forking, serving
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
 from app.services.lifecycle import noting
@@ -137,9 +137,8 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
         gathered |= {"tree": await _tree(tx, conversation)}
         match place.show:
             case "window":
-                is_other = served is not None and not (served.record["is_own_budget"] and served.next is None)
-                points = served.points if served and is_other else await growing.last_turns(tx, conversation)
-                parts: dict[str, Any] = {"points": points, "chart": pictures.chart(points), "grew_as_served": is_other}
+                points = served.points if served else ()
+                parts: dict[str, Any] = {"points": points, "chart": pictures.chart(points)}
             case "messages":
                 parts = {}
             case "pages":

@@ -86,6 +86,6 @@ def _points(listed: Sequence[tuple[int, ServedFrame, Served]], like: ServedFrame
     epoch = None
     for page, (frame, served) in last.items():
         _, _, notes, summary, contents, condensed = frame.sections
-        opens = epoch is not None and frame.epoch != epoch
-        epoch = frame.epoch
-        yield Point(page, served.number, opens, notes, summary, contents, condensed, served.recent, served.history)
+        opens = epoch is not None and frame.cut != epoch
+        epoch = frame.cut
+        yield Point(page, frame.cut, opens, notes, summary, contents, condensed, served.recent, served.history)

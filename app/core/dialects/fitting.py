@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from app.core.canonical import dumps, etag_of
+from app.core.canonical import dumps, etag_of, hash_of
 from app.core.dialects.learning import LIMITS, NOTHING, Learned, without
 from app.core.dialects.marking import marked
 from app.core.dialects.question import Dialect
@@ -71,7 +71,8 @@ def fitted_window(found: Context, models: ModelTable, model: str, form: Format, 
         fitted, alone = (chat_messages(row, model, as_chat(said)) for said in (answer["messages"], stable))
     same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(fitted, alone, strict=False)))
     body = dumps({**answer, "messages": fitted, "stable_messages": same}).encode()
-    return replace(found, body=body, etag=etag_of(body))
+    read = hash_of(found.tools, found.system, dumps(fitted))
+    return replace(found, body=body, etag=etag_of(body), hash=read)
 
 
 # --- Parameters ------------------------------------------------------------------------------------------

@@ -102,7 +102,6 @@ def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
         said_at=place.said_at,
         parent_id=keeper,
         shown=None,
-        own=None,
     )  # fmt: skip
     return Forked(branch, tuple(stretches), place.said_offset)
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.core.canonical import dumps, etag_of
+from app.core.canonical import dumps, etag_of, hash_of
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
-from app.core.model import Context, Epoch, Format, Item, Language, Window
+from app.core.model import Context, Cut, Format, Item, Language, Window
 from app.core.window.render import Rendered, render
 
 
 def answer_of(
     conversation: Conversation,
-    epoch: Epoch,
+    cut: Cut,
     window: Window,
     system: str,
     tools: str,
     form: Format,
     language: Language,
 ) -> Context:
-    body = _answer(conversation, epoch, window, render(window, system, tools, form, language), form).encode()
-    return Context(body, etag_of(body), window, conversation.uid, system, tools)
+    rendered = render(window, system, tools, form, language)
+    body = _answer(conversation, cut, window, rendered, form).encode()
+    read = hash_of(tools, system, rendered.messages)
+    return Context(body, etag_of(body), window, conversation.uid, system, tools, read)
 
 
 def system_of(own: str | None, prompt: Sequence[Item]) -> str:
@@ -38,7 +40,7 @@ def _plain(item: Item) -> str:
 
 def _answer(
     conversation: Conversation,
-    epoch: Epoch,
+    cut: Cut,
     window: Window,
     rendered: Rendered,
     form: Format,
@@ -76,8 +78,8 @@ def _answer(
         "archive_refs": dumps(_archive_refs(window)),
         "lag": dumps(
             {
-                "summary_through_seq": epoch.head.summary_through_seq
-                if epoch.layout.condensed_from > 1
+                "summary_through_seq": cut.head.summary_through_seq
+                if cut.condensed_from > 1
                 else conversation.summary_through,
                 "indexed_through_page": conversation.indexed_through,
                 "last_seq": totals.last_seq,

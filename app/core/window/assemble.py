@@ -1,10 +1,10 @@
 """head + body + tail -> window.
 
-The recipe: take the epoch's layout and head, show the body as the layout says, and add up. Nearly always that fits,
-because a layout ends where it would not (``core/window/paging.py``).
+The recipe: take the cut's head, show the body as the cut's zones say, and add up. If that fits, it is the window; if
+not, the window says so (``Window.fits``), and whoever asks makes another cut (``core/window/paging.py``).
 
-It can still fail to fit, when the newest user message or call group is larger than the zone it is in. Then the window
-is squeezed (``core/window/squeezing.py``), and is an epoch of its own.
+It can still fail to fit after that, when the newest user message or call group is larger than the zone it is in. Then
+the window is squeezed (``core/window/squeezing.py``).
 """
 
 from __future__ import annotations
@@ -16,28 +16,27 @@ from typing import NamedTuple
 from app.core.canonical import dumps
 from app.core.groups import units
 from app.core.model import (
-    INTEGER_MAX,
     OPENING_TOKENS,
     UNMATCHED,
     UNSENT,
-    UNZONED,
     Anchored,
-    Epoch,
+    Cut,
+    FreshForm,
     Head,
     Item,
     Language,
-    Layout,
     Ledger,
     Placed,
+    Policy,
     Squeezed,
     TailItem,
     Totals,
     Window,
     WindowWarning,
-    epoch_number,
 )
 from app.core.search.days import MESSAGE_TOKENS
 from app.core.window.budget import smallest_budget, usable
+from app.core.window.fresh import PARTS_SHARE, rooms
 from app.core.window.profile import Profile
 from app.core.window.squeezing import Cutter, ItemForm, WindowUnit, opens_page, place, squeeze, squeezed_again
 from app.errors import BudgetTooSmall
@@ -49,7 +48,7 @@ UNMATCHED_NAMED = 10
 
 
 def assemble(
-    epoch: Epoch, items: Sequence[Item], target: Profile, totals: Totals,
+    cut: Cut, items: Sequence[Item], target: Profile, totals: Totals,
     *, anchored: Anchored | None = None, cutter: Cutter | None = None,
 ) -> Window:  # fmt: skip
     """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works.
@@ -60,7 +59,10 @@ def assemble(
     fixed, token_percent = target.fixed, target.token_percent
     room = usable(target.budget, token_percent) - fixed.tokens
     shown, held_back = units(items)
-    body = _units(shown, epoch.layout, totals.last_page, target.shares.fresh)
+    recalled = _recalled(anchored, cut, totals.last_page)
+    head, before = cut.head, recalled.tokens if recalled else 0
+    before += head.tokens + _opening(head, shown[0][0].role if shown else "user")
+    body, forms = _units(shown, cut, totals.last_page, before)
     newest = next((unit for unit in reversed(body) if unit.is_user), None)
     needed = newest.tokens(ItemForm.MARKED) if newest else 0
     if needed > room:
@@ -68,23 +70,23 @@ def assemble(
 
     warnings = [_waiting(held_back)] if held_back else []
     warnings += _unmatched(items, totals)
-    head, layout = epoch.head, epoch.layout
-    opening = _opening(head, body[0].items[0].role if body else "user")
-    placed = _placed(body, head, layout)
+    placed = _placed(body, head, cut)
+    taken = before + sum(p.tokens + sum(p.fresh) for p in placed)
+    fits = taken <= target.shares.body and not _is_over_pages(cut, body, target.policy, totals)
+    if recalled is not None and taken > room:
+        taken, recalled = taken - recalled.tokens, None
     squeezed: Squeezed | None = None
-    taken = head.tokens + opening + sum(p.tokens + sum(p.fresh) for p in placed)
-    recalled = _recalled(anchored, layout, totals.last_page, room - taken)
     if taken > room:
-        head, placed, squeezed, tight = squeeze(body, head, layout, room, target.shares.reserve, cutter)
+        head, placed, squeezed, tight = squeeze(body, head, cut, room, target.shares.reserve, cutter)
         warnings.append(tight)
     if recalled is not None and anchored is not None:
         _insert(placed, recalled, anchored.seq)
     ledger = _ledger(target, head, placed, totals)
-    pages = _pages(items, body, placed, head, layout, totals.last_page)
+    pages = _pages(items, body, placed, head, cut, totals.last_page)
     return Window(
-        number=_number(items, layout, totals, anchored if recalled else None),
+        number=cut.number,
         head=head.text,
-        body=tuple(_marked(placed, items, layout)),
+        body=tuple(_marked(placed, items, cut)),
         tail=(),
         ledger=ledger,
         verbatim_pages=pages.verbatim,
@@ -93,7 +95,17 @@ def assemble(
         unlisted=pages.unlisted,
         warnings=tuple(warnings),
         squeezed=squeezed,
+        fits=fits,
+        rooms=tuple(size for unit in body for size in unit.fresh),
+        forms=tuple(forms),
     )
+
+
+def _is_over_pages(cut: Cut, body: Sequence[WindowUnit], policy: Policy, totals: Totals) -> bool:
+    if not policy.active_pages:
+        return False
+    first = next((unit.items[0].page for unit in body if unit.items[0].seq >= cut.condensed_from), totals.last_page)
+    return totals.last_page - first >= policy.active_pages
 
 
 class PagesShown(NamedTuple):
@@ -107,47 +119,75 @@ class PagesShown(NamedTuple):
 
 def placed_again(
     items: Sequence[Item],
-    head: Head,
-    layout: Layout,
+    cut: Cut,
     last_page: int,
-    most_fresh: int,
+    of_fresh: Sequence[int],
     squeezed: Squeezed | None,
     anchored: Anchored | None,
     language: Language,
 ) -> tuple[tuple[Placed, ...], PagesShown]:
-    """Return the body of a window that was assembled before, and its pages."""
-    body = _units(units(items)[0], layout, last_page, most_fresh)
-    placed = squeezed_again(body, squeezed, layout, language) if squeezed else _placed(body, head, layout)
-    recalled = _recalled(anchored, layout, last_page, INTEGER_MAX)
+    """Return the body of a window that was assembled before, and its pages. ``of_fresh``: the rooms of its results."""
+    left = list(of_fresh)
+    body: list[WindowUnit] = []
+    for found in units(items)[0]:
+        unit = WindowUnit(tuple(found))
+        count = len(unit.sizes) if _is_fresh(unit, cut, last_page) else 0
+        body.append(replace(unit, fresh=tuple(left[:count])))
+        del left[:count]
+    placed = squeezed_again(body, squeezed, cut, language) if squeezed else _placed(body, cut.head, cut)
+    recalled = _recalled(anchored, cut, last_page)
     if recalled is not None and anchored is not None:
         _insert(placed, recalled, anchored.seq)
-    return tuple(_marked(placed, items, layout)), _pages(items, body, placed, head, layout, last_page)
+    return tuple(_marked(placed, items, cut)), _pages(items, body, placed, cut.head, cut, last_page)
 
 
-def _units(found: Iterable[Sequence[Item]], layout: Layout, last_page: int, most_fresh: int) -> list[WindowUnit]:
-    """Return units with the room of what is fresh in them, which those of one call group share, in their order."""
+def _is_fresh(unit: WindowUnit, cut: Cut, last_page: int) -> bool:
+    first = unit.items[0]
+    return first.page == last_page and first.seq >= cut.verbatim_from and any(item.fresh for item in unit.items)
+
+
+def _units(
+    found: Iterable[Sequence[Item]], cut: Cut, last_page: int, taken: int
+) -> tuple[list[WindowUnit], list[FreshForm]]:
+    """Return units with the room of what is fresh in them, and the forms that were given in what was free.
+
+    ``taken``: tokens before the first. What does not fit in the room that is free when it comes has parts; those of one
+    call group share a quarter of the room.
+    """
+    known = {(form.seq, form.archive_id): form.tokens for form in cut.forms}
+    parts_max, in_parts = int(cut.room * PARTS_SHARE), dict[int, int]()
     body: list[WindowUnit] = []
-    taken: dict[int, int] = {}
+    forms: list[FreshForm] = []
     for items in found:
-        unit, first = WindowUnit(tuple(items)), items[0]
-        if first.page == last_page and first.seq >= layout.verbatim_from and any(item.fresh for item in items):
-            unit = unit.within(most_fresh - taken.get(first.group, 0))
-            taken[first.group] = taken.get(first.group, 0) + sum(unit.fresh)
+        unit, group = WindowUnit(tuple(items)), items[0].group
+        taken += unit.tokens(ItemForm.WHOLE)
+        if _is_fresh(unit, cut, last_page):
+            places = [(item.seq, uuid) for item in unit.items for uuid in item.archive_ids[: len(item.fresh)]]
+            if all(place in known for place in places):
+                given = [known[place] for place in places]
+            else:
+                given = rooms(unit.sizes, cut.room - taken, parts_max - in_parts.get(group, 0))
+            partly = sum(room for room, size in zip(given, unit.sizes, strict=True) if room < size)
+            in_parts[group] = in_parts.get(group, 0) + partly
+            taken += sum(given)
+            unit = replace(unit, fresh=tuple(given))
+            if taken <= cut.room:
+                forms += [FreshForm(*place, room) for place, room in zip(places, given, strict=True)]
         body.append(unit)
-    return body
+    return body, forms
 
 
-def _placed(body: Sequence[WindowUnit], head: Head, layout: Layout) -> list[Placed]:
+def _placed(body: Sequence[WindowUnit], head: Head, cut: Cut) -> list[Placed]:
     """Return the body with date lines before the units of the condensed zone and before the first verbatim one."""
     placed: list[Placed] = []
     waiting = list(head.days)
     for unit in body:
         first = unit.items[0]
-        due = [day for day in waiting if day.page <= first.page and first.seq <= layout.verbatim_from]
+        due = [day for day in waiting if day.page <= first.page and first.seq <= cut.verbatim_from]
         if due:
             waiting = waiting[len(due) :]
             placed.append(Placed(0, first.page, "condensed", "user", due[-1].text, parts=1, tokens=MESSAGE_TOKENS))
-        placed += place(unit, ItemForm.WHOLE, layout)
+        placed += place(unit, ItemForm.WHOLE, cut)
     return placed
 
 
@@ -181,35 +221,13 @@ def _opening(head: Head, first_role: str) -> int:
     return OPENING_TOKENS if first_role == "assistant" and not head.text else 0
 
 
-def _number(items: Sequence[Item], layout: Layout, totals: Totals, shown: Anchored | None) -> int:
-    """Return the epoch's number: that of its cut, or of the message that last changed what was in view.
-
-    A user message does that which closes a page with fresh results or recalled text, since they shrink there; and what
-    is recalled for one does, since windows may have been made without it.
-    """
-    changed, page, passing = 0, 0, False
-    for item in items:
-        if item.seq < layout.verbatim_from or item.kind in UNZONED:
-            continue
-        if item.page != page:
-            changed = item.seq if passing else changed
-            page, passing = item.page, False
-        passing = passing or bool(item.fresh) or item.loaded_tokens > 0
-    numbers = [layout.number]
-    if changed:
-        numbers.append(epoch_number(changed, totals.generation))
-    if shown:
-        numbers.append(epoch_number(shown.seq, totals.generation, recalled=True))
-    return max(numbers)
-
-
 def _insert(placed: list[Placed], recalled: Placed, seq: int) -> None:
     placed.insert(next(at for at, shown in enumerate(placed) if shown.seq == seq), recalled)
 
 
-def _recalled(anchored: Anchored | None, layout: Layout, page: int, free: int) -> Placed | None:
-    """Return what was recalled for the newest user message, if that is verbatim and there is room."""
-    if anchored is None or anchored.text is None or anchored.tokens > free or anchored.seq < layout.verbatim_from:
+def _recalled(anchored: Anchored | None, cut: Cut, page: int) -> Placed | None:
+    """Return what was recalled for the newest user message, if that is verbatim."""
+    if anchored is None or anchored.text is None or anchored.seq < cut.verbatim_from:
         return None
     said = dumps({"role": "user", "content": anchored.text})
     return Placed(0, page, "verbatim", "user", said, parts=1, tokens=anchored.tokens, passing=True)
@@ -236,7 +254,7 @@ def _pages(
     body: Sequence[WindowUnit],
     placed: Sequence[Placed],
     head: Head,
-    layout: Layout,
+    cut: Cut,
     last_page: int,
 ) -> PagesShown:
     """Assign each page to one zone: that of its least complete part.
@@ -246,8 +264,8 @@ def _pages(
     listed = set(head.listed)
     shown = {p.seq for p in placed}
     partly = {item.page for unit in body for item in unit.items if item.seq not in shown}
-    first = next((item for item in items if item.seq >= layout.condensed_from and item.kind not in UNSENT), None)
-    if first is not None and layout.condensed_from > 1 and (first.page == 1 or not opens_page(first)):
+    first = next((item for item in items if item.seq >= cut.condensed_from and item.kind not in UNSENT), None)
+    if first is not None and cut.condensed_from > 1 and (first.page == 1 or not opens_page(first)):
         partly.add(first.page)
     condensed = {p.page for p in placed if p.zone == "condensed" and p.seq} - listed - partly
     verbatim = {p.page for p in placed if p.zone == "verbatim"} - listed - condensed - partly
@@ -255,14 +273,14 @@ def _pages(
     return PagesShown(tuple(sorted(verbatim)), tuple(sorted(condensed)), tuple(sorted(listed)), unlisted)
 
 
-def _marked(placed: Sequence[Placed], items: Sequence[Item], layout: Layout) -> Iterable[Placed]:
+def _marked(placed: Sequence[Placed], items: Sequence[Item], cut: Cut) -> Iterable[Placed]:
     """Set the cache breakpoints: the end of the condensed zone, and one place in the verbatim zone's growth.
 
-    Both depend on the layout alone, so a breakpoint never moves within an epoch.
+    Both depend on the cut alone, so a breakpoint never moves until the next one.
     """
     after = {item.seq: item.full_after for item in items}
-    last_condensed = max((i.seq for i in items if i.seq < layout.verbatim_from and i.kind not in UNSENT), default=0)
-    halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= layout.half_mark > 0), 0)
+    last_condensed = max((i.seq for i in items if i.seq < cut.verbatim_from and i.kind not in UNSENT), default=0)
+    halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= cut.half_mark > 0), 0)
     for p in placed:
         is_mark = 0 < p.seq in (last_condensed, halfway) and not p.passing
         yield p._replace(cache_mark=True) if is_mark else p

@@ -11,8 +11,9 @@ The body's room is for the head and the messages; ``core/window/paging.py`` deci
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from app.core.calibration import OURS
 from app.core.model import OPENING_TOKENS, Policy
@@ -41,29 +42,43 @@ class Shares:
     available: int
     reserve: int
     """Kept free for what the request loads or its query brings in."""
-    whole: int
-    """While the history weighs no more than this, all of it is verbatim."""
-    head: int
     condensed: int
-    keep: int
-    """What is verbatim right after a cut, as near as call groups allow."""
+    """What condensed messages take after a cut."""
+    head_share: float
+    """Of ``available``: the head's part once ``HEAD_PAGES`` have left the window."""
     head_most: int
     """What a head can use at all."""
-    keep_most: int = 0
-    """As much as ``keep`` becomes where messages are so small that there is still room for ``GROUPS_TO_COME``."""
 
     @property
     def body(self) -> int:
+        """Return the room of head and messages."""
         return self.available - self.reserve
 
     @property
-    def fresh(self) -> int:
-        """Most that the fresh results of one call group take together."""
-        return int(self.body * FRESH_SHARE)
+    def whole(self) -> int:
+        """Return what messages may weigh beside an empty head."""
+        return max(0, self.body - OPENING_TOKENS)
+
+    def head(self, pages: int) -> int:
+        """Return the head's part once so many pages have left the window, in part at least."""
+        if not self.head_most or not pages:
+            return 0
+        needed = min(HEAD_TOKENS_MIN, int(self.available * HEAD_TOKENS_MIN_SHARE))
+        share = int(self.available * self.head_share * min(1.0, pages / HEAD_PAGES))
+        return min(max(needed, min(share, self.head_most)), int(self.body * ZONES_MAX))
 
 
-FRESH_SHARE = 0.25
-"""The part of the body's room that the fresh results of one call group share."""
+def kept_share(group_tokens: float, room: int, view_price: float) -> float:
+    """Return the largest share of the room to keep at which a token in view costs no more than a price.
+
+    With g the tokens that a call adds, W the room and k the share kept, a window is filled from k·W to W in
+    (1 − k)·W/g calls and then read anew, and otherwise pays for g new tokens and reads about W·(1 + k)/2 from the
+    cache. So a token in view costs 2·(g/W)/(1 − k²) beside its cached price.
+    """
+    dear = 2 * group_tokens / max(1, room) / (view_price - CACHED_PRICE)
+    return min(KEPT_MOST, max(KEPT_LEAST, math.sqrt(max(0.0, 1 - dear))))
+
+
 LOADED_TOKENS = 4_000
 """What a recall tool brings in, if it is not asked for another amount."""
 LOADED_SHARE, LOADED_SHARE_MAX = 0.25, 0.5
@@ -104,10 +119,12 @@ RESERVE_MOST = 0.8
 """The largest part of the available tokens that can be left to the tail."""
 ZONES_MAX = 0.9
 """The largest share of the body's room for head, condensed and kept messages; the rest is growth."""
-GROUPS_TO_COME = 20
-"""Call groups for which a cut leaves room, which are ten model calls or more. After a cut the model reads the whole
-window anew, at ten times the price of what its cache holds: ten calls on, that has cost no more than the cache.
-"""
+CACHED_PRICE = 0.1
+"""The price of a token that a model's API reads from its cache, beside that of another: what the large vendors ask."""
+KEPT_LEAST, KEPT_MOST = 0.5, 0.85
+"""Bounds of the share that a cut keeps by price: an emptier window shows too little, a fuller one is cut every call."""
+HEAD_PAGES = 20
+"""Pages out of view from which on the head has its whole share: a map of fewer needs less."""
 HEAD_TOKENS_MIN, HEAD_TOKENS_MIN_SHARE = 380, 0.25
 """A smaller head has no room for a summary. In a window of less than 1,500 tokens it has this part of them."""
 HEAD_EXTRA = 1_000
@@ -120,39 +137,9 @@ def reserves(available: int, policy: Policy) -> list[int]:
     return [int(available * step) for step in (*(step for step in RESERVES if step < most), most)]
 
 
-def zones(policy: Policy) -> float:
-    """Return the part of the body's room that is taken right after a cut."""
-    return policy.head_share + policy.condensed_share + policy.keep_share
-
-
 def shares(available: int, policy: Policy, *, reserve: int = 0) -> Shares:
     """Divide the available tokens, of which so many are left to the tail."""
     free = min(reserve, int(available * RESERVE_MOST))
-    body = available - free
-    scale = min(1.0, ZONES_MAX / max(zones(policy), ZONES_MAX))
     head_most = policy.contents_max + policy.summary_max + HEAD_EXTRA if policy.head_share else 0
-    head = min(_head(int(body * policy.head_share * scale), available, head_most), int(body * ZONES_MAX))
-    condensed, keep = int(body * policy.condensed_share * scale), int(body * policy.keep_share * scale)
-    whole = max(0, body - OPENING_TOKENS)
-    found = with_head(Shares(available, free, whole, head, condensed, keep, head_most), head)
-    if policy.active_pages:  # pages leave before the body is full, and what stands for them needs room
-        return replace(found, whole=max(0, whole - head - found.condensed))
-    return found
-
-
-def with_head(found: Shares, head: int) -> Shares:
-    """Return the shares of a body with a head of another size: it can take more than its share."""
-    condensed, keep = found.condensed, found.keep
-    rest = max(0, int(found.body * ZONES_MAX) - head)
-    if rest < condensed + keep:
-        condensed, keep = rest * condensed // (condensed + keep), rest * keep // (condensed + keep)
-    keep_most = max(keep, min(rest - condensed, keep * 7 // 6))
-    return replace(found, head=head, condensed=condensed, keep=keep, keep_most=keep_most)
-
-
-def _head(share: int, available: int, most: int) -> int:
-    """Return the head's share, between what a head needs and what it can use."""
-    if not most:
-        return 0
-    needed = min(HEAD_TOKENS_MIN, int(available * HEAD_TOKENS_MIN_SHARE))
-    return max(needed, min(share, most))
+    condensed = int((available - free) * policy.condensed_share)
+    return Shares(available, free, condensed, policy.head_share, head_most)

@@ -1,27 +1,26 @@
 """The contents page: a map of what left the view, as a tree of volumes, chapters and pages.
 
-Chapters are runs of closed pages; eight of them form a volume, eight volumes a larger one. Every page out of view is
-under exactly one line, at any cap that holds a line at all: its own, its chapter's, a volume's, or that of a run of
-pages that have no chapter yet. The cap decides where the tree is cut, in this order:
+Chapters are runs of closed pages, at most sixteen; eight of them form a volume, eight volumes a larger one. Every page
+out of view is under exactly one line, at any cap that holds a line at all: its own, its chapter's, a volume's, or that
+of a run of pages that have no chapter yet. What fits is opened in this order:
 
-1. Volumes open into their chapters, the newest first, while all lines fit MAP_SHARE of the cap. Where even the largest
-   volumes do not fit, the oldest of them share a line.
-2. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end: those that
-   rules m and p leave open; with all their messages' lines up to FULL_SHARE, then by title. A page closes again when it
-   has never been recalled and ``m`` turns have passed since it ended, or when it was recalled and its count has not
-   changed for ``p`` turns.
-3. More volumes open, then chapters get their most telling sentence.
+1. Volumes open into their chapters, the newest first, so that no line stands for more than sixteen pages while there is
+   room for two. Where even the largest volumes do not fit, the oldest of them share a line.
+2. Chapters say up to eight terms that tell them from the others.
+3. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end, up to
+   PAGES_SHARE; then chapters say more terms; then more pages get lines, and the newest of them all their messages'.
 
-A page with a line of its own opens the volumes above it, so a recall opens a branch in the next epoch. Lines are frozen
-when their chapter closes. ``core/window/head.py`` puts date lines between blocks; their tokens are part of the page's.
+Only pages that rules m and p leave open get lines of their own: one closes again when it has never been recalled and
+``m`` turns have passed since it ended, or when it was recalled and its count has not changed for ``p`` turns. Lines are
+frozen when their chapter closes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import zip_longest
 
 from app.core import wording
 from app.core.model import Language, Policy
@@ -33,22 +32,21 @@ Count = Callable[[str], int]
 
 LINES_PER_PAGE = 30
 """Messages of a page, from its first, whose lines are read."""
-MAP_SHARE = 0.6
-"""Part of the cap that chapters may take before pages get lines of their own."""
-FULL_SHARE = 0.8
-"""Part of it that these and pages with all their lines may take, before older pages get a line by title."""
+PAGES_SHARE = 0.4
+"""Part of the cap that chapters with TERMS_FIRST terms and the newest pages' titles take before chapters say more."""
+TERMS_FIRST, TERMS = 8, 16
+"""Terms of a chapter's line: what it has before pages have lines, and at most. More words lead to the right chapter
+more often: of LoCoMo's questions 29, 40, 44 and 47 % with 4, 8, 12 and 16 terms."""
 LINE_OVERHEAD = 4
 """Tokens that a line's indent, role and line end add to its text."""
-PAGE_OVERHEAD = 14
-"""Tokens that "[Page 1234] ... (recalled 12x)" adds to a title."""
-RUN_OVERHEAD = 16
-"""Tokens of "[Pages 1234–1239] " and the line end."""
-RUN_DAY_TOKENS = 8
-"""Tokens that each day of a run adds to it."""
-RUN_TOKENS = 44
-"""Tokens of titles in the line of a run of pages."""
-JOINED_TERMS = 16
-"""Terms in a line that several volumes share."""
+PAGE_OVERHEAD = 4
+"""Tokens that "123: " and the line end add to a title."""
+RECALLED_TOKENS = 8
+"""Tokens of " (recalled 12×)"."""
+MONTH_TOKENS = 11
+"""Tokens of a month's line and its line end, in either language."""
+RUN_PAGES = 16
+"""Pages that share a line where no chapter holds them."""
 OPEN_PAGES = 36
 """Pages that can be in no chapter yet, and some more: their titles stand for them."""
 
@@ -91,7 +89,7 @@ class PageEntry:
 
     @property
     def brief_tokens(self) -> int:
-        return self.title_tokens + PAGE_OVERHEAD
+        return self.title_tokens + PAGE_OVERHEAD + (RECALLED_TOKENS if self.recall_count else 0)
 
     @property
     def lines_tokens(self) -> int:
@@ -129,10 +127,9 @@ class ListedRun:
 
 @dataclass(frozen=True, slots=True)
 class ContentsPage:
-    blocks: tuple[tuple[str, str], ...] = ()
-    """Lines of the map, each with the day it begins on where a date line says it, in order."""
+    lines: tuple[str, ...] = ()
+    """In order; a line of its own says where the month changes."""
     tokens: int = 0
-    """What the blocks weigh, and their date lines."""
     listed: tuple[int, ...] = ()
     chapters: tuple[ListedRun, ...] = ()
     unlisted: int = 0
@@ -184,7 +181,7 @@ def oldest_listable(now_page: int, policy: Policy) -> int:
     return max(1, now_page - policy.unlist_after_turns)
 
 
-# --- The cut through the tree ------------------------------------------------------------------------
+# --- What is open ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,154 +190,115 @@ class _Run:
 
     first: int
     last: int
+    terms: tuple[str, ...] = ()
+    """What they are about, the best first."""
+    day: str = ""
     of: Chapter | None = None
-    """The chapter or volume that they are a part of."""
-    is_bare: bool = False
-
-    @property
-    def is_whole(self) -> bool:
-        return self.of is not None and (self.of.first_page, self.of.last_page) == (self.first, self.last)
-
-
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """The open part: volumes that end on ``opened_from`` or later; the pages before ``joined_until`` share one line."""
-
-    joined_until: int
-    opened_from: int
-    is_bare: bool = False
-    """That one line names the pages alone."""
+    """The chapter, if they are all or the rest of one."""
 
 
 @dataclass(frozen=True)
 class _Map:
-    """The tree and what its lines say."""
+    """The tree, and what its lines weigh."""
 
     chapters: Sequence[Chapter]
-    titles: Mapping[int, PageEntry]
+    pages: Mapping[int, PageEntry]
     last_page: int
-    policy: Policy
     count: Count
-    by_first: dict[int, list[Chapter]] = field(init=False, default_factory=dict)
-    starts: list[int] = field(init=False, default_factory=list)
-    weights: dict[tuple[int, int, bool, int], int] = field(init=False, default_factory=dict)
-    """Tokens of runs, as far as they were asked for: many cuts have the same."""
+    weights: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """Tokens of runs by their terms: many tries have the same."""
 
-    def __post_init__(self) -> None:
-        for chapter in sorted(self.chapters, key=lambda c: -c.level):
-            if chapter.last_page <= self.last_page:
-                self.by_first.setdefault(chapter.first_page, []).append(chapter)
-        self.starts.extend(sorted(self.by_first))
-
-    def runs(self, cut: _Cut, listed: Sequence[int]) -> list[_Run]:
-        """Return the runs that cover all pages but those listed, which are in order."""
-        if not self.policy.chapter_lines:
-            return []
-        found: list[_Run] = []
-        inside = [page for page in listed if page >= cut.joined_until]
-        at, within = 1, None
-        if cut.joined_until > 1:
-            stops = [0, *(page for page in listed if page < cut.joined_until), cut.joined_until]
-            found = [_Run(a + 1, b - 1, None, cut.is_bare) for a, b in pairwise(stops) if b - a > 1]
-            at = cut.joined_until
-        while at <= self.last_page:
-            next_listed = bisect_left(inside, at)
-            stop = inside[next_listed] if next_listed < len(inside) else self.last_page + 1
-            within = next((c for c in reversed(self.by_first.get(at, ())) if c.last_page >= at), within)
-            if stop == at:
-                at += 1
-                continue
-            whole = next(
-                (
-                    c
-                    for c in self.by_first.get(at, ())
-                    if c.last_page < stop and (c.level == 1 or c.last_page < cut.opened_from)
-                ),
-                None,
-            )
-            if whole is None:
-                next_start = bisect_right(self.starts, at)
-                end = min(stop, self.starts[next_start] if next_start < len(self.starts) else stop) - 1
-                of = within if within is not None and within.last_page >= end else None
-                found.append(_Run(at, end, of))
-            else:
-                found.append(_Run(whole.first_page, whole.last_page, whole))
-            at = found[-1].last + 1
+    def covers(self) -> list[list[_Run]]:
+        """Return the ways to cover all pages by runs, the coarsest first: the oldest share a line, then the largest
+        volumes, then each volume open into its parts, the newest first.
+        """
+        known = [one for one in self.chapters if one.last_page <= self.last_page]
+        cover = self._filled([self._run(one) for one in known if not any(_holds(other, one) for other in known)])
+        found = [[self._joined(cover[:at]), *cover[at:]] for at in range(len(cover), 1, -1)]
+        found.append(cover)
+        for volume in sorted(known, key=lambda one: (-one.level, -one.first_page)):
+            parts = [one for one in known if one.level == volume.level - 1 and _holds(volume, one)]
+            if parts and parts[0].first_page == volume.first_page:
+                kept = [run for run in cover if run.of is not None and run.of is not volume]
+                runs = [*kept, *(self._run(one) for one in parts)]
+                cover = self._filled(sorted(runs, key=lambda run: run.first))
+                found.append(cover)
         return found
 
-    def cuts(self) -> list[_Cut]:
-        none = self.last_page + 1
-        whole = self.runs(_Cut(1, none), ())
-        joined = [_Cut(run.last + 1, none) for run in reversed(whole)]
-        volumes = sorted({c.last_page for some in self.by_first.values() for c in some if c.level > 1}, reverse=True)
-        return [_Cut(none, none, is_bare=True), *joined, _Cut(1, none), *(_Cut(1, page) for page in volumes)]
+    def _run(self, chapter: Chapter) -> _Run:
+        return _Run(chapter.first_page, chapter.last_page, chapter.terms, chapter.first_day, chapter)
 
-    def said(self, run: _Run) -> tuple[str, int]:
-        """Return what a run is about, and its tokens: the chapter's line, or the titles of its pages, or the best terms
-        of the chapters in it.
-        """
-        if run.is_bare:
-            return "", 0
-        if run.is_whole and run.of is not None:
-            return run.of.line, run.of.line_tokens
-        inside = self._inside(run)
-        if run.of is None and inside:
-            best = dict.fromkeys(flat(term) for part in inside for term in part.terms[:1])
-            line = ", ".join(list(best)[:JOINED_TERMS])
-            return line, self.count(line)
-        texts: list[str] = []
-        tokens = 0
-        for page in range(max(run.first, run.last - OPEN_PAGES), run.last + 1):
-            entry = self.titles.get(page)
-            if entry is not None and tokens + entry.title_tokens + 1 <= RUN_TOKENS:
-                texts.append(flat(entry.title))
-                tokens += entry.title_tokens + 1
-        if texts or run.of is None:
-            return "; ".join(texts), tokens
-        return run.of.line, run.of.line_tokens
+    def _filled(self, runs: Sequence[_Run]) -> list[_Run]:
+        """Return runs with others of at most RUN_PAGES between and after them."""
+        found: list[_Run] = []
+        at = 1
+        for run in (*runs, None):
+            end = self.last_page if run is None else run.first - 1
+            while at <= end:
+                last = min(at + RUN_PAGES - 1, end)
+                day = self.pages[at].day if at in self.pages else ""
+                found.append(_Run(at, last, self._titles(at, last), day))
+                at = last + 1
+            if run is not None:
+                found.append(run)
+                at = run.last + 1
+        return found
 
-    def _inside(self, run: _Run) -> list[Chapter]:
-        return [some[0] for first, some in sorted(self.by_first.items()) if run.first <= first <= run.last]
+    def _titles(self, first: int, last: int) -> tuple[str, ...]:
+        pages = [self.pages[page] for page in range(last, first - 1, -1) if page in self.pages]
+        return tuple(page.title for page in pages if page.title)
 
-    def days(self, run: _Run) -> tuple[str, str]:
-        if run.is_bare:
-            return "", ""
-        if run.is_whole and run.of is not None:
-            return run.of.first_day, run.of.last_day
-        parts = [run.of] if run.of is not None else self._inside(run)
-        first, last = (self.titles[page].day if page in self.titles else "" for page in (run.first, run.last))
-        return first or (parts[0].first_day if parts else ""), last or (parts[-1].last_day if parts else "")
+    def _joined(self, runs: Sequence[_Run]) -> _Run:
+        ranked = [term for rank in zip_longest(*(run.terms for run in runs)) for term in rank if term]
+        return _Run(runs[0].first, runs[-1].last, tuple(dict.fromkeys(ranked))[:TERMS], runs[0].day)
 
-    def tokens(self, runs: Iterable[_Run]) -> int:
-        total = 0
-        for run in runs:
-            key = (run.first, run.last, run.is_bare, run.of.level if run.of is not None else 0)
-            if key not in self.weights:
-                self.weights[key] = self._weigh(run)
-            total += self.weights[key]
-        return total
+    def line(self, run: _Run, terms: int) -> str:
+        pages = f"{run.first}–{run.last}" if run.last > run.first else str(run.first)
+        said = ", ".join(flat(term) for term in run.terms[:terms])
+        return f"{pages}: {said}" if said else pages
 
-    def _weigh(self, run: _Run) -> int:
-        return RUN_OVERHEAD + RUN_DAY_TOKENS * len(set(self.days(run)) - {""}) + self.said(run)[1]
+    def weigh(self, run: _Run, terms: int) -> int:
+        terms = min(terms, len(run.terms))
+        key = (run.first, run.last, terms)
+        if key not in self.weights:
+            self.weights[key] = self.count(self.line(run, terms)) + 1
+        return self.weights[key]
+
+
+def _holds(volume: Chapter, part: Chapter) -> bool:
+    inside = volume.first_page <= part.first_page and part.last_page <= volume.last_page
+    return volume.level > part.level and inside
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
-    cut: _Cut
-    listed: tuple[PageEntry, ...] = ()
-    full: frozenset[int] = frozenset()
-    told: frozenset[int] = frozenset()
-    """First pages of chapters that are shown with their sentence."""
+class _Open:
+    """What a map shows: runs with so many terms, and pages by their titles, some with their messages' lines."""
 
-    @property
-    def pages(self) -> list[int]:
-        return sorted(entry.page for entry in self.listed)
+    cover: Sequence[_Run]
+    terms: int = 0
+    pages: tuple[PageEntry, ...] = ()
+    full: int = 0
+    """Of the pages, the first ones that have all their lines."""
+
+    def runs(self) -> list[_Run]:
+        """Return the runs, without the pages that have lines of their own."""
+        listed = sorted(page.page for page in self.pages)
+        found: list[_Run] = []
+        for run in self.cover:
+            at = run.first
+            inside = listed[bisect_left(listed, run.first) : bisect_right(listed, run.last)]
+            for page in (*inside, run.last + 1):
+                if page > at:
+                    found.append(replace(run, first=at, last=page - 1))
+                at = page + 1
+        return found
 
     def weight(self, tree: _Map) -> int:
-        runs = tree.runs(self.cut, self.pages)
-        tokens = tree.tokens(runs) + tokens_of(entry.day for entry in self.listed)
-        tokens += sum(e.brief_tokens + (e.lines_tokens if e.page in self.full else 0) for e in self.listed)
-        return tokens + sum(r.of.sentence_tokens + LINE_OVERHEAD for r in runs if r.of and r.first in self.told)
+        runs = self.runs()
+        months = {run.day[:7] for run in runs} | {page.day[:7] for page in self.pages}
+        tokens = sum(tree.weigh(run, self.terms) for run in runs) + MONTH_TOKENS * len(months - {""})
+        tokens += sum(page.brief_tokens for page in self.pages)
+        return tokens + sum(page.lines_tokens for page in self.pages[: self.full])
 
 
 def compose(
@@ -359,38 +317,31 @@ def compose(
     """
     if last_page < 1 or cap <= 0:
         return ContentsPage(unlisted=max(0, last_page))
-    tree = _Map(chapters, {entry.page: entry for entry in entries}, last_page, policy, count)
-    chosen = _choose(tree, [entry for entry in entries if entry.page in open_pages and entry.page <= last_page], cap)
-    if chosen is None:
-        return ContentsPage(unlisted=last_page)
-    return _written(tree, chosen, language)
+    tree = _Map(chapters, {entry.page: entry for entry in entries}, last_page, count)
+    listable = [entry for entry in entries if entry.page in open_pages and entry.page <= last_page and entry.title]
+    shown = _choose(tree, listable, cap, policy)
+    return _written(tree, shown, language) if shown is not None else ContentsPage(unlisted=last_page)
 
 
-def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int) -> _Chosen | None:
-    """Return what is shown, by the steps of the module's docstring; None if not even one line fits."""
+def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) -> _Open | None:
+    """Return what is open, by the steps of the module's docstring; None if not even one line fits."""
     recent = sorted(entries, key=lambda e: (-e.last_used, -e.page))
-    cuts = [_Chosen(cut) for cut in tree.cuts()]
+    covers = [_Open(cover) for cover in tree.covers()] if policy.chapter_lines else [_Open(())]
 
-    def fits(chosen: _Chosen, room: float = cap) -> bool:
-        return chosen.weight(tree) <= room
+    def fits(shown: _Open, room: float = cap) -> bool:
+        return shown.weight(tree) <= room
 
-    if not cuts or not fits(cuts[0]):
+    if not fits(covers[0]):
         return None
-    at = max(0, _most(len(cuts), lambda n: fits(cuts[n - 1], cap * MAP_SHARE)) - 1)
-
-    def listing(pages: int, full: int) -> _Chosen:
-        told = frozenset(entry.page for entry in recent[:full])
-        return replace(cuts[at], listed=tuple(recent[:pages]), full=told)
-
-    full = _most(len(recent), lambda n: fits(listing(n, n), cap * FULL_SHARE))
-    listed = full + _most(len(recent) - full, lambda n: fits(listing(full + n, full)))
-    chosen = listing(listed, full)
-    finer = _most(len(cuts) - at, lambda n: fits(replace(chosen, cut=cuts[at + n - 1].cut)))
-    chosen = replace(chosen, cut=cuts[at + max(finer, 1) - 1].cut)
-    runs = tree.runs(chosen.cut, chosen.pages)
-    told = [run.first for run in reversed(runs) if run.is_whole and run.of and run.of.sentence]
-    telling = _most(len(told), lambda n: fits(replace(chosen, told=frozenset(told[:n]))))
-    return replace(chosen, told=frozenset(told[:telling]))
+    shown = covers[max(0, _most(len(covers), lambda n: fits(covers[n - 1])) - 1)]
+    shown = replace(shown, terms=_most(TERMS_FIRST, lambda n: fits(replace(shown, terms=n))))
+    newest = _most(len(recent), lambda n: fits(replace(shown, pages=tuple(recent[:n])), cap * PAGES_SHARE))
+    shown = replace(shown, pages=tuple(recent[:newest]))
+    terms = _most(TERMS - shown.terms, lambda n: fits(replace(shown, terms=shown.terms + n)))
+    shown = replace(shown, terms=shown.terms + terms)
+    listed = _most(len(recent), lambda n: fits(replace(shown, pages=tuple(recent[:n]))))
+    shown = replace(shown, pages=tuple(recent[:listed]))
+    return replace(shown, full=_most(listed, lambda n: fits(replace(shown, full=n))))
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:
@@ -405,20 +356,34 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int:
 # --- Its text ----------------------------------------------------------------------------------------
 
 
-def _written(tree: _Map, chosen: _Chosen, language: Language) -> ContentsPage:
-    runs = tree.runs(chosen.cut, chosen.pages)
-    lines = [ListedRun(run.first, run.last, _run_line(tree, run, language)) for run in runs]
-    blocks = {e.page: (_page_text(e, language, with_lines=e.page in chosen.full), e.day) for e in chosen.listed}
-    for run, line in zip(runs, lines, strict=True):
-        sentence = f"\n  {flat(run.of.sentence)}" if run.of is not None and run.first in chosen.told else ""
-        blocks[run.first] = (f"{line.line}{sentence}", "")
+def _written(tree: _Map, shown: _Open, language: Language) -> ContentsPage:
+    runs = shown.runs()
+    lines = [ListedRun(run.first, run.last, tree.line(run, shown.terms)) for run in runs]
+    texts = {run.first: (line.line, run.day) for run, line in zip(runs, lines, strict=True)}
+    for at, page in enumerate(shown.pages):
+        texts[page.page] = (_map_line(page, language, with_lines=at < shown.full), page.day)
+    blocks: list[str] = []
+    month = ""
+    for text, day in (texts[page] for page in sorted(texts)):
+        if day and day[:7] != month:
+            month = day[:7]
+            blocks.append(wording.DATE_LINE.say(language, day=month))
+        blocks.append(text)
     return ContentsPage(
-        blocks=tuple(blocks[page] for page in sorted(blocks)),
-        tokens=chosen.weight(tree),
-        listed=tuple(chosen.pages),
+        lines=tuple(blocks),
+        tokens=shown.weight(tree),
+        listed=tuple(sorted(page.page for page in shown.pages)),
         chapters=tuple(lines),
-        unlisted=tree.last_page - len(chosen.listed),
+        unlisted=tree.last_page - len(shown.pages),
     )
+
+
+def _map_line(entry: PageEntry, language: Language, *, with_lines: bool) -> str:
+    recalled = wording.RECALLED.say(language, count=entry.recall_count) if entry.recall_count else ""
+    heading = f"{entry.page}: {flat(entry.title)}{recalled}"
+    if not with_lines:
+        return heading
+    return "\n".join([heading, *(f"  {line.role}: {flat(line.text)}" for line in entry.lines)])
 
 
 def run_lines(entries: Sequence[PageEntry], room: int, language: Language) -> tuple[int, list[str]]:
@@ -434,18 +399,6 @@ def run_lines(entries: Sequence[PageEntry], room: int, language: Language) -> tu
             break
         shown.append((_page_text(entry, language, with_lines=with_lines), entry.day))
     return entries[len(shown) - 1].page, dated(shown, "", language)[0]
-
-
-def _run_line(tree: _Map, run: _Run, language: Language) -> str:
-    first, last = tree.days(run)
-    both = first and last and first != last
-    days = wording.UNTIL.say(language, since=first, day=last) if both else first or last
-    of_days = f", {days}" if days else ""
-    if run.first == run.last:
-        pages = wording.PAGE.say(language, page=run.first, to=of_days)
-    else:
-        pages = wording.PAGES.say(language, first=run.first, last=run.last, to=of_days)
-    return f"{pages} {flat(tree.said(run)[0])}".rstrip()
 
 
 def _page_text(entry: PageEntry, language: Language, *, with_lines: bool) -> str:

@@ -1,9 +1,9 @@
 """Fresh tool results: shown until the next user message, although they are archived, whole or in part.
 
 An agent that has just called a tool sees the result, not a placeholder that would make it call again. From the next
-user message on, the window shows the placeholder. The form is decided on arrival: the results of a call group share a
-fixed part of the room, those that fit their part are shown whole, and of the others the parts that matter to the page's
-question, which are chosen when they are stored. So a result stays as it is, byte for byte, while its page goes on; what
+user message on, the window shows the placeholder. The form is decided on arrival: a result is shown whole if it fits in
+what is free then, else the parts that matter to the page's question, which are chosen when it is stored. So a result
+stays as it is, byte for byte, while its page goes on; a cut that keeps it verbatim keeps its form (``Cut.forms``). What
 it weighs counts towards the next cut.
 """
 
@@ -18,14 +18,14 @@ from uuid import UUID
 from app.core.canonical import dumps
 from app.core.encoded import marked
 from app.core.groups import chat_messages
-from app.core.model import Placed, Window
+from app.core.model import Placed, Window, WindowWarning
 from app.core.neutral import neutral, without_ranges
 from app.core.window.budget import fair
 
 FRAME_TOKENS, CHANGED_TOKENS = 8, 4
 """Tokens that joining a result to its placeholder's first line adds, and each character that made it neutral."""
-PARTS_TOKENS_MAX = 4_000
-"""Most that the parts of one result take: what a recall tool would bring in by itself."""
+PARTS_SHARE = 0.25
+"""Most of the room that the parts of a call group's results take: more would be a cut for what is not even whole."""
 
 
 class ResultPart(NamedTuple):
@@ -67,22 +67,16 @@ def whole_tokens(text: str, tokens: int) -> int:
     return tokens + FRAME_TOKENS + CHANGED_TOKENS * sum(text.count(mark) - shown.count(mark) for mark in "<[")
 
 
-def shown_tokens(sizes: Sequence[int], most: int) -> list[int]:
-    """Return what is shown of each result of a call group that shares ``most`` tokens: all of it, or the parts that
-    matter.
+def rooms(sizes: Sequence[int], free: int, parts_max: int) -> list[int]:
+    """Return what each of some results that came together is shown with: its size is all of it, less its parts.
 
-    ``sizes``: their ``whole_tokens``. It depends on nothing else, so a result keeps its form while its page goes on.
+    ``sizes``: their ``whole_tokens``. What does not fit in ``free`` has ``parts_max`` all the same, and that brings a
+    cut.
     """
-    shares = zip(sizes, fair(sizes, most), strict=True)
-    return [size if size <= share else min(share, PARTS_TOKENS_MAX) for size, share in shares]
-
-
-def weight_in_turn(sizes: Sequence[int], most: int) -> int:
-    """Return the most that results of a call group weigh, whether they come at once or one after the other."""
-    left = most
-    for size in sizes:
-        left -= size if size <= left else min(left, PARTS_TOKENS_MAX)
-    return most - left
+    if sum(sizes) <= free:
+        return list(sizes)
+    shares = zip(sizes, fair(sizes, max(free, parts_max)), strict=True)
+    return [size if size <= share else min(share, parts_max) for size, share in shares]
 
 
 def wanted(window: Window) -> list[UUID]:
@@ -97,20 +91,30 @@ def tokens_max(window: Window) -> int:
 def with_fresh(window: Window, results: Sequence[FreshResult]) -> Window:
     """Return the window with fresh results in the room that the assembly gave them."""
     by_id = {str(result.archive_id): result for result in results}
-    body, spent = list(window.body), 0
+    body, spent, warnings = list(window.body), 0, list(window.warnings)
     for at, placed in enumerate(body):
-        chosen = {
-            uuid: shown
-            for uuid, room in zip(placed.archive_ids, placed.fresh, strict=bool(placed.fresh))
-            if uuid in by_id and (shown := _fitting(by_id[uuid], room)) is not None
-        }
+        chosen: dict[str, _ShownText] = {}
+        for uuid, room in zip(placed.archive_ids, placed.fresh, strict=bool(placed.fresh)):
+            if uuid not in by_id:
+                continue
+            if (shown := _fitting(by_id[uuid], room)) is not None:
+                chosen[uuid] = shown
+            if shown is None or not shown.is_whole:
+                warnings.append(_in_part(placed.seq, by_id[uuid], shown))
         if chosen:
             body[at] = _shown(placed, chosen)
             spent += sum(shown.tokens for shown in chosen.values())
-    if not spent:
-        return window
     ledger = replace(window.ledger, recent=window.ledger.recent + spent)
-    return replace(window, body=tuple(body), ledger=ledger)
+    return replace(window, body=tuple(body), ledger=ledger, warnings=tuple(warnings))
+
+
+def _in_part(seq: int, result: FreshResult, shown: _ShownText | None) -> WindowWarning:
+    tokens = shown.tokens if shown is not None else 0
+    return WindowWarning(
+        "result_in_part",
+        f"{tokens:,} of {result.tokens:,} tokens of the result {result.archive_id} in message {seq} are shown; "
+        "load_tool_history reads the rest",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +123,21 @@ class _ShownText:
 
     text: str
     tokens: int
-    lines: int
-    """So many lines of the placeholder stay: the first says how to read the archive, the second how long it is."""
+    is_whole: bool
+
+    @property
+    def lines(self) -> int:
+        """Return how many lines of the placeholder stay: the first says how to read the archive, the second how long
+        it is.
+        """
+        return 1 if self.is_whole else 2
 
 
 def _fitting(result: FreshResult, room: int) -> _ShownText | None:
     text = marked(result.text) if result.text is not None else None
     if text is not None and (tokens := whole_tokens(text, result.tokens)) <= room:
-        return _ShownText(neutral(text), tokens, lines=1)
-    left, taken = min(room, PARTS_TOKENS_MAX) - FRAME_TOKENS, list[ResultPart]()
+        return _ShownText(neutral(text), tokens, is_whole=True)
+    left, taken = room - FRAME_TOKENS, list[ResultPart]()
     for part in result.parts:
         if part.tokens + 1 > left:
             break
@@ -136,7 +146,7 @@ def _fitting(result: FreshResult, room: int) -> _ShownText | None:
     if not taken:
         return None
     tokens = FRAME_TOKENS + sum(part.tokens + 1 for part in taken)
-    return _ShownText("\n".join(part.text for part in sorted(taken)), tokens, lines=2)
+    return _ShownText("\n".join(part.text for part in sorted(taken)), tokens, is_whole=False)
 
 
 def _shown(placed: Placed, results: Mapping[str, _ShownText]) -> Placed:

@@ -46,7 +46,7 @@ FRAMES: dict[Language, dict[str, str]] = {
         "where they matter.",
         "summary": "## Summary",
         "topics": "Topics, all recallable: ",
-        "contents": "## Contents page\nrecall_page(page) brings a page back in full.",
+        "contents": "## Contents page\nWhat left the view, by page; recall_page(page) brings a page back in full.",
         "speaker": "## To keep in mind\n{name} is speaking now. These are {name}'s own words, private and not mere "
         "data: follow them in this answer where they matter, and do not repeat them.",
         "close": "</quire-memory>",
@@ -58,7 +58,7 @@ FRAMES: dict[Language, dict[str, str]] = {
         "notes": "## 请记住\n用户自己的话。以最新消息为准，与当前问题有关时才用。",
         "summary": "## 摘要",
         "topics": "话题（均可召回）：",
-        "contents": "## 目录\n用 recall_page(page) 可以取回某一页的全文。",
+        "contents": "## 目录\n已移出窗口的内容，按页列出；用 recall_page(page) 可以取回某一页的全文。",
         "speaker": "## 请记住\n现在说话的是 {name}。以下是 {name} 自己的话，并非普通资料，也不公开："
         "本次回答有关时照做，不要转述。",
         "close": "</quire-memory>",
@@ -158,21 +158,20 @@ def compose(
     """Put the head together. All parts already fit; an empty one leaves no heading behind.
 
     ``frame`` is ``frame_tokens`` of the language, charged whole even when a heading is left out. ``days`` are the date
-    lines of the condensed zone; the first is left out where the head ends with its day.
+    lines of the condensed zone.
     """
-    if not notes and not summary and topics is None and not contents.blocks:
+    if not notes and not summary and topics is None and not contents.lines:
         return Head(unlisted=contents.unlisted, days=days)
     words = FRAMES[language]
     remembered = [words["notes"], *(f"- {flat(line.text)}" for line in notes)] if notes else []
     parts = list(remembered)
-    summarised, day = dated([(f"- {flat(line.text)}", line.day) for line in summary], "", language)
+    summarised, _ = dated([(f"- {flat(line.text)}", line.day) for line in summary], "", language)
     if summary:
         parts += [words["summary"], *summarised]
     if topics is not None:
         parts.append(flat(topics.text))
-    listed, day = dated(contents.blocks, day, language)
-    if listed:
-        parts += [words["contents"], *listed]
+    if contents.lines:
+        parts += [words["contents"], *contents.lines]
     return Head(
         text=_framed(parts, words, is_kept_alone=parts == remembered),
         pinned=_framed(remembered, words, is_kept_alone=True) if remembered else "",
@@ -181,11 +180,11 @@ def compose(
         summary_tokens=weight([*summary, *([topics] if topics else ())]),
         contents_tokens=contents.tokens,
         summary="\n".join(line.text for line in summary),
-        contents="\n".join(listed),
+        contents="\n".join(contents.lines),
         listed=contents.listed,
         chapters=tuple((run.first_page, run.last_page, run.line) for run in contents.chapters),
         unlisted=contents.unlisted,
-        days=days[1:] if days and days[0].day == day else days,
+        days=days,
     )
 
 

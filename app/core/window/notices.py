@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.core.conversation import Conversation
-from app.core.model import Epoch, Head, Policy, WindowWarning
+from app.core.model import Cut, Head, Policy, WindowWarning
 from app.core.models import ModelTable
 from app.core.window.summarising import lag
 
@@ -28,15 +28,15 @@ def of_model(model: str | None, models: ModelTable) -> list[WindowWarning]:
     return [WindowWarning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts")]
 
 
-def of_lag(conversation: Conversation, epoch: Epoch, policy: Policy, summary_threshold: int) -> list[WindowWarning]:
+def of_lag(conversation: Conversation, cut: Cut, policy: Policy, summary_threshold: int) -> list[WindowWarning]:
     """Warn if the model's texts are overdue; extractive ones stand in for them."""
     warnings, totals = [], conversation.totals
     behind = totals.last_page - 1 - conversation.indexed_through
     if behind > LAG_PAGES_MAX:
         warnings.append(WindowWarning("index_lags", f"{behind} closed pages are not indexed yet"))
-    if epoch.head.summary:  # of what has left the window
-        through = epoch.head.summary_through_seq if epoch.head.summary_source == "llm" else 0
-        behind = epoch.layout.condensed_from - 1 - through
+    if cut.head.summary:  # of what has left the window
+        through = cut.head.summary_through_seq if cut.head.summary_source == "llm" else 0
+        behind = cut.condensed_from - 1 - through
     else:
         behind = lag(totals.last_seq, conversation.summary_through, summary_threshold)
     if policy.summary_enabled and behind > LAG_MESSAGES_MAX:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from zlib import crc32
 
 from app.core.calibration import OURS
 from app.core.messages import Limits
 from app.core.model import Fixed, Policy
 from app.core.models import TABLE, ModelTable
 from app.core.setting import Variable, setting
-from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, shares, usable, zones
+from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, shares, usable
 
-KEEP_SHARE_MIN = 0.05
-"""What memories in mind have where a conversation's other shares leave less."""
 TOOLS_SHARE = 4
 """The recall tools and their guide are offered where they take no more than one part in this of the budget."""
 
@@ -52,32 +49,21 @@ class Profile:
     offers_tools: bool = False
     """Whether the recall tools are in the window."""
 
-    @property
-    def key(self) -> int:
-        """Return a number that tells the layouts of this profile from others': 31 bits of a checksum."""
-        return crc32(repr((self.shares, self.policy)).encode()) >> 1
-
 
 def unfit_shares(policy: Policy) -> str | None:
     """Return what is wrong with a policy's shares of the window, or None."""
-    taken = round(zones(policy), 6)
+    taken = round(policy.head_share + policy.condensed_share, 6)
     if taken <= ZONES_MAX:
         return None
     return (
-        f"head_share, condensed_share and keep_share must add up to at most {ZONES_MAX}, so that the window has room "
-        f"to grow; with the deployment's values for those left out they add up to {taken}"
+        f"head_share and condensed_share must add up to at most {ZONES_MAX}, so that messages have room; with the "
+        f"deployment's values for those left out they add up to {taken}"
     )
 
 
 def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
-    """Return the deployment's policy with a conversation's values, to which ``keep_share`` gives way."""
-    if not overrides:
-        return defaults.policy
-    policy = replace(defaults.policy, **overrides)
-    if "keep_share" in overrides:
-        return policy
-    left = ZONES_MAX - policy.head_share - policy.condensed_share
-    return replace(policy, keep_share=min(policy.keep_share, max(KEEP_SHARE_MIN, round(left, 6))))
+    """Return the deployment's policy with a conversation's values."""
+    return replace(defaults.policy, **overrides) if overrides else defaults.policy
 
 
 def budget_of(defaults: Defaults, requested: int | None, own: int | None, model: str | None) -> int:

@@ -21,12 +21,12 @@ from uuid import UUID
 from app.core.canonical import dumps
 from app.core.model import (
     Anchored,
+    Cut,
     Day,
     Format,
     Head,
     Item,
     Language,
-    Layout,
     Ledger,
     Squeezed,
     TailItem,
@@ -76,13 +76,12 @@ class ServedFrame:
     """Tokens that the model makes of a hundred of ours, as charged …"""
     own_percent: int
     """… and as its usage reported."""
-    epoch: int
-    """The layout's number."""
+    cut: int
+    """Its number."""
     condensed_from: int
     verbatim_from: int
     pinned: int
     half_mark: int
-    fresh_max: int
     sections: tuple[int, int, int, int, int, int]
     """Tokens of tools, system, notes, summary, contents and the condensed zone."""
     head: str = ""
@@ -93,6 +92,8 @@ class ServedFrame:
     """The system messages that lead the conversation belong to it."""
     guide: str = ""
     tools: str = ""
+    alternates: bool = False
+    """Neighbours of one role were shown as one message."""
 
     def line(self) -> str:
         return _line(_values_of_frame(self), _DEFAULTS_OF_FRAME)
@@ -101,12 +102,11 @@ class ServedFrame:
     def read(line: str) -> ServedFrame:
         return ServedFrame(*map(_tuples, json.loads(line)))
 
-    @property
-    def layout(self) -> Layout:
-        """Return the layout, as far as a window that is laid out depends on it."""
-        return Layout(
-            self.epoch, self.condensed_from, self.verbatim_from, self.pinned, half_mark=self.half_mark, head_room=0,
-            full_until=0, short_until=0, pages_until=0, generation=0, trigger_page=0, revision=0,
+    def cut_with(self, head: Head) -> Cut:
+        """Return the cut with the head that was shown, as far as the record has it."""
+        return Cut(
+            self.cut, self.budget, condensed_from=self.condensed_from, verbatim_from=self.verbatim_from,
+            pinned=self.pinned, half_mark=self.half_mark, head=head,
         )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ class Served:
     at: int
     """Milliseconds since 1970."""
     hash: str
-    """Its ETag, 128 bits of the whole answer's SHA-256, as ``short`` writes it."""
+    """128 bits of the SHA-256 of what a model reads of it (tools, system, messages), as ``short`` writes it."""
     prefix: str
     """64 bits of its prefix hash, likewise."""
     frame: int
@@ -128,8 +128,6 @@ class Served:
     """Tokens of the verbatim zone."""
     history: int
     """Tokens of the whole history then."""
-    number: int
-    """The epoch's number that the window told."""
     summary_through: int
     indexed_through: int
     tail_tokens: int = 0
@@ -155,6 +153,8 @@ class Served:
     recalled_for: int = 0
     """… for this user message, before which it stands …"""
     recalled_tokens: int = 0
+    rooms: tuple[int, ...] = ()
+    """What its fresh results were shown with, in order."""
 
     def line(self) -> str:
         return _line(_values_of_served(self), _DEFAULTS_OF_SERVED)
@@ -238,10 +238,10 @@ def laid_out(
     forms = tuple(read_forms(served.forms))
     squeezed = Squeezed(forms, served.squeezed_fresh, served.squeezed_at) if forms else None
     shown = [_restored(item, served.refused) for item in items]
-    at = (frame.layout, served.last_page, frame.fresh_max)
-    body, pages = placed_again(shown, head, *at, squeezed, anchored, frame.language)
+    cut = frame.cut_with(head)
+    body, pages = placed_again(shown, cut, served.last_page, served.rooms, squeezed, anchored, frame.language)
     return Window(
-        number=served.number,
+        number=frame.cut,
         head=head.text,
         body=body,
         tail=tuple(tail),
@@ -252,6 +252,7 @@ def laid_out(
         unlisted=pages.unlisted,
         warnings=tuple(WindowWarning(*warning) for warning in served.warnings),
         squeezed=squeezed,
+        rooms=served.rooms,
     )
 
 

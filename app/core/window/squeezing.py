@@ -16,10 +16,10 @@ from enum import Enum
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.messages import weigh
-from app.core.model import OPENING_TOKENS, Head, Item, Language, Layout, Placed, Squeezed, WindowWarning
+from app.core.model import OPENING_TOKENS, Cut, Head, Item, Language, Placed, Squeezed, WindowWarning
 from app.core.window.budget import fair
 from app.core.window.condensing import Condensing, long_texts
-from app.core.window.fresh import shown_tokens
+from app.core.window.fresh import rooms
 
 CUT_TRIES = 4
 """Estimates of a cut's length before results are shown in their condensed form after all."""
@@ -51,9 +51,13 @@ class WindowUnit:
             sum(self.fresh) if form is ItemForm.WHOLE else 0
         )
 
-    def within(self, most_fresh: int) -> WindowUnit:
-        sizes = [size for item in self.items for size in item.fresh]
-        return replace(self, fresh=tuple(shown_tokens(sizes, most_fresh)))
+    @property
+    def sizes(self) -> list[int]:
+        return [size for item in self.items for size in item.fresh]
+
+    def within(self, room: int) -> WindowUnit:
+        """Return the unit with its results sharing a room."""
+        return replace(self, fresh=tuple(rooms(self.sizes, room, room)))
 
 
 def opens_page(item: Item) -> bool:
@@ -68,12 +72,12 @@ def shown_item(item: Item, form: ItemForm) -> tuple[str, int]:
     return item.text, item.tokens
 
 
-def place(unit: WindowUnit, form: ItemForm, layout: Layout) -> list[Placed]:
+def place(unit: WindowUnit, form: ItemForm, cut: Cut) -> list[Placed]:
     placed = []
     fresh = list(unit.fresh) if form is ItemForm.WHOLE else []
     for item in unit.items:
         text, tokens = shown_item(item, form)
-        as_sent = item.seq >= layout.verbatim_from and text == item.text
+        as_sent = item.seq >= cut.verbatim_from and text == item.text
         passing = text == item.loaded_text
         rooms = tuple(fresh[: len(item.fresh)])
         del fresh[: len(item.fresh)]
@@ -81,7 +85,7 @@ def place(unit: WindowUnit, form: ItemForm, layout: Layout) -> list[Placed]:
             Placed(
                 seq=item.seq,
                 page=item.page,
-                zone="verbatim" if as_sent or passing or item.seq == layout.pinned else "condensed",
+                zone="verbatim" if as_sent or passing or item.seq == cut.pinned else "condensed",
                 role=item.role,
                 text=text,
                 parts=item.parts,
@@ -162,7 +166,7 @@ class Cutter:
 
 
 def squeeze(
-    body: Sequence[WindowUnit], head: Head, layout: Layout, room: int, reserve: int, cutter: Cutter | None
+    body: Sequence[WindowUnit], head: Head, cut: Cut, room: int, reserve: int, cutter: Cutter | None
 ) -> tuple[Head, list[Placed], Squeezed, WindowWarning]:
     """Fit what matters most, in the order the module's docstring says.
 
@@ -197,7 +201,7 @@ def squeeze(
         room -= body[index].tokens(ItemForm.SHORT)
     room = _grow(body, forms, newest_first, room)
     cut_at = _fill(body, forms, newest_first, room - reserve, cutter) or cut_at
-    placed = [p for index in sorted(forms) for p in place(body[index], forms[index], layout)]
+    placed = [p for index in sorted(forms) for p in place(body[index], forms[index], cut)]
     detail = f"the budget is tight: {len(body) - len(forms)} group(s) of messages are left out of view"
     detail += f", and what is newest is cut to {cut_at:,} characters each" if cut_at else ""
     shown = tuple(forms[index].value if index in forms else "" for index in range(len(body)))
@@ -217,7 +221,7 @@ def _fill(
     return length
 
 
-def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, layout: Layout, language: Language) -> list[Placed]:
+def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, cut: Cut, language: Language) -> list[Placed]:
     """Return what a window showed of its body."""
     body = list(body)
     for newest in _newest_first(body)[1][:1]:
@@ -227,7 +231,7 @@ def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, layout: Layou
             texts = squeezed.forms[newest] == ItemForm.CUT.value
             body[newest] = cut_to(body[newest], squeezed.cut_at, language, texts=texts)
     shown = zip(body, squeezed.forms, strict=False)
-    return [p for unit, form in shown if form for p in place(unit, ItemForm(form), layout)]
+    return [p for unit, form in shown if form for p in place(unit, ItemForm(form), cut)]
 
 
 def _newest_first(body: Sequence[WindowUnit]) -> tuple[int | None, list[int]]:

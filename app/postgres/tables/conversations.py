@@ -74,7 +74,7 @@ conversations = Table(
     Column("language", Text, comment="of Quire's own words in its windows: zh or en, from the first user message on"),
     Column("revision", Integer, nullable=False, server_default=ZERO, comment="counts what a head may quote"),
     Column("generation", BigInteger, nullable=False, server_default=ZERO, comment="grows when the past is changed"),
-    Column("epoch", BigInteger, nullable=False, server_default=ZERO, comment="number of the own budget's epoch"),
+    Column("epoch", BigInteger, nullable=False, server_default=ZERO, comment="number of its newest cut"),
     Column("indexed_through", Integer, nullable=False, server_default=ZERO, comment="all pages up to it are indexed"),
     Column("summary_through", Integer, nullable=False, server_default=ZERO, comment="what the newest summary covers"),
     Column(
@@ -277,28 +277,35 @@ pages = Table(
     of_conversation("pages"),
 )
 
-epochs = Table(
-    "epochs",
+cuts = Table(
+    "cuts",
     metadata,
     tenant(),
     conversation(),
     Column("number", BigInteger, nullable=False),
-    Column("made_for", Integer, nullable=False, comment="the key of the profile it was laid out for"),
+    Column("budget", Integer, nullable=False),
+    Column("step", SmallInteger, nullable=False, comment="in which the body gives way to a tail; 0: not at all"),
     Column("condensed_from", Integer, nullable=False),
     Column("verbatim_from", Integer, nullable=False),
     Column("pinned", Integer, nullable=False),
-    Column("head_room", Integer, nullable=False),
-    Column("full_until", BigInteger, nullable=False),
-    Column("short_until", BigInteger, nullable=False),
-    Column("pages_until", Integer, nullable=False),
-    Column("generation", BigInteger, nullable=False),
-    Column("trigger_page", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),
+    Column("room", Integer, nullable=False, comment="tokens of head and body that it was made for"),
     Column("half_mark", BigInteger, nullable=False),
+    Column("full_from", BigInteger, nullable=False, comment="tokens before its first verbatim message"),
+    Column("last_seq", Integer, nullable=False, comment="the newest message when it was made"),
+    Column("last_page", Integer, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("forms", Text, nullable=False, comment="of fresh results that keep theirs, JSON"),
     Column("head", Text, nullable=False, comment="JSON of a Head"),
+    Column("sources", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="memories that it quotes"),
     created(),
     PrimaryKeyConstraint("tenant_id", "conversation_id", "number"),
-    of_conversation("epochs"),
+    of_conversation("cuts"),
+)
+Index(
+    "cuts_sources_idx",
+    cuts.c.tenant_id,
+    cuts.c.conversation_id,
+    postgresql_where=text("cardinality(sources) > 0"),
 )
 
 recalls = Table(

@@ -54,7 +54,7 @@ from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services import limits
-from app.services.conversations import chains, changes, chapters, epochs, files, forking
+from app.services.conversations import chains, changes, chapters, files, forking
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
@@ -215,7 +215,7 @@ async def _append(task: _Task) -> AppendOutcome:
     after = decided.append.conversation
     if not isinstance(task.request, ProxyAnswer):  # an answer that a client has seen is stored
         await limits.require_room(task.runtime, task.tenant, after.user_id)
-    is_due = chapters.is_due(after) or epochs.is_due(task.runtime, after)
+    is_due = chapters.is_due(after)
     is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
     alone = is_settled and not decided.is_large and not is_due and not is_in_new_space
     if alone and await appending.append_alone(task.runtime.database, task.tenant, *_statement(task, decided)):
@@ -245,8 +245,6 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
         if chapters.is_due(decided.append.conversation):
             after = await chapters.close_due(task.runtime, tx, decided.append.conversation)
             decided = replace(decided, append=replace(decided.append, conversation=after))
-        if epochs.is_due(task.runtime, decided.append.conversation):
-            decided = await _open_epoch(task, tx, decided)
     return _remember(task, decided)
 
 
@@ -436,19 +434,6 @@ def _work(decided: Append) -> list[NewWork]:
         *(enqueue.archive_passages(archive, id_) for archive in left.archives),
         *([enqueue.embed(left.embeds)] if left.embeds is not None else []),
     ]
-
-
-async def _open_epoch(task: _Task, tx: Tx, decided: _Decided) -> _Decided:
-    """Open the epoch that is due. The answer names it, also when it is given again."""
-    conversation = await epochs.open_epoch(task.runtime, tx, decided.append.conversation)
-    await outbox.tell(tx, outbox.event("cut.made", conversation_id=conversation.id, epoch=conversation.epoch))
-    appended = replace(decided.append, conversation=conversation)
-    response = _AppendAnswer(
-        decided.selection, appended.views, appended.warnings, conversation, task.conversation_id
-    ).text()
-    if task.key is not None:
-        await task.key.store(tx, StoredResponse.about(response, conversation))
-    return replace(decided, append=appended, response=response)
 
 
 async def _store_nothing(task: _Task, tx: Tx, known: Conversation, selection: Arrivals) -> AppendOutcome:

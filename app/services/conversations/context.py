@@ -1,15 +1,11 @@
-"""Assemble the window for a model call, in five steps:
+"""Assemble the window for a model call: show the last cut; if it does not fit, cut again and remember.
 
-    gather     the conversation, and its messages by the zones of the epoch that this process knows
-    layout     the profile of the call, and the epoch in force for it, with the messages by its zones
-    assemble   head and body, with results that are fresh, and warnings
+    gather     the conversation, the last cut of the budget, and its messages by the cut's zones: one statement
+    assemble   head and body, with results that are fresh, and warnings; where they do not fit, another cut
     render     the response
     keep       the window for the next call, and a record that it was served
 
-One statement reads everything, by the zones of the epoch in force: the stored one for the conversation's own budget,
-the one cached from the last call for another budget. Only if that epoch has ended, or this process does not know it
-yet, is the layout computed first; the window is then read by it. A cached window of a current epoch needs only what was
-appended since. Assembly and rendering are pure.
+A cached window needs only what was appended since. Assembly and rendering are pure.
 """
 
 from __future__ import annotations
@@ -20,28 +16,31 @@ from functools import partial
 from uuid import UUID
 
 from app import errors
-from app.caches import FoundEpoch, KeptWindow
+from app.caches import KeptWindow
 from app.concurrency import LONG_COPIED, run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.dialects.fitting import fitted_window
 from app.core.line import CallersId, Line
-from app.core.model import Context, Epoch, Language, Window
+from app.core.model import Context, Cut, Language, Window, WindowWarning
 from app.core.window import fresh, notices
 from app.core.window.answer import answer_of, system_of
 from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, with_tail
 from app.core.window.budget import reserves
 from app.core.window.fresh import FreshResult
 from app.core.window.kept import Then
-from app.core.window.profile import Profile
+from app.core.window.profile import Profile, budget_of
 from app.core.window.squeezing import Cutter
 from app.postgres.transactions import ReadTx
 from app.recall.tools import of_windows
 from app.recall.window_tools import guide_of, taken_names, window_tools
 from app.runtime import Runtime
-from app.services.conversations import anchoring, epochs, serving, tail
+from app.services.conversations import anchoring, cuts, replaying, serving, tail
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.store import archives, conversations, served, windows
-from app.store.windows import WindowParts
+from app.store.windows import Wanted, WindowParts
+
+CUT_TRIES = 4
+"""Cuts that a call makes while others append: each may no longer fit once it is made."""
 
 
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
@@ -63,19 +62,41 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
 
 
 async def _window(call: WindowCall) -> KeptWindow:
-    """Return the window without a tail: with the recall tools, or where that is too much, without them."""
+    """Return the window without a tail."""
     gathered = await _gather(call)
     if (branch := await _admit(call, gathered.parts.conversation)) is not None:
         return await _window(replace(call, conversation_id=branch))
-    return gathered.unchanged or await _laid_out(call, gathered)
+    return gathered.unchanged or await _shown(call, gathered.parts)
 
 
-async def _laid_out(call: WindowCall, gathered: _Gathered) -> KeptWindow:
+async def _shown(call: WindowCall, parts: WindowParts) -> KeptWindow:
+    """Return the window with the recall tools, or where that is too much, without them."""
     try:
-        shown = await _assemble(call, await _layout(call, gathered, may_offer=True))
+        shown = await _fitting(call, parts, may_offer=True)
     except errors.BudgetTooSmall:
-        shown = await _assemble(call, await _layout(call, gathered, may_offer=False))
+        shown = await _fitting(call, parts, may_offer=False)
     call.runtime.caches.keep_window(shown)
+    return shown
+
+
+async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> KeptWindow:
+    """Return the window by the last cut; if it does not fit, by another one."""
+    target = await cuts.profile_of_call(call, parts.conversation, may_offer=may_offer)
+    wanted = _wanted(call, target.budget)
+    if parts.budget != target.budget:  # the conversation's model says what was not known before
+        parts = await _read(call, wanted)
+    shown: KeptWindow | None = None
+    for _ in range(CUT_TRIES):
+        shown = await _assemble(call, parts, target) if parts.cut is not None and parts.is_read else None
+        if shown is not None and shown.window.fits:
+            return shown
+        forms = shown.window.forms if shown is not None else ()
+        after = await cuts.store(call.runtime, call.tenant, parts, target, wanted, forms)
+        if after is None and shown is not None:
+            return shown
+        parts = after or parts
+    if shown is None:
+        raise errors.StorageUnavailable("The conversation grows faster than its window can be cut. Try again.")
     return shown
 
 
@@ -83,8 +104,7 @@ async def _with_chosen(call: WindowCall, shown: KeptWindow) -> KeptWindow:
     """Return the window with what is recalled for its newest message. It is read again if another call was faster."""
     if (anchored := await anchoring.choose(call, shown)) is None:
         return await _window(call)
-    parts = shown.parts.continued(replace(shown.conversation, anchored=anchored), ())
-    return await _laid_out(call, _Gathered(parts, FoundEpoch(parts.conversation.uid, shown.target.key, shown.epoch)))
+    return await _shown(call, shown.parts.continued(replace(shown.conversation, anchored=anchored), ()))
 
 
 async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, tail.Gathered]:
@@ -112,45 +132,42 @@ class _Gathered:
     """The conversation as it is now, and the messages that a window may show."""
 
     parts: WindowParts
-    """Without a body where the epoch is not known."""
-    known: FoundEpoch | None
-    """The epoch whose zones they were read by; None: the stored one, or none."""
     unchanged: KeptWindow | None = None
     """The cached window, if nothing was appended or learned since."""
 
 
+def _wanted(call: WindowCall, budget: int | None) -> Wanted:
+    runtime, request = call.runtime, call.request
+    usual = budget_of(runtime.defaults, None, None, request.model)
+    if budget is None and request.model is not None:  # it counts before the conversation's own
+        budget = usual
+    return Wanted(budget, usual, call.step, call.anthropic)
+
+
 async def _gather(call: WindowCall) -> _Gathered:
-    caches = call.runtime.caches
-    kept = caches.windows.get(call.key)
+    kept = call.runtime.caches.windows.get(call.key)
     if kept is not None and (parts := await _continued(call, kept)) is not None:
-        if parts.conversation == kept.conversation:
-            return _Gathered(parts, None, kept)
-        return _Gathered(parts, FoundEpoch(parts.conversation.uid, kept.target.key, kept.epoch))
-    found = caches.epochs.get(call.key)
-    return _Gathered(await _read(call, found), found)
+        return _Gathered(parts, kept if parts.conversation == kept.conversation else None)
+    return _Gathered(await _read(call, _wanted(call, call.request.budget)))
 
 
 async def _continued(call: WindowCall, kept: KeptWindow) -> WindowParts | None:
-    last, layout = kept.conversation.totals.last_seq, kept.epoch.layout
-    database, place = call.runtime.database, (call.tenant, call.conversation_id)
-    appended = await windows.newer(database, *place, last, layout, anthropic=call.anthropic)
+    """Return what a cached window is made of, with what was appended since; None if it has another cut now."""
+    last, cut = kept.conversation.totals.last_seq, kept.cut
+    place = (call.tenant, call.conversation_id)
+    appended = await windows.newer(call.runtime.database, *place, last, cut, anthropic=call.anthropic)
     if appended is None:
         call.runtime.caches.windows.pop(call.key, None)
         raise conversations.unknown()
-    conversation, newer = appended
-    if conversation.uid != kept.conversation.uid or not layout.holds(conversation.totals):
-        return None
-    return kept.parts.continued(conversation, newer)
+    conversation, number, newer = appended
+    is_past = (conversation.uid, conversation.totals.generation) != (kept.conversation.uid, cut.generation)
+    return None if is_past or number != cut.number else kept.parts.continued(conversation, newer)
 
 
-async def _read(call: WindowCall, known: FoundEpoch | None) -> WindowParts:
+async def _read(call: WindowCall, wanted: Wanted) -> WindowParts:
     database, tenant, lines = call.runtime.database, call.tenant, call.runtime.caches.lines
     place = lines.get((tenant, call.conversation_id), call.conversation_id)
-    if known is None and call.request.budget is not None:
-        parts = await windows.without_body(database, tenant, place)
-    else:
-        layout_of = (known.uid, known.epoch.layout) if known else None
-        parts = await windows.load(database, tenant, place, layout_of, anthropic=call.anthropic)
+    parts = await windows.load(database, tenant, place, wanted)
     if parts is None:
         raise conversations.unknown()
     if (line := parts.conversation.line).is_in_tree:
@@ -178,84 +195,36 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
     return None
 
 
-# --- Layout ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _LaidOut:
-    """Everything that a window is assembled from."""
-
-    target: Profile
-    epoch: Epoch
-    parts: WindowParts
-    """As read by the epoch's zones."""
-
-
-async def _layout(call: WindowCall, gathered: _Gathered, *, may_offer: bool) -> _LaidOut:
-    target = await epochs.profile_of_call(call, gathered.parts.conversation, may_offer=may_offer)
-    found, parts = gathered.known, gathered.parts
-    if found is None or not found.is_in_force(parts, target):
-        found, parts = await _epoch(call, gathered, target)
-    return _LaidOut(target, found.epoch, parts)
-
-
-async def _epoch(call: WindowCall, gathered: _Gathered, target: Profile) -> tuple[FoundEpoch, WindowParts]:
-    """Return the epoch in force: stored, or as nothing has to be read for it, or else derived."""
-    parts, caches = gathered.parts, call.runtime.caches
-    if (known := epochs.known(call.runtime, parts, target)) is not None:
-        found = FoundEpoch(parts.conversation.uid, target.key, known)
-        if gathered.known is not None or call.request.budget is not None:
-            parts = await _read(call, found)
-        if found.is_in_force(parts, target):
-            caches.epochs[call.key] = found
-            return found, parts
-    found, parts = await call.runtime.database.read(call.tenant, _derived, call, parts.conversation.id, target)
-    caches.epochs[call.key] = found
-    return found, parts
-
-
-async def _derived(
-    tx: ReadTx, call: WindowCall, conversation_id: str, target: Profile
-) -> tuple[FoundEpoch, WindowParts]:
-    conversation = await conversations.get(tx, conversation_id, bound_to=call.request.bound_to)
-    epoch = await epochs.derive(call.runtime, tx, conversation, target)
-    layout_of = (conversation.uid, epoch.layout)
-    parts = await windows.load(tx, tx.tenant, conversation.id, layout_of, anthropic=call.anthropic)
-    if parts is None:
-        raise conversations.unknown()
-    return FoundEpoch(conversation.uid, target.key, epoch), parts
-
-
 # --- Assemble -------------------------------------------------------------------------------------------
 
 
-async def _assemble(call: WindowCall, laid: _LaidOut) -> KeptWindow:
-    runtime, request, conversation, epoch = call.runtime, call.request, laid.parts.conversation, laid.epoch
-    window = await _with_fresh(call, conversation, await _head_and_body(call, laid))
-    policy, threshold = laid.target.policy, runtime.defaults.summary_threshold
+async def _assemble(call: WindowCall, parts: WindowParts, target: Profile) -> KeptWindow:
+    assert parts.cut is not None
+    runtime, request, conversation, cut = call.runtime, call.request, parts.conversation, parts.cut
+    window = await _head_and_body(call, parts, cut, target)
+    window = await _with_fresh(call, conversation, window)
+    policy, threshold = target.policy, runtime.defaults.summary_threshold
     warnings = (
         *window.warnings,
-        *notices.of_tools(taken_names(request.tools, of_windows(policy)), offered=laid.target.offers_tools),
+        *notices.of_tools(taken_names(request.tools, of_windows(policy)), offered=target.offers_tools),
         *notices.of_model(request.model or conversation.model, runtime.defaults.models),
-        *(notices.of_lag(conversation, epoch, policy, threshold) if runtime.chat is not None else ()),
-        *notices.of_head(epoch.head),
+        *(notices.of_lag(conversation, cut, policy, threshold) if runtime.chat is not None else ()),
+        *notices.of_head(cut.head),
     )
-    window = replace(window, number=window.number + call.step, warnings=warnings)
-    parts = replace(laid.parts, conversation=replace(conversation, own=None), own_epoch=None)
-    return KeptWindow(call.key, parts, laid.target, epoch, window)
+    return KeptWindow(call.key, parts, target, cut, replace(window, warnings=warnings))
 
 
-async def _head_and_body(call: WindowCall, laid: _LaidOut) -> Window:
-    conversation, items = laid.parts.conversation, laid.parts.items
-    anchored = anchoring.in_view(conversation, call.request, laid.target.policy)
-    window = assemble(laid.epoch, items, laid.target, conversation.totals, anchored=anchored)
+async def _head_and_body(call: WindowCall, parts: WindowParts, cut: Cut, target: Profile) -> Window:
+    conversation, items = parts.conversation, parts.items
+    anchored = anchoring.in_view(conversation, call.request, target.policy)
+    window = assemble(cut, items, target, conversation.totals, anchored=anchored)
     if window.squeezed is None:
         return window
-    condensed = laid.target.policy.condensed_tool_max
+    condensed = target.policy.condensed_tool_max
     cutter = Cutter(conversation.language or "en", condensed, call.runtime.tokens.count)
     again = partial(assemble, anchored=anchored, cutter=cutter)
     size = sum(len(item.text) for item in items)
-    return await run_in_thread_if_large(size, again, laid.epoch, items, laid.target, conversation.totals)
+    return await run_in_thread_if_large(size, again, cut, items, target, conversation.totals)
 
 
 async def _with_fresh(call: WindowCall, conversation: Conversation, window: Window) -> Window:
@@ -286,7 +255,7 @@ async def _render(call: WindowCall, shown: KeptWindow) -> Context:
     offered = of_windows(shown.target.policy) if shown.offers_tools else ()
     tools = window_tools(request.tools, request.format, offered)
     rendered = await run_in_thread_if_large(
-        size, answer_of, conversation, shown.epoch, window, text, tools, request.format, language, most=LONG_COPIED
+        size, answer_of, conversation, shown.cut, window, text, tools, request.format, language, most=LONG_COPIED
     )
     if request.carries:
         return rendered
@@ -313,34 +282,47 @@ def _keep(call: WindowCall, shown: KeptWindow, answer: Context, gathered: tail.G
 async def as_of(
     runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, past: int | Then
 ) -> Context:
-    """Return the window that a conversation had when a message was its last, by the settings of today; or its window
-    with what it would keep in mind as of another time.
+    """Return the window that was served when a message was the last; where none was, one that is cut there now, by the
+    settings of today. Or the window with what the conversation would keep in mind as of another time.
 
     Raises NotFound, Invalid if there is no such message, or BudgetTooSmall.
     """
     call = WindowCall(runtime, tenant, conversation_id, request)
+    await serving.write(runtime)
     async with runtime.database.snapshot(tenant) as tx:
         now = await conversations.get(tx, conversation_id, bound_to=request.bound_to)
         seq = past if isinstance(past, int) else now.totals.last_seq
         then = await windows.as_of(tx, now, seq) if seq <= now.totals.last_seq else None
         if then is None:
             raise errors.Invalid.at(["query", "as_of"], f"must be the seq of a message: 1 to {now.totals.last_seq}")
+        target = await cuts.profile_of_call(call, then, may_offer=True)
+        if isinstance(past, int) and not request.asks_for_tail:
+            number = await served.number_at(tx, now.line.own, seq, target.budget, request.format)
+            if number is not None:
+                kept = await replaying.replayed(runtime, tx, now, number, sensitive=request.sensitive)
+                if kept.is_verified:
+                    return kept.context
         try:
             shown = await _window_then(tx, call, then, past, may_offer=True)
         except errors.BudgetTooSmall:
             shown = await _window_then(tx, call, then, past, may_offer=False)
     window = await _with_fresh(call, now, shown.window)
+    window = replace(window, warnings=(*window.warnings, NOT_SERVED))
     return await _render(call, replace(shown, window=window))
+
+
+NOT_SERVED = WindowWarning("not_served", "no such window was served; this one was cut now")
 
 
 async def _window_then(
     tx: ReadTx, call: WindowCall, then: Conversation, past: int | Then, *, may_offer: bool
 ) -> KeptWindow:
-    target = await epochs.profile_of_call(call, then, may_offer=may_offer)
-    epoch = await epochs.derive(call.runtime, tx, then, target, None if isinstance(past, int) else past)
+    target = await cuts.profile_of_call(call, then, may_offer=may_offer)
+    time = None if isinstance(past, int) else past
+    cut = replace(await cuts.make(call.runtime, tx, WindowParts(then, None), target, then=time), number=0)
     last = (then.totals.last_seq, then.totals.last_page)
-    items = await served.items(tx, then, epoch.layout, last, anthropic=call.anthropic)
+    items = await served.items(tx, then, cut, last, anthropic=call.anthropic)
     prompt = tuple(item for item in items if item.kind == "prompt")
     body = tuple(item for item in items if item.kind != "prompt")
-    laid = _LaidOut(target, epoch, WindowParts(then, None, prompt, body))
-    return KeptWindow((), laid.parts, target, epoch, await _head_and_body(call, laid))
+    parts = WindowParts(then, cut, prompt, body)
+    return KeptWindow((), parts, target, cut, await _head_and_body(call, parts, cut, target))

@@ -19,11 +19,10 @@ from app.core.conversation import Conversation
 from app.core.dialects.fitting import fitted_window
 from app.core.edge.caller import Caller
 from app.core.history.erasure import CALL_NAME
-from app.core.model import INTEGER_MAX, Context, Epoch, Head, Item, Language, TailItem, Window
+from app.core.model import INTEGER_MAX, Context, Head, Item, Language, TailItem, Window
 from app.core.times import time_text
 from app.core.window import fresh, served_change
 from app.core.window.answer import answer_of, system_of
-from app.core.window.profile import policy_of
 from app.core.window.served import Served, ServedFrame, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
@@ -51,7 +50,7 @@ class Replayed:
 
     @property
     def is_verified(self) -> bool:
-        return self.context.etag.strip('"') == digits_of(self.served.hash)
+        return self.context.hash == digits_of(self.served.hash)
 
     @property
     def side(self) -> Side:
@@ -78,7 +77,7 @@ def record_view(number: int, frame: ServedFrame, served: Served, query: str | No
         "format": frame.format,
         "query": query,
         "named": list(served.named),
-        "epoch": served.number,
+        "epoch": frame.cut,
         "total": ledger_of(frame, served).total,
         "last_seq": served.last_seq,
         "last_page": served.last_page,
@@ -147,7 +146,7 @@ async def replayed(
         raise errors.NotFound(f"There is no window {number} of this conversation.")
     frame, served = found
     last = (served.last_seq, served.last_page)
-    items = await stored.items(tx, conversation, frame.layout, last, anthropic=frame.format == "anthropic")
+    items = await stored.items(tx, conversation, frame.cut_with(Head()), last, anthropic=frame.format == "anthropic")
     digests = {"head": frame.head, "system": frame.system, "tools": frame.tools, "guide": frame.guide}
     digests |= {"tail": served.tail, "query": served.query, "recalled": served.recalled}
     texts = await quoting.texts(tx, conversation, digests.values(), sensitive=sensitive)
@@ -195,13 +194,11 @@ def _rendered(
         conversation, totals=totals, token_percent=frame.own_percent, summary_through=served.summary_through,
         indexed_through=served.indexed_through,
     )  # fmt: skip
-    epoch = Epoch(replace(frame.layout, condensed_from=1), Head())  # the answer tells the conversation's own lag
-    found = answer_of(then, epoch, shown, system, texts.get(frame.tools, "[]"), frame.format, language)
+    cut = replace(frame.cut_with(Head()), condensed_from=1)  # the answer tells the conversation's own lag
+    found = answer_of(then, cut, shown, system, texts.get(frame.tools, "[]"), frame.format, language)
     if frame.carries:
         return found
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-    alternate = policy.alternate_roles
-    return fitted_window(found, runtime.defaults.models, frame.model, frame.format, alternate=alternate)
+    return fitted_window(found, runtime.defaults.models, frame.model, frame.format, alternate=frame.alternates)
 
 
 def _is_erased(item: Item) -> bool:

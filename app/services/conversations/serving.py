@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,6 @@ from uuid import UUID
 from app import errors
 from app.caches import WRITTEN_AT_ONCE, KeptWindow, Recorded, ServedRun, Writing
 from app.core.model import Context
-from app.core.window.profile import budget_of
 from app.core.window.served import (
     PREFIX_CHARACTERS,
     KeptText,
@@ -37,6 +35,7 @@ from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import Tx
 from app.recall.window_tools import guide_of
 from app.runtime import Runtime
+from app.services.conversations import cuts
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.tail import Gathered
 from app.store import conversations
@@ -51,7 +50,6 @@ TRIES = 3
 """Another process may begin a row between reading the last one and writing."""
 MILLISECOND = 1_000_000
 """In nanoseconds."""
-_NOTE = re.compile(r"^- (.*) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
 NOTHING: Mapping[QuotedPlace, str] = {}
 _PREFIX_HASH = b'"prefix_hash":"'
 
@@ -86,10 +84,10 @@ def note(
         return last
     if buffer.unwritten >= UNWRITTEN_MAX:
         return None
-    is_known = run.epoch is shown.epoch and found.window.squeezed is None
-    head = last.frame.head if last is not None and is_known else _digest(head_text(found.window, shown.epoch.head.days))
+    is_known = run.cut is shown.cut and found.window.squeezed is None
+    head = last.frame.head if last is not None and is_known else _digest(head_text(found.window, shown.cut.head.days))
     recorded = Recorded(_frame(runtime, request, shown, found, head), _served(request, shown, found), asked)
-    run.epoch = shown.epoch if found.window.squeezed is None else None
+    run.cut = shown.cut if found.window.squeezed is None else None
     buffer.add(run, recorded, _texts(run, recorded, request, shown, found, gathered))
     return recorded
 
@@ -99,54 +97,52 @@ def _digest(text: str | None) -> str:
 
 
 def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context, head: str) -> ServedFrame:
-    conversation, window, layout, target = shown.conversation, found.window, shown.epoch.layout, shown.target
+    conversation, window, cut, target = shown.conversation, found.window, shown.cut, shown.target
     ledger = window.ledger
     system = request.system if request.system is not None else conversation.system
     guide = guide_of(conversation, target.policy) if shown.offers_tools else ""
-    own_budget = budget_of(runtime.defaults, None, conversation.budget, conversation.model)
     return ServedFrame(
         call=request.call or "context",
         format=request.format,
         language=conversation.language or "en",
         budget=ledger.budget,
-        is_own=ledger.budget == own_budget and request.model in (None, conversation.model),
+        is_own=ledger.budget == cuts.own_budget(runtime, conversation) and request.model in (None, conversation.model),
         model=request.model or conversation.model or "",
         carries=request.carries,
         percent=ledger.token_percent,
         own_percent=conversation.token_percent,
-        epoch=layout.number,
-        condensed_from=layout.condensed_from,
-        verbatim_from=layout.verbatim_from,
-        pinned=layout.pinned,
-        half_mark=layout.half_mark,
-        fresh_max=target.shares.fresh,
+        cut=cut.number,
+        condensed_from=cut.condensed_from,
+        verbatim_from=cut.verbatim_from,
+        pinned=cut.pinned,
+        half_mark=cut.half_mark,
         sections=(ledger.tools, ledger.system, ledger.notes, ledger.summary, ledger.contents, ledger.condensed),
         head=head,
         system=_digest(system),
         is_prompted=request.system is None,
         guide=_own_digest(guide) if guide else "",
         tools=_own_digest(found.tools) if not request.tools else digest_of(found.tools),
+        alternates=target.policy.alternate_roles,
     )
 
 
 def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Served:
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
     at = found.body.rindex(_PREFIX_HASH) + len(_PREFIX_HASH)
-    head = shown.epoch.head
+    head = shown.cut.head
     shows_recalled = any(p.passing and not p.seq for p in window.body)
     anchored = conversation.anchored if shows_recalled else None
     return Served(
         at=time.time_ns() // MILLISECOND,
-        hash=short(found.etag.strip('"')),
+        hash=short(found.hash),
         prefix=short(found.body[at : at + PREFIX_CHARACTERS].decode()),
         frame=0,
         last_seq=totals.last_seq,
         last_page=totals.last_page,
         recent=window.ledger.recent,
         history=window.ledger.full_history,
-        number=window.number,
         summary_through=head.summary_through_seq
-        if shown.epoch.layout.condensed_from > 1
+        if shown.cut.condensed_from > 1
         else conversation.summary_through,
         indexed_through=conversation.indexed_through,
         tail_tokens=window.ledger.tail,
@@ -162,6 +158,7 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
         recalled=_digest(anchored.text) if anchored else "",
         recalled_for=anchored.seq if anchored else 0,
         recalled_tokens=anchored.tokens if anchored else 0,
+        rooms=window.rooms,
     )
 
 
@@ -173,13 +170,12 @@ def _texts(
     found: Context,
     gathered: Gathered | None,
 ) -> dict[str, KeptText]:
-    frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.epoch.head
+    frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.cut.head
     last_seq = conversation.totals.last_seq
     texts: dict[str, KeptText] = {}
     if run.lacks(frame.head):
         through = max(frame.condensed_from - 1, head.summary_through_seq)
-        notes = tuple(map(stored.quotation, _NOTE.findall(head.pinned)))
-        texts[frame.head] = KeptText("head", head_text(found.window, head.days), through, notes)
+        texts[frame.head] = KeptText("head", head_text(found.window, head.days), through, shown.cut.sources)
     if run.lacks(frame.system):
         system = request.system if request.system is not None else conversation.system or ""
         texts[frame.system] = KeptText("system", system, 0)

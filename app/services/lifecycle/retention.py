@@ -28,6 +28,7 @@ from app.core.window.profile import policy_of
 from app.core.window.quote import plain_text
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
+from app.services.conversations import cuts
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx
 from app.store import branches, conversations, pruning
@@ -94,14 +95,14 @@ async def _is_shared(tx: Tx, known: Conversation) -> bool:
 async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int, *, dry_run: bool) -> int:
     """Prune a conversation and return how many messages were pruned, or would be.
 
-    The window of its own budget does not show them; for other budgets a new generation begins.
+    The last cut of its own budget does not show them; all windows are cut anew.
     """
     total, bounds = 0, None
     while True:
         async with runtime.database.begin(tenant) as tx:
             known = await conversations.lock(tx, conversation_id)
-            if known is not None and known.own is not None and bounds is None:
-                bounds = _bounds(runtime, known)
+            if known is not None and bounds is None:
+                bounds = await _bounds(runtime, tx, known)
             if known is None or bounds is None or await _is_shared(tx, known):  # nothing has left its window
                 return total
             limit = known.totals.last_seq if dry_run else MESSAGES_AT_ONCE
@@ -135,9 +136,9 @@ async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: Record)
     await pruning.prune(tx, known.id, row["seq"], forms, weight)
 
 
-def _bounds(runtime: Runtime, known: Conversation) -> tuple[int, int, int]:
+async def _bounds(runtime: Runtime, tx: Tx, known: Conversation) -> tuple[int, int, int]:
     """Return the message that the window's zones begin with, the last one that is summarised, and the pinned one."""
-    assert known.own is not None
     policy = policy_of(runtime.defaults, conversations.policy_overrides(known))
     summarised = runtime.chat is not None and policy.summary_enabled
-    return known.own[1].condensed_from, known.summary_through if summarised else INTEGER_MAX, known.own[1].pinned
+    cut = await cuts.newest(runtime, tx, known)
+    return cut.condensed_from, known.summary_through if summarised else INTEGER_MAX, cut.pinned

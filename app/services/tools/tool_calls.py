@@ -35,7 +35,7 @@ from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.recall.tools import Tool
 from app.runtime import Runtime
-from app.services.conversations import epochs
+from app.services.conversations import cuts
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, views
 from app.services.memory.archiving import ArchivePart
@@ -135,7 +135,7 @@ class ToolRun:
 
     @property
     def room(self) -> RecallRoom:
-        return epochs.room_for_recall(self.runtime, self.asking.conversation)
+        return cuts.room_for_recall(self.runtime, self.asking.conversation)
 
     @property
     def conversation_id(self) -> str | None:

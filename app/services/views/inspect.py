@@ -13,7 +13,7 @@ from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.history.placeholder import as_sent
-from app.core.model import INTEGER_MAX, Epoch, Language
+from app.core.model import INTEGER_MAX, Language
 from app.core.times import time_text
 from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
 from app.core.window.head import EXTRACTIVE
@@ -21,7 +21,7 @@ from app.core.window.profile import policy_of
 from app.core.window.summarising import lag
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
-from app.services.conversations import epochs
+from app.services.conversations import cuts
 from app.store import conversations, messages, page_index, summaries, windows
 from app.store.heads import titled
 from app.text.queries import has_subject
@@ -84,36 +84,23 @@ def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> di
     }
 
 
-async def own_epoch(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> Epoch:
-    """Return the epoch of the conversation's own budget: the stored one, or the one that the next append will store."""
-    if conversation.own is not None and not epochs.is_due(runtime, conversation):
-        head = await windows.stored_head(tx, conversation.id, conversation.epoch)
-        return Epoch(conversation.own[1], head)
-    own = epochs.own_profile(runtime, conversation)
-    return await epochs.derive(runtime, tx, conversation, own)
-
-
 async def contents_view(
     runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None
 ) -> dict[str, Any]:
     """Return the contents page as a window shows it, and its entries with up-to-date recall counts. ``budget``: the
     window's; None for the conversation's own.
     """
-    if budget is None:
-        epoch = await own_epoch(runtime, tx, conversation)
-    else:
-        asked = epochs.own_profile(runtime, conversation, budget)
-        epoch = await epochs.derive(runtime, tx, conversation, asked)
-    listed = list(epoch.head.listed)
+    cut = await cuts.newest(runtime, tx, conversation, budget)
+    listed = list(cut.head.listed)
     rows = await messages.pages(tx, conversation.id, some=listed)
-    lines = await windows.lines(tx, conversation.id, listed, epoch.layout.condensed_from)
-    names = await page_index.names(tx, conversation.id, listed, epoch.layout.revision)
+    lines = await windows.lines(tx, conversation.id, listed, cut.condensed_from)
+    names = await page_index.names(tx, conversation.id, listed)
     return {
-        "text": epoch.head.contents,
-        "tokens": epoch.head.contents_tokens,
+        "text": cut.head.contents,
+        "tokens": cut.head.contents_tokens,
         "entries": [_entry(row, lines.get(row["page"], ()), names) for row in rows],
         "chapters": [
-            {"first_page": first, "last_page": last, "line": line} for first, last, line in epoch.head.chapters
+            {"first_page": first, "last_page": last, "line": line} for first, last, line in cut.head.chapters
         ],
     }
 
@@ -133,7 +120,7 @@ def _entry(row: Record, lines: Sequence[ContentsLine], names: Mapping[int, PageN
 
 async def page_items(tx: ReadTx, conversation_id: str, rows: Sequence[Record]) -> list[dict[str, Any]]:
     """Return pages as lists show them, with the model's titles where there are any."""
-    names = await page_index.names(tx, conversation_id, [row["page"] for row in rows], INTEGER_MAX)
+    names = await page_index.names(tx, conversation_id, [row["page"] for row in rows])
     silent = [row["page"] for row in rows if row["page"] not in names and not has_subject(row["title"])]
     lines = await windows.lines(tx, conversation_id, silent, INTEGER_MAX)
     return [_page_item(row, lines.get(row["page"], ()), names.get(row["page"])) for row in rows]
@@ -159,7 +146,7 @@ async def page_view(tx: ReadTx, conversation: Conversation, page: int) -> dict[s
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
     stored = await messages.page_messages(tx, conversation.id, page)
     lines = await windows.lines(tx, conversation.id, [page], INTEGER_MAX)
-    names = await page_index.names(tx, conversation.id, [page], INTEGER_MAX)
+    names = await page_index.names(tx, conversation.id, [page])
     return {
         **_entry(rows[0], lines.get(page, ()), names),
         "messages": await message_views(tx, stored, conversation.language or "en"),
@@ -195,9 +182,9 @@ def _version(row: Record) -> dict[str, Any]:
 
 
 async def _extractive_summary(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
-    head = (await own_epoch(runtime, tx, conversation)).head
+    head = (await cuts.newest(runtime, tx, conversation)).head
     if not head.summary:
-        head = await epochs.told_so_far(runtime, tx, conversation)
+        head = await cuts.told_so_far(runtime, tx, conversation)
     return {
         "text": head.summary,
         "tokens": head.summary_tokens or head.contents_tokens,

@@ -52,9 +52,9 @@ async def withdraw(tx: Tx, owners: Collection[UUID]) -> None:
 _TRUE = {"from": "greatest(t.time, m.learnt_at)", "to": "t.time"}
 
 
-def in_mind(*, before: str, opened: str) -> str:
+def in_mind(*, before: str) -> str:
     """Return the named SQL of the arrays of what a conversation ``c`` keeps in mind. See ``kept.sql``."""
-    return _SQL.piece("in_mind", before=before, known=_SQL.piece("known_at", opened=opened), only="true", **_TRUE)
+    return _SQL.piece("in_mind", before=before, known="now()", only="true", **_TRUE)
 
 
 def read_kept(row: Record) -> list[KeptLine]:

@@ -41,12 +41,6 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
          WHERE (v.valid_to IS NULL OR v.valid_to > {to}) AND {only}
          ORDER BY s.place, v.valid_from DESC, v.id DESC LIMIT {kept_read_max}) k
 
--- piece: known_at
--- The time up to which a head knows memories from elsewhere: when its epoch's page was opened ({opened}), or later when
--- something was taken back.
-greatest({opened}, (SELECT max(d."at") FROM withdrawals d
-                                            WHERE d.tenant_id = :tenant::uuid AND d.owner = ANY (c.scopes)))
-
 -- name: then
 -- What a conversation would keep in mind of what was true at a time, as far as it was known at another.
 SELECT k.* FROM conversations c CROSS JOIN LATERAL ({kept}) k WHERE c.tenant_id = :tenant AND c.id = :conversation;

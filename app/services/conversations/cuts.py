@@ -1,34 +1,36 @@
-"""Epochs: read what an epoch is decided from, and store the one of the conversation's own budget.
+"""Cuts: read what a cut is made from, and store it.
 
-The epoch of a conversation's own budget is made and stored in the transaction of the append that makes it due. For any
-other budget the same decision is made when the window is requested. The results agree, because a layout depends only on
-offsets that never change, and a head only on what was known at the layout's revision.
+A window shows the last cut of its budget; where that does not fit, the call that finds it out makes another, stores it
+and shows it. What is kept in mind is read with it, in a transaction during which nobody erases anything of its owners.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from app.core.calibration import charged
 from app.core.canonical import spaced
 from app.core.conversation import Conversation
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Epoch, Fixed, Head
-from app.core.window import epoch, head, paging
+from app.core.model import Cut, Fixed, FreshForm, Head
+from app.core.window import cut, head
 from app.core.window.budget import RecallRoom, recall_room
 from app.core.window.head import HeadReader
 from app.core.window.kept import Then
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
 from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
-from app.postgres.transactions import ReadTx, Tx
+from app.postgres.transactions import ReadTx
+from app.queue import outbox
 from app.recall.tools import of_windows, schemas_text
 from app.recall.window_tools import beside, guide_of, taken_names
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.store import conversations, heads, windows
 from app.store.memory import kept
-from app.store.windows import WindowParts
+from app.store.windows import Wanted, WindowParts
 from app.text.language import sentences
 
 
@@ -61,8 +63,7 @@ def _profile(
     """Return a profile. ``fewer``: tokens of the recall tools where the caller's own take names of some."""
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     model = request.model or conversation.model
-    own_budget = conversation.budget if request.model is None else None
-    budget = budget_of(runtime.defaults, request.budget, own_budget, model)
+    budget = request.budget if request.budget is not None else own_budget(runtime, conversation, request.model)
     percent = charged(conversation.token_percent, is_exact=runtime.defaults.models.row(model or "").exact)
     tools = runtime.count_short(schemas_text(request.format, of_windows(policy)))
     guide = runtime.count_short(guide_of(conversation, policy)) + FRAME_TOKENS
@@ -81,65 +82,73 @@ def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> Reca
     return recall_room(profile(runtime.defaults.policy, budget, Fixed(0, 0)).shares)
 
 
-def is_due(runtime: Runtime, conversation: Conversation) -> bool:
-    """Return whether the stored epoch no longer fits the conversation as it is (or will be)."""
-    own = own_profile(runtime, conversation)
-    if conversation.own is None:
-        return conversation.own_generation > 0 or not paging.is_whole(conversation.totals, own.shares, own.policy)
-    return not is_current(conversation, own)
+def own_budget(runtime: Runtime, conversation: Conversation, model: str | None = None) -> int:
+    """Return the budget of windows that name none."""
+    budget = conversation.budget if model is None else None
+    return budget_of(runtime.defaults, None, budget, model or conversation.model)
 
 
-def is_current(conversation: Conversation, target: Profile) -> bool:
-    """Return whether the stored epoch is the one in force for a profile, as far as totals tell."""
-    if conversation.own is None:
-        return False
-    made_for, layout = conversation.own
-    return made_for == target.key and layout.holds(conversation.totals)
-
-
-async def open_epoch(runtime: Runtime, tx: Tx, conversation: Conversation) -> Conversation:
-    """Make and store the epoch that is due, in the append's transaction."""
-    own = own_profile(runtime, conversation)
-    new = await derive(runtime, tx, conversation, own)
-    await windows.store_epoch(tx, conversation.id, own.key, new)
-    return replace(conversation, epoch=new.layout.number, own=(own.key, new.layout))
-
-
-async def derive(
-    runtime: Runtime, tx: ReadTx, conversation: Conversation, target: Profile, then: Then | None = None
-) -> Epoch:
-    """Return the epoch that a conversation is in for a profile, by the steps of ``core/window/epoch.py``.
-
-    ``then``: with what it would keep in mind as of another time.
+async def make(
+    runtime: Runtime, tx: ReadTx, basis: WindowParts, target: Profile, step: int = 0, then: Then | None = None,
+    forms: Sequence[FreshForm] = (),
+) -> Cut:  # fmt: skip
+    """Return the cut that a conversation's window of a profile has now. ``then``: with what it would keep in mind as of
+    another time. ``forms``: of fresh results that have been in view.
     """
-    entries = await windows.entries(tx, conversation, paging.ledger_reach(conversation.totals, target.shares))
-    language = conversation.language or "en"
-    deciding = epoch.decide(entries, conversation.totals, language, target, reader_of(runtime))
-    try:
-        plan = next(deciding)
-        while True:
-            plan = deciding.send(await _material(tx, conversation.id, plan, then))
-    except StopIteration as decided:
-        found: Epoch = decided.value
-        return found
+    conversation, reader = basis.conversation, reader_of(runtime)
+    entries = await windows.entries(tx, conversation, max(0, conversation.totals.short - target.shares.body))
+    about = cut.Basis(
+        entries, conversation.totals, conversation.language or "en", target, conversation.epoch + 1, step, forms
+    )  # fmt: skip
+    plan = cut.plan(about)
+    material = await _material(tx, conversation.id, plan, then)
+    if least := cut.least_head(plan, material, reader):
+        plan = cut.plan(about, least)
+        material = await _material(tx, conversation.id, plan, then)
+    return cut.freeze(plan, material, reader)
 
 
-async def _material(tx: ReadTx, conversation_id: str, plan: epoch.EpochPlan, then: Then | None) -> epoch.Material:
+async def _material(tx: ReadTx, conversation_id: str, plan: cut.CutPlan, then: Then | None) -> cut.Material:
     material = await heads.material(tx, conversation_id, plan)
     if then is None:
         return material
-    lines = await kept.then(tx, conversation_id, plan.layout.condensed_from, then.as_of, then.known_at)
+    lines = await kept.then(tx, conversation_id, plan.cut.condensed_from, then.as_of, then.known_at)
     return replace(material, kept=lines)
 
 
-def known(runtime: Runtime, parts: WindowParts, target: Profile) -> Epoch | None:
-    """Return the epoch in force if it was read with the parts of a window, or if nothing has to be read for it."""
-    conversation, totals = parts.conversation, parts.conversation.totals
-    if parts.own_epoch is not None:
-        return parts.own_epoch if is_current(conversation, target) else None
-    if parts.kept is not None and paging.is_whole(totals, target.shares, target.policy):
-        return epoch.of_whole(totals, conversation.language or "en", target, parts.kept, reader_of(runtime))
-    return None
+async def store(
+    runtime: Runtime, tenant: UUID, parts: WindowParts, target: Profile, wanted: Wanted, forms: Sequence[FreshForm]
+) -> WindowParts | None:
+    """Make another cut and return the window's parts by it; None where it would show the same.
+
+    Where another call was faster, its cut counts.
+    """
+    conversation = parts.conversation
+    async with runtime.database.begin(tenant, sharing=conversation.scopes) as tx:
+        now = await conversations.find(tx, conversation.id)
+        if now is None or now.uid != conversation.uid:
+            raise conversations.unknown()
+        made = await make(runtime, tx, replace(parts, conversation=now), target, wanted.step, forms=forms)
+        last = parts.cut
+        if last is not None and _shows(last) == _shows(made):
+            return None
+        if await windows.store_cut(tx, now, made):
+            runtime.caches.forget_conversation(tenant, conversation.id)
+            await outbox.tell(tx, outbox.event("cut.made", conversation_id=conversation.id, epoch=made.number))
+        return await windows.load(tx, tenant, now.id, replace(wanted, budget=target.budget))
+
+
+def _shows(made: Cut) -> tuple[object, ...]:
+    return made.zones, made.room, made.generation, made.head.tokens
+
+
+async def newest(runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None) -> Cut:
+    """Return the newest cut of a budget, by default the conversation's own; where there is none, one that is made for
+    it now and not stored.
+    """
+    target = own_profile(runtime, conversation, budget)
+    stored = await windows.newest_cut(tx, conversation, target.budget)
+    return stored or await make(runtime, tx, WindowParts(conversation, None), target)
 
 
 def reader_of(runtime: Runtime) -> HeadReader:
@@ -152,13 +161,10 @@ async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) 
     if not policy.summary_enabled or totals.last_seq < max(runtime.defaults.summary_threshold, LEFT_OUT + 1):
         return Head()
     reader, language = reader_of(runtime), conversation.language or "en"
-    layout = replace(
-        paging.layout((), totals, own_profile(runtime, conversation).shares, policy), trigger_page=totals.last_page,
-        condensed_from=totals.last_seq - LEFT_OUT + 1, revision=conversation.revision,
-    )  # fmt: skip
+    newest = Cut(0, 0, condensed_from=totals.last_seq - LEFT_OUT + 1, last_page=totals.last_page)
     room = head.frame_tokens(language, reader.count) + policy.summary_max
-    plan = epoch.EpochPlan(layout, policy, language, room, room, totals.last_page, range(0))
+    plan = cut.CutPlan(newest, policy, language, room, room, totals.last_page, range(0))
     material = await heads.material(tx, conversation.id, plan)
     told = [page for page in material.pages if page.day]  # the others begin in the newest messages
     plan = replace(plan, last_page=told[-1].page if told else 0)
-    return epoch.freeze(plan, replace(material, pages=told, kept=(), summary=None), reader).head
+    return cut.freeze(plan, replace(material, pages=told, kept=(), summary=None), reader).head

@@ -1,0 +1,238 @@
+"""Make a cut: where the zones of a window begin, and what its frozen head says.
+
+Pure steps, with a read before each:
+
+    plan     the newest entries               -> where the zones begin, and the pages that the head can tell of
+    freeze   what is stored of these pages    -> the cut: what is kept in mind, summary, contents page
+
+Where what is kept in mind needs more than the head's part, ``least_head`` says so, and the plan is made once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+
+from app.core.model import OPENING_TOKENS, Cut, Entry, FreshForm, Language, Policy, Totals
+from app.core.search import days
+from app.core.window import contents, head, kept, paging
+from app.core.window.contents import Chapter, PageEntry, PageNames
+from app.core.window.head import HeadReader, HeadSummary, SummaryLine, Written
+from app.core.window.kept import KeptLine
+from app.core.window.profile import Profile
+from app.core.window.topics import Topic
+
+# --- Plan: where the zones begin ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CutPlan:
+    """A cut without its head, and what the head is made of."""
+
+    cut: Cut
+    policy: Policy
+    language: Language
+    room: int
+    """What the head can weigh."""
+    usual: int
+    """A head's part."""
+    last_page: int
+    """The last page that has left the window, in part at least; 0 while none has."""
+    zone: range
+    """The pages of the condensed zone, and that of the first verbatim message: they have date lines."""
+    kept_max: int = 0
+    """What memories in mind can weigh beside the newest user message."""
+    found_max: int = 0
+    """And of them those that nobody wrote: they were found in messages."""
+
+    @property
+    def oldest_read(self) -> int:
+        """The first page to read, beside those of the zone and those recalled of late."""
+        oldest = contents.oldest_listable(self.cut.last_page, self.policy)
+        return max(1, min(oldest, self.last_page - contents.OPEN_PAGES))
+
+    @property
+    def recalled_since(self) -> int:
+        """An older page can be listed if it was recalled on this page or later."""
+        return self.cut.last_page - self.policy.unlist_unchanged_turns
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Everything that a cut's places depend on."""
+
+    entries: Sequence[Entry]
+    """See ``paging.places``."""
+    totals: Totals
+    language: Language
+    target: Profile
+    number: int = 0
+    step: int = 0
+    forms: Sequence[FreshForm] = ()
+    """Of fresh results that have been in view."""
+
+
+def plan(basis: Basis, least_head: int = 0) -> CutPlan:
+    """Return the plan of a cut that is made now. ``least_head``: what the head must have."""
+    entries, totals, target = basis.entries, basis.totals, basis.target
+    shown: dict[int, int] = {}
+    for form in basis.forms:
+        shown[form.seq] = shown.get(form.seq, 0) + form.tokens
+    found = paging.places(entries, totals, target.shares, target.policy, least_head=least_head, shown=shown)
+    cut = Cut(
+        number=basis.number, budget=target.budget, step=basis.step, condensed_from=found.condensed_from,
+        verbatim_from=found.verbatim_from, pinned=found.pinned, room=target.shares.body, half_mark=found.half_mark,
+        full_from=found.full_from, last_seq=totals.last_seq, last_page=totals.last_page, generation=totals.generation,
+        forms=tuple(form for form in basis.forms if form.seq >= found.verbatim_from),
+    )  # fmt: skip
+    last_page, body = _last_page_gone(entries, cut), target.shares.body
+    return CutPlan(
+        cut=cut,
+        policy=target.policy,
+        language=basis.language,
+        room=found.head_room,
+        usual=target.shares.head(last_page),
+        last_page=last_page,
+        zone=_zone(entries, cut),
+        kept_max=body - OPENING_TOKENS - _asked(entries),
+        found_max=kept.tokens_max(target.shares.available),
+    )
+
+
+def least_head(plan: CutPlan, material: Material, reader: HeadReader) -> int:
+    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already.
+
+    It leaves the contents page half of the usual room, as far as that fits.
+    """
+    frame = head.frame_tokens(plan.language, reader.count)
+    notes, _ = _kept(material.kept, plan.kept_max - frame, plan.found_max, reader)
+    weight = frame + head.weight(notes)
+    of_map = max(0, plan.usual - frame) // 2 if plan.last_page else 0
+    least = max(weight, min(weight + of_map, plan.kept_max))
+    return least if notes and plan.room < least else 0
+
+
+def _asked(entries: Sequence[Entry]) -> int:
+    """Return the tokens of the newest user message."""
+    asked = entries[-1].user_seq if entries else 0
+    return next((entry.full for entry in reversed(entries) if entry.seq == asked), 0)
+
+
+def _last_page_gone(entries: Sequence[Entry], cut: Cut) -> int:
+    if cut.condensed_from <= 1:
+        return 0
+    first = next(e for e in entries if e.seq == cut.condensed_from)
+    return first.page - 1 if first.opens_page else first.page
+
+
+def _zone(entries: Sequence[Entry], cut: Cut) -> range:
+    if cut.verbatim_from <= 1:
+        return range(0)
+    ends = [e.page for e in entries if e.seq in cut.zones]
+    return range(1 if cut.condensed_from <= 1 else min(ends), max(ends) + 1)
+
+
+# --- Freeze: the head --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The stored texts that a head is made of."""
+
+    pages: Sequence[PageEntry]
+    """The zone's pages and those that can be listed, each with its day, in order."""
+    names: Mapping[int, PageNames] = field(default_factory=dict)
+    """The model's titles and lines, by page."""
+    chapters: Sequence[Chapter] = ()
+    """The newest of each level, and those around pages recalled of late."""
+    kept: Sequence[KeptLine] = ()
+    """What is kept in mind, the widest scope first, the newest first."""
+    topics: Sequence[Topic] = ()
+    summary: Written | None = None
+
+
+def freeze(plan: CutPlan, material: Material, reader: HeadReader) -> Cut:
+    """Return the cut, its head's room filled: what is kept in mind, the summary with its topics, the contents page.
+
+    Where no model has written a summary, the contents page is the summary and has the room of both.
+    """
+    dates = days.settled({page.page: page.day for page in material.pages})
+    frame = head.frame_tokens(plan.language, reader.count)
+    notes, left_out = _kept(material.kept, min(plan.room, plan.kept_max) - frame, plan.found_max, reader)
+    in_view = [memory for memory in material.kept if any(note.text.startswith(memory.text) for note in notes)]
+    sources = tuple(memory.id for memory in in_view)
+    room = plan.room - frame - head.weight(notes)
+    in_zone = days.in_zone(
+        {p: dates[p] for p in plan.zone if p in dates},
+        min(plan.room, int(max(0, room) / days.ZONE_SHARE)),
+        plan.language,
+    )
+    room -= len(in_zone) * days.MESSAGE_TOKENS
+    if not plan.last_page or room <= 0:
+        page = contents.ContentsPage(unlisted=plan.last_page)
+        composed = head.compose(notes, (), page, plan.language, frame, days=in_zone)
+        return replace(plan.cut, head=replace(composed, notes_left_out=left_out), sources=sources)
+    topics, summary = _summary(plan, material, head.summary_room(room, plan.policy), reader)
+    room -= head.weight([*summary.lines, *([topics] if topics else ())])
+    page = _contents(plan, material, dates, room, reader, is_summary=not summary.lines)
+    composed = head.compose(notes, summary.lines, page, plan.language, frame, topics=topics, days=in_zone)
+    told = composed.contents if plan.policy.summary_enabled and not summary.lines else ""
+    return replace(
+        plan.cut,
+        head=replace(
+            composed,
+            summary=composed.summary or told,
+            summary_through_seq=plan.cut.condensed_from - 1 if told else summary.through_seq,
+            summary_source=summary.author,
+            notes_left_out=left_out,
+        ),
+        sources=sources,
+    )
+
+
+def _contents(
+    plan: CutPlan, material: Material, dates: Mapping[int, str], room: int, reader: HeadReader, *, is_summary: bool
+) -> contents.ContentsPage:
+    policy = plan.policy
+    cap = policy.contents_max + (policy.summary_max if is_summary and policy.summary_enabled else 0)
+    pages = [
+        replace(contents.renamed(page, material.names.get(page.page)), day=dates[page.page]) for page in material.pages
+    ]
+    is_open = frozenset(page.page for page in pages if _is_open(page, plan))
+    return contents.compose(
+        pages, is_open, material.chapters, plan.last_page, min(room, cap), policy, plan.language, reader.count
+    )
+
+
+def _is_open(page: PageEntry, plan: CutPlan) -> bool:
+    now = plan.cut.last_page
+    return contents.is_listed(page.page, page.recall_count, page.last_recalled_page, now, plan.policy)
+
+
+def _kept(memories: Sequence[KeptLine], room: int, found_max: int, reader: HeadReader) -> tuple[list[SummaryLine], int]:
+    """Return the lines of memories in mind that fit, with their days, and the number of those that do not. Equal
+    texts count once. What a person wrote goes before what was found in messages, which has ``found_max`` at most.
+    """
+    each = {memory.text: memory for memory in reversed(memories)}
+    lines = {}
+    for memory in reversed(each.values()):
+        day = f" ({memory.since.astimezone(UTC):%Y-%m-%d})"
+        lines[SummaryLine(memory.text + day, memory.tokens + reader.count(day))] = memory.is_written
+    written = head.take([line for line, is_written in lines.items() if is_written], room)
+    found_max = min(found_max, room - head.weight(written))
+    found = head.take([line for line, is_written in lines.items() if not is_written], found_max)
+    chosen = {*written, *found}
+    return [line for line in lines if line in chosen], len(lines) - len(chosen)
+
+
+def _summary(
+    plan: CutPlan, material: Material, room: int, reader: HeadReader
+) -> tuple[SummaryLine | None, HeadSummary]:
+    """Return the line of topics and the stored summary; neither, where none is stored."""
+    if material.summary is None or room < head.SUMMARY_ROOM_LEAST:
+        return None, HeadSummary()
+    topics = head.topics_line(material.topics, room, plan.language, reader.count)
+    room -= head.weight([topics]) if topics else 0
+    written = head.fitted_summary(material.summary, room, reader)
+    return (topics, written) if written.lines else (None, HeadSummary())
