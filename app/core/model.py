@@ -68,7 +68,7 @@ class Policy:
         "Tool results with more tokens are archived too. 0: no such limit.",
     )
     unlist_after_turns: int = setting(
-        Variable("memory_unlist_after_turns", 40, ge=1, own=Own(1, 1_000_000)),
+        Variable("memory_unlist_after_turns", 200, ge=1, own=Own(1, 1_000_000)),
         "Turns without a recall after which a page leaves the contents page (m).",
     )
     unlist_unchanged_turns: int = setting(

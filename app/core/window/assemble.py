@@ -152,28 +152,31 @@ def _units(
     """Return units with the room of what is fresh in them, and the forms that were given in what was free.
 
     ``taken``: tokens before the first. What does not fit in the room that is free when it comes has parts; those of one
-    call group share a quarter of the room.
+    call group share a quarter of the room. All that was there when the cut was made came at once.
     """
     known = {(form.seq, form.archive_id): form.tokens for form in cut.forms}
     parts_max, in_parts = int(cut.room * PARTS_SHARE), dict[int, int]()
-    body: list[WindowUnit] = []
+    body = [WindowUnit(tuple(items)) for items in found]
+    weights = [unit.tokens(ItemForm.WHOLE) for unit in body]
+    at_cut = sum(weight for unit, weight in zip(body, weights, strict=True) if unit.items[0].seq <= cut.last_seq)
     forms: list[FreshForm] = []
-    for items in found:
-        unit, group = WindowUnit(tuple(items)), items[0].group
-        taken += unit.tokens(ItemForm.WHOLE)
-        if _is_fresh(unit, cut, last_page):
-            places = [(item.seq, uuid) for item in unit.items for uuid in item.archive_ids[: len(item.fresh)]]
-            if all(place in known for place in places):
-                given = [known[place] for place in places]
-            else:
-                given = rooms(unit.sizes, cut.room - taken, parts_max - in_parts.get(group, 0))
-            partly = sum(room for room, size in zip(given, unit.sizes, strict=True) if room < size)
-            in_parts[group] = in_parts.get(group, 0) + partly
-            taken += sum(given)
-            unit = replace(unit, fresh=tuple(given))
-            if taken <= cut.room:
-                forms += [FreshForm(*place, room) for place, room in zip(places, given, strict=True)]
-        body.append(unit)
+    taken += at_cut
+    for at, unit in enumerate(body):
+        first = unit.items[0]
+        taken += weights[at] if first.seq > cut.last_seq else 0
+        if not _is_fresh(unit, cut, last_page):
+            continue
+        places = [(item.seq, uuid) for item in unit.items for uuid in item.archive_ids[: len(item.fresh)]]
+        if all(place in known for place in places):
+            given = [known[place] for place in places]
+        else:
+            given = rooms(unit.sizes, cut.room - taken, parts_max - in_parts.get(first.group, 0))
+        partly = sum(room for room, size in zip(given, unit.sizes, strict=True) if room < size)
+        in_parts[first.group] = in_parts.get(first.group, 0) + partly
+        taken += sum(given)
+        body[at] = replace(unit, fresh=tuple(given))
+        if taken <= cut.room:
+            forms += [FreshForm(*place, room) for place, room in zip(places, given, strict=True)]
     return body, forms
 
 

@@ -45,7 +45,7 @@ class Shares:
     condensed: int
     """What condensed messages take after a cut."""
     head_share: float
-    """Of ``available``: the head's part once ``HEAD_PAGES`` have left the window."""
+    """Of ``available``: what the head has for summary and map once ``HEAD_PAGES`` have left the window."""
     head_most: int
     """What a head can use at all."""
 
@@ -60,7 +60,7 @@ class Shares:
         return max(0, self.body - OPENING_TOKENS)
 
     def head(self, pages: int) -> int:
-        """Return the head's part once so many pages have left the window, in part at least."""
+        """Return what the head has, beside what is kept in mind, once so many pages have left the window."""
         if not self.head_most or not pages:
             return 0
         needed = min(HEAD_TOKENS_MIN, int(self.available * HEAD_TOKENS_MIN_SHARE))

@@ -32,7 +32,7 @@ Count = Callable[[str], int]
 
 LINES_PER_PAGE = 30
 """Messages of a page, from its first, whose lines are read."""
-PAGES_SHARE = 0.4
+PAGES_SHARE = 0.5
 """Part of the cap that chapters with TERMS_FIRST terms and the newest pages' titles take before chapters say more."""
 TERMS_FIRST, TERMS = 8, 16
 """Terms of a chapter's line: what it has before pages have lines, and at most. More words lead to the right chapter
@@ -41,6 +41,8 @@ LINE_OVERHEAD = 4
 """Tokens that a line's indent, role and line end add to its text."""
 PAGE_OVERHEAD = 4
 """Tokens that "123: " and the line end add to a title."""
+PAGE_TOKENS_MIN = 10
+"""A page's line has hardly ever fewer: more pages than fit so are not read."""
 RECALLED_TOKENS = 8
 """Tokens of " (recalled 12×)"."""
 MONTH_TOKENS = 11

@@ -35,8 +35,6 @@ class CutPlan:
     language: Language
     room: int
     """What the head can weigh."""
-    usual: int
-    """A head's part."""
     last_page: int
     """The last page that has left the window, in part at least; 0 while none has."""
     zone: range
@@ -50,7 +48,8 @@ class CutPlan:
     def oldest_read(self) -> int:
         """The first page to read, beside those of the zone and those recalled of late."""
         oldest = contents.oldest_listable(self.cut.last_page, self.policy)
-        return max(1, min(oldest, self.last_page - contents.OPEN_PAGES))
+        fitting = self.last_page - self.room // contents.PAGE_TOKENS_MIN
+        return max(1, min(max(oldest, fitting), self.last_page - contents.OPEN_PAGES))
 
     @property
     def recalled_since(self) -> int:
@@ -67,6 +66,8 @@ class Basis:
     totals: Totals
     language: Language
     target: Profile
+    frame: int = 0
+    """Tokens of an empty head."""
     number: int = 0
     step: int = 0
     forms: Sequence[FreshForm] = ()
@@ -79,7 +80,9 @@ def plan(basis: Basis, least_head: int = 0) -> CutPlan:
     shown: dict[int, int] = {}
     for form in basis.forms:
         shown[form.seq] = shown.get(form.seq, 0) + form.tokens
-    found = paging.places(entries, totals, target.shares, target.policy, least_head=least_head, shown=shown)
+    found = paging.places(
+        entries, totals, target.shares, target.policy, frame=basis.frame, least_head=least_head, shown=shown
+    )
     cut = Cut(
         number=basis.number, budget=target.budget, step=basis.step, condensed_from=found.condensed_from,
         verbatim_from=found.verbatim_from, pinned=found.pinned, room=target.shares.body, half_mark=found.half_mark,
@@ -92,7 +95,6 @@ def plan(basis: Basis, least_head: int = 0) -> CutPlan:
         policy=target.policy,
         language=basis.language,
         room=found.head_room,
-        usual=target.shares.head(last_page),
         last_page=last_page,
         zone=_zone(entries, cut),
         kept_max=body - OPENING_TOKENS - _asked(entries),
@@ -101,16 +103,10 @@ def plan(basis: Basis, least_head: int = 0) -> CutPlan:
 
 
 def least_head(plan: CutPlan, material: Material, reader: HeadReader) -> int:
-    """Return what the head must weigh for what is kept in mind; 0 where the plan has that room already.
-
-    It leaves the contents page half of the usual room, as far as that fits.
-    """
+    """Return what the head must weigh for what is kept in mind; 0 where nothing is."""
     frame = head.frame_tokens(plan.language, reader.count)
     notes, _ = _kept(material.kept, plan.kept_max - frame, plan.found_max, reader)
-    weight = frame + head.weight(notes)
-    of_map = max(0, plan.usual - frame) // 2 if plan.last_page else 0
-    least = max(weight, min(weight + of_map, plan.kept_max))
-    return least if notes and plan.room < least else 0
+    return frame + head.weight(notes) if notes else 0
 
 
 def _asked(entries: Sequence[Entry]) -> int:

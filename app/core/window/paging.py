@@ -14,8 +14,8 @@ How much is kept is a price (``budget.kept_share``): where call groups are large
 followed by another at the next call, and each makes the model read the window anew. A cut falls on a page's first
 message, unless that leaves out more than PAGE_COST of the room or fewer than ``full_recent_count`` messages would stay:
 then on a call group's. The question of a page that is cut inside stays in view (``pinned``), because what follows
-answers it. The newest NEWEST_GROUPS stay before head and condensed messages have their parts, as far as they fit: what
-an agent has just read it needs most.
+answers it. The newest NEWEST_GROUPS stay before condensed messages have their part, in a small window before the head
+has, as far as they fit: what an agent has just read it needs most.
 
 What the newest page shows in full for the page only (fresh results, recalled text) weighs as it is shown. A fresh
 result that nobody has seen yet counts with its parts: it is whole if it then fits (``core/window/fresh.py``).
@@ -39,7 +39,9 @@ from app.core.window.fresh import PARTS_SHARE
 PAGE_COST = 0.1
 """The part of the room that a cut at a page's beginning may leave out beyond one at a call group's."""
 NEWEST_GROUPS = 3
-"""Call groups that a cut keeps before head and condensed messages have their parts."""
+"""Call groups that a cut keeps before condensed messages have their part."""
+SMALL = 5_000
+"""Available tokens below which the newest groups come before the head, too."""
 GROUPS_OF_LATE = 8
 """Groups whose mean weight says what a call adds."""
 HALF_MARK = 0.75
@@ -59,20 +61,21 @@ class Places:
 
 
 def places(
-    entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy, *, least_head: int = 0,
+    entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy, *, frame: int = 0, least_head: int = 0,
     shown: Mapping[int, int] | None = None,
 ) -> Places:  # fmt: skip
     """Return where the zones of a cut begin that is made now.
 
     ``entries`` are the newest messages in order, from a group's start on and reaching back by a room of condensed
     tokens (or to the beginning), and before them the user message that opened the page they begin in. What is older
-    cannot change the answer. ``least_head``: what the head must have for what is kept in mind. ``shown``: what fresh
+    cannot change the answer. ``frame``: tokens of an empty head. ``least_head``: what the head must have for what is
+    kept in mind, with its frame. ``shown``: what fresh
     results were shown with, by ``seq``, where they have been in view.
     """
     at = next((i for i in reversed(range(len(entries))) if entries[i].kind not in UNZONED), None)
     if at is None:
         return Places(1, 1, 0, max(0, least_head), 0, 0)
-    cutting = _Cutting(entries, at, totals, shares, policy, least_head, shown or {})
+    cutting = _Cutting(entries, at, totals, shares, policy, frame, least_head, shown or {})
     return cutting.whole() or cutting.cut()
 
 
@@ -86,6 +89,7 @@ class _Cutting:
     totals: Totals
     shares: Shares
     policy: Policy
+    frame: int
     least_head: int
     shown: Mapping[int, int]
 
@@ -129,7 +133,7 @@ class _Cutting:
 
     def cut(self) -> Places:
         body, entries = self.shares.body, self.entries
-        head = max(self.least_head, self.shares.head(self.totals.last_page - 1))
+        head = max(self.frame, self.least_head) + self.shares.head(self.totals.last_page - 1)
         start = self._verbatim_start(head)
         verbatim = entries[start]
         weight = self.weight(verbatim)
@@ -180,7 +184,8 @@ class _Cutting:
 
     def _verbatim_start(self, head: int) -> int:
         """Return the index of the first message that stays verbatim. The newest group stays in any case."""
-        keep, room = self._keep(head), int(self.shares.whole * ZONES_MAX) - self.least_head
+        first_head = self.least_head if self.shares.available < SMALL else head
+        keep, room = self._keep(head), int(self.shares.whole * ZONES_MAX) - first_head
         reachable: list[int] = []
         first = self._index_of(self.newest.group, self.at)
         for index in self._groups_back(first):

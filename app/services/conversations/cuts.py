@@ -97,14 +97,17 @@ async def make(
     """
     conversation, reader = basis.conversation, reader_of(runtime)
     entries = await windows.entries(tx, conversation, max(0, conversation.totals.short - target.shares.body))
+    language = conversation.language or "en"
     about = cut.Basis(
-        entries, conversation.totals, conversation.language or "en", target, conversation.epoch + 1, step, forms
+        entries, conversation.totals, language, target, head.frame_tokens(language, reader.count),
+        conversation.epoch + 1, step, forms,
     )  # fmt: skip
     plan = cut.plan(about)
     material = await _material(tx, conversation.id, plan, then)
     if least := cut.least_head(plan, material, reader):
-        plan = cut.plan(about, least)
-        material = await _material(tx, conversation.id, plan, then)
+        first, plan = plan, cut.plan(about, least)
+        if (plan.cut.zones, plan.last_page) != (first.cut.zones, first.last_page):
+            material = await _material(tx, conversation.id, plan, then)
     return cut.freeze(plan, material, reader)
 
 
@@ -163,7 +166,7 @@ async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) 
     reader, language = reader_of(runtime), conversation.language or "en"
     newest = Cut(0, 0, condensed_from=totals.last_seq - LEFT_OUT + 1, last_page=totals.last_page)
     room = head.frame_tokens(language, reader.count) + policy.summary_max
-    plan = cut.CutPlan(newest, policy, language, room, room, totals.last_page, range(0))
+    plan = cut.CutPlan(newest, policy, language, room, totals.last_page, range(0))
     material = await heads.material(tx, conversation.id, plan)
     told = [page for page in material.pages if page.day]  # the others begin in the newest messages
     plan = replace(plan, last_page=told[-1].page if told else 0)
