@@ -97,9 +97,7 @@ class Wanted:
     anthropic: bool
 
 
-async def load(
-    database: Database | ReadTx, tenant: UUID, conversation_id: str, wanted: Wanted
-) -> WindowParts | None:
+async def load(database: Database | ReadTx, tenant: UUID, conversation_id: str, wanted: Wanted) -> WindowParts | None:
     """Load all parts of a window with one statement; None if there is no such conversation."""
     sql, stretches = along(WINDOW.text, conversation_id)
     arguments = (str(tenant), *WINDOW.arguments({"conversation": conversation_id, **asdict(wanted)}), *stretches)

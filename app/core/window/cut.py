@@ -75,29 +75,28 @@ class Basis:
 
 
 def plan(basis: Basis, least_head: int = 0) -> CutPlan:
-    """Return the plan of a cut that is made now. ``least_head``: what the head must have."""
+    """Return the plan of a cut that is made now. ``least_head``: what the head must have; a tail gives way to it."""
     entries, totals, target = basis.entries, basis.totals, basis.target
+    beside = target.shares.available - OPENING_TOKENS - _asked(entries)
+    shares = replace(target.shares, reserve=min(target.shares.reserve, max(0, beside - least_head)))
     shown: dict[int, int] = {}
     for form in basis.forms:
         shown[form.seq] = shown.get(form.seq, 0) + form.tokens
-    found = paging.places(
-        entries, totals, target.shares, target.policy, frame=basis.frame, least_head=least_head, shown=shown
-    )
+    found = paging.places(entries, totals, shares, target.policy, frame=basis.frame, least_head=least_head, shown=shown)
     cut = Cut(
         number=basis.number, budget=target.budget, step=basis.step, condensed_from=found.condensed_from,
-        verbatim_from=found.verbatim_from, pinned=found.pinned, room=target.shares.body, half_mark=found.half_mark,
+        verbatim_from=found.verbatim_from, pinned=found.pinned, room=shares.body, half_mark=found.half_mark,
         full_from=found.full_from, last_seq=totals.last_seq, last_page=totals.last_page, generation=totals.generation,
         forms=tuple(form for form in basis.forms if form.seq >= found.verbatim_from),
     )  # fmt: skip
-    last_page, body = _last_page_gone(entries, cut), target.shares.body
     return CutPlan(
         cut=cut,
         policy=target.policy,
         language=basis.language,
         room=found.head_room,
-        last_page=last_page,
+        last_page=_last_page_gone(entries, cut),
         zone=_zone(entries, cut),
-        kept_max=body - OPENING_TOKENS - _asked(entries),
+        kept_max=beside,
         found_max=kept.tokens_max(target.shares.available),
     )
 

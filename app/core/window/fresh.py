@@ -75,6 +75,7 @@ def rooms(sizes: Sequence[int], free: int, parts_max: int) -> list[int]:
     """
     if sum(sizes) <= free:
         return list(sizes)
+    parts_max = max(0, parts_max)
     shares = zip(sizes, fair(sizes, max(free, parts_max)), strict=True)
     return [size if size <= share else min(share, parts_max) for size, share in shares]
 

@@ -248,7 +248,7 @@ def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter | None) 
     """
     fresh_max = 0
     if unit.fresh:
-        fresh_max = min(sum(unit.fresh), room - unit.tokens(ItemForm.MARKED))
+        fresh_max = max(0, min(sum(unit.fresh), room - unit.tokens(ItemForm.MARKED)))
         unit = unit.within(fresh_max)
     if cutter is None or unit.tokens(ItemForm.MARKED) <= room:
         return unit, fresh_max, 0

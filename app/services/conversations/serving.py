@@ -141,9 +141,7 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
         last_page=totals.last_page,
         recent=window.ledger.recent,
         history=window.ledger.full_history,
-        summary_through=head.summary_through_seq
-        if shown.cut.condensed_from > 1
-        else conversation.summary_through,
+        summary_through=head.summary_through_seq if shown.cut.condensed_from > 1 else conversation.summary_through,
         indexed_through=conversation.indexed_through,
         tail_tokens=window.ledger.tail,
         tail=_digest(tail_text(window.tail)),

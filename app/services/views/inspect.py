@@ -99,9 +99,7 @@ async def contents_view(
         "text": cut.head.contents,
         "tokens": cut.head.contents_tokens,
         "entries": [_entry(row, lines.get(row["page"], ()), names) for row in rows],
-        "chapters": [
-            {"first_page": first, "last_page": last, "line": line} for first, last, line in cut.head.chapters
-        ],
+        "chapters": [{"first_page": first, "last_page": last, "line": line} for first, last, line in cut.head.chapters],
     }
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from quire_command.demo.promises import Prefix, breaks_prefix
+from quire_command.demo.promises import Prefix, breaks_prefix, repeated
 
 SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
 
@@ -24,17 +24,12 @@ class Frame:
     sections: dict[str, int]
     saved: float
     epoch: int
-    stable_tokens: int
     prefix: Prefix
     seconds: float = 0.0
 
     @property
     def over_budget(self) -> bool:
         return self.window_tokens > self.budget
-
-    @property
-    def stable_share(self) -> float:
-        return self.stable_tokens / self.window_tokens if self.window_tokens else 0.0
 
 
 def read_frame(turn: int, budget: int, context: dict[str, Any], seconds: float = 0.0) -> Frame:
@@ -53,7 +48,6 @@ def read_frame(turn: int, budget: int, context: dict[str, Any], seconds: float =
         sections={name: usage["sections"].get(name, 0) for name in SECTIONS},
         saved=usage["saved"],
         epoch=context["epoch"],
-        stable_tokens=context["stable_tokens"],
         prefix=prefix,
         seconds=seconds,
     )
@@ -84,7 +78,8 @@ class Report:
     saved: float
     saved_mean: float
     epochs: int
-    stable_share_mean: float
+    repeated_share: float
+    """Of all characters, those that repeat the beginning of the window before."""
     seconds_mean: float
     over_budget: int
     prefix_breaks: int
@@ -96,7 +91,7 @@ class Report:
 
 
 def summarise(conversation: str, messages: int, frames: Sequence[Frame], recalled: str = "") -> Report:
-    last = frames[-1]
+    last, pairs = frames[-1], list(pairwise(frame.prefix for frame in frames))
     return Report(
         conversation=conversation,
         messages=messages,
@@ -108,9 +103,9 @@ def summarise(conversation: str, messages: int, frames: Sequence[Frame], recalle
         saved=last.saved,
         saved_mean=fmean(frame.saved for frame in frames),
         epochs=len({frame.epoch for frame in frames}),
-        stable_share_mean=fmean(frame.stable_share for frame in frames),
+        repeated_share=sum(repeated(*pair) for pair in pairs) / max(1, sum(len(after.text) for _, after in pairs)),
         seconds_mean=fmean(frame.seconds for frame in frames),
         over_budget=sum(frame.over_budget for frame in frames),
-        prefix_breaks=sum(breaks_prefix(*pair) for pair in pairwise(frame.prefix for frame in frames)),
+        prefix_breaks=sum(breaks_prefix(*pair) for pair in pairs),
         recalled=recalled,
     )

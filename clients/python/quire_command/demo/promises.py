@@ -20,12 +20,40 @@ class Prefix:
     messages: tuple[str, ...]
     stable: int
 
+    @property
+    def text(self) -> str:
+        return "".join((self.fixed, *self.messages))
+
+    @property
+    def users(self) -> int:
+        """Return how many messages a user said."""
+        return sum('"role"' in said and '"user"' in said and '"tool_result"' not in said for said in self.messages)
+
+
+PASSING = ('"tool_call_id"', '"tool_result"', "<quire-recalled>")
+"""Marks of messages that can be shown in full for their page only."""
+
 
 def breaks_prefix(before: Prefix, after: Prefix) -> bool:
-    """Return whether a later window of the same epoch fails to begin with the stable part of an earlier one."""
+    """Return whether a later window of the same epoch fails to begin with the stable part of an earlier one.
+
+    At the next user message, what was shown for its page only shrinks where it stands: from there on all can differ.
+    """
     if before.epoch != after.epoch:
         return False
-    return before.fixed != after.fixed or before.messages[: before.stable] != after.messages[: before.stable]
+    if before.fixed != after.fixed:
+        return True
+    stable = before.messages[: before.stable]
+    changed = next((at for at, two in enumerate(zip(stable, after.messages, strict=False)) if two[0] != two[1]), None)
+    if changed is None:
+        return len(after.messages) < len(stable)
+    return not (after.users > before.users and any(mark in stable[changed] for mark in PASSING))
+
+
+def repeated(before: Prefix, after: Prefix) -> int:
+    """Return how many characters of a window repeat the beginning of the one before: what a prompt cache serves."""
+    pairs = enumerate(zip(before.text, after.text, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(before.text), len(after.text)))
 
 
 def splits_calls(messages: Iterable[Mapping[str, Any]]) -> bool:

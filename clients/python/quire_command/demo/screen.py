@@ -144,8 +144,8 @@ def report_rows(report: Report) -> list[tuple[str, str, bool | None]]:
         ("largest window", f"{report.window_tokens_max:,} of {report.budget:,} tokens", None),
         ("saved at the end, on average", f"{report.saved:.1%}, {report.saved_mean:.1%}", None),
         ("epochs", f"{report.epochs} in {report.frames} windows", None),
-        ("cache-stable share", f"{report.stable_share_mean:.1%} on average", None),
+        ("repeats the window before", f"{report.repeated_share:.1%} of all characters", None),
         ("time for a window", f"{report.seconds_mean * 1000:.1f} ms on average", None),
         ("budget violations", str(report.over_budget), report.over_budget == 0),
-        ("prefix breaks in an epoch", str(report.prefix_breaks), report.prefix_breaks == 0),
+        ("prefix breaks between cuts", str(report.prefix_breaks), report.prefix_breaks == 0),
     ]
