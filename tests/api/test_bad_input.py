@@ -284,8 +284,8 @@ BAD_CHANGES: list[tuple[Json, str]] = [
     ({"settings": {"archive_threshold": 10**20}}, "archive_threshold"), ({"settings": []}, "settings"),
     ({"settings": {"keep_share": -0.1}}, "keep_share"), ({"settings": {"recall_share": 0.9}}, "recall_share"),
     ({"settings": {"keep_share": 1e300}}, "keep_share"), ({"settings": {"condensed_share": "0.1"}}, "condensed_share"),
-    ({"settings": {"keep_share": 0.75}}, "keep_share"),  # with the deployment's 0.1 for each of the others
-    ({"settings": {"head_share": 0.3, "condensed_share": 0.6}}, "at most 0.9"),
+    ({"settings": {"keep_share": 0.95}}, "keep_share"), ({"settings": {"view_price": 0.05}}, "view_price"),
+    ({"settings": {"head_share": 0.3, "condensed_share": 0.7}}, "at most 0.9"),
 ]  # fmt: skip
 
 

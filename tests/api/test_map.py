@@ -71,7 +71,7 @@ def test_a_map_stays_as_it_is_within_an_epoch(long_talk: httpx.Client) -> None:
 
 @pytest.mark.parametrize("run", by_turns(["3-9", "3–9", " 3 - 9 ", [3, 9], "3—9"]))
 def test_a_run_is_recalled_by_its_lines_and_opens(long_talk: httpx.Client, run: Any) -> None:
-    ok(long_talk.patch(path("c"), json={"budget": 16_000}))
+    ok(long_talk.patch(path("c"), json={"budget": 8_000}))
     assert not {3, 4, 5} & {entry["page"] for entry in contents(long_talk, "c")["entries"]}
     found = recall(long_talk, "c", run)
     assert found["is_error"] is False

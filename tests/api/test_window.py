@@ -381,7 +381,7 @@ def test_what_a_person_wrote_to_keep_in_view_is_there_wherever_it_fits(client: h
         assert [rule for rule in rules if rule not in shown] == [], budget
         assert "notes_left_out" not in [warning["code"] for warning in found["warnings"]]
         assert found["usage"]["total"] <= budget
-        assert "[Page" in shown or not pages or not 1_000 <= budget <= 4_000
+        assert "## Contents page" in shown or not pages or not 1_000 <= budget <= 4_000
 
 
 def test_what_a_person_wrote_leaves_room_for_what_was_said(client: httpx.Client) -> None:

@@ -1,13 +1,12 @@
 """A reference model of the invariants: a conversation in memory, appended to and shown by the product's own functions.
 
-What the services do with the database between those functions is done here with lists: rows are kept, and what jobs
-found out is known from a revision on.
+What the services do with the database between those functions is done here with lists.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -34,26 +33,25 @@ from app.core.history.preparation import (
 from app.core.history.rows import NewMessage
 from app.core.messages import Limits, read, weigh
 from app.core.model import (
+    Cut,
     Entry,
-    Epoch,
     Fixed,
     Format,
+    FreshForm,
     Item,
     Language,
-    Layout,
     Policy,
     TailItem,
     Totals,
     Window,
 )
-from app.core.window import epoch, paging
+from app.core.window import cut
 from app.core.window.assemble import assemble, with_tail
 from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
-from app.core.window.epoch import EpochPlan, Material
+from app.core.window.cut import CutPlan, Material
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
-from app.core.window.head import HeadReader, SummaryLine, Written
+from app.core.window.head import HeadReader, Written, frame_tokens
 from app.core.window.kept import KeptLine
-from app.core.window.paging import ledger_reach
 from app.core.window.profile import Profile, profile
 from app.core.window.render import Rendered, render, tools_text
 from app.core.window.squeezing import Cutter
@@ -128,7 +126,6 @@ class Row:
 
     prepared: Prepared
     message: NewMessage
-    revision: int
     stored: datetime
 
     @property
@@ -150,7 +147,7 @@ class Row:
             seq=found.seq, page=found.page, group=found.call_group, kind=found.kind,
             full=found.full_tokens, short=found.short_tokens,
             full_before=found.full_before, short_before=found.short_before,
-            user_seq=found.user_seq, revision=self.revision, fresh=found.fresh_tokens,
+            user_seq=found.user_seq, fresh=found.fresh_tokens,
             loaded=max(0, found.loaded_tokens - found.full_tokens) if found.loaded_tokens else 0,
         )  # fmt: skip
 
@@ -175,17 +172,13 @@ class Seen:
     rows: tuple[Row, ...]
     conversation: Conversation
     wanted: Profile
-    epoch: Epoch
+    cut: Cut
     window: Window
     rendered: Rendered
 
     @property
     def totals(self) -> Totals:
         return self.conversation.totals
-
-    @property
-    def layout(self) -> Layout:
-        return self.epoch.layout
 
     @cached_property
     def messages(self) -> list[Message]:
@@ -202,17 +195,6 @@ class Seen:
         return self.texts[: self.rendered.stable_messages]
 
 
-def decided(deciding: Generator[EpochPlan, Material, Epoch], material: Callable[[EpochPlan], Material]) -> Epoch:
-    """The epoch, with the texts of each plan."""
-    try:
-        plan = next(deciding)
-        while True:
-            plan = deciding.send(material(plan))
-    except StopIteration as end:
-        found: Epoch = end.value
-        return found
-
-
 @dataclass
 class Book:
     """A conversation in memory."""
@@ -223,18 +205,18 @@ class Book:
     now: datetime = NOW
     rows: list[Row] = field(default_factory=list)
     conversation: Conversation = field(default_factory=lambda: Conversation("c", UUID(int=1), NOW, NOW))
-    revision: int = 0
-    recalls: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """Page, count, page at the time, revision."""
+    cuts: dict[int, Cut] = field(default_factory=dict)
+    """The newest of each budget."""
+    recalls: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Of each page that was recalled, the count, and the page at the last time."""
     deleted: set[int] = field(default_factory=set)
     archived: Iterator[int] = field(default_factory=lambda: count_from(1))
-    names: dict[int, tuple[int, PageNames]] = field(default_factory=dict)
-    """What jobs wrote of pages, with the revision."""
-    mentions: list[tuple[Topic, int]] = field(default_factory=list)
-    summaries: list[tuple[int, int, tuple[SummaryLine, ...]]] = field(default_factory=list)
-    """The seq it reaches to, revision, lines."""
-    notes: list[tuple[int, int, int, SummaryLine]] = field(default_factory=list)
-    """Seq, revision, the revision that replaced it, the note."""
+    names: dict[int, PageNames] = field(default_factory=dict)
+    """What jobs wrote of pages."""
+    mentions: list[Topic] = field(default_factory=list)
+    summaries: list[Written] = field(default_factory=list)
+    notes: list[tuple[int, KeptLine]] = field(default_factory=list)
+    """What is kept in mind, each with the message that says it."""
     chapters: list[Chapter] = field(default_factory=list)
 
     @property
@@ -257,7 +239,7 @@ class Book:
         appended = decide(basis, preparation, counts, uuid4)
         self.conversation = appended.conversation
         prepared = zip(preparation.messages, appended.messages, strict=True)
-        added = [Row(one, message, self.revision, self.now) for one, message in prepared]
+        added = [Row(one, message, self.now) for one, message in prepared]
         self.rows += added
         self._close_chapters()
         return added
@@ -298,65 +280,72 @@ class Book:
 
     def recall(self, page: int) -> None:
         """A recall tool is used on a page."""
-        self.revision += 1
-        times = sum(1 for recalled, *_ in self.recalls if recalled == page) + 1
-        self.recalls.append((page, times, self.totals.last_page, self.revision))
+        times, _ = self.recalls.get(page, (0, 0))
+        self.recalls[page] = times + 1, self.totals.last_page
 
     def index(self) -> None:
-        """The job of the first closed page that has no index is done; its note replaces the one before."""
+        """The job of the first closed page that has no index is done; what it keeps in mind stays there."""
         page = len(self.names) + 1
         if page >= self.totals.last_page:
             return
-        self.revision += 1
         seqs = [row.entry.seq for row in self._kept() if row.entry.page == page]
         lines = {seq: self._named(f"message {seq} in the model's words") for seq in seqs}
-        title = self._named(f"page {page} in the model's words")
-        known = [topic.name for topic, _ in self.mentions]
+        self.names[page] = PageNames(*self._named(f"page {page} in the model's words"), lines)
+        known = [topic.name for topic in self.mentions]
         [topic] = merged(known, [f"subject {page % 3}"])
-        self.names[page] = (self.revision, PageNames(*title, lines))
-        self.mentions.append((Topic(topic, known.count(topic) + 1, page), self.revision))
+        self.mentions.append(Topic(topic, known.count(topic) + 1, page))
         if seqs and page % 4 == 1:
-            last = len(self.notes) - 1
-            self.notes = [
-                (seq, since, self.revision if i == last else until, line)
-                for i, (seq, since, until, line) in enumerate(self.notes)
-            ]
-            note = SummaryLine(*self._named(f"keep to rule {page}"))
-            self.notes.append((seqs[0], self.revision, 2**31, note))
+            note = KeptLine(UUID(int=seqs[0]), *self._named(f"keep to rule {page}"), NOW)
+            self.notes.append((seqs[0], note))
 
     def summarise(self) -> None:
         """The summary's job is done."""
-        covered = self.summaries[-1][0] if self.summaries else 0
+        covered = self.summaries[-1].through_seq if self.summaries else 0
         if through := due_through(self.totals.last_seq, covered, 10):
-            self.revision += 1
-            lines = tuple(SummaryLine(*self._named(f"sentence {n} of {through}")) for n in range(1, 9))
-            self.summaries.append((through, self.revision, lines))
+            text = "\n".join(f"sentence {n} of {through}" for n in range(1, 9))
+            self.summaries.append(Written(text, through, "llm"))
 
     def _named(self, text: str) -> tuple[str, int]:
         return text, count(text)
 
     # --- Window ---------------------------------------------------------------------------------------
 
-    def profile(self, budget: int, form: Format = "openai") -> Profile:
+    def profile(self, budget: int, form: Format = "openai", reserve: int = 0) -> Profile:
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
         system = count(self.system) + 4 + sum(row_weight(row) for row in self._prompt())
-        return profile(self.policy, budget, Fixed(tools_tokens=count(dumps(tools)), system_tokens=system))
+        fixed = Fixed(tools_tokens=count(dumps(tools)), system_tokens=system)
+        return profile(self.policy, budget, fixed, reserve=reserve)
 
-    def window(self, budget: int, form: Format = "openai", tail: Sequence[TailItem] = ()) -> Seen:
+    def window(self, budget: int, form: Format = "openai", tail: Sequence[TailItem] = (), reserve: int = 0) -> Seen:
         """The window. Raises BudgetTooSmall."""
-        wanted = self.profile(budget, form)
-        found = self.epoch(wanted)
-        window = assemble(
-            found,
-            self.items(found.layout),
-            wanted,
-            self.totals,
-            cutter=Cutter(self.language, self.policy.condensed_tool_max, count),
-        )
+        wanted = self.profile(budget, form, reserve)
+        shown, window = self._shown(wanted)
         window = with_tail(with_fresh(window, self.results()), tail)
         tools = OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS
         rendered = render(window, self._system_text(), tools_text(tools, form), form, self.language)
-        return Seen(tuple(self._kept()), self.conversation, wanted, found, window, rendered)
+        return Seen(tuple(self._kept()), self.conversation, wanted, shown, window, rendered)
+
+    def _shown(self, wanted: Profile) -> tuple[Cut, Window]:
+        """Show the last cut; if it does not fit, cut again and remember: app/services/conversations/context.py."""
+        last = None if wanted.shares.reserve else self.cuts.get(wanted.budget)
+        if last is None or last.generation != self.totals.generation:
+            last = self._store(self.new_cut(wanted))
+        while not (window := self.by(last, wanted)).fits:
+            made = self.new_cut(wanted, window.forms)
+            if (made.zones, made.room, made.head.tokens) == (last.zones, last.room, last.head.tokens):
+                break
+            last = self._store(made)
+        return last, window
+
+    def by(self, shown: Cut, wanted: Profile) -> Window:
+        """The window that a cut shows."""
+        cutter = Cutter(self.language, self.policy.condensed_tool_max, count)
+        return assemble(shown, self.items(shown), wanted, self.totals, cutter=cutter)
+
+    def _store(self, made: Cut) -> Cut:
+        self.cuts[made.budget] = made
+        self.conversation = replace(self.conversation, epoch=made.number)
+        return made
 
     def results(self) -> list[FreshResult]:
         """What is archived, in full."""
@@ -368,13 +357,18 @@ class Book:
             for parts in [tuple(ResultPart(at, part, count(part)) for at, part in row.prepared.archived[i].parts)]
         ]
 
-    def layout(self, wanted: Profile, *, from_scratch: bool = False) -> Layout:
-        entries = (
-            [row.entry for row in self._kept()]
-            if from_scratch
-            else self.entries(ledger_reach(self.totals, wanted.shares))
-        )
-        return paging.layout(entries, self.totals, wanted.shares, wanted.policy)
+    def new_cut(self, wanted: Profile, forms: Sequence[FreshForm] = ()) -> Cut:
+        """A cut that is made now: app/services/conversations/cuts.py."""
+        about = self.basis(wanted, forms)
+        plan = cut.plan(about)
+        if least := cut.least_head(plan, self.material(plan), READER):
+            plan = cut.plan(about, least)
+        return cut.freeze(plan, self.material(plan), READER)
+
+    def basis(self, wanted: Profile, forms: Sequence[FreshForm] = ()) -> cut.Basis:
+        entries = self.entries(max(0, self.totals.short - wanted.shares.body))
+        frame, number = frame_tokens(self.language, count), self.conversation.epoch + 1
+        return cut.Basis(entries, self.totals, self.language, wanted, frame, number, forms=forms)
 
     def entries(self, bound: int) -> list[Entry]:
         """The newest entries, as app/store/windows.py reads them."""
@@ -386,72 +380,41 @@ class Book:
         opener = [e for e in known if e.seq == min(start.user_seq, first.user_seq) and e.seq < start.group]
         return opener + [e for e in known if e.seq >= start.group]
 
-    def plan(self, wanted: Profile) -> EpochPlan:
-        """The plan where nothing is kept in mind."""
-        entries = self.entries(ledger_reach(self.totals, wanted.shares))
-        return epoch.plan(self.layout(wanted), entries, self.language, wanted)
-
-    def epoch(self, wanted: Profile) -> Epoch:
-        entries = self.entries(ledger_reach(self.totals, wanted.shares))
-        return decided(epoch.decide(entries, self.totals, self.language, wanted, READER), self.material)
-
-    def material(self, plan: EpochPlan) -> Material:
-        """What is known at the layout's revision, as app/store/heads.py reads it."""
-        layout, recalled = plan.layout, self._recalled(plan.layout)
-        listable = set(range(plan.oldest_read, plan.last_page + 1))
-        listable |= {page for page, (_, at) in recalled.items() if page <= plan.last_page and at >= plan.recalled_since}
+    def material(self, plan: CutPlan) -> Material:
+        """What is known, as app/store/heads.py reads it."""
+        last, gone = plan.last_page, plan.cut.condensed_from
+        listable = set(range(plan.oldest_read, last + 1))
+        listable |= {page for page, (_, at) in self.recalls.items() if page <= last and at >= plan.recalled_since}
         stored = {page: list(rows) for page, rows in groupby(self._kept(), key=lambda row: row.entry.page)}
+        covering = [written for written in self.summaries if written.through_seq >= gone - 1]
         return Material(
             pages=[self._page_entry(stored[page], plan) for page in sorted({*listable, *plan.zone} & stored.keys())],
-            chapters=[
-                chapter
-                for chapter in self.chapters
-                if chapter.last_page <= plan.last_page and chapter.at_page <= layout.trigger_page
-            ],
-            names={page: names for page, (since, names) in self.names.items() if since <= layout.revision},
-            kept=[
-                KeptLine(UUID(int=seq), line.text, line.tokens, datetime(2026, 1, 1, tzinfo=UTC))
-                for seq, since, until, line in reversed(self.notes)
-                if seq < layout.condensed_from and since <= layout.revision < until
-            ],
+            chapters=[chapter for chapter in self.chapters if chapter.last_page <= last],
+            names=self.names,
+            kept=[note for seq, note in reversed(self.notes) if seq < gone],
             topics=counted(
                 (topic.name, topic.mentions, topic.last_page)
-                for topic, since in reversed(self.mentions)
-                if since <= layout.revision and topic.last_page <= plan.last_page
+                for topic in reversed(self.mentions)
+                if topic.last_page <= last
             ),
-            summary=self._summary(layout),
+            summary=next(iter([*covering[:1], *self.summaries[-1:]]), None),
         )
 
-    def _summary(self, layout: Layout) -> Written | None:
-        """The earliest version known then that covers all that left the window, else the newest."""
-        known = [(through, lines) for through, since, lines in self.summaries if since <= layout.revision]
-        covering = [found for found in known if found[0] >= layout.condensed_from - 1]
-        for through, lines in covering[:1] or known[-1:]:
-            return Written("\n".join(line.text for line in lines), through, "llm")
-        return None
-
-    def _recalled(self, layout: Layout) -> dict[int, tuple[int, int]]:
-        return {page: (times, at) for page, times, at, revision in self.recalls if revision <= layout.revision}
-
-    def _page_entry(self, rows: Sequence[Row], plan: EpochPlan) -> PageEntry:
+    def _page_entry(self, rows: Sequence[Row], plan: CutPlan) -> PageEntry:
         page = rows[0].entry.page
-        gone = [row for row in rows if row.entry.seq < plan.layout.condensed_from and page <= plan.last_page]
+        gone = [row for row in rows if row.entry.seq < plan.cut.condensed_from and page <= plan.last_page]
         lines = [row.line for row in gone if row.line.text and row.entry.kind != "prompt"][:LINES_PER_PAGE]
-        title = rows[0].title
-        count_, at = self._recalled(plan.layout).get(page, (0, 0))
-        return PageEntry(page, title, count(title), tuple(lines), count_, at, day=rows[0].day)
+        title, (times, at) = rows[0].title, self.recalls.get(page, (0, 0))
+        return PageEntry(page, title, count(title), tuple(lines), times, at, day=rows[0].day)
 
-    def items(self, layout: Layout) -> list[Item]:
-        shown = [
-            row
-            for row in self._kept()
-            if row.entry.seq >= layout.condensed_from or row.entry.seq == layout.pinned
-        ]  # fmt: skip
-        return [self._item(row, layout) for row in shown if row.entry.kind != "prompt"]
+    def items(self, shown: Cut) -> list[Item]:
+        """The rows of a cut's zones, as app/store/windows.py reads them."""
+        rows = [row for row in self._kept() if row.entry.seq >= shown.condensed_from or row.entry.seq == shown.pinned]
+        return [self._item(row, shown) for row in rows if row.entry.kind != "prompt"]
 
-    def _item(self, row: Row, layout: Layout) -> Item:
+    def _item(self, row: Row, shown: Cut) -> Item:
         entry, found = row.entry, row.message
-        verbatim = entry.seq >= layout.verbatim_from or entry.seq == layout.pinned
+        verbatim = entry.seq >= shown.verbatim_from or entry.seq == shown.pinned
         view = found.view if found.view is not None else found.body
         return Item(
             seq=entry.seq,
@@ -466,7 +429,7 @@ class Book:
             results=found.results,
             full_after=entry.full_after,
             loaded_text=found.loaded
-            if entry.page == self.totals.last_page and entry.seq >= layout.verbatim_from
+            if entry.page == self.totals.last_page and entry.seq >= shown.verbatim_from
             else None,
             loaded_tokens=found.loaded_tokens,
             short_text=found.short if verbatim else None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,10 +9,15 @@ from hypothesis import strategies as st
 from app.core.model import OPENING_TOKENS, Fixed, Policy
 from app.core.models import TABLE
 from app.core.window.budget import (
+    CACHED_PRICE,
+    KEPT_LEAST,
+    KEPT_MOST,
     LOADED_TOKENS,
     WINDOW_DEFAULT,
+    ZONES_MAX,
     RecallRoom,
     fair,
+    kept_share,
     recall_room,
     reserves,
     shares,
@@ -32,25 +35,41 @@ def test_the_smallest_budget_is_enough_and_one_less_is_not(needed: int) -> None:
 
 
 a_share = st.floats(0, 1)
-policies = st.builds(Policy, head_share=a_share, condensed_share=a_share, keep_share=a_share)
+policies = st.builds(Policy, head_share=a_share, condensed_share=a_share, recall_share=st.none() | st.floats(0, 0.8))
 
 
-@given(st.integers(0, 10_000_000), policies, st.none() | st.floats(0, 0.8))
-def test_shares_leave_room_to_grow_and_never_add_up_to_more_than_is_available(
-    available: int, policy: Policy, recall_share: float | None
-) -> None:
-    policy = replace(policy, recall_share=recall_share)
+@given(st.integers(0, 10_000_000), policies, st.integers(0, 100))
+def test_shares_never_add_up_to_more_than_is_available(available: int, policy: Policy, pages: int) -> None:
     for reserve in reserves(available, policy):
         found = shares(available, policy, reserve=reserve)
         assert found.body + found.reserve == available
-        assert found.head + found.condensed + found.keep <= found.body * 0.95 + 1
+        assert found.head(pages) <= found.body * ZONES_MAX
+        assert found.head(pages) <= found.head(pages + 1)
         assert found.whole == max(0, found.body - OPENING_TOKENS)
 
 
 def test_a_budget_of_10_000_is_shared_out_like_this() -> None:
     found = profile(Policy(), 10_000, Fixed(tools_tokens=600, system_tokens=400)).shares
-    assert (found.available, found.reserve, found.whole) == (9000, 0, 8994)
-    assert (found.head, found.condensed, found.keep, found.fresh) == (900, 900, 5400, 2250)
+    assert (found.available, found.reserve, found.whole, found.condensed) == (9000, 0, 8994, 900)
+    assert [found.head(pages) for pages in (0, 1, 10, 20, 1_000)] == [0, 380, 675, 1350, 1350]
+
+
+a_price = st.floats(0.11, 1)
+
+
+@given(st.floats(1, 2_000), st.integers(1, 200_000), a_price)
+def test_what_is_kept_is_the_most_that_a_token_in_view_is_worth(group: float, room: int, price: float) -> None:
+    kept = kept_share(group, room, price)
+    assert KEPT_LEAST <= kept <= KEPT_MOST
+    if kept > KEPT_LEAST:
+        assert 2 * (group / room) / (1 - kept**2) + CACHED_PRICE <= price + 1e-9
+    if kept < KEPT_MOST:
+        assert 2 * (group / room) / (1 - (kept + 0.01) ** 2) + CACHED_PRICE > price
+
+
+@pytest.mark.parametrize(("group", "kept"), [(50, 0.85), (200, 0.71), (300, 0.5), (2_000, 0.5)])
+def test_a_window_of_8_000_keeps_less_of_larger_groups(group: int, kept: float) -> None:
+    assert round(kept_share(group, 8_000, 0.2), 2) == kept
 
 
 def test_the_body_gives_way_to_a_tail_in_steps() -> None:
@@ -60,31 +79,19 @@ def test_the_body_gives_way_to_a_tail_in_steps() -> None:
     assert (found.reserve, found.body) == (5850, 3150)
 
 
-def test_a_page_limit_leaves_room_for_the_contents_page() -> None:
-    found = shares(8_000, Policy(active_pages=20))
-    assert found.whole == found.body - 6 - found.head - found.condensed == 6_394
-
-
 def test_a_large_window_gives_the_head_no_more_than_it_can_use() -> None:
-    assert shares(100_000, Policy()).head == 4_000
+    assert shares(100_000, Policy()).head(100) == 4_000
 
 
-@pytest.mark.parametrize(("available", "head"), [(1_000, 250), (1_520, 380), (3_000, 380), (8_000, 800)])
+@pytest.mark.parametrize(("available", "head"), [(1_000, 250), (1_520, 380), (2_000, 380), (8_000, 1_200)])
 def test_a_small_window_has_a_head_that_holds_a_summary(available: int, head: int) -> None:
-    assert shares(available, Policy()).head == head
-    assert shares(available, Policy(), reserve=int(available * 0.65)).head == min(head, 380)
-    assert shares(available, Policy(head_share=0)).head == 0
+    assert shares(available, Policy()).head(20) == head
+    assert shares(available, Policy(head_share=0)).head(20) == 0
 
 
 @pytest.mark.parametrize(
     ("policy", "is_fit"),
-    [
-        (Policy(), True),
-        (Policy(head_share=0.1, condensed_share=0.35, keep_share=0.275), True),  # as Quire was founded
-        (Policy(head_share=0.1, condensed_share=0.5, keep_share=0.3), True),
-        (Policy(head_share=0.1, condensed_share=0.5, keep_share=0.31), False),
-        (Policy(keep_share=0.8), False),
-    ],
+    [(Policy(), True), (Policy(head_share=0.1, condensed_share=0.8), True), (Policy(condensed_share=0.8), False)],
 )
 def test_shares_that_leave_no_room_to_grow_are_unfit(policy: Policy, is_fit: bool) -> None:
     assert (unfit_shares(policy) is None) == is_fit

@@ -1,4 +1,4 @@
-"""The map of what left the view: every page is under one line, and the cap decides where the tree is cut."""
+"""The map of what left the view: every page is under one line, and the cap decides what is open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.core.model import Policy
-from app.core.search.days import dated
 from app.core.window.contents import (
     Chapter,
     ContentsLine,
@@ -59,8 +58,8 @@ def contents_of(
     return compose(entries, is_open, chapters, last_page, cap, policy, "en", count)
 
 
-def text_of(page: ContentsPage, above: str = "") -> str:
-    return "\n".join(dated(page.blocks, above, "en")[0])
+def text_of(page: ContentsPage) -> str:
+    return "\n".join(page.lines)
 
 
 def covered(page: ContentsPage) -> list[int]:
@@ -133,62 +132,66 @@ def test_no_page_older_than_the_oldest_listable_is_listed_without_a_recall(page:
         assert not is_listed(page, 0, 0, now, POLICY)
 
 
-# --- The cut ------------------------------------------------------------------------------------------
+# --- What the cap opens ------------------------------------------------------------------------------------------
 
 
 def test_over_the_cap_the_least_recently_used_close_first() -> None:
     entries = [entry(1, recalls=1, recalled_at=9), entry(2), entry(3), entry(4)]
-    listed = [contents_of(entries, (), 4, cap).listed for cap in (40, 60, 100)]
+    listed = [contents_of(entries, (), 4, cap).listed for cap in (22, 34, 100)]
     assert listed == [(1,), (1, 4), (1, 2, 3, 4)]
 
 
 def test_recent_pages_have_all_their_lines_and_older_ones_their_title() -> None:
-    text = text_of(contents_of([entry(page, lines=3) for page in range(1, 6)], (), 5, 140))
-    assert [line for line in text.splitlines() if line.startswith("[")] == [
-        f"[Page {p}] About {p}" for p in range(1, 6)
-    ]
-    assert text.endswith("[Page 5] About 5\n  user: line 0\n  user: line 1\n  user: line 2")
-    assert "[Page 1] About 1\n[Page 2]" in text
+    text = text_of(contents_of([entry(page, lines=3) for page in range(1, 6)], (), 5, 90))
+    assert [line for line in text.splitlines() if not line.startswith(" ")] == [f"{p}: About {p}" for p in range(1, 6)]
+    assert text.endswith("5: About 5\n  user: line 0\n  user: line 1\n  user: line 2")
+    assert "1: About 1\n2: About 2\n" in text
 
 
-def test_newest_chapters_are_open_and_the_oldest_are_volumes() -> None:
-    chapters = tree(400)
-    page = contents_of([entry(p) for p in range(360, 391)], chapters, 390, 1200)
+def test_the_oldest_are_volumes_where_there_is_no_room_for_chapters() -> None:
+    page = contents_of([entry(p) for p in range(360, 391)], tree(400), 390, 160)
     sizes = [run.last_page - run.first_page + 1 for run in page.chapters]
-    assert sizes == sorted(sizes, reverse=True), "coarser the older"
     assert sizes[0] >= 48
-    assert page.listed[-1] == 390
+    assert max(sizes[-3:]) <= 16
 
 
-def test_a_recall_opens_the_branch_above_a_page() -> None:
-    chapters, cap = tree(400), 900
-    before = contents_of([entry(390)], chapters, 390, cap)
-    after = contents_of([entry(20, recalls=1, recalled_at=399), entry(390)], chapters, 390, cap)
+def test_every_chapter_has_a_line_with_its_terms_before_pages_have_theirs() -> None:
+    entries = [entry(p) for p in range(1, 121)]
+    page = contents_of(entries, tree(120), 120, 700)
+    lines = [run.line for run in page.chapters]
+    assert lines[0].startswith("1–6: harbour")
+    assert all(line.count(", ") >= 1 for line in lines)
+    assert page.listed[-1] == 120
+    assert covered(page) == list(range(1, 121))
+
+
+def test_a_recall_lists_a_page_of_long_ago() -> None:
+    cap = 700
+    before = contents_of([entry(390)], tree(400), 390, cap)
+    after = contents_of([entry(20, recalls=1, recalled_at=399), entry(390)], tree(400), 390, cap)
     assert 20 not in before.listed
     assert 20 in after.listed
-    assert "[Page 20] About 20 (recalled 1×)" in text_of(after)
-    around = [run for run in after.chapters if run.last_page <= 30]
-    assert len(around) > len([run for run in before.chapters if run.last_page <= 30])
+    assert "20: About 20 (recalled 1×)" in text_of(after)
 
 
-def test_a_chapter_says_its_days_and_a_page_its_own() -> None:
-    days = [
-        replace(chapter, first_day="2030-01-01", last_day="2030-01-04") for chapter in tree(25) if chapter.level == 1
-    ]
-    lines = text_of(contents_of([entry(7, day="2030-01-05")], days[:1], 7, 400)).splitlines()
-    assert lines[0].startswith("[Pages 1–6, 2030-01-01 to 2030-01-04] ")
-    assert lines[-2:] == ["[Date: 2030-01-05]", "[Page 7] About 7"]
+def test_a_line_says_where_the_month_changes() -> None:
+    days = [replace(c, first_day="2030-01-01", last_day="2030-01-04") for c in tree(25) if c.level == 1]
+    entries = [entry(7, day="2030-01-05"), entry(8, day="2030-02-05"), entry(9, day="2030-02-28")]
+    lines = text_of(contents_of(entries, days[:1], 9, 400)).splitlines()
+    assert lines[0] == "[Date: 2030-01]"
+    assert lines[1].startswith("1–6: ")
+    assert lines[2:] == ["7: About 7", "[Date: 2030-02]", "8: About 8", "9: About 9"]
 
 
 def test_the_lines_of_runs_can_be_switched_off() -> None:
     page = contents_of([entry(5)], tree(60), last_page=10, cap=400, policy=Policy(chapter_lines=False))
-    assert (text_of(page), page.chapters, page.unlisted) == ("[Page 5] About 5", (), 9)
+    assert (text_of(page), page.chapters, page.unlisted) == ("5: About 5", (), 9)
 
 
 def test_the_page_reads_in_chinese_too() -> None:
-    entries = [entry(2, recalls=1), replace(entry(3), title="部署")]
+    entries = [entry(2, recalls=1, day="2030-01-05"), replace(entry(3), title="部署")]
     page = compose(entries, frozenset({2}), (), 4, 400, POLICY, "zh", count)
-    assert text_of(page) == "[第1页]\n[第2页] About 2（已召回1次）\n[第3–4页] 部署"
+    assert text_of(page) == "1\n[日期：2030-01]\n2: About 2（已召回1次）\n3–4: 部署"
 
 
 def test_nothing_is_archived_and_nothing_is_shown() -> None:
@@ -220,7 +223,29 @@ def test_every_page_is_under_one_line_and_the_cap_holds(
     assert contents_of(entries, TREES[of], last_page, cap) == page
 
 
-@given(st.lists(entries_of, max_size=20, unique_by=lambda e: e.page), st.integers(20, 200), st.integers(40, 2000))
+some_entries = st.lists(entries_of, max_size=60, unique_by=lambda e: e.page)
+
+
+@given(some_entries, st.integers(17, 200), st.integers(16, 1500), st.sampled_from(sorted(TREES)))
+def test_no_line_stands_for_more_than_sixteen_pages_while_lines_of_fewer_fit(
+    entries: list[PageEntry], last_page: int, cap: int, of: tuple[int, int]
+) -> None:
+    page = contents_of(entries, TREES[of], last_page, cap)
+    chapters = [c for c in TREES[of] if c.level == 1 and c.last_page <= last_page]
+    bare = contents_of((), [replace(c, terms=()) for c in chapters], last_page, 100_000)
+    if any(run.last_page - run.first_page >= 16 for run in page.chapters):
+        assert bare.tokens > cap
+
+
+@given(some_entries, st.integers(1, 200), st.integers(16, 1500), st.integers(1, 500), st.sampled_from(sorted(TREES)))
+def test_a_larger_cap_never_lists_fewer_pages(
+    entries: list[PageEntry], last_page: int, cap: int, more: int, of: tuple[int, int]
+) -> None:
+    page, larger = (contents_of(entries, TREES[of], last_page, room) for room in (cap, cap + more))
+    assert len(larger.listed) >= len(page.listed)
+
+
+@given(some_entries, st.integers(20, 200), st.integers(40, 2000))
 def test_what_was_closed_later_does_not_change_a_map(entries: list[PageEntry], last_page: int, cap: int) -> None:
     known = [chapter for chapter in TREES[9, 6] if chapter.last_page <= last_page]
     assert contents_of(entries, TREES[9, 6], last_page, cap) == contents_of(entries, known, last_page, cap)

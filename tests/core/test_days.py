@@ -69,7 +69,7 @@ def shown_days(seen: Seen) -> list[str]:
 
 def test_what_was_said_on_one_day_has_one_date_line() -> None:
     seen = long_talk(hours=0)
-    assert seen.layout.condensed_from > 1
+    assert seen.cut.condensed_from > 1
     assert shown_days(seen) == ["[Date: 2026-01-02]"]
 
 

@@ -1,8 +1,13 @@
-"""Fresh tool results: in full until the next user message, where they fit."""
+"""Fresh tool results: in full until the next user message, wherever they fit in what is free when they come."""
 
 from __future__ import annotations
 
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from app.core.model import Policy
+from app.core.window.budget import usable
+from app.core.window.fresh import PARTS_SHARE
 from tests.core.book import Book, Seen
 from tests.core.conversations import Message, result, user
 
@@ -35,7 +40,7 @@ def test_a_result_is_in_full_until_the_next_user_message_and_then_its_placeholde
     book.append([user("thanks")])
     after = book.window(10_000)
     assert RESULT not in after.rendered.messages
-    assert after.window.number > seen.window.number  # what is fresh became a placeholder; nothing before it moved
+    assert after.window.number == seen.window.number  # nothing before it moved
     assert after.texts[:3] == seen.texts[:3]
 
 
@@ -44,16 +49,60 @@ def of_result(seen: Seen, seq: int) -> str:
     return text
 
 
-def test_what_does_not_fit_a_quarter_of_the_room_is_shown_in_part() -> None:
+@given(st.lists(st.integers(10, 300), max_size=8), st.integers(300, 4_000), st.integers(200, 4_000))
+@example([], 600, 700)
+def test_a_result_is_whole_wherever_it_fits_in_what_is_free(before: list[int], size: int, budget: int) -> None:
+    book = book_of(*(user("x" * 4 * tokens) for tokens in before), user("?"), calls("a"))
+    free = usable(budget) - book.window(budget).window.ledger.total
+    text = "y" * 4 * size
+    call, row = book.rows[-1], *book.append([result("a", text)])
+    seen = book.window(budget)
+    needed = call.entry.full + row.entry.full + sum(row.entry.fresh)
+    if needed <= free:
+        assert text in of_result(seen, row.entry.seq)
+        assert seen.window.number == 1
+    assert seen.window.rooms == () or (text in of_result(seen, row.entry.seq)) != (
+        seen.window.rooms[0] <= seen.cut.room * PARTS_SHARE and "result_in_part" in codes(seen)
+    )
+
+
+def codes(seen: Seen) -> list[str]:
+    return [warning.code for warning in seen.window.warnings]
+
+
+def test_what_does_not_fit_in_what_is_free_is_shown_in_part_and_the_answer_says_so() -> None:
     text = "the log says so; " * 60 + "a valve burst. " + "the log says so; " * 60
     book = book_of(user("valve?"), calls("a"), result("a", text))
-    assert text in of_result(book.window(2_500), 3)
-    seen = book.window(900)
+    seen = book.window(700)
+    assert text in of_result(seen, 3)
+    assert codes(seen) == []
+    seen = book.window(600)
     assert "a valve burst" in of_result(seen, 3)
     assert text not in of_result(seen, 3)
     assert "Archived tool result" in of_result(seen, 3)
     assert f"Original: {len(text)} characters." in of_result(seen, 3)
-    assert seen.window.ledger.total <= 900
+    assert codes(seen) == ["result_in_part"]
+    assert seen.window.ledger.total <= 600
+
+
+def test_results_of_one_group_that_do_not_fit_share_a_quarter_of_the_room() -> None:
+    book = book_of(user("compare"), calls("a", "b"), result("a", f"a: {RESULT * 9}"), result("b", f"b: {RESULT * 9}"))
+    seen = book.window(3_000)
+    assert sum(seen.window.rooms) <= seen.cut.room * PARTS_SHARE
+    assert codes(seen) == ["result_in_part"] * 2
+
+
+def test_a_result_in_part_keeps_its_form_over_a_cut_that_leaves_it_more_room() -> None:
+    book = book_of(*(user("x" * 1_800) for _ in range(2)), user("valve?"), calls("a"))
+    number = book.window(2_000).window.number
+    book.append([result("a", RESULT * 3)])
+    first = book.window(2_000)
+    assert (first.window.number, codes(first)) == (number, ["result_in_part"])
+    for _ in range(2):
+        book.append([calls("b"), result("b", "no " * 330)])
+    seen = book.window(2_000)
+    assert seen.window.number > number
+    assert of_result(seen, 5) == of_result(first, 5)
 
 
 def test_the_parts_stay_while_the_page_goes_on_and_then_the_placeholder_stands_for_ever() -> None:

@@ -13,7 +13,7 @@ def body(*messages: Message) -> tuple[list[list[int]], list[int], list[Message]]
     """The seqs of the units that are shown, those held back, and the chat messages shown."""
     book = Book()
     book.append(messages)
-    shown, held_back = units(book.items(book.layout(book.profile(100_000))))
+    shown, held_back = units(book.items(book.window(100_000).cut))
     chat = [message for unit in shown for item in unit for message in chat_messages(item.text)]
     return [[item.seq for item in unit] for unit in shown], [item.seq for item in held_back], chat
 
@@ -109,6 +109,6 @@ def test_a_result_that_comes_late_is_not_what_the_user_said() -> None:
     book = Book()
     loop = [message for n in range(LATE_MAX) for message in (calls(f"b{n}"), result(f"b{n}"))]
     book.append([user("go"), calls("a"), *loop, result("a")])
-    shown, _ = units(book.items(book.layout(book.profile(100_000))))
+    shown, _ = units(book.items(book.window(100_000).cut))
     assert [item.seq for item in shown[-1]] == [len(loop) + 3]
     assert [unit[0].seq for unit in shown if opens_page(unit[0])] == [1]

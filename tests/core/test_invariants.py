@@ -16,10 +16,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.core.groups import units
-from app.core.model import Format, Item, Layout, Policy, TailItem
+from app.core.model import UNZONED, Cut, Format, Item, Policy, TailItem
 from app.core.parts import as_chat
+from app.core.window import paging
 from app.core.window.budget import usable
-from app.core.window.profile import Profile
 from app.core.window.render import origins, tail_text
 from app.errors import BudgetTooSmall
 from tests.core.apis import (
@@ -122,15 +122,17 @@ SHORT_RESULTS = Transcript((Loop(False, SHORT, Text(0, 1), thinking=True), Say("
 )
 @given(transcripts(), scenes)
 def test_every_book_and_every_window_keeps_the_invariants(transcript: Transcript, scene: Setting) -> None:
-    earlier: tuple[Profile, Layout] | None = None
     before: dict[Format, Seen] = {}
     for book in books(transcript, scene):
         loaded_text_is_never_archived(book)
-        earlier = a_layout_holds_until_the_number_changes(book, scene, earlier)
         for form in FORMATS:
+            last = book.cuts.get(scene.budget)
             seen = window(book, scene.budget, form)
             if seen is None:
                 continue
+            a_cut_is_made_only_where_the_last_one_does_not_fit(book, last, seen)
+            the_same_call_has_the_same_window(book, seen, form)
+            zones_begin_where_they_would_by_the_whole_history(book, seen)
             for holds in ALWAYS + (IN_OPENAI if form == "openai" else IN_ANTHROPIC):
                 holds(seen, form)
             if form in before:
@@ -231,12 +233,25 @@ def every_message_of_a_page_in_view_is_in_view(seen: Seen, form: Format) -> None
 
 
 def pages_on_the_contents_page_can_be_read_there(seen: Seen, form: Format) -> None:
+    head = seen.cut.head
+    if seen.window.head in ("", head.pinned):  # a squeezed window may show its notes alone
+        return
+    lines = seen.window.head.splitlines()
     for page in seen.window.listed_pages:
-        assert f"[Page {page}]" in seen.window.head
-    is_whole = seen.window.head not in ("", seen.epoch.head.pinned)  # a squeezed window may show its notes alone
-    for first, last, line in seen.epoch.head.chapters if is_whole else ():
+        assert any(line.startswith(f"{page}: ") for line in lines)
+    for first, last, line in head.chapters:
         assert line in seen.window.head
         assert 1 <= first <= last <= seen.totals.last_page
+
+
+def every_page_out_of_view_is_under_one_line(seen: Seen, form: Format) -> None:
+    head = seen.cut.head
+    if not head.contents or not seen.wanted.policy.chapter_lines:
+        return
+    under = [page for first, last, _ in head.chapters for page in range(first, last + 1)]
+    assert sorted([*head.listed, *under]) == list(range(1, len(head.listed) + len(under) + 1))
+    gone = [row.entry.page for row in seen.rows if row.entry.seq < seen.cut.condensed_from]
+    assert len(head.listed) + len(under) == max(gone)
 
 
 def the_system_prompt_and_the_newest_user_message_are_always_there(seen: Seen, form: Format) -> None:
@@ -253,7 +268,7 @@ def the_system_prompt_and_the_newest_user_message_are_always_there(seen: Seen, f
 def items_of(seen: Seen) -> list[Item]:
     book = Book(seen.wanted.policy)
     book.rows, book.conversation = list(seen.rows), seen.conversation
-    return book.items(seen.layout)
+    return book.items(seen.cut)
 
 
 def marks_of(row: Row) -> Iterator[str]:
@@ -268,44 +283,52 @@ def marks_of(row: Row) -> Iterator[str]:
             yield answer.result.text.split(" ")[0]
 
 
-# --- 3. Append-only between epochs ---------------------------------------------------------------------
+# --- 3. Append-only between cuts -----------------------------------------------------------------------
 
 
-def a_window_begins_with_the_stable_part_of_the_one_before_it(before: Seen, after: Seen) -> None:
-    if before.wanted.fixed != after.wanted.fixed:
-        return  # the system prompt was still being given
-    if before.window.number == after.window.number:
+def a_cut_is_made_only_where_the_last_one_does_not_fit(book: Book, last: Cut | None, seen: Seen) -> None:
+    if last is None or last is seen.cut or last.generation != seen.totals.generation:
+        return
+    most = seen.wanted.policy.active_pages
+    pages = {r.entry.page for r in seen.rows if r.entry.seq >= last.condensed_from and r.entry.kind not in UNZONED}
+    is_over_pages = most and seen.totals.last_page - min(pages, default=seen.totals.last_page) >= most
+    assert is_over_pages or book.by(last, seen.wanted).squeezed is not None
+
+
+def the_same_call_has_the_same_window(book: Book, seen: Seen, form: Format) -> None:
+    again = book.window(seen.wanted.budget, form)
+    assert (again.cut, again.rendered) == (seen.cut, seen.rendered)
+
+
+def is_one_cut(before: Seen, after: Seen) -> bool:
+    """And the same system prompt, which can still be being given."""
+    return before.window.number == after.window.number and before.wanted.fixed == after.wanted.fixed
+
+
+def while_a_page_goes_on_a_window_begins_with_the_one_before_it(before: Seen, after: Seen) -> None:
+    if is_one_cut(before, after) and before.totals.last_page == after.totals.last_page:
         assert after.stable[: len(before.stable)] == before.stable
         assert after.rendered.stable_tokens >= before.rendered.stable_tokens
 
 
-def between_epochs_nothing_changes_but_marks(before: Seen, after: Seen) -> None:
-    same_epoch = before.window.number == after.window.number
-    if not same_epoch or before.wanted.fixed != after.wanted.fixed:
+def within_a_cut_only_what_was_shown_for_its_page_changes(before: Seen, after: Seen) -> None:
+    if not is_one_cut(before, after):
         return
     assert before.window.head == after.window.head
+    assert len(before.window.body) <= len(after.window.body)
     for old, new in zip(before.window.body, after.window.body, strict=False):
         assert old.seq == new.seq
-        assert old.passing or old.text == new.text
+        assert old.text == new.text or (old.passing and before.totals.last_page < after.totals.last_page)
 
 
-def epoch_numbers_never_go_backwards(before: Seen, after: Seen) -> None:
-    if before.wanted.fixed == after.wanted.fixed:
-        assert before.window.number <= after.window.number
+def cuts_are_counted(before: Seen, after: Seen) -> None:
+    assert before.window.number <= after.window.number
 
 
-def a_layout_holds_until_the_number_changes(
-    book: Book, scene: Setting, earlier: tuple[Profile, Layout] | None
-) -> tuple[Profile, Layout]:
-    """And is the same from the whole history as from its end."""
-    wanted = book.profile(scene.budget)
-    now = book.layout(wanted)
-    assert now == book.layout(wanted, from_scratch=True)
-    assert now.holds(book.totals)
-    if earlier and earlier[0].shares == wanted.shares and earlier[1].number == now.number:
-        assert earlier[1] == now
-        assert earlier[1].holds(book.totals)
-    return wanted, now
+def zones_begin_where_they_would_by_the_whole_history(book: Book, seen: Seen) -> None:
+    about = (seen.totals, seen.wanted.shares, seen.wanted.policy)
+    found = paging.places(book.basis(seen.wanted).entries, *about)
+    assert found == paging.places([row.entry for row in seen.rows], *about)
 
 
 @moderate
@@ -413,6 +436,7 @@ ALWAYS = (
     rendered_tokens_stay_within_the_ledger_and_the_budget,
     every_page_is_in_one_place,
     every_message_of_a_page_in_view_is_in_view,
+    every_page_out_of_view_is_under_one_line,
     pages_on_the_contents_page_can_be_read_there,
     a_call_still_without_its_results_is_held_back_and_said_so,
     a_placeholder_shows_its_uuid_in_every_zone,
@@ -423,7 +447,7 @@ ALWAYS = (
 IN_OPENAI = (the_system_prompt_and_the_newest_user_message_are_always_there, openai_would_take_every_window)
 IN_ANTHROPIC = (anthropic_would_take_every_window, at_most_four_cache_breakpoints_are_set)
 BETWEEN = (
-    a_window_begins_with_the_stable_part_of_the_one_before_it,
-    between_epochs_nothing_changes_but_marks,
-    epoch_numbers_never_go_backwards,
+    while_a_page_goes_on_a_window_begins_with_the_one_before_it,
+    within_a_cut_only_what_was_shown_for_its_page_changes,
+    cuts_are_counted,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from app.core.canonical import dumps, hash_of
 from quire_command.demo.transcript import Message, Transcript, load, steps
 from tests.api.kit import SHIPPED, Json, ok, path, recorded
 
@@ -40,6 +42,12 @@ class Sent:
 
     body: bytes
     etag: str
+
+    @property
+    def hash(self) -> str:
+        """What its record is known by: the hash of what a model reads."""
+        answer = json.loads(self.body)
+        return hash_of(*(dumps(answer[name]) for name in ("tools", "system", "messages")))
 
 
 def served(client: httpx.Client, conversation: str, **query: Any) -> Sent:

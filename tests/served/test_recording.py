@@ -65,7 +65,7 @@ def test_a_record_says_what_was_served_when_and_by_which_call(client: httpx.Clie
     assert (synced["is_own_budget"], synced["last_seq"], synced["model"]) == (True, 5, "gpt-5")
     assert (newest["format"], newest["query"], newest["budget"]) == ("anthropic", "hello", 7000)
     assert newest["total"] == ok(posted)["usage"]["total"]
-    assert newest["hash"] == posted.headers["etag"].strip('"')
+    assert newest["hash"] == Sent(posted.content, "").hash
     assert posted.json()["prefix_hash"].startswith(newest["prefix_hash"])
     assert [part["form"] for part in newest["parts"]][:3] == ["tools", "system", "verbatim"]
     assert newest["parts"][2]["first_seq"] == 1
@@ -128,7 +128,7 @@ def test_processes_write_the_windows_of_one_conversation_by_turns(client: httpx.
         listed = records(other, "c")
     by_hash = {one["hash"]: one for one in listed}
     assert len(listed) == 40
-    assert all(is_given_back(client, "c", by_hash[one.etag], one) for one in sent)
+    assert all(is_given_back(client, "c", by_hash[one.hash], one) for one in sent)
 
 
 @pytest.mark.anyio
@@ -155,12 +155,12 @@ def test_a_killed_process_loses_no_window_that_was_listed_and_no_message(
     ):
         append(doomed, "c", [user("first")])
         sent = served(doomed, "c")
-        wait_for(lambda: [one["hash"] for one in records(client, "c")] == [sent.etag])
+        wait_for(lambda: [one["hash"] for one in records(client, "c")] == [sent.hash])
         append(doomed, "c", [user("second")])
         served(doomed, "c")
         process.kill()
     found = records(client, "c")
-    assert found[-1]["hash"] == sent.etag
+    assert found[-1]["hash"] == sent.hash
     assert len(found) in (1, 2)
     assert is_given_back(client, "c", found[-1], sent)
     append(client, "c", [user("third")])
@@ -180,7 +180,7 @@ def test_a_process_that_ends_writes_what_it_served(
         sent = served(ending, "c")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
-    assert [one["hash"] for one in records(client, "c")] == [sent.etag]
+    assert [one["hash"] for one in records(client, "c")] == [sent.hash]
 
 
 def test_the_command_shows_what_a_model_saw(base_url: str, client: httpx.Client) -> None:
