@@ -63,6 +63,12 @@ class KeptWindow:
         return self.parts.conversation
 
     @property
+    def is_in_force(self) -> bool:
+        """Return whether the cut shows all that it should: what is squeezed holds until the next message."""
+        is_over = self.cut.is_squeezed and self.conversation.totals.last_seq > self.cut.last_seq
+        return self.window.fits and not is_over
+
+    @property
     def offers_tools(self) -> bool:
         return self.target.offers_tools
 

@@ -286,14 +286,16 @@ class Cut:
     """The tokens of head and body that it was made for: a fresh result is whole if it fits in what is free of them."""
     half_mark: int = 0
     """Cumulative ``full`` offset, part of the way into the verbatim zone's growth, for a cache breakpoint."""
-    full_from: int = 0
-    """Cumulative ``full`` offset of the first verbatim message."""
+    full_total: int = 0
+    """Tokens of the whole history, verbatim, when it was made."""
     last_seq: int = 0
     """The newest message when it was made …"""
     last_page: int = 0
     """… and its page: the "now" of the unlisting rules."""
     generation: int = 0
     """It is shown while the conversation's generation is this."""
+    is_squeezed: bool = False
+    """Its window is squeezed: it holds until the next message, since nothing promises what that one begins with."""
     forms: tuple[FreshForm, ...] = ()
     """The fresh results that were in view before it and keep their form."""
     head: Head = field(default_factory=Head)

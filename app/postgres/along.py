@@ -36,8 +36,8 @@ TABLES = {
     ),
     "pages": _Table("page first_seq title title_tokens revision created_at", "first_seq <= {seq}", "page <= {page}"),
     "cuts": _Table(
-        "number budget step condensed_from verbatim_from pinned room half_mark full_from last_seq last_page generation "
-        "forms head sources created_at",
+        "number budget step condensed_from verbatim_from pinned room half_mark full_total last_seq last_page "
+        "generation is_squeezed forms head sources created_at",
         "last_seq <= {seq}",
     ),
     "recalls": _Table(

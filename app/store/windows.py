@@ -29,8 +29,9 @@ UNREAD_MOST = 2
 """Tokens of a history that are read, in budgets: no model makes fewer than half as many of a text as our tokenizer."""
 CUT_COLUMNS = {
     "number": "bigint", "budget": "int", "step": "int", "condensed_from": "int", "verbatim_from": "int",
-    "pinned": "int", "room": "int", "half_mark": "bigint", "full_from": "bigint", "last_seq": "int", "last_page": "int",
-    "generation": "bigint", "forms": "text", "head": "text", "sources": "uuid[]",
+    "pinned": "int", "room": "int", "half_mark": "bigint", "full_total": "bigint", "last_seq": "int",
+    "last_page": "int", "generation": "bigint", "is_squeezed": "boolean", "forms": "text",
+    "head": "text", "sources": "uuid[]",
 }  # fmt: skip
 CUT_FIELDS = ", ".join(f"e.{name} AS e_{name}" for name in CUT_COLUMNS)
 

@@ -40,7 +40,7 @@ WITH c AS MATERIALIZED (
 ), z AS MATERIALIZED (
   SELECT coalesce(e.condensed_from, 1) AS condensed_from, coalesce(e.verbatim_from, 1) AS verbatim_from,
          coalesce(e.pinned, 0) AS pinned, c.prompt_through,
-         c.full_total - coalesce(e.full_from, 0) <= {most} * b.budget::bigint AS is_read
+         c.full_total - coalesce(e.full_total, 0) <= {most} * b.budget::bigint AS is_read
     FROM c CROSS JOIN b LEFT JOIN e ON true
 )
 SELECT c.*, {cut_fields}, z.is_read, b.budget AS read_budget, w.*

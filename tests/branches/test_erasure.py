@@ -49,7 +49,7 @@ def test_an_erased_message_is_gone_from_every_branch_that_shares_it(tree: httpx.
         assert "question 2 " not in after, name
         assert "answer 2 " in after or name == "c"
     assert said(tree, "c") == before["c"]
-    for table in ("messages", "memories", "epochs", "pages", "page_index", "conversations", "chapters", "idempotency"):
+    for table in ("messages", "memories", "cuts", "pages", "page_index", "conversations", "chapters", "idempotency"):
         assert "question 2 " not in canonical([str(dict(row)) for row in run_as_superuser(f"SELECT * FROM {table}")])
 
 

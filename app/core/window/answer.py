@@ -22,7 +22,7 @@ def answer_of(
 ) -> Context:
     rendered = render(window, system, tools, form, language)
     body = _answer(conversation, cut, window, rendered, form).encode()
-    read = hash_of(tools, system, rendered.messages)
+    read = hash_of(rendered.tools, dumps(rendered.system), rendered.messages)
     return Context(body, etag_of(body), window, conversation.uid, system, tools, read)
 
 

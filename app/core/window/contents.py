@@ -6,9 +6,10 @@ of a run of pages that have no chapter yet. What fits is opened in this order:
 
 1. Volumes open into their chapters, the newest first, so that no line stands for more than sixteen pages while there is
    room for two. Where even the largest volumes do not fit, the oldest of them share a line.
-2. Chapters say up to eight terms that tell them from the others.
-3. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end, up to
-   PAGES_SHARE; then chapters say more terms; then more pages get lines, and the newest of them all their messages'.
+2. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end: in what
+   chapters with eight terms leave. A larger cap never lists fewer.
+3. Chapters say as many terms as fit that tell them from the others, up to sixteen; then the newest pages get all their
+   messages' lines.
 
 Only pages that rules m and p leave open get lines of their own: one closes again when it has never been recalled and
 ``m`` turns have passed since it ended, or when it was recalled and its count has not changed for ``p`` turns. Lines are
@@ -32,8 +33,8 @@ Count = Callable[[str], int]
 
 LINES_PER_PAGE = 30
 """Messages of a page, from its first, whose lines are read."""
-PAGES_SHARE = 0.5
-"""Part of the cap that chapters with TERMS_FIRST terms and the newest pages' titles take before chapters say more."""
+PAGES_SHARE = 0.2
+"""Part of the cap that pages have for lines of their own even where chapters leave less."""
 TERMS_FIRST, TERMS = 8, 16
 """Terms of a chapter's line: what it has before pages have lines, and at most. More words lead to the right chapter
 more often: of LoCoMo's questions 29, 40, 44 and 47 % with 4, 8, 12 and 16 terms."""
@@ -45,8 +46,8 @@ PAGE_TOKENS_MIN = 10
 """A page's line has hardly ever fewer: more pages than fit so are not read."""
 RECALLED_TOKENS = 8
 """Tokens of " (recalled 12×)"."""
-MONTH_TOKENS = 11
-"""Tokens of a month's line and its line end, in either language."""
+MONTH_TOKENS = 8
+"""Tokens of a month's line and its line end."""
 RUN_PAGES = 16
 """Pages that share a line where no chapter holds them."""
 OPEN_PAGES = 36
@@ -197,6 +198,8 @@ class _Run:
     day: str = ""
     of: Chapter | None = None
     """The chapter, if they are all or the rest of one."""
+    is_titled: bool = False
+    """Its terms are titles of its pages."""
 
 
 @dataclass(frozen=True)
@@ -239,14 +242,14 @@ class _Map:
             while at <= end:
                 last = min(at + RUN_PAGES - 1, end)
                 day = self.pages[at].day if at in self.pages else ""
-                found.append(_Run(at, last, self._titles(at, last), day))
+                found.append(_Run(at, last, self.titles(at, last), day, is_titled=True))
                 at = last + 1
             if run is not None:
                 found.append(run)
                 at = run.last + 1
         return found
 
-    def _titles(self, first: int, last: int) -> tuple[str, ...]:
+    def titles(self, first: int, last: int) -> tuple[str, ...]:
         pages = [self.pages[page] for page in range(last, first - 1, -1) if page in self.pages]
         return tuple(page.title for page in pages if page.title)
 
@@ -282,7 +285,7 @@ class _Open:
     full: int = 0
     """Of the pages, the first ones that have all their lines."""
 
-    def runs(self) -> list[_Run]:
+    def runs(self, tree: _Map) -> list[_Run]:
         """Return the runs, without the pages that have lines of their own."""
         listed = sorted(page.page for page in self.pages)
         found: list[_Run] = []
@@ -291,12 +294,13 @@ class _Open:
             inside = listed[bisect_left(listed, run.first) : bisect_right(listed, run.last)]
             for page in (*inside, run.last + 1):
                 if page > at:
-                    found.append(replace(run, first=at, last=page - 1))
+                    terms = tree.titles(at, page - 1) if run.is_titled else run.terms
+                    found.append(replace(run, first=at, last=page - 1, terms=terms))
                 at = page + 1
         return found
 
     def weight(self, tree: _Map) -> int:
-        runs = self.runs()
+        runs = self.runs(tree)
         months = {run.day[:7] for run in runs} | {page.day[:7] for page in self.pages}
         tokens = sum(tree.weigh(run, self.terms) for run in runs) + MONTH_TOKENS * len(months - {""})
         tokens += sum(page.brief_tokens for page in self.pages)
@@ -330,20 +334,30 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) 
     recent = sorted(entries, key=lambda e: (-e.last_used, -e.page))
     covers = [_Open(cover) for cover in tree.covers()] if policy.chapter_lines else [_Open(())]
 
-    def fits(shown: _Open, room: float = cap) -> bool:
-        return shown.weight(tree) <= room
+    def fits(shown: _Open) -> bool:
+        return shown.weight(tree) <= cap
+
+    def listing(count: int) -> _Open:
+        return replace(covers[0], pages=tuple(recent[:count]))
 
     if not fits(covers[0]):
         return None
-    shown = covers[max(0, _most(len(covers), lambda n: fits(covers[n - 1])) - 1)]
-    shown = replace(shown, terms=_most(TERMS_FIRST, lambda n: fits(replace(shown, terms=n))))
-    newest = _most(len(recent), lambda n: fits(replace(shown, pages=tuple(recent[:n])), cap * PAGES_SHARE))
-    shown = replace(shown, pages=tuple(recent[:newest]))
-    terms = _most(TERMS - shown.terms, lambda n: fits(replace(shown, terms=shown.terms + n)))
-    shown = replace(shown, terms=shown.terms + terms)
-    listed = _most(len(recent), lambda n: fits(replace(shown, pages=tuple(recent[:n]))))
-    shown = replace(shown, pages=tuple(recent[:listed]))
-    return replace(shown, full=_most(listed, lambda n: fits(replace(shown, full=n))))
+    pages_room = max(cap * PAGES_SHARE, cap - _chapters_weight(covers[-1].cover, tree))
+    pages = _most(len(recent), lambda n: _pages_weight(recent[:n]) <= pages_room and fits(listing(n)))
+    shown = [replace(cover, pages=tuple(recent[:pages])) for cover in covers]
+    best = shown[max(0, _most(len(shown), lambda n: fits(shown[n - 1])) - 1)]
+    best = replace(best, terms=_most(TERMS, lambda n: fits(replace(best, terms=n))))
+    return replace(best, full=_most(pages, lambda n: fits(replace(best, full=n))))
+
+
+def _chapters_weight(cover: Sequence[_Run], tree: _Map) -> int:
+    """Return what chapters weigh with TERMS_FIRST terms each, whatever pages are listed: so a larger cap lists more."""
+    months = len({run.day[:7] for run in cover} - {""})
+    return MONTH_TOKENS * months + sum(tree.weigh(run, 0 if run.is_titled else TERMS_FIRST) for run in cover)
+
+
+def _pages_weight(pages: Sequence[PageEntry]) -> int:
+    return sum(page.brief_tokens for page in pages) + MONTH_TOKENS * len({page.day[:7] for page in pages} - {""})
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:
@@ -359,7 +373,7 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int:
 
 
 def _written(tree: _Map, shown: _Open, language: Language) -> ContentsPage:
-    runs = shown.runs()
+    runs = shown.runs(tree)
     lines = [ListedRun(run.first, run.last, tree.line(run, shown.terms)) for run in runs]
     texts = {run.first: (line.line, run.day) for run, line in zip(runs, lines, strict=True)}
     for at, page in enumerate(shown.pages):
@@ -369,7 +383,7 @@ def _written(tree: _Map, shown: _Open, language: Language) -> ContentsPage:
     for text, day in (texts[page] for page in sorted(texts)):
         if day and day[:7] != month:
             month = day[:7]
-            blocks.append(wording.DATE_LINE.say(language, day=month))
+            blocks.append(f"[{month}]")
         blocks.append(text)
     return ContentsPage(
         lines=tuple(blocks),

@@ -77,7 +77,7 @@ class Basis:
 def plan(basis: Basis, least_head: int = 0) -> CutPlan:
     """Return the plan of a cut that is made now. ``least_head``: what the head must have; a tail gives way to it."""
     entries, totals, target = basis.entries, basis.totals, basis.target
-    beside = target.shares.available - OPENING_TOKENS - _asked(entries)
+    beside = target.shares.available - OPENING_TOKENS - asked(entries)
     shares = replace(target.shares, reserve=min(target.shares.reserve, max(0, beside - least_head)))
     shown: dict[int, int] = {}
     for form in basis.forms:
@@ -86,7 +86,8 @@ def plan(basis: Basis, least_head: int = 0) -> CutPlan:
     cut = Cut(
         number=basis.number, budget=target.budget, step=basis.step, condensed_from=found.condensed_from,
         verbatim_from=found.verbatim_from, pinned=found.pinned, room=shares.body, half_mark=found.half_mark,
-        full_from=found.full_from, last_seq=totals.last_seq, last_page=totals.last_page, generation=totals.generation,
+        is_squeezed=found.is_squeezed,
+        full_total=totals.full, last_seq=totals.last_seq, last_page=totals.last_page, generation=totals.generation,
         forms=tuple(form for form in basis.forms if form.seq >= found.verbatim_from),
     )  # fmt: skip
     return CutPlan(
@@ -108,7 +109,7 @@ def least_head(plan: CutPlan, material: Material, reader: HeadReader) -> int:
     return frame + head.weight(notes) if notes else 0
 
 
-def _asked(entries: Sequence[Entry]) -> int:
+def asked(entries: Sequence[Entry]) -> int:
     """Return the tokens of the newest user message."""
     asked = entries[-1].user_seq if entries else 0
     return next((entry.full for entry in reversed(entries) if entry.seq == asked), 0)

@@ -76,8 +76,11 @@ def rooms(sizes: Sequence[int], free: int, parts_max: int) -> list[int]:
     if sum(sizes) <= free:
         return list(sizes)
     parts_max = max(0, parts_max)
-    shares = zip(sizes, fair(sizes, max(free, parts_max)), strict=True)
-    return [size if size <= share else min(share, parts_max) for size, share in shares]
+    given = fair(sizes, max(free, parts_max))
+    partly = [at for at, size in enumerate(sizes) if given[at] < size]
+    for at, room in zip(partly, fair([given[at] for at in partly], parts_max), strict=True):
+        given[at] = room
+    return given
 
 
 def wanted(window: Window) -> list[UUID]:

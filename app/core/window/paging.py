@@ -56,8 +56,9 @@ class Places:
     verbatim_from: int
     pinned: int
     head_room: int
-    full_from: int
     half_mark: int
+    is_squeezed: bool = False
+    """Not even the newest group fits."""
 
 
 def places(
@@ -74,7 +75,7 @@ def places(
     """
     at = next((i for i in reversed(range(len(entries))) if entries[i].kind not in UNZONED), None)
     if at is None:
-        return Places(1, 1, 0, max(0, least_head), 0, 0)
+        return Places(1, 1, 0, max(0, least_head), 0)
     cutting = _Cutting(entries, at, totals, shares, policy, frame, least_head, shown or {})
     return cutting.whole() or cutting.cut()
 
@@ -118,6 +119,16 @@ class _Cutting:
         known = sum(self.shown.get(entry.seq, 0) for entry in group)
         return known + min(new, int(self.shares.body * PARTS_SHARE)) + sum(entry.loaded for entry in group)
 
+    def pinned(self, start: int) -> Entry | None:
+        """Return the question of the page that a zone begins inside."""
+        opener = self._index_of(self.entries[start].user_seq, start)
+        return self.entries[opener] if opener < start else None
+
+    def taken(self, start: int) -> int:
+        """Return what all from a group on weighs, with the question that it answers."""
+        pinned = self.pinned(start)
+        return self.weight(self.entries[start]) + (pinned.full if pinned else 0)
+
     def weight(self, first: Entry) -> int:
         """Return what all from a group's first message on weighs, shown verbatim."""
         extra = next((weight for group, weight in reversed(self.passing) if group >= first.seq), 0)
@@ -129,7 +140,7 @@ class _Cutting:
         is_long = bool(self.policy.active_pages) and self.totals.last_page > self.policy.active_pages
         if first.full_before or is_long or self.weight(first) > room:
             return None
-        return Places(1, 1, 0, self.least_head, 0, int(room * HALF_MARK))
+        return Places(1, 1, 0, self.least_head, int(room * HALF_MARK))
 
     def cut(self) -> Places:
         body, entries = self.shares.body, self.entries
@@ -137,8 +148,7 @@ class _Cutting:
         start = self._verbatim_start(head)
         verbatim = entries[start]
         weight = self.weight(verbatim)
-        opener = self._index_of(verbatim.user_seq, start)
-        pinned = entries[opener] if opener < start else None
+        pinned = self.pinned(start)
         room = max(0, body - OPENING_TOKENS - (pinned.full if pinned else 0))
         is_squeezed = weight > room
         if is_squeezed:  # the newest group is cut: the head has room beside it, and what was before
@@ -149,15 +159,16 @@ class _Cutting:
         most = max(0, min(self.shares.condensed + self._unused(head, weight), free - head_room))
         condensed = entries[self._condensed_start(start, 0 if is_squeezed and self.shares.reserve else most)]
         if self.oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
-            head_room = max(head_room, min(self.shares.head_most, (room - self.shares.condensed) // 2))
+            most_head = min(self.shares.head_most, (room - self.shares.condensed) // 2, room - weight)
+            head_room = max(head_room, most_head)
         frozen = head_room + verbatim.short_before - condensed.short_before
         return Places(
             condensed_from=condensed.seq if condensed.full_before else 1,
             verbatim_from=verbatim.seq,
             pinned=pinned.seq if pinned else 0,
             head_room=head_room,
-            full_from=verbatim.full_before,
             half_mark=verbatim.full_before + int(max(0, room - frozen) * HALF_MARK),
+            is_squeezed=is_squeezed,
         )
 
     @cached_property
@@ -185,11 +196,12 @@ class _Cutting:
     def _verbatim_start(self, head: int) -> int:
         """Return the index of the first message that stays verbatim. The newest group stays in any case."""
         first_head = self.least_head if self.shares.available < SMALL else head
-        keep, room = self._keep(head), int(self.shares.whole * ZONES_MAX) - first_head
+        room = int(self.shares.whole * ZONES_MAX) - first_head
+        keep = min(self._keep(head), self.shares.whole - self.least_head)
         reachable: list[int] = []
         first = self._index_of(self.newest.group, self.at)
         for index in self._groups_back(first):
-            weight = self.weight(self.entries[index])
+            weight = self.taken(index)
             if reachable and weight > (max(keep, room) if len(reachable) < NEWEST_GROUPS else keep):
                 break
             reachable.append(index)

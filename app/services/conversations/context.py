@@ -88,10 +88,9 @@ async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> 
     shown: KeptWindow | None = None
     for _ in range(CUT_TRIES):
         shown = await _assemble(call, parts, target) if parts.cut is not None and parts.is_read else None
-        if shown is not None and shown.window.fits:
+        if shown is not None and shown.is_in_force:
             return shown
-        forms = shown.window.forms if shown is not None else ()
-        after = await cuts.store(call.runtime, call.tenant, parts, target, wanted, forms)
+        after = await cuts.store(call.runtime, call.tenant, parts, target, wanted, shown.window if shown else None)
         if after is None and shown is not None:
             return shown
         parts = after or parts

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from app import errors
 from app.core.calibration import charged
 from app.core.canonical import spaced
 from app.core.conversation import Conversation
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Cut, Fixed, FreshForm, Head
+from app.core.model import Cut, Fixed, FreshForm, Head, Window
 from app.core.window import cut, head
-from app.core.window.budget import RecallRoom, recall_room
+from app.core.window.budget import RecallRoom, recall_room, smallest_budget
 from app.core.window.head import HeadReader
 from app.core.window.kept import Then
 from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
@@ -97,6 +98,8 @@ async def make(
     """
     conversation, reader = basis.conversation, reader_of(runtime)
     entries = await windows.entries(tx, conversation, max(0, conversation.totals.short - target.shares.body))
+    if (asked := cut.asked(entries)) > target.shares.available:
+        raise errors.BudgetTooSmall(smallest_budget(target.fixed.tokens + asked, target.token_percent))
     language = conversation.language or "en"
     about = cut.Basis(
         entries, conversation.totals, language, target, head.frame_tokens(language, reader.count),
@@ -120,12 +123,13 @@ async def _material(tx: ReadTx, conversation_id: str, plan: cut.CutPlan, then: T
 
 
 async def store(
-    runtime: Runtime, tenant: UUID, parts: WindowParts, target: Profile, wanted: Wanted, forms: Sequence[FreshForm]
+    runtime: Runtime, tenant: UUID, parts: WindowParts, target: Profile, wanted: Wanted, shown: Window | None
 ) -> WindowParts | None:
     """Make another cut and return the window's parts by it; None where it would show the same.
 
-    Where another call was faster, its cut counts.
+    ``shown``: the window by the last cut, which does not fit. Where another call was faster, its cut counts.
     """
+    forms = shown.forms if shown is not None else ()
     conversation = parts.conversation
     async with runtime.database.begin(tenant, sharing=conversation.scopes) as tx:
         now = await conversations.find(tx, conversation.id)
@@ -133,6 +137,8 @@ async def store(
             raise conversations.unknown()
         made = await make(runtime, tx, replace(parts, conversation=now), target, wanted.step, forms=forms)
         last = parts.cut
+        if last is not None and last.last_seq == made.last_seq and shown is not None and shown.squeezed is not None:
+            made = replace(made, is_squeezed=True)
         if last is not None and _shows(last) == _shows(made):
             return None
         if await windows.store_cut(tx, now, made):
@@ -142,7 +148,8 @@ async def store(
 
 
 def _shows(made: Cut) -> tuple[object, ...]:
-    return made.zones, made.room, made.generation, made.head.tokens
+    at = made.last_seq if made.is_squeezed else 0
+    return made.zones, made.room, made.generation, made.head.tokens, made.is_squeezed, at
 
 
 async def newest(runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None) -> Cut:

@@ -184,7 +184,7 @@ def _rendered(
 ) -> Context:
     language: Language = frame.language
     erased = wording.ERASED.say(language)
-    shown = replace(fresh.with_fresh(shown, results), ledger=shown.ledger)
+    shown = replace(fresh.with_fresh(shown, results), ledger=shown.ledger, warnings=shown.warnings)
     prompt = [item for item in items if item.kind == "prompt"] if frame.is_prompted else []
     own = system_of(texts.get(frame.system, erased) if frame.system else None, prompt)
     guide = texts.get(frame.guide, "")
