@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,6 +46,15 @@ def test_nothing_is_read_for_a_history_that_is_whole() -> None:
     plan = cut.plan(book.basis(book.profile(8_000)))
     assert (plan.last_page, list(plan.zone)) == (0, [])
     assert cut.freeze(plan, book.material(plan), READER).head.text == ""
+
+
+@pytest.mark.parametrize("active_pages", [0, 20, 100])
+def test_a_cut_leaves_room_to_grow(active_pages: int) -> None:
+    book = Book(Policy(active_pages=active_pages))
+    for number in range(200):
+        book.append([user(f"question {number} " * 5), {"role": "assistant", "content": f"answer {number} " * 5}])
+        seen = book.window(3_000)
+    assert seen.window.number < 25
 
 
 def pinned(number: int, characters: int) -> KeptLine:

@@ -163,7 +163,7 @@ def test_cache_breakpoints_are_at_the_tools_the_head_and_in_the_body() -> None:
     assert cache_marks(json.loads(render(shown, "", tools_text(tools, "openai"), "openai", "en").messages)) == 0
 
 
-def test_the_breakpoint_in_the_body_never_moves_within_an_epoch() -> None:
+def test_the_breakpoint_in_the_body_never_moves_within_a_cut() -> None:
     book = Book(Policy(active_pages=100))
     marked: dict[int, set[int]] = {}
     for i in range(130):
@@ -173,24 +173,8 @@ def test_the_breakpoint_in_the_body_never_moves_within_an_epoch() -> None:
         before = marked.setdefault(seen.window.number, set())
         assert before <= places
         marked[seen.window.number] = places
-    assert len(marked) > 3
+    assert 3 < len(marked) < 20
     assert max(map(len, marked.values())) == 2
-
-
-def test_shrinking_recalled_text_in_the_condensed_zone_moves_nothing_earlier() -> None:
-    recall = {"type": "function", "function": {"name": "recall_page", "arguments": "{}"}}
-    book = Book(Policy(active_pages=100))
-    before: Any = None
-    for i in range(120):
-        page, step = divmod(i, 10)
-        recalls = step == 1 + page * 7 % 9
-        asked: Message = {"role": "assistant", "content": None, "tool_calls": [{"id": f"c{i}", **recall}]}
-        answered = [asked if recalls else calls(f"c{i}"), result(f"c{i}", "found " * (1 if recalls else 60))]
-        book.append(answered if step else [user("go on")])
-        seen = book.window(3000, "anthropic")
-        if before is not None and before.window.number == seen.window.number:
-            assert seen.texts[: len(before.stable)] == before.stable
-        before = seen
 
 
 def test_the_prefix_hash_is_that_of_what_is_stable() -> None:
