@@ -25,6 +25,8 @@ from app.queue import outbox
 from app.runtime import Runtime
 from app.services.conversations import forking
 from app.services.conversations.append import append
+from app.services.conversations.call import ContextRequest
+from app.services.conversations.context import context
 from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
@@ -69,6 +71,10 @@ def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Ru
 async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:
     request = PostedMessages(read(list(messages), Limits()), user_id="u")
     await append(made, tenant, conversation, request, None)
+
+
+BUDGET = 1_000
+"""Of the windows that have a stored cut."""
 
 
 async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
@@ -133,6 +139,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         await tx.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)
         )
+    await context(made, tenant, "c", ContextRequest(budget=BUDGET))
 
 
 def _file(tenant: UUID) -> Remembered:
@@ -225,14 +232,13 @@ async def fill(
     SELECT tenant_id, conversation_id, page, page * 2, page, 'summary ' || page, 4, 'm' FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO epochs (tenant_id, conversation_id, number, made_for, condensed_from, verbatim_from, pinned, head_room,
-                        full_until, short_until, pages_until, generation, trigger_page, revision, half_mark, head)
-    SELECT tenant_id, id, 0, 4000, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, full_total + 1000,
-           short_total + 1000,
-           last_page + 10, 0, last_page, 0, 0, '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
+    INSERT INTO cuts (tenant_id, conversation_id, number, budget, step, condensed_from, verbatim_from, pinned, room,
+                      half_mark, full_total, last_seq, last_page, generation, is_squeezed, forms, head)
+    SELECT tenant_id, id, 1, {BUDGET}, 0, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, 0, full_total,
+           last_seq, last_page, 0, false, '[]', '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
     learnt = ("page_index", "topic_mentions", "chapter_names", "summaries")
-    for table in ("conversations", "messages", "pages", "recalls", "epochs", *learnt) if analyze else ():
+    for table in ("conversations", "messages", "pages", "recalls", "cuts", *learnt) if analyze else ():
         await superuser.execute(f"ANALYZE {table}")
 
 

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.anyio
 
 MESSAGES = 4000
 READ_MAX = 300
+LATE, LATE_PAGE = MESSAGES - 40, MESSAGES // 2 - 20
 HISTORY = f"""
 WITH c AS (
   INSERT INTO conversations (tenant_id, id, uid, last_seq, last_page, full_total, short_total)
@@ -43,6 +44,11 @@ WITH c AS (
 ), s AS (
   INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
   SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n, n, 'said', 1, 'm' FROM generate_series(1, {MESSAGES // 2}) AS n
+), k AS (
+  INSERT INTO cuts (tenant_id, conversation_id, number, budget, step, condensed_from, verbatim_from, pinned, room,
+                    half_mark, full_total, last_seq, last_page, generation, is_squeezed, forms, head)
+  VALUES ('{DEFAULT_TENANT}', 'long', 1, 8000, 0, {LATE}, {LATE + 5}, {LATE - 5}, 8000, 0, {MESSAGES * 60}, {MESSAGES},
+          {MESSAGES // 2}, 0, false, '[]', '{{}}')
 )
 INSERT INTO messages (tenant_id, conversation_id, seq, id, page, user_seq, call_group, kind, role, body, parts, calls,
                       results, full_tokens, short_tokens, loaded_tokens, full_before, short_before, line, line_tokens,
@@ -52,17 +58,18 @@ SELECT '{DEFAULT_TENANT}', 'long', n, gen_random_uuid(), (n + 1) / 2, n, n, 'mes
   FROM generate_series(1, {MESSAGES}) AS n
 """
 TENANT = f"'{DEFAULT_TENANT}'"
-LATE, LATE_PAGE = MESSAGES - 40, MESSAGES // 2 - 20
 HERE = f"{TENANT}, 'long'"
 STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     "window": (
         WINDOW,
         {
-            "condensed_from": LATE, "verbatim_from": LATE, "pinned": 0, "uid": DEFAULT_TENANT, "anthropic": False,
-            "full_until": 999_999, "pages_until": 99_999, "generation": 0, "short_until": 999_999,
+            "budget": 8_000, "usual": 8_000, "step": 0, "anthropic": False,
         },
     ),
-    "newer": (NEWER, {"last_seq": MESSAGES - 10, "verbatim_from": LATE, "anthropic": False}),
+    "newer": (
+        NEWER,
+        {"last_seq": MESSAGES - 10, "verbatim_from": LATE, "anthropic": False, "budget": 8_000, "step": 0},
+    ),
     "entries": (ENTRIES, {"short_from": 60 * LATE, "last_seq": MESSAGES}),
     "messages of a served window": (
         ITEMS,
@@ -75,23 +82,23 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
         heads.PAGES,
         {
             "last_page": LATE_PAGE, "oldest_page": LATE_PAGE - 10, "recalled_since": LATE_PAGE - 80,
-            "revision": MESSAGES, "more": [1, LATE_PAGE - 90], "condensed_from": LATE,
+            "more": [1, LATE_PAGE - 90], "condensed_from": LATE,
         },
     ),
     "texts for a head": (
         heads.TEXTS,
-        {"condensed_from": LATE, "revision": MESSAGES, "last_page": LATE_PAGE, "trigger_page": LATE_PAGE},
+        {"condensed_from": LATE, "last_page": LATE_PAGE},
     ),
     "chapters for a head": (
         chapters.AROUND,
-        {"last_page": LATE_PAGE, "made_on": LATE_PAGE, "recalled": [1, LATE_PAGE - 90], "revision": LATE},
+        {"last_page": LATE_PAGE, "recalled": [1, LATE_PAGE - 90]},
     ),
     "chapters before one": (chapters.SHELF, {"before_page": LATE_PAGE}),
     "pages of a chapter": (chapters.TOLD, {"first_page": LATE_PAGE - 19, "last_page": LATE_PAGE - 1}),
     "lines": (LINES, {"pages": [LATE_PAGE - 9, LATE_PAGE], "before": LATE, "lines_max": 30}),
     "walk": (walk.MESSAGES, {"seq": MESSAGES // 2, "marks": "erased", "limit": 100}),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
-    "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}', {MESSAGES}"),
+    "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}'"),
     "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 150"),
     "page to index": (
         UNINDEXED,
@@ -153,12 +160,12 @@ def read(node: dict[str, Any]) -> float:
     return float(each * node["Actual Loops"])
 
 
-async def test_a_window_reads_five_tables_however_much_is_archived(database: Database) -> None:
-    """Placeholders stand in the messages: no archive or page is looked at, and memories only without an epoch."""
+async def test_a_window_reads_four_tables_however_much_is_archived(database: Database) -> None:
+    """Placeholders stand in the messages: no archive, page or memory is looked at."""
     sql, arguments = STATEMENTS["window"]
     async with database.snapshot(DEFAULT_TENANT) as tx:
         await tx.connection.execute(f"PREPARE guarded AS {sql}")
         plan = await tx.connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE guarded ({values(sql, arguments)})")
         await tx.connection.execute("DEALLOCATE guarded")
     found = {node["Relation Name"] for node in nodes(json.loads(plan)[0]["Plan"]) if "Relation Name" in node}
-    assert found == {"conversations", "epochs", "messages", "memories", "withdrawals"}
+    assert found == {"conversations", "cuts", "messages", "withdrawals"}

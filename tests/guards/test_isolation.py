@@ -12,7 +12,6 @@ import asyncpg
 import pytest
 
 from app import errors
-from app.core.model import Head
 from app.core.scope import owner_of
 from app.core.search.narrowing import OWN_TYPES
 from app.doctor import walk
@@ -53,6 +52,7 @@ from app.text.tokens import TokenCounter
 from tests.guards.tenants import (
     ANN,
     BOB,
+    BUDGET,
     MEMORY_STORE,
     Arguments,
     Sql,
@@ -118,6 +118,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "digests of the prompt": (messages.PROMPT_DIGESTS, ("c", 2)),
     "entries": (windows.ENTRIES, {"conversation": "c", "short_from": 0, "last_seq": LAST}),
     "sums at a message": (windows.SUMS, ("c", 1)),
+    "the newest cut": (windows.NEWEST_CUT, {"conversation": "c", "budget": BUDGET, "generation": 1}),
     "messages of a served window": (
         served.ITEMS,
         {
@@ -142,18 +143,17 @@ READS: dict[str, tuple[Sql, Arguments]] = {
             "last_page": 40,
             "oldest_page": 0,
             "recalled_since": 0,
-            "revision": 100,
             "more": [1, 2, 3],
             "condensed_from": LAST,
         },
     ),
     "texts for a head": (
         heads.TEXTS,
-        {"conversation": "c", "condensed_from": LAST, "revision": 100, "last_page": LAST, "trigger_page": LAST},
+        {"conversation": "c", "condensed_from": LAST, "last_page": LAST},
     ),
     "chapters for a head": (
         chapters.AROUND,
-        {"conversation": "c", "last_page": 40, "made_on": 100, "recalled": [1], "revision": LAST},
+        {"conversation": "c", "last_page": 40, "recalled": [1]},
     ),
     "a chapter without a name": (chapters.UNNAMED, {"conversation": "c", "first_page": 1}),
     "chapters before one": (chapters.SHELF, {"conversation": "c", "before_page": 100}),
@@ -405,19 +405,23 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "delete archives": (conversations.DELETE_ARCHIVES, ("c",)),
     **{f"delete a stretch of {table}": (sql, ("c", 1, 99)) for table, sql in conversations.DELETE_STRETCH.items()},
     "recall": (messages.RECALL, {"conversation": "c", "first_page": 2, "last_page": 2}),
-    "store an epoch": (
-        windows.STORE_EPOCH,
+    "store a cut": (
+        windows.STORE_CUT,
         {
             "conversation": "c",
-            "number": 1,
-            "made_for": 1,
+            "uid": UUID(int=1),
+            "own_generation": 0,
+            **dict.fromkeys(windows.CUT_COLUMNS, 1),
+            "is_squeezed": False,
+            "forms": "[]",
             "head": "{}",
-            **dict.fromkeys(conversations.LAYOUT_COLUMNS, 1),
+            "sources": [],
         },
     ),
+    "forget cuts that quote": (windows.FORGET_QUOTING, ([UUID(int=1)],)),
     "correct an answer": (idempotency.STORE, ("k", "forged", UUID(int=1))),
     "begin a generation": (conversations.BEGIN_GENERATION, ("c", 1)),
-    "forget epochs": (conversations.FORGET_EPOCHS, ("c",)),
+    "forget cuts": (conversations.FORGET_CUTS, ("c",)),
     "join a call group": (conversations.JOIN, ("c", 1)),
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
     "keep what is recalled": (
@@ -682,8 +686,6 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
         counted = await as_tenant(tx, BOB).fetchrow(conversations.COUNT_ROWS, "c")
         assert set(dict(counted or {}).values()) == {0}
         assert await as_tenant(tx, BOB).fetchval(conversation_list.COUNT) == 0
-        found = await windows.stored_head(as_tenant(tx, BOB), "c", 31)
-        assert found == Head()
 
 
 async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
@@ -864,7 +866,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "WINDOW",
     }
     tried_elsewhere |= {"BEGIN_ROWS", "KEEP_OWN"}  # rows of another tenant cannot be inserted
-    tried_elsewhere |= {"STORED_HEAD", "NEWER", "UNINDEXED", "FRESH"}
+    tried_elsewhere |= {"NEWER", "UNINDEXED", "FRESH"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "LOCK_ALL_CONTENTS", "CONTENTS", "OWNERS_OF_EXPIRED", "DELETE_EXPIRED"}
     by_id |= {"WHOLE", "CONTENT", "ARCHIVE_INDEXED", "MESSAGE_INDEXED"}
@@ -923,30 +925,28 @@ async def test_the_hot_statements_find_exactly_the_tenants_rows(
     if size.startswith("large"):
         for tenant in (ANN, BOB):
             await fill(superuser, tenant, "long", 4000, others=500)
+    wanted = windows.Wanted(BUDGET, BUDGET, 0, anthropic=False)
     for round_ in range(8):  # PostgreSQL turns to a generic plan after five
         for tenant in (ANN, BOB):
-            found = await windows.load(made.database, tenant, "c", None, anthropic=False)
+            found = await windows.load(made.database, tenant, "c", wanted)
             assert found is not None
-            assert found.own_epoch is not None
+            assert found.cut is not None
             assert found.items
             assert all(str(tenant) in item.text or item.seq in (2, 3) for item in found.items)
-            bare = await windows.without_body(made.database, tenant, "c")
-            assert bare == replace(found, prompt=(), items=())
-            assert await windows.without_body(made.database, UUID(int=7), "c") is None
-            layout = found.own_epoch.layout
-            newer = await windows.newer(made.database, tenant, "c", 5, layout, anthropic=False)
+            newer = await windows.newer(made.database, tenant, "c", 5, found.cut, anthropic=False)
             assert newer is not None
-            assert newer[1]
-            assert all(str(tenant) in item.text for item in newer[1])
-            assert await windows.newer(made.database, UUID(int=7), "c", 5, layout, anthropic=False) is None
+            assert newer[1] == found.cut.number
+            assert newer[2]
+            assert all(str(tenant) in item.text for item in newer[2])
+            assert await windows.newer(made.database, UUID(int=7), "c", 5, found.cut, anthropic=False) is None
             page = await page_index.unindexed(made.database, tenant, "c", found.conversation.uid, 2, 30)
             assert page is not None
             assert page.lines
             assert all(str(tenant) in text for text in (page.title, *(line for _, line in page.lines), *page.topics))
             assert await page_index.unindexed(made.database, UUID(int=7), "c", found.conversation.uid, 2, 30) is None
             for name in ("long", "long1") if size.startswith("large") else ():
-                assert await windows.load(made.database, tenant, name, None, anthropic=True) is not None
-            assert await windows.load(made.database, UUID(int=7), "c", None, anthropic=False) is None
+                assert await windows.load(made.database, tenant, name, replace(wanted, anthropic=True)) is not None
+            assert await windows.load(made.database, UUID(int=7), "c", wanted) is None
             await say(made, tenant, "c", [{"role": "user", "content": f"again {round_} of {tenant}"}])
             await say(made, tenant, f"new {round_}", [{"role": "user", "content": str(tenant)}])
     counts = await superuser.fetch("SELECT tenant_id, count(*) FROM messages WHERE conversation_id = 'c' GROUP BY 1")

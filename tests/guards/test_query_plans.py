@@ -20,7 +20,6 @@ from app.store import (
     conversation_list,
     conversations,
     erasing,
-    growth,
     heads,
     kept_answers,
     keys,
@@ -31,7 +30,7 @@ from app.store import (
     windows,
 )
 from app.store.proxy import proxied
-from tests.guards.tenants import ANN, BOB, Arguments, Sql, fill, in_order
+from tests.guards.tenants import ANN, BOB, BUDGET, Arguments, Sql, fill, in_order
 
 pytestmark = pytest.mark.anyio
 
@@ -47,35 +46,33 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
         windows.WINDOW,
         {
             "conversation": "c",
-            "condensed_from": 19_900,
-            "verbatim_from": 19_950,
-            "pinned": 19_890,
-            "uid": ANN,
-            "anthropic": False,
-            "full_until": 10**9,
-            "pages_until": 10**6,
-            "generation": 0,
-            "short_until": 10**9,
+            "budget": BUDGET,
+            "usual": BUDGET,
+            "step": 0,
+            "anthropic": True,
         },
     ),
-    "window of the stored epoch": (
+    "window without a cut": (
         windows.WINDOW,
         {
             "conversation": "c",
-            "condensed_from": None,
-            "verbatim_from": None,
-            "pinned": None,
-            "uid": None,
-            "anthropic": True,
-            "full_until": None,
-            "pages_until": None,
-            "generation": None,
-            "short_until": None,
+            "budget": None,
+            "usual": BUDGET + 1,
+            "step": 0,
+            "anthropic": False,
         },
     ),
+    "newest cut": (windows.NEWEST_CUT, {"conversation": "c", "budget": BUDGET, "generation": 0}),
     "newer than a window": (
         windows.NEWER,
-        {"conversation": "c", "last_seq": 19_960, "verbatim_from": 19_950, "anthropic": False},
+        {
+            "conversation": "c",
+            "last_seq": 19_960,
+            "verbatim_from": 19_950,
+            "anthropic": False,
+            "budget": BUDGET,
+            "step": 0,
+        },
     ),
     "conversation": (conversations.FIND, (ANN, "c")),
     "conversation, locked": (f"{conversations.FIND} FOR UPDATE OF c", (ANN, "c")),
@@ -100,18 +97,17 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "last_page": 9990,
             "oldest_page": 9980,
             "recalled_since": 9985,
-            "revision": 10**6,
             "more": [1, 500, 3000, *range(9986, 9996)],
             "condensed_from": 19_980,
         },
     ),
     "texts for a head": (
         heads.TEXTS,
-        {"conversation": "c", "condensed_from": 19_980, "revision": 10**6, "last_page": 9990, "trigger_page": 9990},
+        {"conversation": "c", "condensed_from": 19_980, "last_page": 9990},
     ),
     "chapters for a head": (
         chapters.AROUND,
-        {"conversation": "c", "last_page": 9990, "made_on": 9990, "recalled": [1, 500, 3000], "revision": 10**6},
+        {"conversation": "c", "last_page": 9990, "recalled": [1, 500, 3000]},
     ),
     "a chapter without a name": (chapters.UNNAMED, {"conversation": "c", "first_page": 9960}),
     "chapters before one": (chapters.SHELF, {"conversation": "c", "before_page": 9990}),
@@ -120,7 +116,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
         windows.LINES,
         {"conversation": "c", "pages": [1, 500, 3000, *range(9950, 9990)], "before": 19_980, "lines_max": 30},
     ),
-    "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)], 10**6)),
+    "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)])),
     "topics": (page_index.MENTIONS, (ANN, "c", 9990, 9980, 200)),
     "newest summary": (summaries.NEWEST, (ANN, "c")),
     "page to index": (
@@ -156,8 +152,6 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
     "pages": (messages.PAGES, {"conversation": "c", "after": 5000, "limit": 51}),
     "some pages": (messages.SOME_PAGES, {"conversation": "c", "pages": [1, 500, 9000]}),
     "recall": (messages.RECALL, {"conversation": "c", "first_page": 5000, "last_page": 5000}),
-    "turns": (growth.TURNS, {"conversation": "c", "limit": 60}),
-    "epochs": (growth.EPOCHS, {"conversation": "c", "limit": 60}),
     "list": (
         conversation_list.LIST,
         {"owner": None, "pattern": None, "after": None, "after_uid": None, "limit": 51, "topics": [], "metadata": "{}"},
