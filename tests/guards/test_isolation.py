@@ -177,7 +177,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "whether a key is pinned": (kept.IS_PINNED, (owner_of("u:u"), "diet")),
     "whether a person set a key": (kept.IS_SET, (owner_of("u:u"), "diet")),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
-    "names of pages": (page_index.NAMES, ("c", [1, 2], 100)),
+    "names of pages": (page_index.NAMES, ("c", [1, 2])),
     "topics": (page_index.MENTIONS, ("c", LAST, 100, 10)),
     "newest summary": (summaries.NEWEST, ("c",)),
     "summaries": (summaries.LIST, ("c", 10)),

@@ -159,8 +159,8 @@ class _Cutting:
         most = max(0, min(self.shares.condensed + self._unused(head, weight), free - head_room))
         condensed = entries[self._condensed_start(start, 0 if is_squeezed and self.shares.reserve else most)]
         if self.oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
-            most_head = min(self.shares.head_most, (room - self.shares.condensed) // 2, room - weight)
-            head_room = max(head_room, most_head)
+            left = int(room * ZONES_MAX) - weight - (verbatim.short_before - condensed.short_before)
+            head_room = max(head_room, min(self.shares.head_most, left))
         frozen = head_room + verbatim.short_before - condensed.short_before
         return Places(
             condensed_from=condensed.seq if condensed.full_before else 1,
