@@ -17,7 +17,7 @@ from bench.tables import Table, milliseconds
 from bench.words import history
 
 BUDGET = 8_000
-DERIVED_BUDGET = 4_000
+OTHER_BUDGET = 4_000
 GOAL = 1.3
 BLOCK = 25
 
@@ -62,7 +62,7 @@ def build(api: Api, conversation: str, size: int, seed: int | None = None) -> No
     api.append(conversation, history(size, seed=size if seed is None else seed))
 
 
-OPERATIONS = ("append", "append + window", f"window {BUDGET}, own", f"window {DERIVED_BUDGET}, derived")
+OPERATIONS = ("append", "append + window", f"window {BUDGET}, own", f"window {OTHER_BUDGET}, beside")
 
 
 def measure(harness: Harness, plan: Plan) -> dict[tuple[str, int], Series]:
@@ -76,7 +76,7 @@ def measure(harness: Harness, plan: Plan) -> dict[tuple[str, int], Series]:
 
 def block(harness: Harness, wanted: Job, series: Series) -> None:
     if wanted.method == "GET":
-        harness.clients.run(Job(wanted.port, "GET", wanted.targets, requests=1))  # the epoch is known from here on
+        harness.clients.run(Job(wanted.port, "GET", wanted.targets, requests=1))  # the cut is made here
     before = harness.quire.cpu()
     series.latencies += harness.clients.run(wanted).latencies
     series.cpu += harness.quire.cpu() - before
@@ -84,7 +84,7 @@ def block(harness: Harness, wanted: Job, series: Series) -> None:
 
 def job(harness: Harness, plan: Plan, name: str, size: int, turn: int) -> Job:
     if name.startswith("window"):
-        query = f"?budget={DERIVED_BUDGET}" if "derived" in name else ""
+        query = f"?budget={OTHER_BUDGET}" if "beside" in name else ""
         return Job(harness.quire.port, "GET", [f"/conversations/cost-{size}/context{query}"], requests=BLOCK)
     query = "?include=context" if "window" in name else ""
     at = (2 * turn + bool(query)) * BLOCK
@@ -120,7 +120,7 @@ def table(plan: Plan, found: dict[tuple[str, int], Series], seconds: float) -> T
             (
                 f"Goal: the median at {large:,} within {GOAL} of that at {small}; the worst is {worst:.2f}. At {small} a "
                 f"window holds all {small} messages, at {middle:,} and at {large:,} it is full: against {middle:,} the "
-                f"worst is {full:.2f}. One append in about fourteen opens an epoch once the window is full, never at {small}."
+                f"worst is {full:.2f}. One window in about fourteen makes a cut once it is full, never at {small}."
             ),
         ),
         [drawn(plan, found)],

@@ -26,7 +26,7 @@ from bench.words import searches
 OPERATIONS = ("window", "append", "turn", "search")
 CLIENTS = 8
 BLOCK = 6 * CLIENTS
-"""So few pairs leave room in the window of a conversation that they are all appended to: none opens an epoch."""
+"""So few pairs leave room in the window of a conversation that they are all appended to: none makes a cut."""
 MESSAGES, TEMPLATES = 20, 50
 
 

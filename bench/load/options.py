@@ -30,7 +30,7 @@ from bench.load.sizes import until_idle
 from bench.tables import Table, milliseconds
 
 REQUESTS = 14
-"""Appends of a client in a block: as many as an epoch takes."""
+"""Appends of a client in a block: as many as fit between two cuts."""
 WINDOWS = 56
 TENANTS = 1_000
 IDLE_SECONDS = 60

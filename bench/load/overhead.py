@@ -80,7 +80,7 @@ ARCHIVE, RANGE, RANGES = 1_000_000, 4_000, 16
 GOAL = 0.5
 ZONES = """
 SELECT e.condensed_from, e.verbatim_from, c.last_seq FROM conversations c
-  JOIN epochs e ON e.tenant_id = c.tenant_id AND e.conversation_id = c.id AND e.number = c.epoch
+  JOIN cuts e ON e.tenant_id = c.tenant_id AND e.conversation_id = c.id AND e.number = c.epoch
  WHERE c.tenant_id = $1 AND c.id = $2
 """
 TEXTS = "SELECT {} FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3"

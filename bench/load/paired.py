@@ -5,7 +5,7 @@ alone: `quire worker` is not started, so no job is in the figures. With ``--set 
 setting that TREE, which can be this one too, has not: what a feature costs. ``--of`` says which requests:
 
     proxy    streamed answers of a played API, in each dialect, in pass-through and for a window
-    appends  two messages to conversations whose windows are full, so that one append in fourteen opens an epoch
+    appends  two messages to conversations whose windows are full, so that one window in fourteen makes a cut
     turns    the same appends, each answered with its window
     windows  of the same conversations, unchanged since the last
     cold     windows of so many conversations in turn that the process keeps none of them
@@ -45,7 +45,7 @@ WIDTH = 140
 SETTLING_SECONDS = 0.05
 SETTLING_LOOKS = 20
 CLIENTS, REQUESTS = 8, 28
-"""Each client appends to a conversation of its own, as often as two epochs take."""
+"""Each client appends to a conversation of its own, as often as two cuts take."""
 MESSAGES = 400
 COLD = 4_000
 """Conversations, twice as many as a process keeps windows of."""

@@ -1,7 +1,7 @@
 """Where the server's CPU time goes: `python -m bench profile`, with py-spy installed beside it.
 
 The server is looked at from outside, 400 times a second, while eight clients keep it busy. Each look counts for the
-first part that it fits: for an epoch whatever is done for one, else for what the innermost frame of ours or of a
+first part that it fits: for a cut whatever is done for one, else for what the innermost frame of ours or of a
 library belongs to. Only a thread that holds the interpreter counts: waiting does not, nor does PostgreSQL.
 """
 
@@ -26,7 +26,7 @@ CLIENTS = 8
 MESSAGES = 400
 FULL_SECONDS, QUICK_SECONDS = 20.0, 4.0
 OPERATIONS = ("window", "append", "turn", "search")
-EPOCHS = "opening epochs"
+CUTS = "making cuts"
 REST = "the rest"
 PARTS: Sequence[tuple[str, str]] = (
     (r"/app/extractive/|/rjieba", "lines, titles, notes, key terms"),
@@ -93,10 +93,8 @@ def seen(file: Path) -> Counter[str]:
 
 
 def part_of(frames: Sequence[str]) -> str:
-    if any("/conversations/epochs.py" in frame for frame in frames) and any(
-        "_append_locked" in frame for frame in frames
-    ):
-        return EPOCHS
+    if any("/conversations/cuts.py" in frame for frame in frames):
+        return CUTS
     for frame in reversed(frames):
         for pattern, part in PARTS:
             if re.search(pattern, frame.replace(" (", " (/")):
@@ -107,7 +105,7 @@ def part_of(frames: Sequence[str]) -> str:
 def _table(found: dict[str, tuple[Counter[str], float]], seconds: float) -> Table:
     parts = [part for _, part in PARTS]
     rows = []
-    for part in (EPOCHS, *parts, REST):
+    for part in (CUTS, *parts, REST):
         cells = [f"{counts[part] / counts.total():.0%}" for counts, _ in found.values()]
         rows.append((part, *cells))
     rows.append(("server's CPU ms a request", *(milliseconds(each) for _, each in found.values())))
@@ -119,7 +117,7 @@ def _table(found: dict[str, tuple[Counter[str], float]], seconds: float) -> Tabl
             (
                 f"{CLIENTS} clients, conversations of {MESSAGES} messages and more, budgets of {BUDGET:,}, {seconds:.0f} s "
                 "each; PostgreSQL's CPU is not in it. A part is what the innermost frame belongs to, but what is done for "
-                "an epoch in an append is an epoch's."
+                "a cut is a cut's."
             ),
         ),
     )

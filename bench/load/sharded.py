@@ -26,7 +26,7 @@ from bench.load.cost import bodies, build
 from bench.tables import Table
 
 MESSAGES, REQUESTS = 400, 28
-"""A conversation with a full window, and turns of it that take two epochs."""
+"""A conversation with a full window, and turns of it that take two cuts."""
 LOG = "ALTER ROLE quire_app {} log_min_duration_statement"
 LOGGED = (b" ms  statement: ", b" ms  execute ")
 Run = Callable[[int], Counter[str]]
