@@ -13,8 +13,8 @@ INSERT INTO conversations
    recalled, recalled_tokens, asked, asked_from, parent, is_apart, file_weights, {copied})
 SELECT :tenant, :id, :uid, :title, :parent_id, :line, :trunk, :scopes, :last_seq, :last_page, :user_seq,
        :prompt_through, :open_group, :open_calls, :full_total, :short_total, :history_total, :language, :revision,
-       generation, epoch, :indexed_through, :chaptered_through, :summary_through, :last_seq, :chain, :answered, :said_at,
-       :said_offset, CASE recalled_seq WHEN :user_seq THEN :user_seq ELSE 0 END,
+       generation, epoch, :indexed_through, :chaptered_through, :summary_through, :last_seq, :chain, :answered,
+       :said_at, :said_offset, CASE recalled_seq WHEN :user_seq THEN :user_seq ELSE 0 END,
        CASE recalled_seq WHEN :user_seq THEN recalled END,
        CASE recalled_seq WHEN :user_seq THEN recalled_tokens ELSE 0 END, :asked, :asked_from,
        :parent, :is_apart, :file_weights, {copied}

@@ -65,7 +65,8 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
  ORDER BY p.page;
 
 -- name: texts
--- What is kept in mind; the newest mentions of topics; and the summary that covers all messages before :condensed_from and the fewest after it, else the newest.
+-- What is kept in mind; the newest mentions of topics; and the summary that covers all messages before :condensed_from
+-- and the fewest after it, else the newest.
 SELECT k.*, t.*, s.through_seq, s.text AS summary, s.model
   FROM conversations c
   LEFT JOIN LATERAL ({kept}

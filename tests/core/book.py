@@ -375,10 +375,10 @@ class Book:
             plan = cut.plan(about, least)
         return cut.freeze(plan, self.material(plan), READER)
 
-    def basis(self, wanted: Profile, forms: Sequence[FreshForm] = ()) -> cut.Basis:
+    def basis(self, wanted: Profile, forms: Sequence[FreshForm] = ()) -> cut.CutBasis:
         entries = self.entries(max(0, self.totals.short - wanted.shares.body))
         frame, number = frame_tokens(self.language, count), self.conversation.epoch + 1
-        return cut.Basis(entries, self.totals, self.language, wanted, frame, number, forms=forms)
+        return cut.CutBasis(entries, self.totals, self.language, wanted, frame, number, forms=forms)
 
     def entries(self, bound: int) -> list[Entry]:
         """The newest entries, as app/store/windows.py reads them."""

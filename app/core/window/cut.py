@@ -58,7 +58,7 @@ class CutPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class CutBasis:
     """Everything that a cut's places depend on."""
 
     entries: Sequence[Entry]
@@ -74,7 +74,7 @@ class Basis:
     """Of fresh results that have been in view."""
 
 
-def plan(basis: Basis, least_head: int = 0) -> CutPlan:
+def plan(basis: CutBasis, least_head: int = 0) -> CutPlan:
     """Return the plan of a cut that is made now. ``least_head``: what the head must have; a tail gives way to it."""
     entries, totals, target = basis.entries, basis.totals, basis.target
     beside = target.shares.available - OPENING_TOKENS - asked(entries)

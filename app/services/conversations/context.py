@@ -90,6 +90,8 @@ async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> 
         shown = await _assemble(call, parts, target) if parts.cut is not None and parts.is_read else None
         if shown is not None and shown.is_in_force:
             return shown
+        if call.request.call is None:
+            return await call.runtime.database.read(call.tenant, _looked, call, parts, target, shown)
         after = await cuts.store(call.runtime, call.tenant, parts, target, wanted, shown.window if shown else None)
         if after is None and shown is not None:
             return shown
@@ -318,10 +320,25 @@ async def _window_then(
 ) -> KeptWindow:
     target = await cuts.profile_of_call(call, then, may_offer=may_offer)
     time = None if isinstance(past, int) else past
-    cut = replace(await cuts.make(call.runtime, tx, WindowParts(then, None), target, then=time), number=0)
-    last = (then.totals.last_seq, then.totals.last_page)
-    items = await served.items(tx, then, cut, last, anthropic=call.anthropic)
+    made = await cuts.make(call.runtime, tx, WindowParts(then, None), target, then=time)
+    parts = await _by(tx, call, then, replace(made, number=0))
+    return KeptWindow((), parts, target, made, await _head_and_body(call, parts, made, target))
+
+
+async def _by(tx: ReadTx, call: WindowCall, conversation: Conversation, cut: Cut) -> WindowParts:
+    """Return what a window shows of a conversation by a cut that is not stored."""
+    last = (conversation.totals.last_seq, conversation.totals.last_page)
+    items = await served.items(tx, conversation, cut, last, anthropic=call.anthropic)
     prompt = tuple(item for item in items if item.kind == "prompt")
     body = tuple(item for item in items if item.kind != "prompt")
-    parts = WindowParts(then, cut, prompt, body)
-    return KeptWindow((), parts, target, cut, await _head_and_body(call, parts, cut, target))
+    return WindowParts(conversation, cut, prompt, body, budget=cut.budget)
+
+
+async def _looked(
+    tx: ReadTx, call: WindowCall, parts: WindowParts, target: Profile, shown: KeptWindow | None
+) -> KeptWindow:
+    """Return the window by the cut that a call would make; a mere look stores none."""
+    now = await conversations.get(tx, parts.conversation.id, bound_to=call.request.bound_to)
+    forms = shown.window.forms if shown else ()
+    made = await cuts.make(call.runtime, tx, replace(parts, conversation=now), target, call.step, forms=forms)
+    return await _assemble(call, await _by(tx, call, now, made), target)

@@ -101,7 +101,7 @@ async def make(
     if (asked := cut.asked(entries)) > target.shares.available:
         raise errors.BudgetTooSmall(smallest_budget(target.fixed.tokens + asked, target.token_percent))
     language = conversation.language or "en"
-    about = cut.Basis(
+    about = cut.CutBasis(
         entries, conversation.totals, language, target, head.frame_tokens(language, reader.count),
         conversation.epoch + 1, step, forms,
     )  # fmt: skip
