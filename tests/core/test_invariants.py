@@ -327,6 +327,8 @@ def cuts_are_counted(before: Seen, after: Seen) -> None:
 
 
 def zones_begin_where_they_would_by_the_whole_history(book: Book, seen: Seen) -> None:
+    if not seen.wanted.shares.body:
+        return
     about = (seen.totals, seen.wanted.shares, seen.wanted.policy)
     found = paging.places(book.basis(seen.wanted).entries, *about)
     assert found == paging.places([row.entry for row in seen.rows], *about)

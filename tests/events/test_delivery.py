@@ -124,6 +124,7 @@ def test_a_cut_is_told(client: httpx.Client, receiver: Receiver) -> None:
     ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": 2000}), 201)
     for number in range(12):
         append(client, "c", [user(f"question {number} " + "why " * 300)])
+    ok(client.get("/conversations/c/context"))
     wait_for(lambda: bool(receiver.got))
     assert receiver.bodies()[0]["data"].keys() == {"conversation_id", "epoch"}
     assert {body["type"] for body in receiver.bodies()} == {"cut.made"}
