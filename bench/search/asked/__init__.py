@@ -34,15 +34,6 @@ class Message:
     text: str
 
 
-@dataclass(frozen=True)
-class Thread:
-    """A long conversation with an assistant."""
-
-    lang: str
-    messages: list[dict[str, Any]]
-    questions: list[dict[str, Any]]
-
-
 def _rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (_FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
@@ -53,7 +44,3 @@ def facts() -> Sequence[Fact]:
 
 def off_topic() -> Sequence[Message]:
     return [Message(**row) for row in _rows("off_topic")]
-
-
-def threads() -> Sequence[Thread]:
-    return [Thread(**row) for row in _rows("threads")]
