@@ -33,6 +33,8 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "fork": Listed("quire_command.fork", "fork", "Make a branch of a conversation."),
     "import": Listed("quire_command.transfer", "import_file", "Put files of Quire or of other tools into a Quire."),
     "replay": Listed("quire_command.replay", "replay", "Show what a model saw."),
+    "search": Listed("quire_command.looking", "search", "Find memories and messages."),
+    "window": Listed("quire_command.looking", "window", "Show what a model would see now."),
 }
 
 

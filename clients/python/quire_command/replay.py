@@ -36,7 +36,7 @@ def replay(conversation: str, number: int | None, url: str, api_key: str | None,
             click.echo(json.dumps(window, ensure_ascii=False, indent=1))
             return
         change = _read(client, f"{path}/{number}/diff")
-    click.echo("\n".join([*_facts(window), *_changes(change), "", *_messages(window)]))
+    click.echo("\n".join([*_facts(window), *_changes(change), "", *shown_messages(window)]))
 
 
 def _read(client: httpx.Client, path: str, **params: Any) -> dict[str, Any]:
@@ -77,7 +77,8 @@ def _changes(change: Mapping[str, Any]) -> Iterator[str]:
         yield f"  ~ {one['name']}: {one['from']} to {one['to']}"
 
 
-def _messages(window: Mapping[str, Any]) -> Iterator[str]:
+def shown_messages(window: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a window's messages, each with its role."""
     if window["system"]:
         yield f"[system] {window['system']}"
     for message in window["messages"]:

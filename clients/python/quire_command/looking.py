@@ -1,0 +1,64 @@
+"""`quire window` and `quire search`: what a model would see now, and what is found."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from quire_command.replay import shown_messages
+from quire_command.service import Key, Url, opened, refuse_problem
+
+AsJson = click.option("--json", "as_json", is_flag=True, help="Print the response as it is.")
+
+
+@click.command()
+@click.argument("conversation")
+@click.option("--budget", default=8000, show_default=True, type=click.IntRange(min=1), help="Tokens of the window.")
+@click.option("--query", help="Bring in what answers this.")
+@AsJson
+@Url
+@Key
+def window(conversation: str, budget: int, query: str | None, url: str, api_key: str | None, *, as_json: bool) -> None:
+    """Show the window of CONVERSATION: its tokens by section, and its messages."""
+    wanted = {"budget": budget, **({"query": query} if query else {})}
+    found = _read(url, api_key, f"/conversations/{quote(conversation, safe='')}/context", wanted)
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        return
+    usage = found["usage"]
+    click.echo(f"{usage['total']:,} of {usage['budget']:,} tokens; the full history has {usage['full_history']:,}.")
+    click.echo(", ".join(f"{name} {tokens:,}" for name, tokens in usage["sections"].items() if tokens))
+    click.echo("\n".join([f"warning: {one['detail']}" for one in found["warnings"]] + ["", *shown_messages(found)]))
+
+
+@click.command()
+@click.argument("query")
+@click.option("--user", "user_id", help="Whose memories and messages; the key's user if left out.")
+@click.option("--conversation", "conversation_id", help="Only this conversation's.")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 100), help="Results.")
+@AsJson
+@Url
+@Key
+def search(query: str, url: str, api_key: str | None, *, as_json: bool, **given: Any) -> None:
+    """Find what answers QUERY: its relevance, since when, where, and the text."""
+    wanted = {"query": query, **{name: value for name, value in given.items() if value is not None}}
+    found = _read(url, api_key, "/memories/search", wanted)
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        return
+    for one in found["results"]:
+        where = one["conversation_id"] or one["memory_key"]
+        text = " ".join(one["content_preview"].split())
+        click.echo(f"{one['relevance_score']:.2f}  {one['created_at'][:10]}  {where}  {text}")
+    if not found["results"]:
+        click.echo("Nothing was found.")
+
+
+def _read(url: str, api_key: str | None, path: str, wanted: dict[str, Any]) -> Any:
+    with opened(url, api_key) as client:
+        answer = client.get(path, params=wanted)
+    refuse_problem(answer)
+    return answer.json()
