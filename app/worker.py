@@ -42,8 +42,8 @@ Chore: TypeAlias = Callable[[Runtime, UUID, Any], Awaitable[None]]
 """Does for a tenant what is due, given what ``since`` says of it."""
 
 HOUSEKEEPING_SECONDS = 60.0
-DELIVERIES = 4
-"""Webhooks that a worker sends at once."""
+DELIVERIES = 24
+"""Webhooks that a worker sends to at once: more than a tenant has, so that none waits for others that hang."""
 
 
 def _delete(prune: Callable[[Tx, Any], Awaitable[bool]]) -> Chore:

@@ -41,9 +41,9 @@ def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:  # noqa
     match error:
         case RefusedCaller():
             return StopLane(words)
-        case UndeliveredError() if (seconds := retry_seconds(claimed.counted)) is not None:
-            return TryAgain(words, seconds * (1 + random / 10))
-        case RefusedInput() | UndeliveredError():
+        case UndeliveredError():
+            return TryAgain(words, retry_seconds(claimed.attempts) * (1 + random / 10), is_transient=True)
+        case RefusedInput():
             return DeadLetter(words)
         case TemporaryError() if claimed.transient_attempts < table.TRANSIENT_ATTEMPTS_MAX:
             return TryAgain(words, table.backoff(claimed.attempts, random, error.retry_after), is_transient=True)

@@ -41,7 +41,7 @@ class UnusableReply(ProviderError):
 
 
 class UndeliveredError(ProviderError):
-    """A webhook's receiver did not take an event; later attempts are minutes and hours apart."""
+    """A webhook's receiver did not take an event."""
 
 
 class RefusedInput(ProviderError):

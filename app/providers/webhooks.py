@@ -20,7 +20,7 @@ from app.providers import RefusedInput, UndeliveredError
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
-CONNECTIONS_MAX = 16
+CONNECTIONS_MAX = 24
 OK = range(200, 300)
 FAILURES = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
 GONE = 410
@@ -77,7 +77,7 @@ class WebhookSender:
         )  # fmt: skip
 
     async def send(self, url: str, headers: Mapping[str, str], text: str) -> None:
-        """Deliver a body. Raises UndeliveredError, or RefusedInput where no other attempt can succeed."""
+        """Deliver a body. Raises UndeliveredError, or RefusedInput from a receiver that wants no more."""
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), ANSWER_SECONDS)
         try:
             async with (
@@ -88,11 +88,11 @@ class WebhookSender:
             ):
                 status = response.status
         except ForbiddenAddressError:
-            raise RefusedInput(f"the webhook was not sent: {PRIVATE}") from None
+            raise UndeliveredError(f"the webhook was not sent: {PRIVATE}") from None
         except (*FAILURES, TimeoutError, OSError) as error:
             raise UndeliveredError(f"the webhook was not delivered: {type(error).__name__}") from None
         except httpcore.UnsupportedProtocol:
-            raise RefusedInput("the webhook's URL is not one of HTTP") from None
+            raise UndeliveredError("the webhook's URL is not one of HTTP") from None
         if status == GONE:
             raise RefusedInput("the webhook's receiver answered 410: it wants no more")
         if status not in OK:

@@ -128,6 +128,6 @@ def search_index(owner: UUID) -> NewWork:
     return SEARCH_INDEX.work(str(owner), None)
 
 
-def webhook(hook: UUID, seq: int) -> NewWork:
-    """Deliver an event to a webhook."""
-    return WEBHOOK.work(f"{hook}:{seq}", None, webhook=str(hook), seq=seq)
+def webhook(hook: UUID) -> NewWork:
+    """Deliver to a webhook what it has not got yet."""
+    return WEBHOOK.work(str(hook), None, webhook=str(hook))

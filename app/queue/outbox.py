@@ -14,7 +14,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
-from app.core.edge.webhooks import EventType, proposed, wants
+from app.core.edge.webhooks import OFF_AFTER, EventType, proposed, wants
 from app.core.history.rows import NewWish
 from app.ids import uuid7
 from app.postgres.database import Database
@@ -49,7 +49,8 @@ def proposals(wishes: Iterable[NewWish], conversation_id: str) -> list[NewEvent]
 _SQL = SqlFile(__file__, numbered_at_once=NUMBERED_AT_ONCE)
 TELL, AFTER = _SQL.statement("tell"), _SQL.statement("after")
 DROP_UNFOUNDED, NUMBER = _SQL.statement("drop_unfounded"), _SQL.statement("number")
-PRUNE = _SQL.statement("prune")
+PRUNE, NEXT = _SQL.statement("prune"), _SQL.statement("next")
+DELIVERED, FAILED = _SQL.statement("delivered"), _SQL.statement("failed")
 
 
 async def tell(tx: Tx, *events: NewEvent) -> None:
@@ -90,7 +91,8 @@ async def unnumbered(database: Database) -> list[UUID]:
 # The last number, held by this transaction.
 HOLD = "SELECT last_event FROM tenants WHERE tenant_id = $1 FOR NO KEY UPDATE"
 COUNT_UP = "UPDATE tenants SET last_event = $2 WHERE tenant_id = $1"
-WEBHOOKS = "SELECT id, url, types, created_at FROM webhooks WHERE tenant_id = $1 ORDER BY id"
+_HOOK = "id, url, types, last_status, failing_since, disabled_at, created_at"
+WEBHOOKS = f"SELECT {_HOOK} FROM webhooks WHERE tenant_id = $1 ORDER BY id"
 
 
 async def number(tx: Tx) -> int:
@@ -101,16 +103,14 @@ async def number(tx: Tx) -> int:
     if not rows:
         return 0
     await tx.execute(COUNT_UP, last + len(rows))
-    hooks = await tx.fetch(WEBHOOKS)
-    work = [
-        enqueue.webhook(hook["id"], row["seq"]) for hook in hooks for row in rows if wants(hook["types"], row["type"])
-    ]
+    types = {row["type"] for row in rows}
+    hooks = [hook for hook in await tx.fetch(WEBHOOKS) if hook["disabled_at"] is None]
+    work = [enqueue.webhook(hook["id"]) for hook in hooks if any(wants(hook["types"], type_) for type_ in types)]
     await enqueue.enqueue(tx, work)
     return len(rows)
 
 
 LAST = "SELECT last_event FROM tenants WHERE tenant_id = $1"
-ONE = "SELECT id, seq, type, data, created_at FROM events WHERE tenant_id = $1 AND seq = $2"
 
 
 async def after(database: Database, tenant: UUID, seq: int) -> Sequence[Record]:
@@ -124,19 +124,15 @@ async def last(database: Database, tenant: UUID) -> int:
     return int(row["last_event"]) if row else 0
 
 
-async def one(tx: ReadTx, seq: int) -> Record | None:
-    return await tx.fetchrow(ONE, seq)
-
-
 # --- Webhooks ---------------------------------------------------------------------------------------
 
-ADD = """
-INSERT INTO webhooks (tenant_id, id, url, secret, types) VALUES ($1, $2, $3, $4, $5)
-RETURNING id, url, types, created_at
+ADD = f"""
+INSERT INTO webhooks (tenant_id, id, url, secret, types, cursor)
+SELECT $1, $2, $3, $4, $5, t.last_event FROM tenants t WHERE t.tenant_id = $1 RETURNING {_HOOK}
 """
 COUNT = "SELECT count(*) FROM webhooks WHERE tenant_id = $1"
-REMOVE = "DELETE FROM webhooks WHERE tenant_id = $1 AND id = $2 RETURNING id, url, types, created_at"
-RECEIVER = "SELECT url, secret FROM webhooks WHERE tenant_id = $1 AND id = $2"
+REMOVE = f"DELETE FROM webhooks WHERE tenant_id = $1 AND id = $2 RETURNING {_HOOK}"
+RECEIVER = "SELECT url, secret, types, cursor FROM webhooks WHERE tenant_id = $1 AND id = $2 AND disabled_at IS NULL"
 
 
 async def webhooks(tx: ReadTx) -> Sequence[Record]:
@@ -161,7 +157,23 @@ async def count_webhooks(tx: ReadTx) -> int:
 
 
 async def receiver(tx: ReadTx, id_: UUID) -> Record | None:
+    """Return a webhook to deliver to; None if it was removed or turned off."""
     return await tx.fetchrow(RECEIVER, id_)
+
+
+async def next_event(tx: ReadTx, receiver: Record) -> Record | None:
+    return await tx.fetchrow(NEXT, cursor=receiver["cursor"], types=receiver["types"])
+
+
+async def note_delivery(tx: Tx, id_: UUID, seq: int, problem: str | None, *, is_gone: bool = False) -> bool:
+    """Move the cursor past a delivered event, or note the failure; return whether the webhook gets no more."""
+    if problem is None:
+        await tx.execute(DELIVERED, id=id_, seq=seq)
+        return False
+    row = await tx.fetchrow(FAILED, id=id_, status=problem, is_gone=is_gone, off_after=OFF_AFTER)
+    if row is not None and row["disabled_at"] is not None:
+        await tell(tx, event("webhook.disabled", webhook_id=str(id_)))
+    return row is None or row["disabled_at"] is not None
 
 
 async def prune(tx: Tx, before: UUID) -> bool:

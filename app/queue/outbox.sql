@@ -28,3 +28,22 @@ SELECT id, seq, type, data, created_at FROM events
 -- Forgets events older than a UUIDv7 of that time.
 DELETE FROM events WHERE tenant_id = :tenant AND id = ANY (ARRAY(
   SELECT id FROM events WHERE tenant_id = :tenant AND id < :before ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED));
+
+-- name: next
+-- The first event after a cursor that a webhook takes.
+SELECT id, seq, type, data, created_at FROM events
+ WHERE tenant_id = :tenant AND seq > :cursor AND (cardinality(:types::text[]) = 0 OR type = ANY (:types))
+ ORDER BY seq LIMIT 1;
+
+-- name: delivered
+-- Moves a webhook's cursor past an event.
+UPDATE webhooks SET cursor = :seq, last_status = 'delivered', failing_since = NULL
+ WHERE tenant_id = :tenant AND id = :id;
+
+-- name: failed
+-- Notes a failed delivery, and turns the webhook off if it fails for too long or wants no more.
+UPDATE webhooks
+   SET last_status = :status, failing_since = coalesce(failing_since, (SELECT now())),
+       disabled_at = CASE WHEN :is_gone::boolean OR failing_since < (SELECT now()) - :off_after::interval
+                          THEN (SELECT now()) END
+ WHERE tenant_id = :tenant AND id = :id RETURNING disabled_at;

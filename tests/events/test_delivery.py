@@ -145,28 +145,46 @@ def test_a_failed_delivery_is_repeated_with_the_same_id(
     assert len(receiver.got) == 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("statuses", "attempts"), [([410], 1), ([500], 8)])
-def test_a_receiver_that_takes_nothing_leaves_a_dead_letter(
-    client: httpx.Client, receiver: Receiver, run_as_superuser: Sql, statuses: list[int], attempts: int
-) -> None:
-    """And no event tells of it, or there would be no end."""
-    receiver.statuses = statuses
+def test_a_receiver_that_wants_no_more_gets_no_more(client: httpx.Client, receiver: Receiver) -> None:
+    receiver.statuses = [410]
     hook(client, receiver)
     append(client, "c", [user("hi")])
+    wait_for(lambda: ok(client.get("/webhooks"))["items"][0]["disabled_at"] is not None)
+    assert "answered 410" in ok(client.get("/webhooks"))["items"][0]["last_status"]
+    append(client, "c", [user("there")])
+    wait_for(lambda: len(backlog(client)) == 3)
+    assert [event["type"] for event in backlog(client)].count("webhook.disabled") == 1
+    assert len(receiver.got) == 1
+    assert ok(client.get("/jobs"))["items"] == []
 
-    def is_dead() -> bool:
-        run_as_superuser("UPDATE work SET due = now() WHERE kind = 'webhook' AND token IS NULL AND failed_at IS NULL")
-        return bool(run_as_superuser("SELECT FROM work WHERE failed_at IS NOT NULL"))
 
-    wait_for(is_dead, every=0.05)
-    [job] = ok(client.get("/jobs"))["items"]
-    assert (job["kind"], job["lane"], job["attempts"]) == ("webhook", "delivery", attempts)
-    assert len(receiver.got) == attempts
-    assert run_as_superuser("SELECT FROM events WHERE type = 'job.dead'") == []
-    receiver.statuses = [200]
-    ok(client.post(f"/jobs/{job['id']}/retry"))
-    wait_for(lambda: run_as_superuser("SELECT FROM work WHERE kind = 'webhook'") == [])
+def test_a_receiver_that_fails_for_three_days_is_turned_off(
+    client: httpx.Client, receiver: Receiver, run_as_superuser: Sql
+) -> None:
+    receiver.statuses = [500]
+    hook(client, receiver)
+    append(client, "c", [user("hi")])
+    wait_for(lambda: ok(client.get("/webhooks"))["items"][0]["failing_since"] is not None)
+    assert ok(client.get("/webhooks"))["items"][0]["disabled_at"] is None
+    run_as_superuser("UPDATE webhooks SET failing_since = now() - interval '73 hours'")
+    run_as_superuser("UPDATE work SET due = now() WHERE kind = 'webhook' AND token IS NULL")
+    wait_for(lambda: ok(client.get("/webhooks"))["items"][0]["disabled_at"] is not None)
+
+
+def test_receivers_that_hang_delay_no_other_and_each_gets_its_events_in_order(
+    client: httpx.Client, receiver: Receiver, run_as_superuser: Sql
+) -> None:
+    with ExitStack() as stack:
+        for _ in range(5):
+            deaf = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            url = f"http://127.0.0.1:{deaf.getsockname()[1]}/"
+            ok(client.post("/webhooks", json={"url": url}), 201)
+        hook(client, receiver)
+        for number in range(30):
+            append(client, "c", [user(f"message {number}")])
+        wait_for(lambda: len(receiver.got) == 30)
+        assert [body["seq"] for body in receiver.bodies()] == list(range(1, 31))
+        assert len(run_as_superuser("SELECT FROM work WHERE kind = 'webhook'")) <= 6
 
 
 @pytest.mark.slow
@@ -196,9 +214,8 @@ def test_private_addresses_are_refused_unless_they_are_allowed(
     # A name that leads there is found out when it is connected to.
     run_as_superuser(f"UPDATE webhooks SET url = 'http://localhost:{port}/', types = '{{}}'")
     append(client, "c", [user("hi")])
-    wait_for(lambda: bool(run_as_superuser("SELECT FROM work WHERE failed_at IS NOT NULL")))
-    [job] = ok(client.get("/jobs"))["items"]
-    assert "its address is not one of the internet" in job["error"]
+    wait_for(lambda: ok(client.get("/webhooks"))["items"][0]["failing_since"] is not None)
+    assert "its address is not one of the internet" in ok(client.get("/webhooks"))["items"][0]["last_status"]
     assert receiver.got == []
 
 

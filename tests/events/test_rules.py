@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.edge.addresses import is_public, url_problem
-from app.core.edge.webhooks import EVENT_TYPES, RETRY_SECONDS, retry_seconds, signature, wants
+from app.core.edge.webhooks import EVENT_TYPES, PROBE_SECONDS, RETRY_SECONDS, retry_seconds, signature, wants
 
 PRIVATE = (
     "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
@@ -71,7 +71,6 @@ def test_a_webhook_takes_what_it_names_or_everything(types: list[str], type_: st
     assert wants(types, type_) == (type_ in types or not types)
 
 
-def test_attempts_end() -> None:
-    waits = [retry_seconds(attempt) for attempt in range(1, len(RETRY_SECONDS) + 2)]
-    assert waits[-1] is None
-    assert waits[:-1] == sorted(RETRY_SECONDS)
+def test_a_receiver_that_fails_is_probed_once_a_minute() -> None:
+    waits = [retry_seconds(attempt) for attempt in range(1, len(RETRY_SECONDS) + 3)]
+    assert waits == [*sorted(RETRY_SECONDS), PROBE_SECONDS, PROBE_SECONDS]

@@ -25,6 +25,9 @@ class Webhook(BaseModel):
     id: UUID
     url: str
     types: list[EventType]
+    last_status: str | None = Field(description="`delivered`, or why the latest delivery failed")
+    failing_since: datetime | None
+    disabled_at: datetime | None = Field(description="set: it failed for three days or answered 410, and gets no more")
     created_at: datetime
 
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
 
@@ -17,12 +17,17 @@ from app.core.times import time_text
 
 EventType = Literal[
     "message.stored", "cut.made", "archive.made", "summary.written", "memory.proposed", "job.dead", "erasure.done",
+    "webhook.disabled",
 ]  # fmt: skip
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 SECRET_PREFIX = "whsec_"  # noqa: S105  # nosec B105 - what secrets begin with
 SECRET_BYTES = 32
-RETRY_SECONDS = (5, 30, 120, 600, 1800, 3600, 3600)
-"""Waits after each failed attempt; after the last attempt an event is a dead letter."""
+RETRY_SECONDS = (2, 4, 8, 16, 32)
+"""Waits after the first failed attempts."""
+PROBE_SECONDS = 60
+"""The wait after each later one."""
+OFF_AFTER = timedelta(days=3)
+"""A webhook that fails for so long is turned off."""
 
 
 def of_append(append: Append) -> list[tuple[EventType, dict[str, str | int]]]:
@@ -71,6 +76,6 @@ def wants(types: Sequence[str], type_: str) -> bool:
     return not types or type_ in types
 
 
-def retry_seconds(attempts: int) -> int | None:
-    """Return the wait after so many failed attempts; None if there is no other."""
-    return RETRY_SECONDS[attempts - 1] if 1 <= attempts <= len(RETRY_SECONDS) else None
+def retry_seconds(attempts: int) -> int:
+    """Return the wait after so many failed attempts."""
+    return RETRY_SECONDS[attempts - 1] if 1 <= attempts <= len(RETRY_SECONDS) else PROBE_SECONDS

@@ -166,6 +166,10 @@ webhooks = Table(
     Column("url", Text, nullable=False),
     Column("secret", Text, nullable=False, comment="to sign with, so it is kept as it is"),
     Column("types", ARRAY(Text), nullable=False, comment="of events; empty: all"),
+    Column("cursor", BigInteger, nullable=False, comment="number of the last event that it got"),
+    Column("last_status", Text, comment="of the latest delivery"),
+    Column("failing_since", DateTime(timezone=True)),
+    Column("disabled_at", DateTime(timezone=True), comment="set: nothing more is sent"),
     created(),
     PrimaryKeyConstraint("tenant_id", "id"),
 )

@@ -122,6 +122,9 @@ class Webhook(TypedDict):
     url: str
     types: list[str]
     """Empty: all."""
+    last_status: str | None
+    failing_since: str | None
+    disabled_at: str | None
     created_at: str
     secret: NotRequired[str | None]
 

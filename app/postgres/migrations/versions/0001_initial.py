@@ -195,6 +195,10 @@ def upgrade() -> None:
     sa.Column('url', sa.Text(), nullable=False),
     sa.Column('secret', sa.Text(), nullable=False, comment='to sign with, so it is kept as it is'),
     sa.Column('types', sa.ARRAY(sa.Text()), nullable=False, comment='of events; empty: all'),
+    sa.Column('cursor', sa.BigInteger(), nullable=False, comment='number of the last event that it got'),
+    sa.Column('last_status', sa.Text(), nullable=True, comment='of the latest delivery'),
+    sa.Column('failing_since', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('disabled_at', sa.DateTime(timezone=True), nullable=True, comment='set: nothing more is sent'),
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('webhooks_pkey'))
     )
