@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from app.core.canonical import dumps
 from app.core.encoded import marked
-from app.core.model import Role
+from app.core.model import Author, Role
 from app.core.setting import Variable, setting
 from app.core.times import said_at
 from app.errors import FieldError, Invalid, PayloadTooLarge
@@ -28,6 +28,15 @@ ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
 RESERVED = frozenset(
     {"tenant_id", "conversation_id", "user_id", "seq", "page", "tokens", "archived", "archive_id", "created_at"}
 )
+NOT_SENT = frozenset({"said_at", "author"})
+"""Members that Quire keeps beside a message: they are no part of what a model reads."""
+AUTHORS_OF: Mapping[Role, tuple[Author, ...]] = {
+    "user": ("person", "participant", "sub-agent", "tool", "machine"),
+    "assistant": ("assistant", "sub-agent", "tool", "machine"),
+    "tool": ("tool", "machine"),
+    "system": ("machine",),
+    "developer": ("machine",),
+}
 ID_MAX = 128
 NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\uffff]")
 """Control characters, and the one noncharacter that stands for a slash inside a path (see api.http.path_ids)."""
@@ -102,6 +111,8 @@ class Draft:
     """The message in OpenAI form, without its tool results; empty if it is nothing but results."""
     is_anthropic: bool = False
     said_at: datetime | None = None
+    author: Author | None = None
+    """As the sender says; see ``core.history.author``."""
 
     @property
     def contents(self) -> list[dict[str, Any]]:
@@ -177,7 +188,8 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
         problems.at((*loc, "role"), f"must be one of {', '.join(ROLES)}")
         return Draft("user", message, "")
     time = _said_at(message, loc, problems)
-    message = {name: value for name, value in message.items() if name != "said_at"}
+    author = _author(message, role, loc, problems)
+    message = {name: value for name, value in message.items() if name not in NOT_SENT}
     client_id = _client_id(message, loc, problems)
     name = message.get("name")
     if name is not None and not _is_id(name, NAME_MAX):
@@ -192,7 +204,7 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
         "\n".join([p["text"] for p in parts if p.get("type") == "text"] + refusals(message)) if role != "tool" else ""
     )
     view = {} if role == "tool" else _view(message, parts, calls, is_anthropic)
-    return Draft(role, message, marked(text), client_id, name, calls, results, view, is_anthropic, time)
+    return Draft(role, message, marked(text), client_id, name, calls, results, view, is_anthropic, time, author)
 
 
 def _said_at(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Problems) -> datetime | None:
@@ -204,6 +216,16 @@ def _said_at(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Pro
     except ValueError as error:
         problems.at((*loc, "said_at"), str(error))
         return None
+
+
+def _author(message: dict[str, Any], role: Role, loc: tuple[str | int, ...], problems: _Problems) -> Author | None:
+    """Return the author that a sender names: one that the role can speak for, or one further down."""
+    author = message.get("author")
+    allowed = AUTHORS_OF[role]
+    if author is None or author in allowed:
+        return author
+    problems.at((*loc, "author"), f"must be one of {', '.join(allowed)} in a message of the role {role}")
+    return None
 
 
 def _client_id(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Problems) -> str | None:

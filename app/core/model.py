@@ -9,7 +9,7 @@ Two of them carry the design's idea:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
 from app.core.calibration import OURS
@@ -30,6 +30,10 @@ Role = Literal["system", "developer", "user", "assistant", "tool"]
 # result:  a tool message that answers a call of the group it is in
 # orphan:  a tool message whose call is unknown, answered already, or closed; kept, never sent to a model
 # refused: part of a question that a model's API refused for good (``core.history.refused``); kept, not sent again
+Author = Literal["person", "participant", "assistant", "sub-agent", "tool", "machine"]
+"""Whose words a message holds; each may be taken for one further down, never for one further up."""
+AUTHORS: tuple[Author, ...] = get_args(Author)
+PEOPLE: frozenset[Author] = frozenset({"person", "participant"})
 Kind = Literal["prompt", "message", "call", "result", "orphan", "refused"]
 UNSENT = frozenset({"orphan", "refused"})
 """Kinds that the history keeps and no window shows."""

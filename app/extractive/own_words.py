@@ -19,6 +19,28 @@ QUOTED_CHARACTERS_MIN = 24
 LONG_CHARACTERS = 1_200
 """Of a longer message only the first and the last paragraph are surely the person's; what is between may be pasted."""
 _FRAME = re.compile(r"<quire-(\w+)\b.*?(?:</quire-\1>|\Z)", re.DOTALL)
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+_ELEMENT = re.compile(
+    r"(?:^[^\n]{0,80}[:：][ \t]*\n|^#{1,6}[ \t][^\n]{0,120}\n\s{0,4})?"
+    r"(?:<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3})",
+    re.DOTALL | re.MULTILINE,
+)
+"""With the line that announces it."""
+_SIGNS = (
+    r"^[ \t]*(?:[-=_*~+#—–─━][ \t]?){3,}[ \t]*$",  # a separator line
+    r"^[ \t]*[-=*~#<>_+]{3,}[^\n]{0,120}$",  # one with words in it
+    r"^[ \t]*#{1,6}[ \t]+\S",  # a heading
+    r"^[ \t]*[\[【「](?!x?\])[^\]】」\n]{1,200}[\]】」][ \t]*[:：]?[ \t]*$",  # [BEGIN FILE], 【文件】
+    r"</?[A-Za-z][\w:.-]*(?:\s[^<>\n]{0,300})?/?>",  # a tag
+    r"<!--|<!\[|<\?xml|\"{3}|'{3}",
+    r"^[ \t]*[<(\[]?(?:https?|ftp|file)://\S+[ \t]*$|^[ \t]*[<(]?www\.\S+[ \t]*$",  # a line that is an address
+    r"^[ \t]*(?:from|to|cc|bcc|subject|sent|date|reply-to|received|von|an|betreff|gesendet)[ \t]*:[ \t]*\S",
+    r"^[ \t]*(?:发件人|收件人|主题|日期|抄送|发送时间|寄件者|收件者|主旨)[ \t]*[:：]",  # the head of a mail
+    r"^[^\n]{0,120}\b(?:wrote|schrieb|a écrit)\s*:[ \t]*$|^[^\n]{0,80}写道[:：]",
+    r"^[ \t]*(?:begin|end|start of|end of)[ :]+[A-Z][^\n]{0,60}$",
+)
+_PUT_IN = re.compile("|".join(_SIGNS), re.IGNORECASE | re.MULTILINE)
+"""What stands around a text that was put in: separators, tags, comments, addresses, the head of a mail."""
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]+)[\"”]|[「『]([^「」『』\n]+)[」』]")
 
 
@@ -35,6 +57,23 @@ def own_words(quote: str, message: str) -> str:
         if start >= 0:
             return squeeze(paragraph[kept[start] : kept[start + len(wanted) - 1] + 1])
     return ""
+
+
+def is_surely_own(words: str, message: str) -> bool:
+    """Return whether words of a message are surely its writer's: they stand in its first or last paragraph, and nothing
+    in it looks as if it had been put in from elsewhere. Others are proposed at most.
+    """
+    text = window(without_elements(message))
+    if _PUT_IN.search(text):
+        return False
+    paragraphs = [one for one in _PARAGRAPHS.split(text) if one.strip()]
+    wanted = _bare(words)
+    return any(wanted in _bare(one) for one in (*paragraphs[:1], *paragraphs[-1:]))
+
+
+def without_elements(message: str) -> str:
+    """Return a message without what programs put in: whole elements of markup, and texts in triple quotation marks."""
+    return _ELEMENT.sub("\n\n", message) if "</" in message or '"""' in message else message
 
 
 def says_nothing_else(text: str, message: str) -> bool:

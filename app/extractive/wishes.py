@@ -10,13 +10,16 @@ The patterns are in ``wishes.txt``.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from app.core.window.kept import Wish
 from app.extractive.blocks import take_apart
 from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, ORDERS, notes_in
+from app.extractive.own_words import is_surely_own, without_elements
 from app.extractive.patterns import strip_lead
+from app.text.chinese_scripts import simplified
 from app.text.language import clip, squeeze, window
 from app.text.word_lists import patterns_of
 
@@ -25,11 +28,13 @@ _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
 _TAGS_MAX = 400
 """More are markup, and would take long to match."""
-_PUT_IN = re.compile(
-    r"(?:^[^\n]{0,80}[:：][ \t]*\n)?(?:<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3})",
-    re.DOTALL | re.MULTILINE,
+_FORGET = re.compile(
+    r"^\W*(?:(?:please|now|just|actually|ok(?:ay)?|can you|could you|you can|you may|you should|i want you to)\W+)*"
+    r"(?:forget|disregard|unlearn|(?:stop|quit) remembering|(?:do not|don['’]t) remember any ?more)\b"
+    r"(?:(?: the fact)? that\b| about\b)?\s*"
+    r"|^\W*(?:请|麻烦|你|您|现在|可以|就|帮我|把|请把)*(?:忘掉|忘了|忘记|(?:不用|不要|别)再?(?:记得|记住|记着))(?!带|拿|买|做)[，,：:\s]*",
+    re.IGNORECASE,
 )
-"""With the line that announces it."""
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _PARTS = ("please", "end", "han", "name", "diets")
 """Sections of the file that are parts of the others."""
@@ -68,13 +73,20 @@ def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
     """
     if text.count("<") > _TAGS_MAX:
         return []
-    own = _PUT_IN.sub("\n\n", text) if "</" in text or '"""' in text else text
-    return wishes_in(prose if own == text else take_apart(window(own)).prose, is_own=not _opens_a_text(own))
+    own = without_elements(text)
+    found = wishes_in(prose if own == text else take_apart(window(own)).prose, is_own=not _opens_a_text(own))
+    return [
+        wish if wish.reach != "user" or is_surely_own(wish.text, own) else replace(wish, reach="proposed")
+        for wish in found
+        if not wish.ends or is_surely_own(wish.text, own)
+    ]
 
 
-def speaks_for_itself(text: str) -> bool:
-    """Return whether a message speaks for its writer: it hands over no text, plays no role and tells no story."""
-    return text.count("<") <= _TAGS_MAX and not _opens_a_text(text) and _travels(take_apart(window(text)).prose)
+def speaks_for_itself(words: str, message: str) -> bool:
+    """Return whether words of a message speak for its writer: they hand over no text, play no role, tell no story."""
+    is_short = message.count("<") <= _TAGS_MAX
+    is_own = is_short and is_surely_own(words, message) and not _opens_a_text(message)
+    return is_own and _travels(take_apart(window(message)).prose)
 
 
 def is_sensitive(text: str) -> bool:
@@ -100,17 +112,31 @@ def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
 
     ``is_own``: no paragraph shows that the next ones are somebody else's.
     """
+    prose, written = [simplified(one) for one in prose], [squeeze(one) for one in prose]
     standing = dict.fromkeys(notes_in(prose))
     may_travel = is_own and _is_written(prose)
     found: dict[str, Wish] = {}
     for sentence in (squeeze(one) for one in prose):
         text = clip(strip_lead(sentence), _SENTENCE_MAX)
         wish = _wish(text, is_standing=text in standing) if may_travel and len(sentence) <= _SENTENCE_MAX else None
-        if wish is not None or text in standing:
+        if wish is not None or (text in standing and not takes_back(text)):
             found.setdefault(text, wish or Wish(text))
     if any(wish.reach != "conversation" for wish in found.values()) and not _travels(prose):
         found = {text: Wish(text) for text in found if text in standing}
-    return list(islice(found.values(), NOTES_MAX))
+    return [_as_written(wish, written) for wish in islice(found.values(), NOTES_MAX)]
+
+
+def _as_written(wish: Wish, written: Sequence[str]) -> Wish:
+    """Return a wish in the script that its sentence is written in; the patterns know one script of Chinese."""
+    for sentence in () if wish.text.isascii() else written:
+        if (start := simplified(sentence).find(wish.text)) >= 0:
+            return replace(wish, text=sentence[start : start + len(wish.text)])
+    return wish
+
+
+def takes_back(sentence: str) -> bool:
+    """Return whether a sentence asks to forget what it says."""
+    return _FORGET.match(sentence) is not None
 
 
 def wish_of(text: str) -> Wish | None:
@@ -125,6 +151,9 @@ def _says(name: str, text: str) -> bool:
 
 def _wish(text: str, *, is_standing: bool) -> Wish | None:
     """Return a sentence as a wish; None if it goes nowhere. What most sentences are is asked first."""
+    if takes_back(text):
+        key = _key_of(_FORGET.sub("", text), _KEYS)
+        return Wish(text, "user", key, ends=True) if key is not None else None
     if (key := _key_of(text, _ENDS)) is not None:
         wish = Wish(text, "user", key, ends=True)
     else:

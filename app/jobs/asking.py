@@ -8,7 +8,7 @@ from typing import Any
 
 from asyncpg import Record
 
-from app.core.model import UNZONED
+from app.core.model import PEOPLE, UNZONED
 from app.core.search.days import day_of
 from app.core.times import local
 from app.core.window.excerpts import Excerpt, cut, rooms
@@ -43,7 +43,7 @@ def excerpts_of(rows: Sequence[Record]) -> list[Excerpt]:
     excerpts = [
         Excerpt(
             row["seq"],
-            "tool" if row["kind"] == "result" else row["role"],
+            "tool" if row["kind"] == "result" or _is_machines(row) else row["role"],
             text[:MESSAGE_CHARACTERS_MAX],
             0,
             day=day_of(local(row["said_at"] or row["created_at"], row["said_offset"])),
@@ -52,6 +52,10 @@ def excerpts_of(rows: Sequence[Record]) -> list[Excerpt]:
         if row["kind"] not in UNZONED and not row["loaded_tokens"] and (text := said_text(row))
     ]
     return [e for e in excerpts if e.text.strip()]
+
+
+def _is_machines(row: Record) -> bool:
+    return row["role"] == "user" and row["author"] not in PEOPLE
 
 
 def covered_by(shown: Sequence[Excerpt]) -> Covered:

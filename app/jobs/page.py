@@ -8,7 +8,6 @@ queue's matter: the job raises, and is tried again later.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -139,13 +138,8 @@ async def _show(runtime: Runtime, tenant: UUID, uid: UUID, page: Unindexed) -> _
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
         [marked(memory["content"]) for memory in current[-KEPT_SHOWN:]],
         {row["seq"]: row["said_at"] for row in rows if row["said_at"] is not None},
-        [row["seq"] for row in rows if _name(row) not in (None, conversation.user_id)],
+        [row["seq"] for row in rows if row["author"] != "person"],
     )
-
-
-def _name(row: Record) -> str | None:
-    name = json.loads(row["body"]).get("name") if row["role"] == "user" and '"name"' in row["body"] else None
-    return name if isinstance(name, str) else None
 
 
 async def _ends(tx: ReadTx, conversation_id: str, first: int, last: int) -> Sequence[Record]:

@@ -138,7 +138,7 @@ def _memories(
 
 def _wish(item: Mapping[str, Any], words: str, message: Excerpt) -> WishFound:
     """Return a wish as its words show it, unless they play a role; what only the model says is a proposal."""
-    seq, shown = message.seq, wish_of(words) if speaks_for_itself(message.text) else None
+    seq, shown = message.seq, wish_of(words) if speaks_for_itself(words, message.text) else None
     if shown is not None and not item.get("ends"):
         return WishFound(shown, seq, is_certain=True, until=_until(item.get("until")))
     key = item.get("key") if item.get("key") in CLOSED_KEYS else None

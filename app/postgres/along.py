@@ -28,8 +28,8 @@ class _Table(NamedTuple):
 _BY_MESSAGE = "CASE WHEN seq IS NULL THEN created_at <= {at} ELSE seq <= {seq} END"
 TABLES = {
     "messages": _Table(
-        "seq id client_id page user_seq call_group kind role body view short loaded anthropic parts calls results "
-        "full_tokens short_tokens loaded_tokens full_before short_before history_before line line_tokens words "
+        "seq id client_id page user_seq call_group kind role author body view short loaded anthropic parts calls "
+        "results full_tokens short_tokens loaded_tokens full_before short_before history_before line line_tokens words "
         "archive_ids fresh_tokens revision created_at digest chain said_at said_offset",
         "seq <= {seq}",
         "seq <= {seq}",

@@ -41,6 +41,7 @@ def _array_literal(values: Sequence[object]) -> str:
 
 
 _TYPES: dict[str, str] = {
+    "Author": "text",
     "Kind": "text",
     "Role": "text",
     "Lane": "text",

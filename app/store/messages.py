@@ -33,7 +33,7 @@ SOME_PAGES = _SQL.statement("some_pages")
 RECALL = _SQL.statement("recall")
 
 # What a message loaded, not what was recalled for it.
-MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.body, m.view, m.full_tokens,
+MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.author, m.body, m.view, m.full_tokens,
  CASE WHEN m.loaded IS NOT NULL THEN m.loaded_tokens ELSE 0 END AS loaded_tokens,
  m.line, m.archive_ids, m.created_at, m.said_at, m.said_offset"""
 

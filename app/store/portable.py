@@ -18,7 +18,7 @@ SELECT id, uid FROM conversations WHERE tenant_id = $1 AND space_id = $2 AND uid
 """
 # A stretch of the messages, with the call that each archive answers.
 MESSAGES = """
-SELECT seq, id, kind, body, view, archive_ids, revision, created_at, said_at, said_offset, digest FROM messages
+SELECT seq, id, kind, author, body, view, archive_ids, revision, created_at, said_at, said_offset, digest FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND seq <= $4 ORDER BY seq LIMIT $5
 """
 CARDS = """

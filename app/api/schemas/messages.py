@@ -11,9 +11,11 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from app.api.http.body import RequestModel
 from app.api.schemas.windows import ContextResponse, WarningItem
 from app.core import calibration
+from app.core.model import AUTHORS, Author
 from app.core.window.budget import BUDGET_MAX
 
 SAID_AT = "when it was said, with an offset; not before an earlier message's, not in the future"
+AUTHOR = "whose words it holds; default: as its role and form show, and never further up than that"
 REPORTED = "what the model's API counted for the call that the newest messages answer; windows adapt to it"
 _MESSAGE = {
     "type": "object",
@@ -35,6 +37,7 @@ _MESSAGE = {
         "name": {"type": "string"},
         "client_id": {"type": "string", "description": "your own id of the message"},
         "said_at": {"type": "string", "format": "date-time", "description": SAID_AT},
+        "author": {"type": "string", "enum": list(AUTHORS), "description": AUTHOR},
     },
     "additionalProperties": True,
 }
@@ -97,6 +100,7 @@ class Message(BaseModel):
     seq: int
     page: int
     role: str
+    author: Author
     content: Any
     tool_calls: list[Any] | None
     tool_call_id: str | None

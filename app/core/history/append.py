@@ -29,7 +29,7 @@ from app.core.history.rows import (
 )
 from app.core.history.sync import INNER, link
 from app.core.messages import FRAME_TOKENS, files_in
-from app.core.model import UNMATCHED, UNZONED, Totals, WindowWarning
+from app.core.model import PEOPLE, UNMATCHED, UNZONED, Totals, WindowWarning
 from app.core.scope import owner_of
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
@@ -163,6 +163,7 @@ def _row(
         call_group=placement.group,
         kind=placement.kind,
         role=draft.role,
+        author=placement.author,
         body=body,
         view=None if view == body else view,
         short=_joined(forms.short) if forms.short is not None and tokens.short < tokens.full else None,
@@ -261,13 +262,17 @@ def _after(
 
 def _asked_first(found: Sequence[Prepared]) -> str | None:
     """Return what the user wants first, for a title; None while nothing is wanted."""
-    opening = (one.lines for one in found if one.placement.opens_page)
+    opening = (one.lines for one in found if _opens(one))
     return next((lines.title for lines in opening if lines.title and not lines.is_greeting), None)
 
 
 def _opening_title(found: Sequence[Prepared]) -> str | None:
-    """Return the title of the first page that opens; None while only prompts or assistants have spoken."""
-    return next((one.lines.title for one in found if one.placement.opens_page), None)
+    """Return the title of the first page that a person opens; None while only prompts or machines have spoken."""
+    return next((one.lines.title for one in found if _opens(one)), None)
+
+
+def _opens(one: Prepared) -> bool:
+    return one.placement.opens_page and one.placement.author in PEOPLE
 
 
 def _times(found: Iterable[Prepared]) -> Iterator[datetime | None]:
@@ -324,7 +329,7 @@ def _wishes(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: New
             continue  # of an export, which has the memories too
         draft = one.placement.draft
         said_at = min(draft.said_at or basis.now, basis.now)
-        is_own = basis.origin != "import" and draft.name in (None, basis.conversation.user_id)
+        is_own = basis.origin != "import" and one.placement.author == "person"
         for wish in one.lines.wishes:
             for kept in keep(wish, basis.conversation, basis.policy, is_own=is_own):
                 yield NewWish(

@@ -23,6 +23,7 @@ from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
 from app.core.encoded import marked
+from app.core.history.author import author_of
 from app.core.messages import (
     LATE,
     NO_FILES,
@@ -33,7 +34,7 @@ from app.core.messages import (
     Result,
     weigh,
 )
-from app.core.model import UNZONED, Kind, Language, Policy
+from app.core.model import UNZONED, Author, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 from app.core.window.condensing import Condensing
 
@@ -68,6 +69,7 @@ class Placement:
     group: int
     kind: Kind
     answers: tuple[AnsweredCall, ...] = ()
+    author: Author = "person"
 
     @property
     def opens_page(self) -> bool:
@@ -85,7 +87,7 @@ class Placement:
 
 
 def place(
-    end: ConversationEnd, drafts: Sequence[Draft], refused: Collection[int] = ()
+    end: ConversationEnd, drafts: Sequence[Draft], refused: Collection[int] = (), user_id: str | None = None
 ) -> tuple[list[Placement], ConversationEnd]:
     """Return the messages' places and the end after them. ``refused``: indices of those that are not sent again.
 
@@ -94,6 +96,7 @@ def place(
     placements: list[Placement] = []
     for index, draft in enumerate(drafts):
         placement, end = (_place_refused if index in refused else _place_one)(end, draft, index)
+        placement = replace(placement, author=author_of(draft, drafts[index - 1] if index else None, user_id))
         if placement.is_late:
             group = placement.group
             placements = [replace(p, group=min(p.group, group)) if p.seq > group else p for p in placements]

@@ -116,7 +116,8 @@ class Basis:
     def placed(self) -> tuple[list[Placement], ConversationEnd]:
         """Return the place of each message, and the conversation's end after them."""
         refused = {index for index, arrival in enumerate(self.arrivals) if arrival.is_refused}
-        return place(self.conversation.end, [arrival.draft for arrival in self.arrivals], refused)
+        drafts = [arrival.draft for arrival in self.arrivals]
+        return place(self.conversation.end, drafts, refused, self.conversation.user_id)
 
     @property
     def closed(self) -> range:
@@ -268,7 +269,7 @@ def _prepared_again(before: Prepared | None, placement: Placement, basis: Basis)
 
 def _read_as(placement: Placement) -> tuple[object, ...]:
     """Return what the reading of a message depends on besides the message."""
-    return placement.kind, placement.answers, placement.seq == 1
+    return placement.kind, placement.answers, placement.seq == 1, placement.author
 
 
 def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextReader, new_id: NewId) -> Prepared:

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.history.placeholder import ArchiveCard, placeholder
-from app.core.model import Kind, Language, Role
+from app.core.model import Author, Kind, Language, Role
 from app.core.neutral import replace_nul, without_nul
 from app.core.scope import user_of
 
@@ -23,6 +23,7 @@ class NewMessage:
     call_group: int
     kind: Kind
     role: Role
+    author: Author
     body: str
     """The message as sent, in canonical JSON; a reference stands for each archived text."""
     view: str | None

@@ -25,6 +25,7 @@ class Excerpt:
 
     seq: int
     role: str
+    """Of a machine that speaks in the user's role, `tool`."""
     text: str
     tokens: int
     day: str = ""

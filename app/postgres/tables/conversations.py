@@ -196,6 +196,7 @@ messages = Table(
     Column("call_group", Integer, nullable=False),
     Column("kind", Text, nullable=False),
     Column("role", Text, nullable=False),
+    Column("author", Text, nullable=False, server_default=text("'person'"), comment="whose words it holds"),
     Column("body", Text, nullable=False, comment="as sent, canonical JSON; archived text results are left out of it"),
     Column("view", Text, comment="as a model sees it; null if that is the body"),
     Column("short", Text, comment="condensed; null if that is the view"),

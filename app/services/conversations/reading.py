@@ -10,7 +10,7 @@ from app.core.encoded import marked
 from app.core.history.ingest import AnsweredCall, Placement
 from app.core.history.placeholder import ArchiveCard
 from app.core.history.preparation import LinesOfMessage, Passage
-from app.core.model import Language
+from app.core.model import PEOPLE, Language
 from app.core.neutral import neutral
 from app.extractive.calls import call_line
 from app.extractive.chapters import words_told
@@ -41,15 +41,16 @@ class ExtractiveReader:
             line = _line(placement)
             return LinesOfMessage(line, words=_words(placement, line))
         opening = read("user", draft.text[:SCAN_MAX])
-        is_read = draft.role == "user" and 0 < len(draft.text) <= SCAN_MAX and not placement.answers
+        is_persons = placement.author in PEOPLE
+        is_read = is_persons and 0 < len(draft.text) <= SCAN_MAX and not placement.answers
         line = line_of(opening) if is_read else _line(placement)
         return LinesOfMessage(
             line=line,
             words=_words(placement, line),
             is_greeting=greets(opening),
-            title=title_of(opening),
+            title=title_of(opening) if is_persons or draft.role != "user" else line,
             wishes=tuple(wishes_of(draft.text[:SCAN_MAX], opening.blocks.prose))
-            if draft.role == "user" and opening.blocks
+            if is_persons and opening.blocks
             else (),
         )
 

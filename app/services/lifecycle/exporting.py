@@ -21,6 +21,7 @@ from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.history.placeholder import as_sent
 from app.core.history.sync import INNER
+from app.core.messages import NOT_SENT
 from app.core.neutral import with_nul
 from app.core.scope import owner_of, scope_of, space_scope
 from app.core.times import said_text, time_text
@@ -216,9 +217,10 @@ def _message_line(conversation: Conversation, row: Record, texts: dict[UUID, str
 
 
 def _dated(row: Record, message: dict[str, Any]) -> dict[str, Any]:
-    """Return the message with the time it was said, if any. Older versions ignored a member of this name."""
+    """Return the message with whose it is, where its form does not tell, and with the time it was said, if any."""
     said_at = {"said_at": said_text(row["said_at"], row["said_offset"])} if row["said_at"] else {}
-    return {**{name: value for name, value in message.items() if name != "said_at"}, **said_at}
+    author = {"author": row["author"]} if row["author"] in ("machine", "sub-agent") else {}
+    return {**{name: value for name, value in message.items() if name not in NOT_SENT}, **said_at, **author}
 
 
 def _calls(row: Record) -> dict[str, str]:

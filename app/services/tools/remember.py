@@ -100,12 +100,10 @@ async def _quote(asking: Asker, conversation: Conversation, arguments: Mapping[s
 
 def _quote_among(rows: Sequence[Record], conversation: Conversation, arguments: Mapping[str, Any]) -> _Quote | None:
     for row in rows:
-        if row["role"] != "user" or (
-            conversation.user_id is not None and recalling.speaker(row) not in (None, conversation.user_id)
-        ):
+        if row["author"] != "person" and (row["author"] != "participant" or conversation.user_id is not None):
             continue
         message = recalling.said_text(row)
-        if (words := own_words(arguments["content"], message)) and speaks_for_itself(message):
+        if (words := own_words(arguments["content"], message)) and speaks_for_itself(words, message):
             is_lasting = _shows(message, words, arguments.get("key"))
             return _Quote(words, row["seq"], row["page"], message, is_lasting)
     return None

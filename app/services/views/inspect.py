@@ -71,6 +71,7 @@ def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> di
         "seq": row["seq"],
         "page": row["page"],
         "role": row["role"],
+        "author": row["author"],
         "content": original.get("content"),
         "tool_calls": original.get("tool_calls"),
         "tool_call_id": original.get("tool_call_id"),

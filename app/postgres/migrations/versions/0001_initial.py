@@ -390,6 +390,7 @@ def upgrade() -> None:
     sa.Column('call_group', sa.Integer(), nullable=False),
     sa.Column('kind', sa.Text(), nullable=False),
     sa.Column('role', sa.Text(), nullable=False),
+    sa.Column('author', sa.Text(), server_default=sa.text("'person'"), nullable=False, comment='whose words it holds'),
     sa.Column('body', sa.Text(), nullable=False, comment='as sent, canonical JSON; archived text results are left out of it'),
     sa.Column('view', sa.Text(), nullable=True, comment='as a model sees it; null if that is the body'),
     sa.Column('short', sa.Text(), nullable=True, comment='condensed; null if that is the view'),
