@@ -9,8 +9,6 @@
     ├── TooSlow                408  the body did not arrive in time
     ├── Conflict               409  the resource is not in a state that allows this
     │   ├── Fork               409  a synced list contradicts what is stored; carries where
-    │   ├── PathTaken          409  another memory of a store has the path
-    │   ├── PreconditionFailed 409  a memory of a store is not as its caller knows it
     │   └── ErasedSince        409  an Idempotency-Key whose request was done, and what it stored was erased since
     ├── PayloadTooLarge        413
     ├── UnsupportedMediaType   415
@@ -177,20 +175,6 @@ class Conflict(QuireError):
     status = 409
     code = "conflict"
     title = "Conflict"
-
-
-class PathTaken(Conflict):
-    """Another memory of a store has the path."""
-
-    code = "memory-path-conflict"
-    title = "The path is taken"
-
-
-class PreconditionFailed(Conflict):
-    """A memory of a store is not as its caller knows it."""
-
-    code = "memory-precondition-failed"
-    title = "The memory has changed"
 
 
 class Fork(Conflict):

@@ -33,7 +33,7 @@ from app.api.http.path_ids import SlashesInIds
 from app.api.http.request_heads import SoundHeads
 from app.api.mcp import router as mcp
 from app.api.operators import audit, jobs, keys, operations, usage
-from app.api.v1 import chat, memory_stores, responses
+from app.api.v1 import chat, responses
 from app.api.v1 import conversations as v1_conversations
 from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
@@ -66,7 +66,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
     v1_conversations.router,
     v1_messages.router,
-    memory_stores.router,
     responses.router,
     hooks.router,
     notes.router,

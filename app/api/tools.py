@@ -42,7 +42,7 @@ async def call_tool(write: WriteByReader, conversation_id: ConversationId, name:
     body = await write.body(schemas.ToolCallBody)
     idempotency = await write.idempotency()
     if name == memory_tool.NAME:
-        wanted = MemoryCall(conversation_id, body.arguments, write.caller.user_id, write.caller.key)
+        wanted = MemoryCall(conversation_id, body.arguments, write.caller.user_id)
         if wanted.writes:
             write.caller.require("write")
         return json_text(await memory_tool.run(write.runtime, write.caller.tenant, wanted, idempotency))

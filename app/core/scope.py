@@ -51,8 +51,14 @@ def scopes_in_view(scope: str, conversation_id: str, *ancestors: str, wider: Ite
     return list(dict.fromkeys([*wider, *map(owner_of, (scope, *alone))]))
 
 
+def files_of(scope: str) -> str:
+    """Return the scope of the memory tool's files: no view of the scope has them."""
+    return f"m:{scope}"
+
+
 def user_of(scope: str) -> str | None:
-    """Return the user of a scope; None for that of a space or a conversation."""
+    """Return the user of a scope or of its files; None for that of a space or a conversation."""
+    scope = scope.removeprefix("m:")
     return scope[2:] if scope.startswith("u:") else None
 
 
@@ -64,8 +70,6 @@ def space_of(scope: str) -> str | None:
 def shown(scope: str) -> str:
     """Return a scope as callers name it: `user`, `conversation`, or `space:` and its id."""
     space = space_of(scope)
-    if scope.startswith("m:"):
-        return "memory_store"
     return f"{SPACE}{space}" if space is not None else "user" if scope.startswith("u:") else "conversation"
 
 

@@ -15,6 +15,8 @@ TAIL = "<quire-recalled>"
 DATES = ("[Date: ", "[日期：")
 KEPT_CHARACTERS = 200
 ARCHIVED_CHARACTERS = 10_000
+FRAME, RECALLED_MOST = 20, 700
+"""Tokens of a message's frame, and of what is recalled unasked; and what tools of the other form can weigh more."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class Watch:
         assert found["lag"]["last_seq"] == len(messages)
         if self.before is not None:
             assert_begins_as(found, self.before)
+            if not self.limits_pages:
+                assert_cut_only_where_due(found, self.before, messages, self.count)
         self.before = found
         self.looks += 1
         self.epochs.add(found["epoch"])
@@ -117,6 +121,16 @@ def assert_within_budget(found: Json, count: Count) -> None:
     assert weight <= usage["total"], f"{weight} tokens were returned and {usage['total']} reported"
     assert 0 <= found["stable_tokens"] <= usage["total"]
     assert 0 <= usage["saved"] <= 1
+
+
+def assert_cut_only_where_due(found: Json, before: Json, messages: Sequence[Json], count: Count) -> None:
+    """A cut is made only where the last one does not fit: what is shown by it, and all that came since."""
+    codes = {warning["code"] for warning in before["warnings"]}
+    if found["epoch"] == before["epoch"] or "window_squeezed" in codes:
+        return
+    new = messages[before["lag"]["last_seq"] :]
+    most = before["usage"]["total"] + sum(count(canonical(message)) + FRAME for message in new) + RECALLED_MOST
+    assert most * found["usage"]["token_percent"] > found["usage"]["budget"] * 100
 
 
 def assert_whole_where_it_fits(found: Json, messages: Sequence[Json]) -> None:

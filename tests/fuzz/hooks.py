@@ -58,7 +58,6 @@ RULES_BEYOND_JSON_SCHEMA = (
     "must not contain control or format characters",
     "must be in Unicode normal form C",
     "and the search has none",  # a scope: of a user or a conversation that it does not name
-    "The memory store is archived",
     "must be up to 20 page numbers",
     "must be later than",  # of two times
     "must not be before",

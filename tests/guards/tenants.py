@@ -32,9 +32,8 @@ from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.settings import Settings
 from app.store import appending, chapters, conversations, page_index, served, spaces, summaries
-from app.store.memory import kept, remembered, stores
+from app.store.memory import kept, remembered
 from app.store.memory.remembered import Remembered
-from app.store.memory.stores import NewStore, NewVersion, scope_of_store
 from app.store.operators import limits
 from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
@@ -57,8 +56,8 @@ def in_order(sql: Sql, arguments: Arguments) -> tuple[object, ...]:
     return sql.arguments(arguments)
 
 
-MEMORY_STORE = UUID("dddddddd-0000-7000-8000-000000000004")
-"""A memory store of each tenant, its memory, and the version of that."""
+A_FILE = UUID("dddddddd-0000-7000-8000-000000000004")
+"""A file of the memory tool, of each tenant."""
 
 
 def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
@@ -101,7 +100,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
             "INSERT INTO audit (tenant_id, id, action, route, ids, address, status, request_id)"
             " VALUES ($1, $2, 'read', $3, '{}', '', 200, '')", uuid7(), f"of {tenant}",
         )  # fmt: skip
-        await outbox.add_webhook(tx, MEMORY_STORE, f"https://{tenant}.example/", "whsec_", ())
+        await outbox.add_webhook(tx, A_FILE, f"https://{tenant}.example/", "whsec_", ())
         await outbox.tell(tx, outbox.event("cut.made", conversation_id=f"of {tenant}"))
         await limits.take_shared(tx, tenant, 10, 1)
         await remembered.insert(tx, _note(tenant), embeds=False)
@@ -118,10 +117,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         )
         await kept.withdraw(tx, [owner_of("u:u")])
         await learn(tx, "c")
-        await stores.create(tx, NewStore(MEMORY_STORE, f"store of {tenant}", user_id="u"))
         await remembered.insert(tx, _file(tenant), embeds=False)
-        version = NewVersion(MEMORY_STORE, MEMORY_STORE, MEMORY_STORE, "created", "/a", f"kept by {tenant}", None)
-        await stores.add_version(tx, version)
         await spaces.create(tx, NewSpace("team", f"space of {tenant}"))
         await spaces.put(tx, "team", "u", "write")
         await tx.execute(
@@ -143,10 +139,10 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
 
 
 def _file(tenant: UUID) -> Remembered:
-    """A memory of a store."""
+    """A file of the memory tool."""
     return replace(
-        _note(tenant), id=MEMORY_STORE, scope=scope_of_store(MEMORY_STORE), key="a", content=f"kept by {tenant}",
-        passages=[(MEMORY_STORE, 0, 0, kept.NO_TERMS)], conversation_id=None, conversation_uid=None,
+        _note(tenant), id=A_FILE, scope="m:u:u", key="a", content=f"kept by {tenant}",
+        passages=[(A_FILE, 0, 0, kept.NO_TERMS)], conversation_id=None, conversation_uid=None,
         seq=None, page=None,
     )  # fmt: skip
 

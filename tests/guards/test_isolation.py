@@ -44,16 +44,16 @@ from app.store import (
     summaries,
     windows,
 )
-from app.store.memory import embeddings, grep, kept, memories, narrowing, remembered, search_index, stores
+from app.store.memory import embeddings, files, grep, kept, memories, narrowing, remembered, search_index
 from app.store.operators import audit
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
 from app.text.tokens import TokenCounter
 from tests.guards.tenants import (
+    A_FILE,
     ANN,
     BOB,
     BUDGET,
-    MEMORY_STORE,
     Arguments,
     Sql,
     fill,
@@ -70,7 +70,7 @@ pytestmark = pytest.mark.anyio
 STORE = (
     appending, archives, audit, branches, conversation_list, conversations, embeddings, erasing, grep, idempotency,
     kept, kept_answers, keys, memories, messages, narrowing, page_index, portable, proxied, proxied_requests, pruning,
-    remembered, search_index, served, spaces, stores, summaries, walk, windows,
+    remembered, search_index, served, spaces, files, summaries, walk, windows,
 )  # fmt: skip
 LAST = 2**31 - 1
 NO_CONDITION = (None, None, None, None)
@@ -288,13 +288,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
         },
     ),
     "a space's conversations": (erasing.CONVERSATION_OF_SPACE, ("team", datetime(2100, 1, 1, tzinfo=UTC))),
-    "a memory store": (stores.FIND, (MEMORY_STORE, None)),
-    "memory stores": (stores.LIST, (None, True, None, None, None, 10)),
-    "a user's memory stores": (stores.OF_USER, ("u",)),
-    "keys of a memory store": (stores.KEYS, (owner_of(f"m:{MEMORY_STORE}"),)),
-    "memories of a store": (stores.MEMORIES, (owner_of(f"m:{MEMORY_STORE}"), [MEMORY_STORE])),
-    "versions of a store": (stores.VERSIONS, (MEMORY_STORE, None, None, None, None, None, None, 10)),
-    "a version of a store": (stores.A_VERSION, (MEMORY_STORE, MEMORY_STORE)),
+    "keys of the memory tool's files": (files.KEYS, (owner_of("m:u:u"),)),
     "a space's conversations to export": (portable.CONVERSATIONS_OF_SPACE, ("team", UUID(int=0), 10)),
     "a space": (spaces.FIND, ("team", "u")),
     "a held space": (spaces.HOLD, ("team",)),
@@ -375,12 +369,9 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
 }
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[Sql, Arguments]] = {
-    "change a memory store": (stores.CHANGE, (MEMORY_STORE, "forged", "", "{}")),
-    "archive a memory store": (stores.ARCHIVE, (MEMORY_STORE,)),
-    "delete the files of a memory store": (stores.DELETE_FILES, (owner_of(f"m:{MEMORY_STORE}"),)),
-    "delete a memory store": (stores.DELETE, (MEMORY_STORE,)),
-    "rename a memory of a store": (stores.RENAME, (MEMORY_STORE, "forged")),
-    "redact a version": (stores.REDACT, (MEMORY_STORE, MEMORY_STORE, None)),
+    "delete the memory tool's files": (files.DELETE_ALL, (owner_of("m:u:u"),)),
+    "contents of the memory tool's files": (files.CONTENTS, (owner_of("m:u:u"), [A_FILE])),
+    "rename a file": (files.RENAME, (A_FILE, "forged")),
     "change a space": (spaces.CHANGE, ("team", "forged", "{}", "{}")),
     "remove a member": (spaces.REMOVE, ("team", "u")),
     "a user leaves a space": (spaces.LEAVE_OF_USER, ("u", owner_of("u:u"))),

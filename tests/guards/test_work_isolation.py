@@ -178,7 +178,7 @@ async def test_no_work_is_inserted_for_another_tenant(
     if sql == limits.ADD_BYTES:
         given = (["v"], [7])
     if sql == limits.COUNT:
-        given = ("v", "u:v", new.id)
+        given = ("v", "u:v", [new.id])
     if sql == str(outbox.TELL):
         given = ([new.id], ["cut.made"], ["{}"])
     if sql == outbox.SWITCH:

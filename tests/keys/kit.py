@@ -75,9 +75,6 @@ class Things:
     response: str = ""
     item: str = ""
     space: str = ""
-    store: str = ""
-    stored: str = ""
-    version: str = ""
     webhook: str = ""
     child: str = "nothing"
 
@@ -89,9 +86,6 @@ class Things:
             response=f"resp_{uuid7().hex}",
             item=f"msg_{uuid7().hex}_0",
             space="nothing",
-            store=f"memstore_{uuid7().hex}",
-            stored=f"mem_{uuid7().hex}",
-            version=f"memver_{uuid7().hex}",
             webhook=str(uuid7()),
         )
 
@@ -112,10 +106,6 @@ def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann",
     secret = ok(client.post("/memories", json=memory, headers=headers), 201)
     space: Json = {"id": f"{user_id}s-space", "name": mark, "members": {user_id: "write", "sam": "read"}}
     ok(client.post("/spaces", json=space, headers=headers), 201)
-    owned = {**headers, "X-Quire-User": user_id}
-    at = f"/v1/memory_stores/{ok(client.post('/v1/memory_stores', json={'name': mark}, headers=owned))['id']}"
-    stored = ok(client.post(f"{at}/memories", json={"path": "/a", "content": mark}, headers=owned))
-    ok(client.post(f"{at}/memories/{stored['id']}", json={"content": f"{mark}!"}, headers=owned))
     return Things(
         where,
         note["id"],
@@ -124,7 +114,4 @@ def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann",
         secret["memory_key"],
         str(key_id(ann_key)),
         space=space["id"],
-        store=stored["memory_store_id"],
-        stored=stored["id"],
-        version=stored["memory_version_id"],
     )

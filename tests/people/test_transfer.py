@@ -8,7 +8,6 @@ import httpx
 from tests.api.kit import Json, append, created, ok, problem, user
 from tests.people.test_spaces import as_, space
 
-BETA = {"anthropic-beta": "managed-agents-2026-04-01"}
 FORGET = ("users/ann", "spaces/team")
 
 
@@ -66,8 +65,6 @@ def test_an_export_of_a_user_and_a_space_comes_back_once(client: httpx.Client) -
         kept(client, user_id="ann", status="proposed"),
         kept(client, scope="space:team"),
     ]
-    versions = told[0].count('"memory_version"'), told[1].count('"memory_version"')
-    assert versions == (4, 4)
     for of in reversed(FORGET):
         ok(client.delete(f"/{of}"))
     assert kept(client, user_id="ann") == []
@@ -76,7 +73,7 @@ def test_an_export_of_a_user_and_a_space_comes_back_once(client: httpx.Client) -
     again = [put_in(client, text) for text in reversed(told)]
 
     for done in first:
-        assert (done["imported"]["memory_stores"], done["imported"]["memory_files"]) == (1, 1)
+        assert done["imported"]["memory_files"] == 1
         assert done["matched"].get("memory_files", 0) == 0
     assert [done["imported"] for done in again] == [{}, {}]
     now = [
@@ -95,10 +92,9 @@ def test_an_export_of_a_user_and_a_space_comes_back_once(client: httpx.Client) -
     )
 
 
-def test_a_store_is_not_taken_from_another_user_and_a_wrong_line_is_named(client: httpx.Client) -> None:
+def test_a_file_is_not_taken_from_another_user_and_a_wrong_line_is_named(client: httpx.Client) -> None:
     fill(client)
     told = [json.loads(line) for line in lines(client, "/users/ann/export").splitlines()]
-    store = next(line for line in told if line["type"] == "memory_store")
     file = next(line for line in told if line["type"] == "memory_file")
     head = told[0]
 
@@ -106,12 +102,12 @@ def test_a_store_is_not_taken_from_another_user_and_a_wrong_line_is_named(client
         text = "\n".join(map(json.dumps, [head, *some]))
         return client.post("/import", content=text, headers={"content-type": "application/x-ndjson", **more})
 
-    problem(sent({**store, "user_id": "bob"}), 409, "id")
-    problem(sent({**file, "path": "/../b"}), 422, "path")
+    problem(sent({**file, "user_id": "bob"}), 409, "id")
+    problem(sent({**file, "id": "01a2011c-bd43-7af3-947d-f765a2581a4a", "path": "/../b"}), 422, "path")
     problem(sent({**file, "content": "x" * 102_401}), 422, "content")
     problem(sent({**file, "id": "01a2011c-bd43-7af3-947d-f765a2581a4b"}), 409, "path")
-    problem(sent({**file, "store_id": "01a2011c-bd43-7af3-947d-f765a2581a4b"}), 422)
-    problem(sent(store, **as_("bob")), 403)
+    problem(sent({**file, "user_id": None}), 422, "user_id")
+    problem(sent(file, **as_("bob")), 403)
     assert '"second' in lines(client, "/users/ann/export")
 
 
@@ -121,8 +117,10 @@ def test_files_of_the_memory_tool_go_with_their_space_or_their_conversation(clie
     created(client, id="nobodys")
     for conversation in ("talk", "nobodys"):
         tool(client, conversation, command="create", path="/memories/a.md", file_text="secret")
-    assert ok(client.delete("/spaces/team"))["erased"]["memory_stores"] == 1
+    ok(client.delete("/spaces/team"))
+    space(client, "team", ann="write")
+    created(client, id="talk", space_id="team")
     ok(client.delete("/conversations/nobodys"))
-    assert ok(client.get("/v1/memory_stores", headers=BETA))["data"] == []
     created(client, id="nobodys")
-    assert "a.md" not in tool(client, "nobodys", command="view", path="/memories")
+    for conversation in ("talk", "nobodys"):
+        assert "a.md" not in tool(client, conversation, command="view", path="/memories")

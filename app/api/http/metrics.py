@@ -19,8 +19,7 @@ router = APIRouter()
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
-MEMORY, STORE = "/memories/{memory_key:uuid}", "/v1/memory_stores/{memory_store_id}"
-STORED = f"{STORE}/memories/{{memory_id}}"
+MEMORY = "/memories/{memory_key:uuid}"
 MEMORY_OPERATIONS = {
     ("POST", "/memories"): "create_memory",
     ("PATCH", MEMORY): "update_memory",
@@ -29,11 +28,6 @@ MEMORY_OPERATIONS = {
     ("POST", "/memories/search"): "search_memory",
     ("POST", "/memories/recall"): "search_memory",
     ("POST", "/memories/grep"): "search_memory",
-    ("POST", "/v1/memory_stores"): "create_memory_store",
-    ("DELETE", STORE): "delete_memory_store",
-    ("POST", f"{STORE}/memories"): "create_memory",
-    ("POST", STORED): "update_memory",
-    ("DELETE", STORED): "delete_memory",
 }
 """Routes whose spans have a name in OpenTelemetry's conventions for generative AI."""
 

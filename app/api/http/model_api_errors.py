@@ -25,8 +25,7 @@ from app.providers.upstream import TOLD, OverdueError, RefusalError
 
 PREFIX = "/v1/"
 SERVED = (
-    "chat/completions, messages, messages/count_tokens, responses, responses/compact, conversations, memory_stores,"
-    " embeddings, models"
+    "chat/completions, messages, messages/count_tokens, responses, responses/compact, conversations, embeddings, models"
 )
 STATUSES = {409: 400, 422: 400}
 CODES = {"unauthorized": "invalid_api_key", "budget-too-small": "context_length_exceeded"}
@@ -42,11 +41,8 @@ ANTHROPIC_TYPES = {
 }
 DIALECTS: Mapping[str, Dialect] = {
     "/v1/messages": "messages",
-    "/v1/memory_stores": "messages",
     "/v1/responses": "responses",
 }
-LASTING = (errors.PathTaken, errors.PreconditionFailed)
-"""Conflicts that clients of memory stores know by their status and type. Sent again, they recur."""
 AWAY = frozenset({408, 425, 503})
 OVERLOADED = 529
 """Anthropic's own status: its clients wait longer after it than after a 503."""
@@ -75,8 +71,6 @@ def answer(error: Exception, dialect: Dialect = "chat") -> Response:
     """Return the answer for an error of ours or of the model's provider."""
     status, headers = _status(error)
     said = _said(body(error), status, dialect)
-    if isinstance(error, LASTING):
-        said["error"]["type"] = f"{error.code.replace('-', '_')}_error"
     return Response(dumps(said), status, headers, "application/json")
 
 
@@ -142,8 +136,6 @@ def _status(error: Exception) -> tuple[int, dict[str, str]]:
     for kind, status in ((RefusedInput, 400), (OverdueError, 504), (UnreachableError, 503), (ProviderError, 502)):
         if isinstance(error, kind):
             return status, after
-    if isinstance(error, LASTING):
-        return error.status, NEVER
     if isinstance(error, errors.QuireError):
         return STATUSES.get(error.status, error.status), dict(error.headers)
     return 500, {}

@@ -141,7 +141,7 @@ def _add_examples(operation: dict[str, Any]) -> None:
             parameter["example"] = EXAMPLES[name]
 
 
-ANTHROPIC = ("/v1/messages", "/v1/memory_stores")
+ANTHROPIC = ("/v1/messages",)
 """Paths whose clients read errors in Anthropic's shape."""
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
     text,
 )
 
-from app.postgres.tables.base import NOW, created, metadata, of_conversation, tenant
+from app.postgres.tables.base import created, metadata, of_conversation, tenant
 
 DIMENSIONS = 1_000_000_000
 """Dimensions of a text's term vector; see app.text.bm25."""
@@ -254,50 +254,6 @@ Index(
     space_members.c.space_id,
     postgresql_include=["owner"],
 )
-
-memory_stores = Table(
-    "memory_stores",
-    metadata,
-    tenant(),
-    Column("id", Uuid, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("description", Text, nullable=False, server_default=text("''")),
-    Column("metadata", Text, nullable=False, server_default=text("'{}'"), comment="the caller's own, JSON"),
-    Column("user_id", Text(collation="C"), comment="whose it is; null: the tenant's"),
-    Column("archived_at", DateTime(timezone=True)),
-    created(),
-    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=NOW),
-    PrimaryKeyConstraint("tenant_id", "id"),
-)
-Index("memory_stores_user_idx", memory_stores.c.tenant_id, memory_stores.c.user_id, memory_stores.c.id)
-
-memory_versions = Table(
-    "memory_versions",
-    metadata,
-    tenant(),
-    Column("id", Uuid, nullable=False),
-    Column("store_id", Uuid, nullable=False),
-    Column("memory_id", Uuid, nullable=False),
-    Column("operation", Text, nullable=False),
-    Column("path", Text, comment="null: redacted"),
-    Column("content", Text, comment="null: redacted, or deleted"),
-    Column("sha256", Text),
-    Column("size", Integer),
-    created(),
-    Column("created_by", Uuid, comment="the key of who wrote it"),
-    Column("redacted_at", DateTime(timezone=True)),
-    Column("redacted_by", Uuid),
-    PrimaryKeyConstraint("tenant_id", "id"),
-    ForeignKeyConstraint(
-        ["tenant_id", "store_id"],
-        ["memory_stores.tenant_id", "memory_stores.id"],
-        name="memory_versions_store_fkey",
-        ondelete="CASCADE",
-    ),
-    CheckConstraint("operation IN ('created', 'modified', 'deleted')", name="operation"),
-)
-Index("memory_versions_store_idx", memory_versions.c.tenant_id, memory_versions.c.store_id, memory_versions.c.id)
-Index("memory_versions_memory_idx", memory_versions.c.tenant_id, memory_versions.c.memory_id, memory_versions.c.id)
 
 withdrawals = Table(
     "withdrawals",

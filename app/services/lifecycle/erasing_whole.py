@@ -11,7 +11,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction
-from app.core.scope import keys_member, owner_of, scope_of, space_scope
+from app.core.scope import files_of, keys_member, owner_of, scope_of, space_scope
 from app.postgres.database import widen
 from app.queue import outbox
 from app.runtime import Runtime
@@ -20,7 +20,7 @@ from app.services.lifecycle.erasing import ErasingTx, Erasure, erased_event
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.store import archives, branches, conversations, kept_answers, keys, locks, served, spaces
 from app.store import erasing as stored
-from app.store.memory import kept, search_index, stores
+from app.store.memory import files, kept, search_index
 from app.store.operators import limits
 
 ARCHIVES_AT_ONCE = 50
@@ -78,7 +78,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     done.counts.update(await conversations.erase(tx, conversation))
     await limits.recount(tx, conversation.user_id)
     if conversation.user_id is None and conversation.space_id is None:
-        await stores.delete_whole(tx, stores.store_of(scope))
+        await files.delete_all(tx, scope)
     if conversation.line.stretches:
         await branches.unshow(tx, conversation.line.root, conversation.id)
     await kept.settle(tx, carried)
@@ -93,8 +93,6 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
     keys that are bound to the user. Cut off, it goes on when it is sent again.
     """
     done = await _erase_scope(runtime, tenant, scope_of(user_id, None), stored.CONVERSATION_OF, user_id)
-    while (store := await _next_store(runtime, tenant, user_id)) is not None:
-        _add(runtime, tenant, done, await erase_store(runtime, tenant, store))
     async with runtime.database.begin(tenant) as tx:
         if gone := await keys.delete_of_user(tx, user_id):
             done.counts["keys"] += gone
@@ -109,10 +107,6 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     """Erase everything of a space in the same way, at last the space, its memberships and the keys bound to it."""
     scope = space_scope(space_id)
     done = await _erase_scope(runtime, tenant, scope, stored.CONVERSATION_OF_SPACE, space_id)
-    async with runtime.database.snapshot(tenant) as reading:
-        store = await stores.find(reading, stores.store_of(scope), None)
-    if store is not None:
-        _add(runtime, tenant, done, await erase_store(runtime, tenant, store["id"]))
     async with runtime.database.begin(tenant) as tx:
         members, _ = await spaces.count(tx, space_id)
         for name in await spaces.forget_readers(tx, space_id):
@@ -126,24 +120,15 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     return done
 
 
-async def erase_store(runtime: Runtime, tenant: UUID, store: UUID) -> Erasure:
-    done, owner = Erasure(), owner_of(stores.scope_of_store(store))
-    while (one := await _erase_memories(runtime, tenant, owner)) is not None:
-        _add(runtime, tenant, done, one)
-    async with runtime.database.begin(tenant) as tx:
-        await stores.delete(tx, store)
-    done.counts["memory_stores"] += 1
-    return done
-
-
 async def _erase_scope(runtime: Runtime, tenant: UUID, scope: str, conversations_of: str, whose: str) -> Erasure:
     done, since = Erasure(), datetime.now(UTC)
     while (one := await _erase_next(runtime, tenant, conversations_of, whose, since)) is not None:
         _add(runtime, tenant, done, one)
     while (one := await _erase_archives(runtime, tenant, scope)) is not None:
         _add(runtime, tenant, done, one)
-    while (one := await _erase_memories(runtime, tenant, owner_of(scope))) is not None:
-        _add(runtime, tenant, done, one)
+    for owner in (owner_of(scope), owner_of(files_of(scope))):
+        while (one := await _erase_memories(runtime, tenant, owner)) is not None:
+            _add(runtime, tenant, done, one)
     async with runtime.database.begin(tenant) as tx:
         await kept.forget_withdrawals(tx, owner_of(scope))
     return done
@@ -164,11 +149,6 @@ async def _erase_next(
         if whose not in (conversation.user_id, conversation.space_id):
             return Erasure()
         return await erase_conversation(ErasingTx(runtime, tx), conversation, alone=False)
-
-
-async def _next_store(runtime: Runtime, tenant: UUID, user_id: str) -> UUID | None:
-    async with runtime.database.snapshot(tenant) as tx:
-        return await stores.of_user(tx, user_id)
 
 
 async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure | None:

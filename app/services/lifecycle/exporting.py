@@ -23,23 +23,21 @@ from app.core.history.placeholder import as_sent
 from app.core.history.sync import INNER
 from app.core.messages import NOT_SENT
 from app.core.neutral import with_nul
-from app.core.scope import owner_of, scope_of, space_scope
+from app.core.scope import files_of, owner_of, scope_of, space_scope
 from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable
+from app.postgres.database import widen
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
-from app.services.lifecycle import portable_stores
 from app.services.lifecycle.lines import FORMAT, VERSION
-from app.services.lifecycle.portable_stores import AT_ONCE
 from app.services.spaces import MEMBERS_MAX
 from app.services.views import inspect
 from app.store import conversations, messages, portable
 from app.store import spaces as stored_spaces
-from app.store.memory import stores
-from app.store.memory.stores import store_of
+from app.store.memory import files
 
-MESSAGES_AT_ONCE = 100
+MESSAGES_AT_ONCE, AT_ONCE = 100, 50
 CONNECTION_TRIES = 6
 """Each waits as long for the pool as any request does."""
 FIRST_ID = UUID(int=0)
@@ -93,19 +91,22 @@ async def user(of: Export, user_id: str) -> AsyncIterator[str]:
         yield line
     async for line in _beside(of, None, user_id):
         yield line
-    async with of.snapshot() as tx:
-        rows = await portable_stores.of_user(tx, user_id)
-    for row in rows:
-        async for line in _store(of, row):
-            yield line
+    async for line in _files(of, scope_of(user_id, None), {"user_id": user_id}):
+        yield line
 
 
-async def _store(of: Export, store: Record) -> AsyncIterator[str]:
-    yield portable_stores.store_line(store)
-    async for row in of.each(lambda tx, before: portable_stores.versions(tx, store["id"], before), "id"):
-        yield portable_stores.version_line(store["id"], row)
-    async for row in of.each(lambda tx, after: portable_stores.files(tx, store["id"], after or ""), "key"):
-        yield portable_stores.file_line(store["id"], row)
+async def _files(of: Export, scope: str, whose: dict[str, str]) -> AsyncIterator[str]:
+    """Yield the memory tool's files of a scope, by path."""
+
+    async def some(tx: ReadTx, after: str | None) -> list[Record]:
+        await widen(tx, owner_of(files_of(scope)))
+        ids = [row["id"] for row in await files.keys(tx, scope) if row["key"] > (after or "")][:AT_ONCE]
+        found = await files.contents(tx, scope, ids)
+        return [found[one] for one in ids]
+
+    async for row in of.each(some, "key"):
+        shown = {"id": str(row["id"]), "path": f"/{row['key']}", "content": row["content"]}
+        yield dumps({"type": "memory_file", **whose, **shown, "created_at": time_text(row["created_at"])})
 
 
 async def space(of: Export, space_id: str) -> AsyncIterator[str]:
@@ -120,11 +121,8 @@ async def space(of: Export, space_id: str) -> AsyncIterator[str]:
         yield line
     async for line in _beside(of, None, None, space_id):
         yield line
-    async with of.snapshot() as tx:
-        store = await stores.find(tx, store_of(space_scope(space_id)), None)
-    if store is not None:
-        async for line in _store(of, store):
-            yield line
+    async for line in _files(of, space_scope(space_id), {"space_id": space_id}):
+        yield line
 
 
 async def _conversations(of: Export, conversations_of: str, whose: str) -> AsyncIterator[str]:

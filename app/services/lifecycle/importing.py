@@ -38,12 +38,13 @@ from app.services import spaces
 from app.services.conversations import forking
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
-from app.services.lifecycle import derived, portable_stores
+from app.services.lifecycle import derived
 from app.services.lifecycle.lines import (
     ArchiveLine,
     ChapterLine,
     ConversationLine,
     EndLine,
+    FileLine,
     Header,
     ImportedSummary,
     MemoryLine,
@@ -51,17 +52,16 @@ from app.services.lifecycle.lines import (
     PageLine,
     RecallLine,
     SpaceLine,
-    StoredFileLine,
-    StoredVersionLine,
-    StoreLine,
     checked,
 )
-from app.services.memory import insertion
+from app.services.memory import files, insertion
 from app.services.memory.archiving import all_vectors, rows_of, vectors
+from app.services.memory.files import StoredFile
 from app.services.memory.remembering import searchable
 from app.store import archives, branches, conversations, portable
 from app.store import spaces as stored_spaces
 from app.store.conversations import NewConversation
+from app.store.memory import files as stored_files
 from app.store.memory.kept import NO_TERMS
 from app.store.memory.remembered import Remembered
 from app.store.spaces import NewSpace
@@ -163,9 +163,9 @@ async def _take(job: _Import, number: int, value: Any) -> None:
         case ArchiveLine():
             await _flush(job)
             await _archive(job, line)
-        case StoreLine() | StoredVersionLine() | StoredFileLine():
+        case FileLine():
             await _finish(job)
-            await _stored(job, line)
+            await _file(job, line)
 
 
 async def _finish(job: _Import) -> None:
@@ -366,7 +366,9 @@ async def _end(job: _Import) -> None:
 # --- Outside of messages ------------------------------------------------------------------------------
 
 
-async def _scope(job: _Import, tx: ReadTx, line: MemoryLine | ArchiveLine) -> tuple[str, Conversation | None]:
+async def _scope(
+    job: _Import, tx: ReadTx, line: MemoryLine | ArchiveLine | FileLine
+) -> tuple[str, Conversation | None]:
     if line.conversation_id is None and line.space_id is not None:
         await stored_spaces.hold(tx, line.space_id, job.limit.user_id)
         return space_scope(line.space_id), None
@@ -413,17 +415,17 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
     (job.done if owner is None else job.matched)["memories"] += 1
 
 
-async def _stored(job: _Import, line: StoreLine | StoredVersionLine | StoredFileLine) -> None:
-    bound_to = job.limit.user_id
+async def _file(job: _Import, line: FileLine) -> None:
     async with job.runtime.database.begin(job.tenant) as tx:
-        if isinstance(line, StoreLine):
-            _user(job, line.user_id)
-            kind, made = "memory_stores", await portable_stores.take_store(tx, line)
-        elif isinstance(line, StoredVersionLine):
-            kind, made = "memory_versions", await portable_stores.take_version(tx, line, bound_to)
-        else:
-            kind, made = "memory_files", await portable_stores.take_file(job.runtime, tx, line, bound_to)
-    (job.done if made else job.matched)[kind] += 1
+        scope, _ = await _scope(job, tx, line)
+        await files.hold(tx, scope)
+        is_there = line.id in {row["id"] for row in await stored_files.keys(tx, scope)}
+        if not is_there:
+            if await tx.fetchval(portable.OWNER_OF_MEMORY, line.id) is not None:
+                raise Conflict("The id of the file is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
+            new = StoredFile(scope, line.path.removeprefix("/"), line.content)
+            await files.create(job.runtime, tx, new, line.id, line.created_at)
+    (job.matched if is_there else job.done)["memory_files"] += 1
 
 
 async def _archive(job: _Import, line: ArchiveLine) -> None:

@@ -247,34 +247,13 @@ class ArchiveLine(ImportLine):
     card: Card
 
 
-class StoreLine(ImportLine):
-    """A memory store; its versions and files follow."""
+class FileLine(ImportLine):
+    """A file of the memory tool."""
 
-    type: Literal["memory_store"]
-    id: Uuid
-    name: Annotated[Short, Field(min_length=1)]
-    description: Text = ""
-    metadata: Metadata = {}
-    user_id: Id | None = None
-    """None: the tenant's, or a space's."""
-    archived: bool = False
-
-
-class StoredVersionLine(ImportLine):
-    type: Literal["memory_version"]
-    store_id: Uuid
-    id: Uuid
-    memory_id: Uuid
-    operation: Literal["created", "modified", "deleted"]
-    path: Annotated[Text, Field(max_length=PATH_BYTES_MAX)] | None = None
-    content: Annotated[Text, Field(max_length=CONTENT_BYTES_MAX)] | None = None
-    created_at: Time
-    redacted: bool = False
-
-
-class StoredFileLine(ImportLine):
     type: Literal["memory_file"]
-    store_id: Uuid
+    user_id: Id | None = None
+    conversation_id: Id | None = None
+    space_id: Id | None = None
     id: Uuid
     path: Annotated[Text, Field(max_length=PATH_BYTES_MAX)]
     content: Annotated[Text, Field(max_length=CONTENT_BYTES_MAX)]
@@ -293,9 +272,7 @@ AnyLine = Annotated[
     | EndLine
     | MemoryLine
     | ArchiveLine
-    | StoreLine
-    | StoredVersionLine
-    | StoredFileLine,
+    | FileLine,
     Field(discriminator="type"),
 ]
 _LINE: TypeAdapter[Any] = TypeAdapter(AnyLine)

@@ -37,7 +37,7 @@ async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembe
             limits.note_stored(runtime, tx.tenant, memory.user_id, [memory.content])
         else:
             await limits.take_room(runtime, tx, memory.user_id, [memory.content])
-        has_words = memory.key is not None and not memory.scope.startswith("m:")  # of a store nothing is searched
+        has_words = memory.key is not None and memory.is_found
         words = bm25.query(blanked(memory.content)) if has_words else None
         await remembered.insert(tx, replace(memory, words=words), embeds=runtime.embedder is not None)
     if memories:

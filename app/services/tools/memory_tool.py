@@ -1,4 +1,4 @@
-"""Anthropic's memory tool (`memory_20250818`): an agent's files, in the store of its user, space or conversation."""
+"""Anthropic's memory tool (`memory_20250818`): an agent's files, which are its user's, space's or conversation's."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from asyncpg import Record
 from app import errors
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.dialects import memory_files as files
+from app.core.dialects import memory_files
 from app.core.dialects.memory_files import ROOT, FileMistake
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import stores as service
-from app.services.memory.stores import StoredFile
+from app.services.memory import files as service
+from app.services.memory.files import StoredFile
 from app.store import conversations
-from app.store.memory import stores
-from app.store.memory.stores import NewStore, store_of
+from app.store.memory import files
 
 NAME = "memory"
 ARGUMENTS: dict[str, dict[str, type]] = {
@@ -42,8 +41,6 @@ class MemoryCall:
     conversation_id: str
     arguments: dict[str, Any]
     bound_to: str | None
-    key: UUID | None
-    """Of the caller."""
 
     @property
     def writes(self) -> bool:
@@ -56,21 +53,21 @@ class _Files:
 
     runtime: Runtime
     tx: Tx
-    store: UUID
-    by: UUID | None
+    scope: str
+    user_id: str | None
     rows: dict[str, Record]
     """Id, key and size of each by key."""
 
     async def read(self, path: str) -> Record:
         """Return a file. Raises FileMistake."""
-        key = files.key_of(path)
+        key = memory_files.key_of(path)
         if key not in self.rows:
-            is_directory = files.below(key, self.rows) or not key
+            is_directory = memory_files.below(key, self.rows) or not key
             raise FileMistake(f"The path {path} is not a file." if is_directory else ABSENT.format(path=path))
-        return (await stores.memories(self.tx, self.store, [self.rows[key]["id"]]))[self.rows[key]["id"]]
+        return (await files.contents(self.tx, self.scope, [self.rows[key]["id"]]))[self.rows[key]["id"]]
 
     async def write(self, row: Record, content: str) -> None:
-        await service.change(self.runtime, self.tx, row, StoredFile(self.store, row["key"], content, self.by))
+        await service.change(self.runtime, self.tx, row, StoredFile(self.scope, row["key"], content))
 
 
 async def run(runtime: Runtime, tenant: UUID, call: MemoryCall, idempotency: IdempotencyKey | None) -> str:
@@ -93,12 +90,11 @@ async def run(runtime: Runtime, tenant: UUID, call: MemoryCall, idempotency: Ide
 
 async def _run(runtime: Runtime, tx: Tx, conversation: Conversation, call: MemoryCall) -> str:
     command = _checked(call.arguments)
-    store = store_of(conversation.scope)
-    await stores.create(tx, NewStore(store, "Memory tool", user_id=conversation.user_id))
     try:
-        await service.held(tx, store, None)
-        rows = {row["key"]: row for row in await stores.keys(tx, store)}
-        return await _COMMANDS[command](_Files(runtime, tx, store, call.key, rows), call.arguments)
+        await service.hold(tx, conversation.scope)
+        rows = {row["key"]: row for row in await files.keys(tx, conversation.scope)}
+        found = _Files(runtime, tx, conversation.scope, conversation.user_id, rows)
+        return await _COMMANDS[command](found, call.arguments)
     except (errors.Invalid, errors.Conflict) as error:
         raise FileMistake(error.detail) from error
 
@@ -115,43 +111,43 @@ def _checked(arguments: dict[str, Any]) -> str:
 
 
 async def _view(found: _Files, given: dict[str, Any]) -> str:
-    path, key = given["path"], files.key_of(given["path"])
+    path, key = given["path"], memory_files.key_of(given["path"])
     if key in found.rows:
         lines = given.get("view_range")
         is_range = isinstance(lines, list) and all(type(line) is int for line in lines)
-        return files.file(path, (await found.read(path))["content"], lines if is_range else None)
-    inside = files.below(key, found.rows)
+        return memory_files.file(path, (await found.read(path))["content"], lines if is_range else None)
+    inside = memory_files.below(key, found.rows)
     if key and not inside:
         raise FileMistake(ABSENT.format(path=path))
-    return files.directory(path.rstrip("/"), key, {name: found.rows[name]["size"] for name in inside})
+    return memory_files.directory(path.rstrip("/"), key, {name: found.rows[name]["size"] for name in inside})
 
 
 async def _create(found: _Files, given: dict[str, Any]) -> str:
-    key = files.key_of(given["path"])
-    if key in found.rows or not key or files.below(key, found.rows):
+    key = memory_files.key_of(given["path"])
+    if key in found.rows or not key or memory_files.below(key, found.rows):
         raise FileMistake(f"File {given['path']} already exists")
-    await service.create(found.runtime, found.tx, StoredFile(found.store, key, given["file_text"], found.by))
+    await service.create(found.runtime, found.tx, StoredFile(found.scope, key, given["file_text"]))
     return f"File created successfully at: {given['path']}"
 
 
 async def _str_replace(found: _Files, given: dict[str, Any]) -> str:
     row = await found.read(given["path"])
-    content, told = files.replaced(given["path"], row["content"], given["old_str"], given["new_str"])
+    content, told = memory_files.replaced(given["path"], row["content"], given["old_str"], given["new_str"])
     await found.write(row, content)
     return told
 
 
 async def _insert(found: _Files, given: dict[str, Any]) -> str:
     row = await found.read(given["path"])
-    await found.write(row, files.inserted(row["content"], given["insert_line"], given["insert_text"]))
+    await found.write(row, memory_files.inserted(row["content"], given["insert_line"], given["insert_text"]))
     return f"The file {given['path']} has been edited."
 
 
 def _named(found: _Files, path: str, doing: str) -> list[str]:
-    key = files.key_of(path)
+    key = memory_files.key_of(path)
     if not key:
         raise FileMistake(f"Cannot {doing} the {ROOT} directory itself")
-    named = [key] if key in found.rows else files.below(key, found.rows)
+    named = [key] if key in found.rows else memory_files.below(key, found.rows)
     if not named:
         raise FileMistake(f"The path {path} does not exist")
     return named
@@ -159,21 +155,21 @@ def _named(found: _Files, path: str, doing: str) -> list[str]:
 
 async def _delete(found: _Files, given: dict[str, Any]) -> str:
     named = [found.rows[key]["id"] for key in _named(found, given["path"], "delete")]
-    for row in (await stores.memories(found.tx, found.store, named)).values():
-        await service.delete(found.tx, row, found.store, found.by)
+    for row in (await files.contents(found.tx, found.scope, named)).values():
+        await service.delete(found.tx, row, found.user_id)
     return f"Successfully deleted {given['path']}"
 
 
 async def _rename(found: _Files, given: dict[str, Any]) -> str:
-    old, new = files.key_of(given["old_path"]), files.key_of(given["new_path"])
-    if old and (new in found.rows or not new or files.below(new, found.rows)):
+    old, new = memory_files.key_of(given["old_path"]), memory_files.key_of(given["new_path"])
+    if old and (new in found.rows or not new or memory_files.below(new, found.rows)):
         raise FileMistake(f"The destination {given['new_path']} already exists")
     named = _named(found, given["old_path"], "rename")
     if new.startswith(f"{old}/"):
         raise FileMistake(f"{given['new_path']} is inside {given['old_path']}")
-    rows = await stores.memories(found.tx, found.store, [found.rows[key]["id"] for key in named])
+    rows = await files.contents(found.tx, found.scope, [found.rows[key]["id"] for key in named])
     for row in rows.values():
-        moved = StoredFile(found.store, new + row["key"].removeprefix(old), row["content"], found.by)
+        moved = StoredFile(found.scope, new + row["key"].removeprefix(old), row["content"])
         await service.change(found.runtime, found.tx, row, moved)
     return f"Successfully renamed {given['old_path']} to {given['new_path']}"
 

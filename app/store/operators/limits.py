@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from app.core.edge.limits import KINDS
 from app.core.edge.rate import Bucket, Taken, take
-from app.core.scope import owner_of, scope_of
+from app.core.scope import files_of, owner_of, scope_of
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 
@@ -117,7 +117,7 @@ INSERT INTO storage (tenant_id, user_id, counted_at, bytes) SELECT $1, $2, now()
   + (SELECT coalesce(sum(octet_length(a.content)), 0) FROM archive_contents a
       WHERE a.tenant_id = $1 AND (a.scope = $3 OR ($2 = '' AND a.scope NOT LIKE 'u:%')))
   + (SELECT coalesce(sum(octet_length(k.content)), 0) FROM memories k
-      WHERE k.tenant_id = $1 AND k.owner = $4 AND k.content IS NOT NULL)
+      WHERE k.tenant_id = $1 AND k.owner = ANY ($4::uuid[]) AND k.content IS NOT NULL)
 ON CONFLICT (tenant_id, user_id) DO UPDATE SET bytes = excluded.bytes, counted_at = excluded.counted_at
 """
 
@@ -128,7 +128,7 @@ async def uncounted(tx: ReadTx, limit: int) -> list[str]:
 
 async def count_bytes(tx: Tx, user: str) -> None:
     scope = scope_of(user or None, None)
-    await tx.execute(COUNT, user, scope, owner_of(scope))
+    await tx.execute(COUNT, user, scope, [owner_of(scope), owner_of(files_of(scope))])
 
 
 RECOUNT = "UPDATE storage SET counted_at = NULL WHERE tenant_id = $1 AND user_id = $2"

@@ -56,8 +56,6 @@ TABLES = (
     "withdrawals",
     "spaces",
     "space_members",
-    "memory_stores",
-    "memory_versions",
 )
 NARROWED = ("memories", "embeddings", "search_indexes", "postings", "listed", "unembedded")
 """Where a transaction for one user sees the scopes of that user alone."""
@@ -638,39 +636,6 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('tenant_id', 'space_id', 'user_id', name=op.f('space_members_pkey'))
     )
     op.create_index('space_members_member_idx', 'space_members', ['tenant_id', 'member', 'space_id'], unique=False, postgresql_include=['owner'])
-    op.create_table('memory_stores',
-    sa.Column('tenant_id', sa.Uuid(), nullable=False),
-    sa.Column('id', sa.Uuid(), nullable=False),
-    sa.Column('name', sa.Text(), nullable=False),
-    sa.Column('description', sa.Text(), server_default=sa.text("''"), nullable=False),
-    sa.Column('metadata', sa.Text(), server_default=sa.text("'{}'"), nullable=False, comment="the caller's own, JSON"),
-    sa.Column('user_id', sa.Text(collation='C'), nullable=True, comment="whose it is; null: the tenant's"),
-    sa.Column('archived_at', sa.DateTime(timezone=True), nullable=True),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
-    sa.Column('updated_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
-    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('memory_stores_pkey'))
-    )
-    op.create_index('memory_stores_user_idx', 'memory_stores', ['tenant_id', 'user_id', 'id'], unique=False)
-    op.create_table('memory_versions',
-    sa.Column('tenant_id', sa.Uuid(), nullable=False),
-    sa.Column('id', sa.Uuid(), nullable=False),
-    sa.Column('store_id', sa.Uuid(), nullable=False),
-    sa.Column('memory_id', sa.Uuid(), nullable=False),
-    sa.Column('operation', sa.Text(), nullable=False),
-    sa.Column('path', sa.Text(), nullable=True, comment='null: redacted'),
-    sa.Column('content', sa.Text(), nullable=True, comment='null: redacted, or deleted'),
-    sa.Column('sha256', sa.Text(), nullable=True),
-    sa.Column('size', sa.Integer(), nullable=True),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
-    sa.Column('created_by', sa.Uuid(), nullable=True, comment='the key of who wrote it'),
-    sa.Column('redacted_at', sa.DateTime(timezone=True), nullable=True),
-    sa.Column('redacted_by', sa.Uuid(), nullable=True),
-    sa.CheckConstraint("operation IN ('created', 'modified', 'deleted')", name=op.f('memory_versions_operation_check')),
-    sa.ForeignKeyConstraint(['tenant_id', 'store_id'], ['memory_stores.tenant_id', 'memory_stores.id'], name='memory_versions_store_fkey', ondelete='CASCADE'),
-    sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('memory_versions_pkey'))
-    )
-    op.create_index('memory_versions_memory_idx', 'memory_versions', ['tenant_id', 'memory_id', 'id'], unique=False)
-    op.create_index('memory_versions_store_idx', 'memory_versions', ['tenant_id', 'store_id', 'id'], unique=False)
     op.create_table('withdrawals',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('owner', sa.Uuid(), nullable=False),

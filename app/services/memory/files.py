@@ -1,0 +1,93 @@
+"""The files of an agent's memory tool: keyed memories of its user, space or conversation.
+
+Whoever changes one holds the lock of their owner, so that two changes of one path cannot pass each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from asyncpg import Record
+
+from app import errors
+from app.core.dialects.memory_files import MEMORIES_MAX, content_problem, path_problem
+from app.core.scope import files_of, owner_of
+from app.ids import uuid7
+from app.postgres.database import widen
+from app.postgres.transactions import Tx
+from app.queue import outbox
+from app.runtime import Runtime
+from app.services.memory import insertion
+from app.store import locks
+from app.store.memory import files, remembered
+from app.store.memory.kept import NO_TERMS
+from app.store.memory.remembered import Remembered
+from app.store.operators import limits
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file that is wanted: the scope it is of, its key, and what it says."""
+
+    scope: str
+    key: str
+    content: str
+
+
+async def hold(tx: Tx, scope: str) -> None:
+    """Let nobody else change the files of a scope until the transaction ends, and let it see them."""
+    await locks.lock_owner(tx, owner_of(files_of(scope)))
+    await widen(tx, owner_of(files_of(scope)))
+
+
+async def create(
+    runtime: Runtime, tx: Tx, new: StoredFile, file: UUID | None = None, created_at: datetime | None = None
+) -> None:
+    """Create a file of a held scope; of an export, as it was. Raises Invalid, and Conflict where its path is taken."""
+    _check(new)
+    taken = {row["key"] for row in await files.keys(tx, new.scope)}
+    if new.key in taken:
+        raise errors.Conflict("The path of the file is taken.", errors=[{"loc": ["path"], "msg": "is taken"}])
+    if len(taken) >= MEMORIES_MAX:
+        raise errors.Conflict(f"A memory tool has at most {MEMORIES_MAX:,} files.")
+    await _insert(runtime, tx, new, file or uuid7(), created_at or datetime.now(UTC))
+
+
+async def change(runtime: Runtime, tx: Tx, row: Record, new: StoredFile) -> None:
+    """Give a file of a held scope another path or content. Raises Invalid, and Conflict."""
+    _check(new)
+    if new.key != row["key"] and any(new.key == one["key"] for one in await files.keys(tx, new.scope)):
+        raise errors.Conflict("The path of the file is taken.", errors=[{"loc": ["path"], "msg": "is taken"}])
+    if new.content != row["content"]:
+        await remembered.delete(tx, row["id"], sensitive=True)
+        await _insert(runtime, tx, new, row["id"], row["created_at"])
+    elif new.key != row["key"]:
+        await files.rename(tx, row["id"], new.key)
+
+
+async def delete(tx: Tx, row: Record, user_id: str | None) -> None:
+    """Delete a file of a held scope."""
+    await remembered.delete(tx, row["id"], sensitive=True)
+    await limits.recount(tx, user_id)
+    await outbox.tell(tx, outbox.event("erasure.done", of="memory", id=str(row["id"])))
+
+
+def _check(new: StoredFile) -> None:
+    found: list[errors.FieldError] = [
+        {"loc": ["body", name], "msg": problem}
+        for name, problem in (("path", path_problem(f"/{new.key}")), ("content", content_problem(new.content)))
+        if problem is not None
+    ]
+    if found:
+        raise errors.Invalid(errors=found)
+
+
+async def _insert(runtime: Runtime, tx: Tx, new: StoredFile, file: UUID, created_at: datetime) -> None:
+    row = Remembered(
+        id=file, scope=files_of(new.scope), type="general", content=runtime.masks.text(new.content), nul_offsets="{}",
+        keywords=(), metadata="{}", source="tool", sensitive=False, expires_at=None, created_at=created_at,
+        passages=[(file, 0, 0, NO_TERMS)], key=new.key,
+    )  # fmt: skip
+    await insertion.insert_remembered(runtime, tx, [row])
