@@ -478,6 +478,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
         {"holders": [owner_of("u:u")], "keys": ["diet"], "since": [datetime(2100, 1, 1, tzinfo=UTC)]},
     ),
     "leave a conversation": (kept.LEAVE, ("c",)),
+    "follow a line": (kept.FOLLOW, (["c"], [9], ["d"], [9])),
     "forget withdrawals": (kept.FORGET_WITHDRAWALS, (owner_of("u:u"),)),
     "retire values": (kept.RETIRE, {"holder": owner_of("u:u"), "key": "diet"}),
     "change a memory": (

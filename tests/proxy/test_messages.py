@@ -189,3 +189,17 @@ def test_a_recall_keeps_the_thinking_before_it(
 def test_the_api_counts_where_it_can(speaking_messages: str, messages_api: FakeApi, anthropic_of: AnthropicOf) -> None:
     claude = anthropic_of(speaking_messages, "c")
     assert claude.messages.count_tokens(model="fake", messages=[{"role": "user", "content": "hi"}]).input_tokens == 42
+
+
+def test_a_sub_agent_that_names_itself_has_a_conversation_of_its_own(
+    base_url: str, client: httpx.Client, script: Script, anthropic_of: AnthropicOf
+) -> None:
+    claude = anthropic_of(base_url, "c")
+    asked(claude, [user("Fix the login")])
+    for text in ("Run the tests and report", "Run them again"):
+        asked(claude, [user(text)], extra_headers={"x-claude-code-agent-id": "a1"})
+    assert "Fix the login" not in str(script.asked[-1]["messages"])
+    assert "Run the tests" in str(script.asked[-1]["messages"])
+    assert "Run the tests" not in str(history(client, "c"))
+    made = ok(client.get("/conversations/c:a1"))
+    assert made["parent"] == "c"

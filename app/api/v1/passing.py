@@ -16,7 +16,7 @@ from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, 
 from app.api.http.callers import MODE, PASS_THROUGH
 from app.api.http.compressed import encoded_body
 from app.api.http.runtime import runtime_of
-from app.api.v1.proxying import CONVERSATION, Wishes, keeps, proxy_request, upstream_of, with_model
+from app.api.v1.proxying import CONVERSATION, Wishes, by_agent, keeps, proxy_request, upstream_of, with_model
 from app.core.dialects.question import Dialect, Question
 from app.core.dialects.untranslated import NAMES
 from app.core.edge.caller import Caller
@@ -50,6 +50,7 @@ async def passed_through(
         spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
         raise errors.Invalid.at(["header", MODE], f"must not be pass-through here: {spoken}")
     require_utf8(request.headers)
+    wishes = await by_agent(request, caller, wishes)
     encoded = encoded_body(request)
     body = await read_bytes(request, max_bytes=runtime.defaults.limits.body_bytes)
     packed = Packed(bytes(encoded.kept), encoded.coding) if encoded else None

@@ -28,6 +28,7 @@ from app.inflight import Answering
 from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.runtime import Runtime
+from app.services.conversations import placing
 from app.services.conversations.requests import Follows
 from app.services.proxy.answer import answer, answer_unstored
 from app.services.proxy.question import ProxyRequest, ask
@@ -35,6 +36,8 @@ from app.services.proxy.writing import sent
 
 CONVERSATION, RECALL, DROPPED = "X-Quire-Conversation", "X-Quire-Recall", "X-Quire-Dropped"
 STORE = "X-Quire-Store"
+AGENT = "X-Claude-Code-Agent-Id"
+"""What Claude Code's sub-agents name themselves by."""
 STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 PING = b": ping\n\n"
 PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
@@ -117,11 +120,22 @@ async def _wishes(
 Wished = Annotated[Wishes, Depends(_wishes)]
 
 
+async def by_agent(request: Request, caller: Caller, wishes: Wishes) -> Wishes:
+    """Return what a request wishes for; a sub-agent that names itself has a conversation of its own."""
+    agent, parent = request.headers.get(AGENT), wishes.conversation
+    if not agent or parent is None:
+        return wishes
+    check_id(agent, ["header", AGENT])
+    name = await placing.of_agent(runtime_of(request), caller.tenant, parent, agent, caller.user_id)
+    return replace(wishes, conversation=name)
+
+
 async def answered(request: Request, caller: Caller, wishes: Wishes, question: Question) -> Response:
     """Ask the model, and answer in the client's dialect."""
     runtime = runtime_of(request)
     caller.require("read")
     upstream = upstream_of(runtime)
+    wishes = await by_agent(request, caller, wishes)
     question = with_model(runtime.proxying, question)
     dropped = untranslated.check(question, upstream.asked.dialect)
     dropped += untranslated.quoted(question, upstream.asked.dialect)

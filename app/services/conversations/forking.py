@@ -26,6 +26,7 @@ from app.runtime import Runtime
 from app.services.conversations.placing import Shares
 from app.services.conversations.selection import BranchingError
 from app.store import branches, conversations
+from app.store.memory import kept
 
 INDEXED_AGAIN_MAX = 50
 """Pages before the fork that had no index when the next message came: the branch makes its own of the newest."""
@@ -191,6 +192,7 @@ async def show(runtime: Runtime, tx: Tx, named: str, known: Conversation, name: 
         trunk = await conversations.get(tx, root)
         named = root if trunk.uid == known.uid or trunk.shown is not None else known.id
     await branches.show(tx, named, root, name)
+    await kept.follow(tx, known.line, (await conversations.get(tx, name)).line)
     for changed in {str(named), root}:
         runtime.caches.forget_conversation(tx.tenant, changed)
 

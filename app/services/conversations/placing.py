@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Literal
+from uuid import UUID
 
 from app import errors
+from app.core.messages import ID_MAX
+from app.ids import uuid7
 from app.postgres.transactions import Tx
+from app.runtime import Runtime
 from app.services import spaces
 from app.store import conversations
 from app.store import spaces as stored
@@ -62,3 +66,15 @@ async def _child(tx: Tx, new: NewConversation, place: Place, bound_to: str | Non
         new, user_id=parent.user_id, space_id=parent.space_id, is_apart=is_apart, parent=parent.id,
         reads=() if place.shares == "none" else tuple(parent.scopes),
     )  # fmt: skip
+
+
+async def of_agent(runtime: Runtime, tenant: UUID, parent: str, agent: str, bound_to: str | None) -> str:
+    """Return the conversation of a sub-agent that speaks under its parent's name. It is made apart from the parent, if
+    that is there; nothing that either says is in the other's windows.
+    """
+    name = f"{parent}:{agent}"[-ID_MAX:]
+    async with runtime.database.begin(tenant) as tx:
+        if await conversations.hold(tx, parent, bound_to=bound_to) is not None:
+            new = NewConversation(name, uuid7())
+            await conversations.create(tx, await placed(tx, new, Place(parent=parent, shares="none"), bound_to))
+    return name

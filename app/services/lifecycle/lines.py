@@ -29,7 +29,7 @@ from app.core.messages import (
 from app.core.model import INTEGER_MAX
 from app.core.neutral import flat
 from app.core.window.budget import BUDGET_MAX
-from app.core.window.kept import key_problem
+from app.core.window.kept import Status, key_problem
 from app.errors import FieldError, Invalid
 
 FORMAT = "quire"
@@ -218,7 +218,7 @@ class MemoryLine(ImportLine):
     """Where it holds; of a conversation without a user both are the same."""
     key: Key | None = None
     pinned: bool = False
-    status: Literal["held", "proposed", "refused"] = "held"
+    status: Status = "held"
     quote: Annotated[str, Field(max_length=2_000)] | None = None
     is_found: bool = True
     """False: its message is what search finds, or a later value of its key."""

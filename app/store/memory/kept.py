@@ -10,6 +10,8 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.encoded import marked
+from app.core.line import Line
+from app.core.model import INTEGER_MAX
 from app.core.window.kept import KEPT_READ_MAX, KeptLine, Status
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -97,11 +99,36 @@ async def settle(tx: Tx, gone: Sequence[Record]) -> None:
 
     ``gone``: holder, scope, key, pinned, status and valid_from of each.
     """
-    keyed = [(row["holder"], row["key"], row["valid_from"]) for row in gone if row["key"] is not None]
+    keyed = [
+        (row["holder"], row["key"], row["valid_from"])
+        for row in gone
+        if row["key"] is not None and row["status"] != "withdrawn"
+    ]
     if keyed:
         holders, keys, since = map(list, zip(*keyed, strict=True))
         await tx.execute(END_EARLIER, holders=holders, keys=keys, since=since)
     await withdraw(tx, {row["holder"] for row in gone if row["pinned"] and row["status"] == "held"})
+
+
+# What messages of one line ($2, $3: its conversations, and the last message of each) gave to wider scopes is withdrawn
+# where another ($4, $5) lacks them; what was holds again where that has them.
+FOLLOW = """
+UPDATE memories m SET status = CASE m.status WHEN 'held' THEN 'withdrawn' ELSE 'held' END
+  FROM (SELECT m.id, bool_or(s.is_new) AS is FROM memories m
+          JOIN (SELECT *, false FROM unnest($2::text[], $3::int[]) UNION ALL
+                SELECT *, true FROM unnest($4::text[], $5::int[])) AS s (id, seq, is_new)
+            ON m.conversation_id = s.id AND m.seq <= s.seq
+         WHERE m.tenant_id = $1 AND m.scope NOT LIKE 'c:%' AND m.status IN ('held', 'withdrawn') GROUP BY m.id) f
+ WHERE m.tenant_id = $1 AND m.id = f.id AND CASE m.status WHEN 'held' THEN NOT f.is ELSE f.is END RETURNING m.holder
+"""
+
+
+async def follow(tx: Tx, before: Line, after: Line) -> None:
+    """Withdraw what only a line that is no longer shown said, and let hold again what the one shown now said."""
+    places: list[object] = []
+    for line in (before, after):
+        places += [[*(one.id for one in line.stretches), line.own], [*(one.seq for one in line.stretches), INTEGER_MAX]]
+    await withdraw(tx, [row["holder"] for row in await tx.fetch(FOLLOW, *places)])
 
 
 # The memories that a conversation gave to a wider scope.
