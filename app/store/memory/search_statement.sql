@@ -271,7 +271,8 @@ top AS MATERIALIZED (
            WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = ANY (ARRAY(SELECT id FROM top)) OFFSET 0) m
          ON m.id = b.id
 ), {of_silent}turns AS (
-  SELECT id, conversation_uid, seq, coverage, score, named, asking, only_asks, {talk} AS talk FROM best WHERE type = 'episode'
+  SELECT id, conversation_uid, seq, coverage, score, named, asking, only_asks, {talk} AS talk FROM best
+   WHERE type = 'episode'
   {of_silent_turns}
 ), lifted AS (
   SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named - {only_asks_less} * only_asks
