@@ -6,6 +6,7 @@
     │   └── InvalidToken       401  a token of the identity provider is refused; says why
     ├── Forbidden              403  the key is valid but not for this
     ├── NotFound               404  unknown, or another tenant's: the same answer for both
+    │   └── ThreadNotFound     404  a thread of Messages that is gone, or was never there
     ├── TooSlow                408  the body did not arrive in time
     ├── Conflict               409  the resource is not in a state that allows this
     │   ├── Fork               409  a synced list contradicts what is stored; carries where
@@ -15,6 +16,7 @@
     ├── Misdirected            421  the Host is not a name of the service, and no keys are required
     ├── Invalid                422  a value is missing, unknown or out of range; `errors` says where
     │   ├── BudgetTooSmall     422  carries the smallest budget that works
+    │   ├── UnservedThread     422  a thread of Messages that cannot be served
     │   └── IdempotencyMismatch 422 a key reused with a different request
     ├── TooManyRequests        429  carries Retry-After
     ├── Overdue                503  the response took too long; carries Retry-After
@@ -158,6 +160,13 @@ class NotFound(QuireError):
     title = "Not found"
 
 
+class ThreadNotFound(NotFound):
+    """A thread of Messages is gone; its client then sends the whole list."""
+
+    code = "thread-not-found"
+    title = "There is no such thread"
+
+
 class TooSlow(QuireError):
     """The body did not arrive in time. The connection is closed, because the rest could be of any length."""
 
@@ -226,6 +235,13 @@ class BudgetTooSmall(Invalid):
             f"The smallest budget that works is {minimum_budget} tokens.",
             extra={"minimum_budget": minimum_budget},
         )
+
+
+class UnservedThread(Invalid):
+    """A thread of Messages that cannot be served; its client then sends the whole list."""
+
+    code = "thread-unsupported-request"
+    title = "This request cannot be part of a thread"
 
 
 class IdempotencyMismatch(Invalid):

@@ -20,7 +20,7 @@ UNREPORTED = 112
 STEP = 5
 """The ratio rises in steps of so many percent; one step more is left to what other texts or the API add."""
 PERCENT_MAX = 200
-"""A report beyond this is of no tokenizer: there was more in the prompt than the window."""
+"""A report beyond this counts as this: there was more in the prompt than the window."""
 WINDOW_TOKENS_MIN = 500
 """In a smaller window, what a model's API adds to every prompt would distort the ratio."""
 
@@ -35,20 +35,20 @@ class ReportedUsage:
     """All that the model read for it, from its cache or not."""
 
 
-def charged(percent: int, *, is_exact: bool) -> int:
-    """Return the percent that windows are laid out with. ``is_exact``: the model counts with our vocabulary."""
+def charged(percent: int, *, is_exact: bool, unreported: int = UNREPORTED) -> int:
+    """Return the percent that windows are laid out with. ``is_exact``: the model counts with our vocabulary;
+    ``unreported``: what it is charged before any report.
+    """
     if is_exact:
         return percent
-    return percent + STEP if percent > OURS else UNREPORTED
+    return percent + STEP if percent > OURS else unreported
 
 
 def risen(percent: int, reported: ReportedUsage, *, is_exact: bool) -> int:
     """Return the ratio after a report: more than OURS after any report of a model that does not count as we do."""
     if reported.window_tokens < WINDOW_TOKENS_MIN:
         return percent
-    seen = -(-reported.prompt_tokens * OURS // reported.window_tokens)
-    if seen > PERCENT_MAX:
-        return percent
+    seen = min(PERCENT_MAX, -(-reported.prompt_tokens * OURS // reported.window_tokens))
     if percent + STEP < seen or (not is_exact and percent == OURS < seen):
         return -(-seen // STEP) * STEP
     return percent if is_exact else max(percent, OURS + 1)

@@ -88,6 +88,8 @@ class ModelRow:
     """Members that a request must have whose answer is not streamed."""
     exact: bool = False
     """Its tokenizer is o200k_base, which counts our windows."""
+    charge: int = 112
+    """Percent of our tokens that it is charged before its API has reported any."""
     window: int | None = None
     """Tokens of the context window."""
     output: int | None = None

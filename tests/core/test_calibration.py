@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.core.calibration import OURS, PERCENT_MAX, STEP, UNREPORTED, WINDOW_TOKENS_MIN, ReportedUsage, charged, risen
+from app.core.models import TABLE
 from app.core.window.budget import smallest_budget, usable
 
 percents = st.integers(OURS // STEP, PERCENT_MAX // STEP).map(lambda n: n * STEP)
@@ -39,7 +40,7 @@ def test_calibration_is_stepwise_and_deterministic(percent: int, told: list[Repo
     ("window", "prompt", "percent", "of_ours"),
     [
         (1000, 1050, 105, 100), (1000, 1051, 110, 110), (1000, 1300, 130, 130), (1000, 1301, 135, 135),
-        (1000, 2000, 200, 200), (1000, 2001, 100, 100), (499, 900, 100, 100), (500, 900, 180, 180),
+        (1000, 2000, 200, 200), (1000, 9001, 200, 200), (499, 900, 100, 100), (500, 900, 180, 180),
         (1000, 400, 101, 100),
     ],
 )  # fmt: skip
@@ -52,6 +53,8 @@ def test_the_margin_is_what_is_uncertain() -> None:
     assert charged(OURS, is_exact=True) == OURS
     assert charged(OURS, is_exact=False) == UNREPORTED
     assert charged(OURS + 1, is_exact=False) < UNREPORTED
+    models = ("claude-haiku-4-5", "claude-opus-4-7", "claude-sonnet-5-5", "mistral-large-3", "qwen3.7-plus")
+    assert [TABLE.row(model).charge for model in models] == [160, 175, 175, 120, 120]
 
 
 @given(st.integers(0, 10_000_000), percents)

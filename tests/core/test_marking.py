@@ -48,3 +48,12 @@ def test_a_clients_mode_without_its_marks_does_not_turn_the_cache_off() -> None:
     options = {"mode": "explicit", "ttl": "12h"}
     body = marked(PromptCache(), "responses", {"input": [], "prompt_cache_options": options}, [])
     assert body["prompt_cache_options"] == {"ttl": "12h"}
+
+
+def test_an_assistants_text_of_responses_is_not_marked() -> None:
+    said = [{"type": "message", "role": role, "content": "hi"} for role in ("user", "assistant")]
+    found = marked(PromptCache("marks", "cache_control"), "responses", {"input": said}, [0])
+    assert found["input"][1] == said[1]
+    assert found["input"][0]["content"] == [
+        {"type": "input_text", "text": "hi", "cache_control": {"type": "ephemeral"}},
+    ]

@@ -24,6 +24,33 @@ dollars = st.floats(0, 1000)
         ({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": None}, ModelUsage(9, 0, 2)),
         ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}, ModelUsage(9, 4, 0)),
         ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 40}}, ModelUsage(9, 9, 0)),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 2,
+                "total_tokens": 14,
+                "completion_tokens_details": {"reasoning_tokens": 3},
+            },
+            ModelUsage(9, 0, 5),
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 2,
+                "total_tokens": 11,
+                "completion_tokens_details": {"reasoning_tokens": 1},
+            },
+            ModelUsage(9, 0, 2),
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 2,
+                "total_tokens": 51,
+                "prompt_tokens_details": {"cached_tokens": 40},
+            },
+            ModelUsage(49, 40, 2),
+        ),
         ({"prompt_tokens": -9, "completion_tokens": 2**70}, ModelUsage(0, 0, 2**31 - 1)),
     ],
 )

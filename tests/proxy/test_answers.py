@@ -73,3 +73,26 @@ def test_a_long_conversation_stays_in_its_budget(
         listed.append(sent(ask(budget, listed)))
     assert max(counter.count(str(r["messages"]) + str(r["tools"])) for r in script.asked) < 3600
     assert len(stored(client, "c")) == 60
+
+
+def test_a_streams_usage_is_asked_for_and_told_to_those_who_want_it(chat: openai.OpenAI, script: Script) -> None:
+    for wanted in (None, False, True):
+        options: Any = {} if wanted is None else {"stream_options": {"include_usage": wanted}}
+        listed: Any = [user("Go.")]
+        chunks = list(chat.chat.completions.create(model="fake", messages=listed, stream=True, **options))
+        assert script.asked[-1]["stream_options"] == {"include_usage": True}
+        assert any(chunk.usage is not None for chunk in chunks) == bool(wanted)
+
+
+@pytest.mark.parametrize(
+    "said", ["Value error, after user message, next must be assistant or tool message", "对话中的角色需要交替出现"]
+)
+def test_like_roles_are_joined_once_an_api_refuses_them_in_whatever_words(
+    api: FakeOpenAI, chat: openai.OpenAI, script: Script, said: str
+) -> None:
+    model: Any = f"turns-{len(said)}"
+    api.chat.queue.append(fake.status(400, message=said))
+    listed: list[Any] = [user("one"), user("two")]
+    found = chat.chat.completions.create(model=model, messages=listed)
+    assert found.choices[0].message.content
+    assert [m["role"] for m in script.asked[-1]["messages"] if m["role"] != "system"] == ["user"]

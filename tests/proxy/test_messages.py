@@ -203,3 +203,74 @@ def test_a_sub_agent_that_names_itself_has_a_conversation_of_its_own(
     assert "Run the tests" not in str(history(client, "c"))
     made = ok(client.get("/conversations/c:a1"))
     assert made["parent"] == "c"
+
+
+def create(url: str, said: list[Any], headers: Any = None, **more: Any) -> httpx.Response:
+    body = {"model": "fake", "max_tokens": 100, "messages": said, **more}
+    named = {"X-Quire-Conversation": "c", "x-api-key": KEY, **(headers or {})}
+    return httpx.post(f"{url}/v1/messages", json=body, headers=named, timeout=30)
+
+
+def test_a_thread_goes_on_from_its_last_answer_with_its_tools_and_system(
+    client: httpx.Client, speaking_messages: str, messages_api: FakeApi
+) -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "look", "input": {}, "caller": {"type": "direct"}}
+    messages_api.says([call], "It is hot.")
+    begun = create(speaking_messages, [user("Look.")], tools=[LOOK], system="Be brief.", thread={"type": "create"})
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "96 degrees"}]}
+    goes_on = {"type": "continue", "previous_message_id": begun.json()["id"]}
+    ended = create(speaking_messages, [result], thread=goes_on)
+    assert ended.status_code == 200, ended.text
+    sent = messages_api.asked[1]
+    assert "thread" not in sent
+    assert sent["tools"][0]["name"] == "look"
+    assert sent["system"][0]["text"].startswith("Be brief.")
+    assert [m["content"][0]["type"] for m in sent["messages"]] == ["text", "tool_use", "tool_result"]
+    assert sent["messages"][1]["content"] == [call]
+    assert [m["role"] for m in history(client, "c")] == ["user", "assistant", "user", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("thread", "headers", "code"),
+    [
+        ({"type": "continue", "previous_message_id": "msg_" + "0" * 32}, {}, "thread_not_found"),
+        ({"type": "continue", "previous_message_id": "msg_1"}, {}, "thread_not_found"),
+        ({"type": "other"}, {}, "thread_unsupported_request"),
+        ("create", {}, "thread_unsupported_request"),
+        ({"type": "create"}, {"X-Quire-Store": "off"}, "thread_unsupported_request"),
+    ],
+)
+def test_a_thread_that_cannot_be_served_is_named_so_that_clients_send_their_list(
+    speaking_messages: str, messages_api: FakeApi, thread: Any, headers: Any, code: str
+) -> None:
+    answer = create(speaking_messages, [user("Look.")], headers, thread=thread)
+    assert answer.json()["error"]["details"] == {"error_code": code}
+    assert messages_api.asked == []
+
+
+@pytest.mark.usefixtures("client")
+def test_a_system_message_within_the_list_goes_on_as_one(speaking_messages: str, messages_api: FakeApi) -> None:
+    blocks = [
+        {"type": "text", "text": "You are an agent.", "cache_control": {"type": "ephemeral"}},
+        {"type": "text", "text": "Be brief."},
+    ]
+    create(speaking_messages, [user("Look."), {"role": "system", "content": "Use the tools."}], system=blocks)
+    [sent] = messages_api.asked
+    assert sent["messages"][1]["role"] == "system"
+    assert sent["messages"][1]["content"][0]["text"] == "Use the tools."
+    assert [block["text"] for block in sent["system"]][:2] == ["You are an agent.", "Be brief."]
+
+
+@both
+def test_blocks_and_members_that_are_new_come_and_go_whole(
+    speaking_messages: str, messages_api: FakeApi, stream: bool, anthropic_of: AnthropicOf
+) -> None:
+    new = {"type": "fallback", "from": {"model": "a"}, "to": {"model": "b"}}
+    messages_api.says([new, {"type": "text", "text": "Hm."}], "Done.")
+    claude = anthropic_of(speaking_messages, "c")
+    first = asked(claude, [user("Go.")], stream=stream)
+    assert first.content[0].type == "fallback"
+    assert first.usage.cache_creation_input_tokens == 20
+    again = {"role": "assistant", "content": [new, {"type": "text", "text": "Hm."}]}
+    asked(claude, [user("Go."), again, user("And?")], stream=stream)
+    assert messages_api.asked[1]["messages"][1]["content"][0] == new

@@ -30,7 +30,7 @@ PLAIN = dict(
     null=True, empty=True,  # whether content may be null, or "", beside calls
     lists=("system", "developer", "user", "assistant", "tool"),  # roles whose content may be a list of parts
     alternate=False,       # user and assistant must alternate (tool messages aside)
-    system="any",          # "any", "leading", "one": at most one, first
+    system="any",          # "any", "leading", "one": at most one, first; "after-user": first or right behind a user's
     developer=True, user_needed=False,
     limit="any",           # "any", "max_tokens", "max_completion_tokens": the only one accepted
     temperature="any",     # "any", "one": only 1, "thinking": refused while it thinks
@@ -76,7 +76,7 @@ row("doubao", "doubao-seed", gives="reasoning_content", thinks=True, off={"think
 row("hunyuan", "hy3 hy4 hunyuan", gives="reasoning_content", needs=None, thinks=True, off={"reasoning_effort": "no_think"}, choice=("auto",), developer=False, window=262_144, output=128_000, cache=PREFIX(1, 1024, 0.05))
 row("ernie", "ernie-5 ernie-4.5", gives="reasoning_content", thinks=True, off={"enable_thinking": False}, developer=False, system="one", window=128_000)
 row("step", "step-3 step-5", gives="reasoning", thinks=True, window=262_144, output=262_144, cache=PREFIX(1, 1024, 0.2))
-row("mistral", "mistral- magistral ministral devstral-latest", gives="chunks", closed={"role", "content", "tool_calls", "prefix"}, ids=r"[A-Za-z0-9]{9}", gives_ids="{nine}", developer=False, limit="max_tokens", error="mistral", status=422,
+row("mistral", "mistral- magistral ministral devstral-latest", gives="chunks", system="after-user", closed={"role", "content", "tool_calls", "prefix"}, ids=r"[A-Za-z0-9]{9}", gives_ids="{nine}", developer=False, limit="max_tokens", error="mistral", status=422,
     thinks=True, off={"reasoning_effort": "none"}, params=(CHAT_PARAMS - {"max_completion_tokens", "stream_options", "seed"}) | {"reasoning_effort", "prompt_cache_key", "parallel_tool_calls", "random_seed", "safe_prompt"}, window=262_144, output=262_144)
 row("grok", "grok-", gives="reasoning_content", thinks=True, off_refused=(("reasoning_effort", "none"),), window=500_000, output=128_000, cache=PREFIX(1, 1024, 0.25, key="x-grok-conv-id"))
 row("cohere", "command-", developer=True, choice=("auto", "none", "required"), limit="max_tokens", window=256_000, output=32_000, cache={"kind": "none"})
@@ -167,6 +167,7 @@ def check_chat(r: dict, body: dict) -> None:
         if role == "developer" and not r["developer"]: raise Refused("Unexpected message role: developer", at, loc=["body", "messages", i, "role"])
         if role in ("system", "developer"):
             if r["system"] == "one" and i: raise Refused("System message must be at the beginning.", at)
+            if r["system"] == "after-user" and i and ms[i - 1].get("role") in ("assistant", "tool"): raise Refused(f"Unexpected role 'system' after role '{ms[i - 1]['role']}'", at)
             if r["system"] == "leading" and last not in (None, "system", "developer"): raise Refused("System message must be at the beginning.", at)
         if open_ and role != "tool": raise Refused(f"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. (insufficient tool messages following tool_calls message) {open_}", at)
         if role == "tool":

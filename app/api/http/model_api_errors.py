@@ -43,6 +43,8 @@ DIALECTS: Mapping[str, Dialect] = {
     "/v1/messages": "messages",
     "/v1/responses": "responses",
 }
+THREADS = (errors.ThreadNotFound, errors.UnservedThread)
+"""From these Anthropic's clients recover by themselves."""
 AWAY = frozenset({408, 425, 503})
 OVERLOADED = 529
 """Anthropic's own status: its clients wait longer after it than after a 503."""
@@ -71,6 +73,8 @@ def answer(error: Exception, dialect: Dialect = "chat") -> Response:
     """Return the answer for an error of ours or of the model's provider."""
     status, headers = _status(error)
     said = _said(body(error), status, dialect)
+    if isinstance(error, THREADS):
+        said["error"]["details"] = {"error_code": error.code.replace("-", "_")}
     return Response(dumps(said), status, headers, "application/json")
 
 

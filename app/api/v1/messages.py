@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app import errors
 from app.api.http import model_api_errors
 from app.api.http.answers import json_text
 from app.api.http.body import json_body, parse_model, read_json
@@ -12,10 +15,11 @@ from app.api.http.callers import Reader, Writer, is_passed_through
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
 from app.api.v1.passing import checked_by, passed_through
-from app.api.v1.proxying import PASSED_HEADERS, Wished, answered, upstream_of, with_model
+from app.api.v1.proxying import PASSED_HEADERS, Wished, answered, keeps, upstream_of, user_of, with_model
 from app.core.canonical import dumps
 from app.core.dialects import inbound_messages
 from app.providers import ProviderError
+from app.services.proxy import threads
 from app.services.proxy.counting import input_tokens
 
 router = APIRouter(prefix="/v1/messages", tags=["proxy"])
@@ -40,7 +44,17 @@ async def create_message(request: Request, caller: Writer, runtime: Wired, wishe
     upstream_of(runtime)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     parse_model(schemas.MessagesBody, value)
-    return await answered(request, caller, wishes, inbound_messages.question(value))
+    previous = threads.checked(value)
+    question = inbound_messages.question(value)
+    if previous is not None:
+        user_id = user_of(caller, wishes.user, question)
+        question, place = await threads.resumed(
+            runtime, caller.as_user(user_id) if user_id else caller, value, previous
+        )
+        wishes = replace(wishes, conversation=place.conversation.id, follows=place.follows)
+    if value.get("thread") is not None and not keeps(wishes, question):
+        raise errors.UnservedThread
+    return await answered(request, caller, wishes, question)
 
 
 @router.post(

@@ -164,9 +164,16 @@ def _noted(answer: AnswerSoFar, chunk: Mapping[str, Any]) -> AnswerSoFar:
     if answer.head is None:
         head = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
         after = after._replace(head=head)
-    if chunk.get("usage") is not None:
-        after = after._replace(round=answer.round._replace(usage=added(None, chunk["usage"])))
+    if (usage := chunk.get("usage") or _usage_of_choice(chunk)) is not None:
+        after = after._replace(round=answer.round._replace(usage=added(None, usage)))
     return after
+
+
+def _usage_of_choice(chunk: Mapping[str, Any]) -> Any:
+    """Return the usage that Moonshot tells with the last choice."""
+    choices = chunk.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first.get("usage") if isinstance(first, Mapping) else None
 
 
 def _ended(answer: AnswerSoFar, choice: Mapping[str, Any]) -> AnswerSoFar:

@@ -71,7 +71,8 @@ def _chat_marked(cache: PromptCache, body: Json, repeated: Sequence[int]) -> Jso
     said: list[Json] = list(body[name])
     chosen: list[int] = []
     for after in repeated:
-        at = next((at for at in range(len(said) - 1 - after, -1, -1) if _can_be(said[at], cache.kind)), None)
+        before = range(len(said) - 1 - after, -1, -1)
+        at = next((at for at in before if _can_be(said[at], cache.kind, name)), None)
         chosen += [at] if at is not None and at not in chosen else []
     for at in chosen[: cache.marks_max or MARKS_MAX]:
         content = said[at]["content"]
@@ -82,9 +83,15 @@ def _chat_marked(cache: PromptCache, body: Json, repeated: Sequence[int]) -> Jso
     return {**body, name: said}
 
 
-def _can_be(message: Json, kind: str) -> bool:
-    content = message.get("content")
-    return message.get("role") in ROLES[kind] and isinstance(content, str | list) and bool(content)
+def _can_be(message: Json, kind: str, name: str) -> bool:
+    """Return whether a message can be marked: Responses takes the assistant's text in no form that has marks."""
+    content, role = message.get("content"), message.get("role")
+    return (
+        role in ROLES[kind]
+        and (role, name) != ("assistant", "input")
+        and isinstance(content, str | list)
+        and bool(content)
+    )
 
 
 # --- Messages --------------------------------------------------------------------------------------------

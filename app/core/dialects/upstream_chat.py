@@ -16,12 +16,15 @@ def tools(question: Question) -> list[Json]:
 
 
 def request(question: Question, shown: ShownToClient) -> Json:
-    """Return the body of a request. Clients of other dialects are told the usage, so theirs asks for it."""
-    usage = {} if question.dialect == "chat" else {"stream": True, "stream_options": {"include_usage": True}}
+    """Return the body of a request. A stream is asked for its usage, which the client gets only if it wants it."""
+    options = question.options.get("stream_options")
+    told = {**(options if isinstance(options, Mapping) else {}), "include_usage": True}
+    streams = question.streams or question.dialect != "chat"
+    usage = {"stream": True, "stream_options": told} if streams else {}
     withheld = {} if shown.calls_tools else {"tool_choice": "none"}
     offered = {"tools": shown.tools, **withheld} if shown.tools else {}
-    options = question.options if shown.tools else _without_tools(question.options)
-    return {**options, **usage, "messages": chat_messages(shown.messages, _customs(question)), **offered}
+    given = question.options if shown.tools else _without_tools(question.options)
+    return {**given, **usage, "messages": chat_messages(shown.messages, _customs(question)), **offered}
 
 
 def _without_tools(options: Mapping[str, Any]) -> Json:

@@ -18,7 +18,7 @@ ANSWER_TOKENS = 4096
 """What an answer may have where the client does not say: this API wants a limit."""
 PROMPTS_APART = "\n\n"
 """Between the system messages of a conversation."""
-MOVED = ("messages", "system", "tools")
+MOVED = ("messages", "system", "tools", "thread")
 REASONS = {
     "end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop", "max_tokens": "length",
     "model_context_window_exceeded": "length", "tool_use": "tool_calls", "refusal": "content_filter",

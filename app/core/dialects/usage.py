@@ -15,6 +15,7 @@ PER = 1_000_000
 """Prices are for a million tokens."""
 PRICE_MAX = 1_000_000.0
 ANY = "*"
+COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
 """What APIs call the prompt's tokens that their caches gave, and took."""
@@ -38,10 +39,16 @@ class ModelUsage:
             return None
         details = reported.get("prompt_tokens_details")
         named = {**reported, **(details if isinstance(details, Mapping) else {})}
-        prompt = _tokens(reported["prompt_tokens"])
-        cached = min(max(_tokens(named.get(name)) for name in READ), prompt)
-        written = min(max(_tokens(named.get(name)) for name in WRITTEN), prompt - cached)
-        return ModelUsage(prompt, cached, _tokens(reported.get("completion_tokens")), written)
+        thought = reported.get("completion_tokens_details")
+        thinking = _tokens(thought.get("reasoning_tokens")) if isinstance(thought, Mapping) else 0
+        prompt, said, total = (_tokens(reported.get(name)) for name in COUNTS)
+        cached, written = (max(_tokens(named.get(name)) for name in names) for names in (READ, WRITTEN))
+        if thinking and total == prompt + said + thinking:  # xAI and Gemini count it on top
+            said += thinking
+        elif cached + written and total == prompt + said + cached + written:  # some gateways do so with caches
+            prompt += cached + written
+        cached = min(cached, prompt)
+        return ModelUsage(prompt, cached, said, min(written, prompt - cached))
 
 
 def _tokens(value: object) -> int:

@@ -65,7 +65,8 @@ def _profile(
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
     model = request.model or conversation.model
     budget = request.budget if request.budget is not None else own_budget(runtime, conversation, request.model)
-    percent = charged(conversation.token_percent, is_exact=runtime.defaults.models.row(model or "").exact)
+    row = runtime.defaults.models.row(model or "")
+    percent = charged(conversation.token_percent, is_exact=row.exact, unreported=row.charge)
     tools = runtime.count_short(schemas_text(request.format, of_windows(policy)))
     guide = runtime.count_short(guide_of(conversation, policy)) + FRAME_TOKENS
     offers = may_offer and offers_tools(budget, tools + guide, percent)

@@ -32,7 +32,7 @@ from app.core.dialects.marking import ROLES, places
 from app.core.dialects.proxy import ToolOwners, offered
 from app.core.dialects.question import Json, ShownToClient
 from app.core.messages import read
-from app.core.model import Context
+from app.core.model import Context, Placed
 from app.core.window.profile import budget_of, policy_of
 from app.core.window.render import origins
 from app.ids import uuid7
@@ -43,6 +43,7 @@ from app.recall.tools import REMEMBER
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
+from app.services.proxy import threads
 from app.services.proxy.keeping import keep, mark_refused
 from app.services.proxy.listing import context_window
 from app.services.proxy.question import ProxyRequest, ProxyTurn, branched
@@ -101,7 +102,7 @@ async def _stored(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
 
 def _task(runtime: Runtime, upstream: Upstream, asked: ProxyTurn, turn: Answering) -> AnswerTask:
     question, id_ = asked.request.question, uuid7()
-    telling = Telling(question, writer_of(question, id_, int(time.time()), upstream.asked.dialect), turn)
+    telling = Telling(question, writer_of(question, id_, int(time.time())), turn)
     return AnswerTask(runtime, upstream, asked, telling, id_, tuple(upstream.asked.tools(question)))
 
 
@@ -150,6 +151,7 @@ async def _answer(task: AnswerTask, watch: Watch) -> None:
         rounds_left -= 1
     end = finished(task.question, said, calls.outer, whole, task.response_id)
     await _store(task, watch, said, [*recalled, end.message], inner=len(recalled), answers=True)
+    await threads.keep(task)
     if reported is not None and task.is_stored:
         task.runtime.turns.reported[task.asked.tenant, task.asked.conversation.uid] = reported
     if end.body is None:
@@ -219,13 +221,24 @@ def _unanswered(task: AnswerTask, window: Context, shown: list[Any]) -> tuple[li
         return shown, [False] * len(shown)
     answers = range(task.asked.through + 1, task.asked.conversation.end.last_seq + 1) if task.asked.answers else ()
     found = [
-        (message, origin.part == "tail" or any(placed.passing for placed in origin.placed))
+        (
+            _as_it_came(task, message, origin.placed),
+            origin.part == "tail" or any(placed.passing for placed in origin.placed),
+        )
         for message, origin in zip(
             shown, origins(window.window, window.system, task.upstream.asked.window), strict=True
         )
         if not any(placed.seq in answers for placed in origin.placed)
     ]
     return [message for message, _ in found], [is_fleeting for _, is_fleeting in found]
+
+
+def _as_it_came(task: AnswerTask, message: Json, placed: Sequence[Placed]) -> Json:
+    """Return a system message within the list as one, to an API whose own client sent it."""
+    is_own = task.question.dialect == task.upstream.asked.dialect == "messages"
+    if not is_own or len(placed) != 1 or placed[0].role not in ("system", "developer"):
+        return message
+    return {"role": "system", "content": message["content"][1:]}  # its first block says what it is
 
 
 def _repeated(task: AnswerTask, shown: ShownToClient, fleeting: Sequence[bool]) -> list[int]:

@@ -15,6 +15,7 @@ from asyncpg import Record
 from app import errors
 from app.core.conversation import Conversation
 from app.core.dialects.compaction import opened, sealed
+from app.core.dialects.conversation_items import RESPONSE
 from app.core.dialects.inbound_responses import after_compaction
 from app.core.dialects.items import COMPACTION
 from app.core.dialects.question import Question
@@ -34,7 +35,8 @@ FORGED: errors.FieldError = {
 }
 
 
-RESPONSE_ID = re.compile("resp_[0-9a-f]{32}")
+RESPONSE_ID = re.compile("(resp|msg)_[0-9a-f]{32}")
+"""Of an answer that can be continued: a response's, or a message's of a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ async def continued(runtime: Runtime, caller: Caller, body: Mapping[str, Any]) -
     if item is not None:
         return await _compacted(runtime, caller, item)
     previous = body.get("previous_response_id")
-    return None if previous is None else await _place(runtime, caller, previous)
+    return None if previous is None else await place_of(runtime, caller, previous)
 
 
 async def _compacted(runtime: Runtime, caller: Caller, item: Mapping[str, Any]) -> ResponsePlace:
@@ -72,11 +74,12 @@ async def _compacted(runtime: Runtime, caller: Caller, item: Mapping[str, Any]) 
     return ResponsePlace(known, Follows(found.through))
 
 
-async def _place(runtime: Runtime, caller: Caller, response_id: str) -> ResponsePlace:
+async def place_of(runtime: Runtime, caller: Caller, response_id: str) -> ResponsePlace:
+    """Return where an answer is in its conversation. Raises NotFound."""
     if not RESPONSE_ID.fullmatch(response_id):
         raise _unknown()
     async with runtime.database.snapshot(caller.tenant) as tx:
-        found = await proxied.response_place(tx, response_id)
+        found = await proxied.response_place(tx, f"{RESPONSE}{response_id.rpartition('_')[2]}")
         if found is None:
             raise _unknown()
         known = await conversations.find(tx, found[0], bound_to=caller.user_id)
@@ -87,7 +90,7 @@ async def _place(runtime: Runtime, caller: Caller, response_id: str) -> Response
 
 async def retrieve(runtime: Runtime, caller: Caller, response_id: str) -> bytes:
     """Return a response as JSON. Raises NotFound."""
-    place = await _place(runtime, caller, response_id)
+    place = await place_of(runtime, caller, response_id)
     row = await _row(runtime, caller, place)
     turn = given_again(_bare(place), row)
     return b"".join([part async for part in turn.read()])
@@ -105,7 +108,7 @@ async def _row(runtime: Runtime, caller: Caller, place: ResponsePlace) -> Record
 
 async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
     """Forget a response's id; its message stays in the conversation. Raises NotFound."""
-    place = await _place(runtime, caller, response_id)
+    place = await place_of(runtime, caller, response_id)
     async with runtime.database.begin(caller.tenant) as tx:
         if not await proxied.forget_response(tx, place.conversation.id, place.follows.seq, response_id):
             raise _unknown()
@@ -113,7 +116,7 @@ async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
 
 async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> list[dict[str, Any]]:
     """Return what a response answers, newest first. Raises NotFound."""
-    place = await _place(runtime, caller, response_id)
+    place = await place_of(runtime, caller, response_id)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await proxied.question_before(tx, place.conversation.id, place.follows.seq)
         return list(reversed(await items_of_rows(tx, place.conversation, rows[::-1])))

@@ -66,7 +66,11 @@ class AnswerTask:
     def response_id(self) -> str | None:
         """The id of the answer's message, where the client can ask for it again."""
         is_kept = self.question.dialect == "responses" and self.question.body.get("store") is not False
-        return response_id(self.id) if is_kept else None
+        return response_id(self.id) if is_kept or self.is_thread else None
+
+    @property
+    def is_thread(self) -> bool:
+        return self.question.dialect == "messages" and self.question.body.get("thread") is not None
 
     @property
     def thinking_tag(self) -> str:

@@ -14,7 +14,7 @@ from app.core.canonical import dumps
 from app.core.dialects.inbound_chat import ChatWriter, custom_names
 from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
-from app.core.dialects.question import Dialect, Event, Json, Question, Writer
+from app.core.dialects.question import Event, Json, Question, Writer
 from app.core.dialects.stored import chunks
 from app.inflight import Answering
 from app.text.language import scalar
@@ -24,7 +24,7 @@ DONE = b"data: [DONE]\n\n"
 """What ends a stream of Chat Completions."""
 
 
-def writer_of(question: Question, id_: UUID, created: int, upstream: Dialect) -> Writer:
+def writer_of(question: Question, id_: UUID, created: int) -> Writer:
     """Return the writer for the question's dialect. ``id_`` determines the answer's id."""
     model = str(question.options["model"])
     match question.dialect:
@@ -35,7 +35,7 @@ def writer_of(question: Question, id_: UUID, created: int, upstream: Dialect) ->
         case _:
             wanted = (question.options.get("stream_options") or {}).get("include_usage")
             custom = custom_names(question.body)
-            return ChatWriter(created, custom, tells_usage=upstream == "chat" or not question.streams or bool(wanted))
+            return ChatWriter(created, custom, tells_usage=not question.streams or bool(wanted))
 
 
 def response_id(id_: UUID) -> str:
@@ -74,14 +74,14 @@ class Telling:
 
 def given_again(question: Question, row: Record) -> Answering:
     turn = Answering()
-    known = (row["client_id"] or "").removeprefix("resp_")
+    known = (row["client_id"] or "").rpartition("_")[2]
     id_ = UUID(known) if HEX.fullmatch(known) else row["id"]
     created = int(row["created_at"].timestamp())
     head: Json = {
         "id": f"chatcmpl-{row['id']}", "object": "chat.completion.chunk", "created": created,
         "model": question.options["model"],
     }  # fmt: skip
-    telling = Telling(question, writer_of(question, id_, created, question.dialect), turn)
+    telling = Telling(question, writer_of(question, id_, created), turn)
     found = chunks(json.loads(row["body"]), head)
     telling.feed(found)
     has_calls = any("tool_calls" in chunk["choices"][0]["delta"] for chunk in found)
