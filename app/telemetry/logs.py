@@ -60,11 +60,9 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         members = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
+            "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage(),
             **dict(_known_by.get()),
-        }
+        }  # fmt: skip
         if record.exc_info:
             members["exception"] = without_words(record.exc_info[1])
         return json.dumps(members)

@@ -51,12 +51,7 @@ def _alike(row: Record) -> tuple[Any, ...]:
 def _together(rows: Sequence[Record]) -> JobsPage:
     first = rows[0]
     return JobsPage(
-        kind=first["kind"],
-        state=first["state"],
-        conversation_id=first["conversation_id"],
-        error=first["error"] or "",
-        count=len(rows),
-        attempts=max(row["attempts"] for row in rows),
-        since=min(row["created_at"] for row in rows),
-        ids=tuple(row["id"] for row in rows),
-    )
+        kind=first["kind"], state=first["state"], conversation_id=first["conversation_id"],
+        error=first["error"] or "", count=len(rows), attempts=max(row["attempts"] for row in rows),
+        since=min(row["created_at"] for row in rows), ids=tuple(row["id"] for row in rows),
+    )  # fmt: skip

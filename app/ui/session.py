@@ -60,14 +60,10 @@ async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
     await limits.spend(runtime, caller)
     caller.require("read")
     return Viewer(
-        caller.tenant,
-        caller.user_id,
-        is_signed_in=caller.key is not None,
-        may_retry="admin" in caller.scopes and caller.user_id is None,
-        may_write="write" in caller.scopes,
-        sensitive=caller.sensitive,
-        key=caller.key,
-    )
+        caller.tenant, caller.user_id, is_signed_in=caller.key is not None,
+        may_retry="admin" in caller.scopes and caller.user_id is None, may_write="write" in caller.scopes,
+        sensitive=caller.sensitive, key=caller.key,
+    )  # fmt: skip
 
 
 def door_of(request: Request) -> Door:

@@ -30,15 +30,9 @@ SERVED = (
 STATUSES = {409: 400, 422: 400}
 CODES = {"unauthorized": "invalid_api_key", "budget-too-small": "context_length_exceeded"}
 ANTHROPIC_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    503: "overloaded_error",
-    529: "overloaded_error",
-    504: "timeout_error",
-}
+    401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
+    429: "rate_limit_error", 503: "overloaded_error", 529: "overloaded_error", 504: "timeout_error",
+}  # fmt: skip
 DIALECTS: Mapping[str, Dialect] = {
     "/v1/messages": "messages",
     "/v1/responses": "responses",

@@ -93,11 +93,6 @@ async def erase(runtime: Runtime, noting: Noting, key: IdempotencyKey | None = N
 
 def view(row: Record) -> dict[str, Any]:
     return {
-        "id": str(row["id"]),
-        "text": row["content"],
-        "tokens": row["tokens"],
-        "source": row["source"],
-        "scope": shown(row["scope"]),
-        "seq": row["seq"],
-        "created_at": time_text(row["created_at"]),
-    }
+        "id": str(row["id"]), "text": row["content"], "tokens": row["tokens"], "source": row["source"],
+        "scope": shown(row["scope"]), "seq": row["seq"], "created_at": time_text(row["created_at"]),
+    }  # fmt: skip

@@ -28,12 +28,10 @@ async def jobs_view(runtime: Runtime, tx: ReadTx) -> dict[str, Any]:
     lanes = await depths.by_lane(runtime.database, [tx.tenant])
     count, more = await unindexed.count(tx)
     return {
-        **_numbers(lanes.values()),
-        "unindexed": count,
-        "unindexed_at_least": more,
+        **_numbers(lanes.values()), "unindexed": count, "unindexed_at_least": more,
         "lanes": {lane: {**asdict(depth), "stopped": runtime.lanes_stopped.get(lane)} for lane, depth in lanes.items()},
         "spent": _spent(await spending.totals(tx)),
-    }
+    }  # fmt: skip
 
 
 async def status_view(tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
@@ -50,11 +48,9 @@ def _numbers(lanes: Iterable[Depth]) -> dict[str, Any]:
     whole = sum(lanes, start=Depth())
     age = whole.oldest_pending_seconds
     return {
-        "pending": whole.pending,
-        "running": whole.running,
-        "dead": whole.dead,
+        "pending": whole.pending, "running": whole.running, "dead": whole.dead,
         "oldest_pending_seconds": None if age is None else round(age, 3),
-    }
+    }  # fmt: skip
 
 
 def _spent(kinds: Mapping[str, Spent]) -> dict[str, Any]:
@@ -63,16 +59,11 @@ def _spent(kinds: Mapping[str, Spent]) -> dict[str, Any]:
 
 def job_view(row: Record) -> dict[str, Any]:
     return {
-        "id": str(row["id"]),
-        "kind": row["kind"],
-        "lane": row["lane"],
-        "state": row["state"],
-        "conversation_id": row["conversation_id"],
-        "attempts": row["attempts"],
-        "error": row["error"],
+        "id": str(row["id"]), "kind": row["kind"], "lane": row["lane"], "state": row["state"],
+        "conversation_id": row["conversation_id"], "attempts": row["attempts"], "error": row["error"],
         "created_at": time_text(row["created_at"]),
         "failed_at": time_text(row["failed_at"]) if row["failed_at"] else None,
-    }
+    }  # fmt: skip
 
 
 async def work_warnings(runtime: Runtime) -> list[dict[str, str]]:
