@@ -78,7 +78,7 @@ def bundle(lines: Iterable[Json], user: str) -> dict[str, Json]:
 
 def _root(name: str, heads: Mapping[str, Json]) -> str:
     passed: set[str] = set()
-    while (parent := heads[name].get("parent_id")) in heads and name not in passed:
+    while (parent := str(heads[name].get("parent_id") or "")) in heads and name not in passed:
         passed.add(name)
         name = parent
     return name
@@ -91,12 +91,12 @@ def _id(conversation: str, seq: int) -> str:
 def _messages(name: str, heads: Mapping[str, Json], said: Mapping[str, list[Json]]) -> Iterator[Json]:
     head = heads[name]
     before: str | None = None
-    owner, shared = head.get("parent_id"), int(head.get("forked_after") or 0)
+    owner, shared = str(head.get("parent_id") or ""), int(head.get("forked_after") or 0)
     while owner in heads and shared:  # the branch begins where another conversation has the last shared message
         if shared > int(heads[owner].get("forked_after") or 0):
             before = _id(owner, shared)
             break
-        owner = heads[owner].get("parent_id")
+        owner = str(heads[owner].get("parent_id") or "")
     for line in said.get(name, ()):
         message = line["message"]
         calls = [(one.get("id"), one.get("function") or {}) for one in message.get("tool_calls") or []]
