@@ -231,7 +231,7 @@ async def fill(
     INSERT INTO cuts (tenant_id, conversation_id, number, budget, step, condensed_from, verbatim_from, pinned, room,
                       half_mark, full_total, last_seq, last_page, generation, is_squeezed, forms, head)
     SELECT tenant_id, id, 1, {BUDGET}, 0, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, 0, full_total,
-           last_seq, last_page, 0, false, '[]', '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
+           last_seq, last_page, generation, false, '[]', '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
     learnt = ("page_index", "topic_mentions", "chapter_names", "summaries")
     for table in ("conversations", "messages", "pages", "recalls", "cuts", *learnt) if analyze else ():

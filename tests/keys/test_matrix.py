@@ -418,8 +418,8 @@ def made(client: httpx.Client, run: Sql) -> Things:
     asked = {"model": "fake", "input": f"where is the {MARK}?"}
     response = client.post("/v1/responses", json=asked, headers=bearing(kept)).json()["id"]
     run(
-        "INSERT INTO webhooks (tenant_id, id, url, secret, types)"
-        f" VALUES ('{HERE}', '{HOOK}', 'https://anns.example/', 'whsec_', '{{}}')"
+        "INSERT INTO webhooks (tenant_id, id, url, secret, types, cursor)"
+        f" VALUES ('{HERE}', '{HOOK}', 'https://anns.example/', 'whsec_', '{{}}', 0)"
     )
     run(
         "INSERT INTO audit (tenant_id, id, action, route, ids, address, status, request_id) VALUES"

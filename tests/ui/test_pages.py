@@ -142,7 +142,7 @@ def test_the_messages_are_those_that_the_model_gets_with_their_zones(client: htt
     assert list(dict.fromkeys(zones))[:2] == ["system", "head"]
     assert set(zones) - {"date"} == {"system", "head", "condensed", "verbatim", "tail"}
     assert zones[-1] == "tail"
-    heaviest = sum(int(item.one("span", class_="weight").words.replace(",", "")) for item in shown)
+    heaviest = sum(int(item.one("span", class_="weight").words.replace(",", "") or 0) for item in shown)
     assert heaviest == given["usage"]["total"] - given["usage"]["sections"]["tools"]
 
 
