@@ -253,7 +253,8 @@ def _after(
         said_at=max((time for time in (before.said_at, *_times(found)) if time is not None), default=None),
     )
     if basis.origin != "import" and (before.title is None or basis.is_only_greeted):
-        after = replace(after, title=_asked_first(found) or before.title or _opening_title(found) or None)
+        persons = [one for one in found if one.placement.author in PEOPLE]
+        after = replace(after, title=_asked_first(persons) or before.title or _opening_title(persons) or None)
     if not basis.is_new:
         return after
     system_tokens = counts[before.system] + FRAME_TOKENS if before.system is not None else 0
@@ -261,18 +262,14 @@ def _after(
 
 
 def _asked_first(found: Sequence[Prepared]) -> str | None:
-    """Return what the user wants first, for a title; None while nothing is wanted."""
-    opening = (one.lines for one in found if _opens(one))
+    """Return what is wanted first, for a title; None while nothing is wanted."""
+    opening = (one.lines for one in found if one.placement.opens_page)
     return next((lines.title for lines in opening if lines.title and not lines.is_greeting), None)
 
 
 def _opening_title(found: Sequence[Prepared]) -> str | None:
-    """Return the title of the first page that a person opens; None while only prompts or machines have spoken."""
-    return next((one.lines.title for one in found if _opens(one)), None)
-
-
-def _opens(one: Prepared) -> bool:
-    return one.placement.opens_page and one.placement.author in PEOPLE
+    """Return the title of the first page that opens; None while only prompts or assistants have spoken."""
+    return next((one.lines.title for one in found if one.placement.opens_page), None)
 
 
 def _times(found: Iterable[Prepared]) -> Iterator[datetime | None]:
