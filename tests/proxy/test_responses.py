@@ -10,7 +10,7 @@ import httpx
 import openai
 import pytest
 
-from tests.api.kit import Json, created, ok
+from tests.api.kit import Json, created, history, ok
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
 from tests.proxy.fakes import FakeApi
@@ -161,8 +161,6 @@ def test_calls_alone_have_their_events(base_url: str, clean: None, script: Scrip
     [
         ({"tools": [{"type": "web_search"}]}, "web_search"),
         ({"tools": [{"type": "computer_use_preview"}]}, "computer_use_preview"),
-        ({"input": [{"type": "item_reference", "id": "x"}]}, "item_reference"),
-        ({"input": [{"type": "no_such"}]}, "no_such"),
         ({"background": True}, "background"),
         ({"prompt": {"id": "x"}}, "prompt"),
         ({"previous_response_id": "resp_1", "conversation": "c"}, "previous_response_id"),
@@ -308,3 +306,18 @@ def test_reasoning_and_hosted_calls_return_in_their_place(
     bare = [{name: i[name] for name in i if name not in ("id", "status")} for i in (calls[0], calls[1], custom)]
     assert back == [search, thought[0], bare[0], thought[1], bare[1], bare[2], *results]
     assert "previous_response_id" not in two
+
+
+def test_items_that_are_new_go_on_whole_and_calls_pair_with_their_results(
+    client: httpx.Client, speaking_responses: str, messages_api: FakeApi
+) -> None:
+    call = {"type": "shell_call", "id": "sh_1", "call_id": "s1", "action": {"commands": ["ls"]}, "status": "completed"}
+    output = {"type": "shell_call_output", "call_id": "s1", "output": [{"stdout": "a.py", "stderr": ""}]}
+    new = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    asked = {"role": "user", "content": "List."}
+    body = {"model": "fake", "input": [asked, new, call, output, asked], "tools": [{"type": "shell"}]}
+    answer = httpx.post(f"{speaking_responses}/v1/responses", json=body, headers={"X-Quire-Conversation": "c"})
+    assert answer.status_code == 200, answer.text
+    [sent] = messages_api.asked
+    assert [item for item in sent["input"] if item["type"] != "message"] == [new, call, output]
+    assert [m["role"] for m in history(client, "c")] == ["user", "assistant", "tool", "user", "assistant"]

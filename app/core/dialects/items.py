@@ -10,20 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from app.core.canonical import loads
+from app.core.canonical import dumps, loads
 from app.core.dialects.question import Json
 from app.core.messages import function_of, wrapped
-from app.core.parts import chat_parts
+from app.core.parts import chat_parts, quoted
 from app.errors import FieldError, Invalid
 
 ROLES = ("user", "system", "developer")
-OPAQUE = frozenset(
-    {
-        "reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
-        "mcp_list_tools", "mcp_call", "mcp_approval_request",
-    }
-)  # fmt: skip
-"""What an API of Responses says to itself."""
 COMPACTION, TRIGGER = "compaction", "compaction_trigger"
 
 
@@ -85,11 +78,24 @@ class _Reading:
             content = output if isinstance(output, str) else parts_of(output)
             custom = self._mark(kind == "custom_tool_call_output")
             self._found.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content, **custom})
-        elif kind in OPAQUE:
-            self._waiting.append({"type": "reasoning", "item": dict(item)})
+        elif not isinstance(item.get("type"), str) and "id" not in item:
+            return "type", "must be a string"
         else:
-            return "type", f"`{kind}` is not an item that Quire can store"
+            self._take_other(item, kind)
         return None
+
+    def _take_other(self, item: Mapping[str, Any], kind: str) -> None:
+        if is_call(item):
+            self._parts += [{**part, "before_call": item["call_id"]} for part in self._waiting]
+            self._parts.append(opaque_part(item))
+            self._waiting = []
+            self._calls.append(call_of(item))
+        elif kind.endswith("_output") and isinstance(call_id := item.get("call_id") or item.get("id"), str):
+            self._end()
+            content = [{"type": "text", "text": quoted(_told(item))}, {**opaque_part(item), "call": call_id}]
+            self._found.append({"role": "tool", "tool_call_id": call_id, "content": content})
+        else:
+            self._waiting.append(opaque_part(item))
 
     def done(self) -> list[Json]:
         self._end()
@@ -125,6 +131,33 @@ class _Reading:
             message["tool_calls"] = self._calls
         self._found.append(message)
         self._parts, self._waiting, self._calls = [], [], []
+
+
+def is_call(item: Mapping[str, Any]) -> bool:
+    """Return whether an item is a call whose result is another item: of a shell, a patch, a computer, a program."""
+    kind = str(item.get("type"))
+    return isinstance(item.get("call_id"), str) and (kind.endswith("_call") or kind == "program")
+
+
+def opaque_part(item: Mapping[str, Any]) -> Json:
+    """Return an item as it came; ``call``: it is sent in place of the call, or the result, of this id."""
+    return {"type": "reasoning", "item": dict(item), **({"call": item["call_id"]} if is_call(item) else {})}
+
+
+def call_of(item: Mapping[str, Any]) -> Json:
+    """Return a call as other dialects know it."""
+    function = {"name": str(item["type"]).removesuffix("_call"), "arguments": dumps(_told(item))}
+    return {"id": item["call_id"], "type": "function", "function": function}
+
+
+def _told(item: Mapping[str, Any]) -> Json:
+    return {name: value for name, value in item.items() if name not in ("type", "id", "call_id", "status")}
+
+
+def _raw(message: Mapping[str, Any]) -> dict[str, Json]:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return {part["call"]: part["item"] for part in parts if part["type"] == "reasoning" and "call" in part}
 
 
 def unwrapped(arguments: str) -> str:
@@ -191,29 +224,41 @@ def items_of(messages: Sequence[Mapping[str, Any]], custom: Collection[str] = ()
     """Convert messages in OpenAI form to input items. ``custom`` are the names of custom tools."""
     found: list[Json] = []
     customs: set[str] = set()
+    raw = [(message["role"], _raw(message)) for message in messages]
+    calls, results = (
+        {id_: item for role, items in raw if (role == "tool") == is_result for id_, item in items.items()}
+        for is_result in (False, True)
+    )
+    shortened = {m["tool_call_id"] for m in messages if m["role"] == "tool"} - results.keys()
+    called = {call["id"] for m in messages for call in m.get("tool_calls") or ()}
+    whole = {id_: item for id_, item in calls.items() if id_ not in shortened}
     for message in messages:
-        if message["role"] == "tool":
+        if message["role"] == "tool" and message["tool_call_id"] in results.keys() - (called - whole.keys()):
+            found.append(results[message["tool_call_id"]])
+        elif message["role"] == "tool":
             kind = "custom_tool_call_output" if message["tool_call_id"] in customs else "function_call_output"
             output = _output(message.get("content"))
             found.append({"type": kind, "call_id": message["tool_call_id"], "output": output})
         elif message["role"] == "assistant":
-            found += _assistant(message, custom, customs)
+            found += _assistant(message, custom, customs, whole)
         else:
             found.append({"type": "message", "role": message["role"], "content": _input(message.get("content"))})
     return found
 
 
-def _assistant(message: Mapping[str, Any], custom: Collection[str], customs: set[str]) -> list[Json]:
+def _assistant(
+    message: Mapping[str, Any], custom: Collection[str], customs: set[str], whole: Mapping[str, Json]
+) -> list[Json]:
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
     opaque = [part for part in parts if part["type"] == "reasoning" and isinstance(part.get("item"), dict)]
     text = "\n".join(part["text"] for part in parts if part["type"] == "text" and part["text"])
-    found = [part["item"] for part in opaque if "before_call" not in part]
+    found = [part["item"] for part in opaque if "before_call" not in part and "call" not in part]
     if text or message.get("refusal"):
         found.append({"type": "message", "role": "assistant", "content": text or message["refusal"]})
     for call in message.get("tool_calls") or []:
         found += [part["item"] for part in opaque if part.get("before_call") == call["id"]]
-        found.append(call_item(call, custom))
+        found.append(whole.get(call["id"]) or call_item(call, custom))
         if call["function"]["name"] in custom:
             customs.add(call["id"])
     return found

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from app.core.canonical import dumps
 from app.core.dialects.carried import bare
 from app.core.dialects.inbound_messages import arguments_of
-from app.core.dialects.items import function_call
+from app.core.dialects.items import call_of, function_call, is_call, opaque_part
 from app.core.dialects.question import Dialect, Json
 from app.core.messages import CARRIED, function_of
 
@@ -48,8 +48,9 @@ def message(
         said[CARRIED] = carried
     if "responses" in dialects:
         said["content"] = [*_items(parts, calls), *([{"type": "text", "text": text}] if text else [])]
-    if calls:
-        said["tool_calls"] = [bare(call) for call in calls]
+    own = [call_of(part.native) for part in parts if part.kind == "native" and is_call(part.native)]
+    if calls or own:
+        said["tool_calls"] = [*map(bare, calls), *own]
     return said
 
 
@@ -74,7 +75,7 @@ def _items(parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]]) -> l
     waiting: list[Json] = []
     for part in parts:
         if part.kind == "native":
-            waiting.append({"type": "reasoning", "item": part.native})
+            waiting.append(opaque_part(part.native))
         elif part.kind == "call" and part.text in ids:
             found += [{**item, "before_call": part.text} for item in waiting]
             waiting = []
@@ -89,7 +90,9 @@ def chunks(message: Mapping[str, Any], head: Mapping[str, Any]) -> list[Json]:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     is_plain = all(part.get("type") == "text" and not part.get("citations") for part in parts)
-    calls: list[Json] = [{"index": i, **function_call(call)} for i, call in enumerate(message.get("tool_calls") or [])]
+    told = [part["call"] for part in parts if "call" in part]
+    given = [call for call in message.get("tool_calls") or () if call.get("id") not in told]
+    calls: list[Json] = [{"index": i, **function_call(call)} for i, call in enumerate(given)]
     if is_plain:
         texts = {"content": "\n".join(part["text"] for part in parts)} if parts else {}
         said = {name: value for name, value in message.items() if name not in ("id", "client_id", CARRIED)}
