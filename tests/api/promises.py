@@ -235,8 +235,8 @@ def shows(sent: Json, shown: Json) -> bool:
 
 
 def assert_begins_as(found: Json, before: Json) -> None:
-    """Invariant 3: within an epoch, tools, system and every stable message are as they were, byte for byte, but marks at
-    the next user message.
+    """Invariant 3: within an epoch, tools, system and every stable message are as they were, byte for byte, but for
+    marks at the next user message.
     """
     assert found["epoch"] >= before["epoch"]
     assert not breaks_prefix(_prefix(before), _prefix(found))

@@ -135,7 +135,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         await tx.execute(
             "INSERT INTO idempotency (tenant_id, key, digest, response) VALUES ($1, 'k', 'd', $2)", str(tenant)
         )
-    await context(made, tenant, "c", ContextRequest(budget=BUDGET))
+    await context(made, tenant, "c", ContextRequest(budget=BUDGET, call="context"))
 
 
 def _file(tenant: UUID) -> Remembered:
