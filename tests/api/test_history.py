@@ -26,6 +26,7 @@ from tests.api.kit import (
 
 SET_BY_QUIRE = (
     "id",
+    "author",
     "client_id",
     "seq",
     "page",
