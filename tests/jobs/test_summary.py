@@ -159,12 +159,12 @@ def test_a_merge_that_fits_once_the_old_one_is_compressed_is_not_compressed_agai
     worker.drain("summary")
     model.asked.clear()
     model.summary = lambda r: (
-        " ".join(f"word{n}" for n in range(100)) if "message 4 was" in str(r["messages"]) else "Now it fits."
+        "message word " + " ".join(f"word{n}" for n in range(100)) if "message 4 was" in str(r["messages"]) else "Now message 4 fits."
     )
     say(client, 11, 15)
     worker.drain("summary")
     assert [kind_of(request) for request in model.asked] == ["summary", "compress", "summary"]
-    assert summary(client)["text"] == "Now it fits."
+    assert summary(client)["text"] == "Now message 4 fits."
 
 
 def test_a_long_backlog_is_covered_by_bounded_calls(
@@ -241,7 +241,7 @@ def test_a_conversation_erased_meanwhile_gets_no_summary(
     def erase_first(_: Json) -> str:
         ok(client.delete(path("c")))
         say(client, 1, 9)
-        return "It was about a secret."
+        return "It was a secret message of a word."
 
     model.summary = erase_first
     [claimed] = worker.claims(["summary"])
