@@ -24,7 +24,7 @@ from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import CONVERSATION_FIELDS, read_conversation
 
 CUTS_KEPT = 8
-"""Cuts of a conversation, of all budgets together: the newest."""
+"""Cuts of a conversation that are kept, the newest; and as many times more where each is its budget's newest."""
 UNREAD_MOST = 2
 """Tokens of a history that are read, in budgets: no model makes fewer than half as many of a text as our tokenizer."""
 CUT_COLUMNS = {

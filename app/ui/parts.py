@@ -59,7 +59,8 @@ def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system
     for index, (message, origin) in enumerate(zip(answer["messages"], origins, strict=True)):
         stable = index < answer["stable_messages"]
         if origin.part != "body":
-            shown_messages.append(_shown(message, origin.part, tokens=weights.get(origin.part), is_stable=stable))
+            tokens = weights.get(origin.part, sum(p.tokens for p in origin.placed))
+            shown_messages.append(_shown(message, origin.part, tokens=tokens, is_stable=stable))
             continue
         placed = origin.placed
         shown_messages.append(

@@ -65,7 +65,7 @@ def test_model_output_about_a_placeholder_is_erased_with_its_archive(
 ) -> None:
     said = {"title": SECRET, "topics": [MARK]}
     model.page = lambda request: index_of(request, **(said if MARK in str(request).split("quire-topics")[0] else {}))
-    model.summary = lambda request: SECRET if MARK in str(request) else "Each question has its answer, without a secret."
+    model.summary = lambda request: SECRET if MARK in str(request) else "Each question has its answer, no secret."
     append(client, "c", turn(0))
     stored = append(client, "c", [user("and now?"), call("a"), result("a", f"{SECRET} " * 400)])["messages"]
     for number in range(2, 14):

@@ -159,7 +159,9 @@ def test_a_merge_that_fits_once_the_old_one_is_compressed_is_not_compressed_agai
     worker.drain("summary")
     model.asked.clear()
     model.summary = lambda r: (
-        "message word " + " ".join(f"word{n}" for n in range(100)) if "message 4 was" in str(r["messages"]) else "Now message 4 fits."
+        "message " + " ".join(f"word{n}" for n in range(100))
+        if "message 4 was" in str(r["messages"])
+        else "Now message 4 fits."
     )
     say(client, 11, 15)
     worker.drain("summary")

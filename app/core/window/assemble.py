@@ -158,12 +158,13 @@ def _units(
     parts_max, in_parts = int(cut.room * PARTS_SHARE), dict[int, int]()
     body = [WindowUnit(tuple(items)) for items in found]
     weights = [unit.tokens(ItemForm.WHOLE) for unit in body]
-    at_cut = sum(weight for unit, weight in zip(body, weights, strict=True) if unit.items[0].seq <= cut.last_seq)
+    was_there = [max(item.seq for item in unit.items) <= cut.last_seq for unit in body]
+    at_cut = sum(weight for weight, there in zip(weights, was_there, strict=True) if there)
     forms: list[FreshForm] = []
     taken += at_cut
     for at, unit in enumerate(body):
         first = unit.items[0]
-        taken += weights[at] if first.seq > cut.last_seq else 0
+        taken += 0 if was_there[at] else weights[at]
         if not _is_fresh(unit, cut, last_page):
             continue
         places = [(item.seq, uuid) for item in unit.items for uuid in item.archive_ids[: len(item.fresh)]]

@@ -153,6 +153,7 @@ def entitled(chapter: Chapter, name: ChapterName) -> Chapter:
     line = ": ".join(part for part in (name.title, chapter.line) if part)
     return replace(
         chapter,
+        terms=(name.title, *chapter.terms) if name.title else chapter.terms,
         line=line,
         line_tokens=chapter.line_tokens + name.title_tokens + 1,
         sentence=name.sentence or chapter.sentence,

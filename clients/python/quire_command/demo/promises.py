@@ -27,7 +27,10 @@ class Prefix:
     @property
     def users(self) -> int:
         """Return how many messages a user said."""
-        return sum('"role"' in said and '"user"' in said and '"tool_result"' not in said for said in self.messages)
+        return sum(
+            '"role"' in said and '"user"' in said and '"tool_result"' not in said and "<quire-recalled>" not in said
+            for said in self.messages
+        )
 
 
 PASSING = ('"tool_call_id"', '"tool_result"', "<quire-recalled>")
