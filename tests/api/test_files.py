@@ -56,8 +56,11 @@ def test_a_file_by_data_url_is_no_text(client: httpx.Client, kind: str, form: st
     made = append(client, "c", [user([{"type": kind, kind: {"url": data}}, {"type": "text", "text": "What is it?"}])])
     assert tokens(made) < 60_000
     shown = str(window(client, "c", budget=60_000, format=form)["messages"])
-    assert "QUJDQUJD" not in shown
-    assert f"[{kind}: " in shown
+    if (kind, form) == ("video_url", "openai"):  # a part of its own dialect goes on as it came
+        assert "'type': 'video_url'" in shown
+    else:
+        assert "QUJDQUJD" not in shown
+        assert f"[{kind}: " in shown
 
 
 def test_without_a_file_in_the_window_nothing_is_learned(client: httpx.Client) -> None:
