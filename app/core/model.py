@@ -271,7 +271,7 @@ class FreshForm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where the zones of a window begin, and the head as it stood when the cut was made.
+    """The beginnings of a window's zones, and the head as it stood when the cut was made.
 
     Messages before ``condensed_from`` are on the contents page (except for the pinned one), those from there to
     ``verbatim_from`` are condensed, and the others are verbatim.

@@ -61,7 +61,7 @@ FORGET_QUOTING = "DELETE FROM cuts WHERE tenant_id = $1 AND cardinality(sources)
 
 @dataclass(frozen=True, slots=True)
 class WindowParts:
-    """What a window is assembled from: a conversation, the newest cut of a budget, and the messages of its zones."""
+    """The parts of a window: a conversation, the newest cut of a budget, and the messages of its zones."""
 
     conversation: Conversation
     cut: Cut | None

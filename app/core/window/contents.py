@@ -278,7 +278,7 @@ def _holds(volume: Chapter, part: Chapter) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """What a map shows: runs with so many terms, and pages by their titles, some with their messages' lines."""
+    """The content of a map: runs with so many terms, and pages by their titles, some with their messages' lines."""
 
     cover: Sequence[_Run]
     terms: int = 0

@@ -50,7 +50,7 @@ HALF_MARK = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the zones of a cut begin, and the room that its head has."""
+    """The beginnings of a cut's zones, and the room that its head has."""
 
     condensed_from: int
     verbatim_from: int

@@ -75,7 +75,7 @@ class ArchiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a result is archived: what a conversation and the settings decide about it."""
+    """The place that a result is archived in: what a conversation and the settings decide about it."""
 
     scope: str
     conversation_id: str | None
