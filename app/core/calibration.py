@@ -73,16 +73,19 @@ FILES_KEPT = 100
 """Of a conversation's newest messages with files, those whose weights are kept."""
 
 
-def learned(
+def told_apart(
     known: Mapping[str, int], shown: Sequence[FileWeight], reported: ReportedUsage, percent: int
-) -> Mapping[str, int]:
-    """Return what files weigh, in percent of the usual, after a report for a window that shows some. Files of one kind
-    tell what that kind weighs. ``percent``: the ratio that every count is charged with anyway.
+) -> tuple[Mapping[str, int], ReportedUsage]:
+    """Return what files weigh, in percent of the usual, after a report for a window, and what it says of the text
+    beside them. ``shown``: the window's files; those of one kind tell what it weighs. ``percent``: the ratio that
+    every count is charged with anyway.
     """
     if len(kinds := {weight.kind for weight in shown}) != 1:
-        return known
-    said = (reported.window_tokens - sum(weight.counted for weight in shown)) * percent // OURS
+        return known, reported
+    text = reported.window_tokens - sum(weight.counted for weight in shown)
     usual = sum(weight.usual for weight in shown) * percent
     least, most = FILE_PERCENTS
-    seen = (reported.prompt_tokens - said) * OURS * OURS // max(1, usual)
-    return {**known, kinds.pop(): min(most, max(least, seen))}
+    seen = (reported.prompt_tokens - text * percent // OURS) * OURS * OURS // max(1, usual)
+    learned = min(most, max(least, seen))
+    rest = max(0, reported.prompt_tokens - usual * learned // (OURS * OURS))
+    return {**known, kinds.pop(): learned}, ReportedUsage(max(0, text), rest)

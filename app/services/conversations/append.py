@@ -204,6 +204,7 @@ async def _stored_response(task: _Task) -> str | None:
 
 async def _append(task: _Task) -> AppendOutcome:
     known, selection, told = await _gather(task)
+    selection = await files.told_apart(task.runtime, task.tenant, known, selection)
     is_settled = known is None or not changes.is_due(task.runtime, known, task.request, selection)
     if known is not None and not selection.arrivals:
         if task.key is None and is_settled:
@@ -230,6 +231,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
             known = await conversations.lock(tx, task.place[1])
             await check(tx, known, task.request)
             selection = await select_new_messages(task.runtime, tx, known, task.request)
+            selection = await files.told_apart(task.runtime, task.tenant, known, selection)
             if known is not None:
                 known = await changes.make(task.runtime, tx, known, task.request, selection)
             if known is not None and not selection.arrivals:
@@ -346,8 +348,8 @@ async def _decide(
     """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
-    if known is not None and (learned := await files.percents(task.runtime, task.tenant, known, selection)):
-        known = replace(known, file_percents=learned)
+    if known is not None and selection.file_percents:
+        known = replace(known, file_percents=selection.file_percents)
     basis = replace(
         _basis(task, known, selection),
         question=told.question, is_only_greeted=told.is_only_greeted, closing=told.closing,

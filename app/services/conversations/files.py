@@ -5,9 +5,10 @@ The window's record says which messages it showed, and the conversation's row wh
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
-from app.core.calibration import learned
+from app.core import calibration
 from app.core.conversation import Conversation
 from app.core.model import INTEGER_MAX
 from app.core.window.served import Served, ServedFrame, ledger_of
@@ -17,21 +18,20 @@ from app.services.conversations.selection import Arrivals
 from app.store import served as stored
 
 
-async def percents(
-    runtime: Runtime, tenant: UUID, known: Conversation, selection: Arrivals
-) -> tuple[tuple[str, int], ...]:
-    """Return the percent of the usual estimate that files of each kind weigh, after what is reported with an append."""
+async def told_apart(runtime: Runtime, tenant: UUID, known: Conversation | None, selection: Arrivals) -> Arrivals:
+    """Return the arrivals with what their report says of files of each kind, and of the text beside them."""
     reported = selection.reported_usage
-    if reported is None or not known.file_weights:
-        return known.file_percents
+    if reported is None or known is None or not known.file_weights:
+        return selection
     newest = runtime.caches.served.last(tenant, known.uid)
     window = (newest.frame, newest.served) if newest is not None else None
     if window is None or ledger_of(*window).total != reported.window_tokens:
         window = await runtime.database.read(tenant, _recorded, known.id, reported.window_tokens)
     if window is None:
-        return known.file_percents
+        return selection
     shown = [weight for weight in known.file_weights if _shows(*window, weight.seq)]
-    return tuple(learned(dict(known.file_percents), shown, reported, known.token_percent).items())
+    percents, rest = calibration.told_apart(dict(known.file_percents), shown, reported, known.token_percent)
+    return replace(selection, reported_usage=rest, file_percents=tuple(percents.items()))
 
 
 def _shows(frame: ServedFrame, served: Served, seq: int) -> bool:

@@ -69,6 +69,8 @@ class Arrivals:
     system: str | None = None
     """The conversation's new system prompt; None to leave it unchanged."""
     reported_usage: ReportedUsage | None = None
+    file_percents: tuple[tuple[str, int], ...] = ()
+    """What files weigh by the report; empty: as before."""
     list_match: ListMatch | None = None
     """None: the request is no list."""
     asked_before: AskedBefore | None = None
