@@ -101,6 +101,13 @@ def test_what_nothing_answers_leaves_the_window_as_it_is(client: httpx.Client, s
     assert found == window(client, "c", recall="off")
 
 
+@pytest.mark.parametrize("said", ["I glued the boiler's service code to its door.", "把锅炉的服务代码打印出来。"])
+def test_what_does_not_ask_is_not_searched_for(client: httpx.Client, said: str) -> None:
+    append(client, "before", [user(FACT), user("锅炉的服务代码是 KX-2291。")])
+    append(client, "c", [user(said)])
+    assert texts(window(client, "c"))[-2:] == texts(window(client, "c", recall="off"))[-2:]
+
+
 OFF_TOPIC = {
     "en": ["Which emperor ordered the largest steam engine built?", "Translate a poem about an open door"],
     "zh": ["世界上最早的三轮车是哪位工程师发明的？", "请把描写河沙的这首唐诗翻译成德语"],

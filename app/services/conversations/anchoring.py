@@ -18,6 +18,7 @@ from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.budget import ANCHORED_SHARE
 from app.core.window.render import tail_text
 from app.core.window.served import digest_of
+from app.extractive import asking
 from app.services.conversations import tail
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import searching
@@ -49,9 +50,11 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
 
 
 async def may_answer(call: WindowCall, shown: KeptWindow) -> bool:
-    """Return whether the newest user message is worth a search: what does not ask is not, as far as can be told."""
-    said = newest_user_text(_newest_user_message(shown))
-    return said is not None and await searching.asks_for_earlier(call.runtime, call.tenant, said) is not False
+    """Return whether the newest user message is worth a search: what does not ask is not."""
+    if (said := newest_user_text(_newest_user_message(shown))) is None:
+        return False
+    asks = await searching.asks_for_earlier(call.runtime, call.tenant, said)
+    return asking.may_ask(said) if asks is None else asks
 
 
 async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
