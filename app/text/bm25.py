@@ -102,7 +102,7 @@ def _is_word(run: str) -> bool:
 
 def _run_terms(run: str) -> Iterable[str]:
     if _is_word(run):
-        return _word(run)
+        return _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)
     han = simplified(run)
     return [han[i : i + 2] for i in range(len(han) - 1)] if len(run) > 1 else [han]
 
@@ -189,9 +189,14 @@ def _run_components(run: str) -> Sequence[int]:
 
 
 @lru_cache(maxsize=50_000)
+def _word_terms(run: str) -> tuple[str, ...]:
+    """Return the terms of a word. Cached: texts repeat their words, and splitting one is expensive."""
+    return tuple(_word(run))
+
+
+@lru_cache(maxsize=50_000)
 def _word_components(run: str) -> tuple[int, ...]:
-    """Return the components of a word. Cached: texts repeat their words, and splitting one is expensive."""
-    return tuple(map(component, _word(run)))
+    return tuple(map(component, _word_terms(run)))
 
 
 _STOPPED = frozenset(map(component, STOP_WORDS))

@@ -209,6 +209,8 @@ class _Map:
 
     chapters: Sequence[Chapter]
     pages: Mapping[int, PageEntry]
+    said: Mapping[int, str]
+    """Titles of pages as lines say them, of those that have one."""
     last_page: int
     count: Count
     weights: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -232,7 +234,8 @@ class _Map:
         return found
 
     def _run(self, chapter: Chapter) -> _Run:
-        return _Run(chapter.first_page, chapter.last_page, chapter.terms, chapter.first_day, chapter)
+        terms = tuple(map(flat, chapter.terms))
+        return _Run(chapter.first_page, chapter.last_page, terms, chapter.first_day, chapter)
 
     def _filled(self, runs: Sequence[_Run]) -> list[_Run]:
         """Return runs with others of at most RUN_PAGES between and after them."""
@@ -251,8 +254,7 @@ class _Map:
         return found
 
     def titles(self, first: int, last: int) -> tuple[str, ...]:
-        pages = [self.pages[page] for page in range(last, first - 1, -1) if page in self.pages]
-        return tuple(page.title for page in pages if page.title)
+        return tuple(self.said[page] for page in range(last, first - 1, -1) if page in self.said)
 
     def _joined(self, runs: Sequence[_Run]) -> _Run:
         ranked = [term for rank in zip_longest(*(run.terms for run in runs)) for term in rank if term]
@@ -260,7 +262,7 @@ class _Map:
 
     def line(self, run: _Run, terms: int) -> str:
         pages = f"{run.first}–{run.last}" if run.last > run.first else str(run.first)
-        said = ", ".join(flat(term) for term in run.terms[:terms])
+        said = ", ".join(run.terms[:terms])
         return f"{pages}: {said}" if said else pages
 
     def weigh(self, run: _Run, terms: int) -> int:
@@ -294,9 +296,11 @@ class _Open:
             at = run.first
             inside = listed[bisect_left(listed, run.first) : bisect_right(listed, run.last)]
             for page in (*inside, run.last + 1):
-                if page > at:
+                if (at, page) == (run.first, run.last + 1):
+                    found.append(run)
+                elif page > at:
                     terms = tree.titles(at, page - 1) if run.is_titled else run.terms
-                    found.append(replace(run, first=at, last=page - 1, terms=terms))
+                    found.append(_Run(at, page - 1, terms, run.day, run.of, run.is_titled))
                 at = page + 1
         return found
 
@@ -324,7 +328,8 @@ def compose(
     """
     if last_page < 1 or cap <= 0:
         return ContentsPage(unlisted=max(0, last_page))
-    tree = _Map(chapters, {entry.page: entry for entry in entries}, last_page, count)
+    said = {entry.page: flat(entry.title) for entry in entries if entry.title}
+    tree = _Map(chapters, {entry.page: entry for entry in entries}, said, last_page, count)
     listable = [entry for entry in entries if entry.page in open_pages and entry.page <= last_page and entry.title]
     shown = _choose(tree, listable, cap, policy)
     return _written(tree, shown, language) if shown is not None else ContentsPage(unlisted=last_page)
