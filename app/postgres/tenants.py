@@ -24,10 +24,15 @@ async def tenants(database: Database) -> list[UUID]:
 
 async def is_keyed(database: Database) -> bool:
     """Return whether callers need a key. Raises StorageUnavailable if the schema is too old to tell."""
+    row = await row_of(database, IS_KEYED)
+    return bool(row and row["found"])
+
+
+async def row_of(database: Database, sql: str, *arguments: object) -> asyncpg.Record | None:
+    """Read a row about tenants. Raises StorageUnavailable if the schema is too old to have it."""
     try:
-        row = await database.fetch_row(IS_KEYED)
+        return await database.fetch_row(sql, *arguments)
     except asyncpg.UndefinedTableError:
         raise errors.StorageUnavailable(
             "The schema is not the one this version expects; run `quire migrate`."
         ) from None
-    return bool(row and row["found"])

@@ -32,12 +32,13 @@ from app.core.scope import keys_member, space_of_keys
 from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.database import Database
-from app.postgres.tenants import DEFAULT_TENANT, is_keyed
+from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Lookup, Runtime
 from app.services import identity, limits
 from app.store import keys, spaces
 from app.store.keys import NewKey
+from app.store.operators.limits import door as read_door
 from app.store.operators.limits import own_limits
 
 OPEN_SECONDS = 1.0
@@ -221,9 +222,11 @@ async def are_required(runtime: Runtime) -> bool:
         return True
     looked = time.monotonic()
     if looked - door.open_at >= OPEN_SECONDS:
-        if await is_keyed(runtime.database):
+        is_keyed, own, tells = await read_door(runtime.database, DEFAULT_TENANT)
+        if is_keyed:
             door.locked = True
             return True
+        limits.know(runtime, DEFAULT_TENANT, own, tells=tells)
         door.open_at = max(door.open_at, looked)
     return False
 

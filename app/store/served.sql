@@ -8,6 +8,12 @@ UPDATE served_windows w SET body = n.body
    AND octet_length(w.body) = n.size
 RETURNING w.conversation_id;
 
+-- name: change_alone
+-- The same by itself: it sets the tenant, and returns the conversations.
+WITH changed AS ({change})
+SELECT array_agg(conversation_id) AS conversations FROM changed
+ LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;
+
 -- name: begin_rows
 -- Begins rows where a process knows that others are full; in order, since each holds its conversation.
 INSERT INTO served_windows (tenant_id, conversation_id, first, body)

@@ -121,7 +121,10 @@ SETS_THE_TENANT = {
     "app.queue.table.DUE", "app.queue.table.ASTRAY", "app.queue.table.CLAIM", "app.queue.depths.NEGLECTED",
     "app.queue.depths.NEGLECTED_OF_EACH", "app.queue.depths.DEPTH", "app.queue.depths.DEPTH_OF_EACH",
 }  # fmt: skip
-SEEN_BY_ALL = {"app.store.operators.limits.QUOTA", "app.queue.outbox.IS_ON", "app.queue.outbox.LAST"}
+SEEN_BY_ALL = {
+    "app.store.operators.limits.QUOTA", "app.store.operators.limits.DOOR", "app.queue.outbox.IS_ON",
+    "app.queue.outbox.LAST",
+}  # fmt: skip
 APART = PUT_IN | SETS_THE_TENANT | SEEN_BY_ALL
 COUNTING = {
     "app.queue.depths.DEPTH_OF",

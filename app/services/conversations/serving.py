@@ -42,8 +42,9 @@ from app.store import conversations
 from app.store import served as stored
 from app.store.served import FIRST_ROW, Past, Row
 
-WRITE_SECONDS = 0.2
-"""Between a window and its record, at most. Longer: fewer transactions, and more to lose."""
+WRITE_SECONDS = 1.0
+"""Between a window and its record, at most: the calls of a loop of quick tools share a transaction. Longer: more to
+lose."""
 UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
@@ -251,11 +252,15 @@ async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun])
     rows = {name: (name, writing.run.uid, row) for name, (writing, _, row) in steps.items()}
     begun = [rows[name] for name in rows if name not in changed]
     owners = {writing.run.owner for writing, _, _ in steps.values() if writing.texts}
-    async with runtime.database.begin(tenant, sharing=owners) as tx:
-        for writing, _, _ in steps.values():
-            await _keep_texts(tx, writing)
-        done = await stored.change(tx, [rows[name] for name in changed], [*changed.values()]) if changed else set()
-        done |= await stored.begin(tx, begun) if begun else set()
+    changes = [rows[name] for name in changed], [*changed.values()]
+    if not owners and not begun:
+        done = await stored.change_alone(runtime.database, tenant, *changes)
+    else:
+        async with runtime.database.begin(tenant, sharing=owners) as tx:
+            for writing, _, _ in steps.values():
+                await _keep_texts(tx, writing)
+            done = await stored.change(tx, *changes) if changed else set()
+            done |= await stored.begin(tx, begun) if begun else set()
     for name in done:
         writing, _, row = steps[name]
         runtime.caches.served.wrote(writing, row)

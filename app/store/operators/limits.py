@@ -11,16 +11,28 @@ from asyncpg import Record
 from app.core.edge.limits import KINDS
 from app.core.edge.rate import Bucket, Taken, take
 from app.core.scope import files_of, owner_of, scope_of
+from app.postgres import tenants
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 
 # Row-level security shows this row to everybody, so the statement needs no transaction of the tenant.
 QUOTA = f"SELECT {', '.join(KINDS)}, events FROM tenants WHERE tenant_id = $1"
+# Whether callers need a key, and the limits of those who come without one.
+DOOR = f"SELECT * FROM ({tenants.IS_KEYED}) k LEFT JOIN ({QUOTA}) t ON true"
 
 
 async def quota(database: Database, tenant: UUID) -> tuple[Mapping[str, int | None], bool]:
     """Return a tenant's own limits, and whether it has events on."""
     return _quota(await database.fetch_row(QUOTA, tenant))
+
+
+async def door(database: Database, tenant: UUID) -> tuple[bool, Mapping[str, int | None], bool]:
+    """Return whether callers need a key; and for those who need none their tenant's limits, and whether it has events
+    on. Raises StorageUnavailable if the schema is too old to tell.
+    """
+    row = await tenants.row_of(database, DOOR, tenant)
+    assert row is not None
+    return row["found"], own_limits(row), bool(row["events"])
 
 
 async def quota_in(tx: ReadTx) -> tuple[Mapping[str, int | None], bool]:
