@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -293,7 +294,7 @@ class Caches:
 
     def keep_window(self, window: KeptWindow) -> None:
         """Cache a window for the next call if it fits."""
-        if window.size <= self.windows.maxsize:
+        with suppress(ValueError):  # it is larger than all that is cached
             self.windows[window.key] = window
 
     async def expire_windows(self) -> None:

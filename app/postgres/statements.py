@@ -11,8 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 TENANT, CONVERSATION = "tenant", "conversation"
 _HEAD = re.compile(r"^-- (name|piece): (\w+)\n((?:--.*\n)*)", re.MULTILINE)
@@ -40,6 +44,11 @@ class Statement:
         if len(values) < len(named):
             raise TypeError(f"the statement has no {sorted(set(named) - set(self.names))}: {self.text}")
         return values
+
+
+def values_of(row: DataclassInstance) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, as they are: ``asdict`` copies each of them deeply."""
+    return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
 def read_statement(text: str) -> Statement:

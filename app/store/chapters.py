@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from asyncpg import Record
 
 from app.core.window.contents import LINES_PER_PAGE, Chapter, ChapterName, entitled
 from app.extractive.chapters import OTHERS_MAX, VOLUME, Shelf, ToldPage
-from app.postgres.statements import SqlFile
+from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ async def told(tx: ReadTx, conversation_id: str, first_page: int, last_page: int
 
 async def store(tx: Tx, conversation_id: str, chapters: Sequence[Chapter]) -> None:
     """Store chapters of a locked conversation, in the place of those of the same pages."""
-    rows = [(tx.tenant, *STORE.arguments({"conversation": conversation_id, **asdict(one)})) for one in chapters]
+    rows = [(tx.tenant, *STORE.arguments({"conversation": conversation_id, **values_of(one)})) for one in chapters]
     await tx.connection.executemany(STORE.text, rows)
 
 
@@ -92,7 +91,7 @@ async def name(tx: Tx, conversation_id: str, of: Chapter, revision: int, given: 
     """Store what a model named a chapter, as known from a revision on."""
     await tx.execute(
         NAME, conversation=conversation_id, first_page=of.first_page, last_page=of.last_page, revision=revision,
-        model=model, **asdict(given),
+        model=model, **values_of(given),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from app.core.model import Cut, Day, Entry, FreshForm, Head, Item, Totals
 from app.core.window.contents import LINES_PER_PAGE, ContentsLine
 from app.postgres.along import along
 from app.postgres.database import Database
-from app.postgres.statements import SqlFile
+from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import CONVERSATION_FIELDS, read_conversation
 
@@ -101,7 +101,7 @@ class Wanted:
 async def load(database: Database | ReadTx, tenant: UUID, conversation_id: str, wanted: Wanted) -> WindowParts | None:
     """Load all parts of a window with one statement; None if there is no such conversation."""
     sql, stretches = along(WINDOW.text, conversation_id)
-    arguments = (str(tenant), *WINDOW.arguments({"conversation": conversation_id, **asdict(wanted)}), *stretches)
+    arguments = (str(tenant), *WINDOW.arguments({"conversation": conversation_id, **values_of(wanted)}), *stretches)
     if isinstance(database, Database):
         row = await database.read_row(sql, *arguments)
     else:
@@ -234,7 +234,7 @@ async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: 
 async def store_cut(tx: Tx, conversation: Conversation, cut: Cut) -> bool:
     """Store a cut in a transaction that shares the owners of what it quotes; return False where another was faster."""
     values = {name: getattr(cut, name) for name in CUT_COLUMNS}
-    values |= {"forms": dumps(cut.forms), "head": dumps(asdict(cut.head)), "sources": list(cut.sources)}
+    values |= {"forms": dumps(cut.forms), "head": dumps(values_of(cut.head)), "sources": list(cut.sources)}
     number = await tx.fetchval(
         STORE_CUT, conversation=conversation.line.own, uid=conversation.uid,
         own_generation=conversation.own_generation, **values,

@@ -75,7 +75,8 @@ async def _shown(call: WindowCall, parts: WindowParts) -> KeptWindow:
         shown = await _fitting(call, parts, may_offer=True)
     except errors.BudgetTooSmall:
         shown = await _fitting(call, parts, may_offer=False)
-    call.runtime.caches.keep_window(shown)
+    if call.request.asks_for_tail:  # a plain one is kept with its response
+        call.runtime.caches.keep_window(shown)
     return shown
 
 
