@@ -31,6 +31,7 @@ _SIGNS = (
     r"^[ \t]*[-=*~#<>_+]{3,}[^\n]{0,120}$",  # one with words in it
     r"^[ \t]*#{1,6}[ \t]+\S",  # a heading
     r"^[ \t]*[\[【「](?!x?\])[^\]】」\n]{1,200}[\]】」][ \t]*[:：]?[ \t]*$",  # [BEGIN FILE], 【文件】
+    r"^[ \t]*\[[A-Za-z][\w-]{1,20}\][ \t]+\S",  # a line of a log
     r"</?[A-Za-z][\w:.-]*(?:\s[^<>\n]{0,300})?/?>",  # a tag
     r"<!--|<!\[|<\?xml|\"{3}|'{3}",
     r"^[ \t]*[<(\[]?(?:https?|ftp|file)://\S+[ \t]*$|^[ \t]*[<(]?www\.\S+[ \t]*$",  # a line that is an address

@@ -10,19 +10,21 @@ The patterns are in ``wishes.txt``.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from app.core.history.judging import Likely, certainty, judgement, kind_of
 from app.core.window.kept import Wish
 from app.extractive.blocks import take_apart
 from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, ORDERS, notes_in
-from app.extractive.own_words import is_surely_own, without_elements
+from app.extractive.own_words import is_surely_own, own_words, without_elements
 from app.extractive.patterns import strip_lead
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, squeeze, window
 from app.text.word_lists import patterns_of
 
+SENTENCE_MIN = 4
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
@@ -76,10 +78,73 @@ def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
     own = without_elements(text)
     found = wishes_in(prose if own == text else take_apart(window(own)).prose, is_own=not _opens_a_text(own))
     return [
-        wish if wish.reach != "user" or is_surely_own(wish.text, own) else replace(wish, reach="proposed")
+        wish if wish.reach != "user" or _is_plain(wish, own, found) else replace(wish, reach="proposed")
         for wish in found
         if not wish.ends or is_surely_own(wish.text, own)
     ]
+
+
+def _is_plain(wish: Wish, own: str, found: Sequence[Wish]) -> bool:
+    """Return whether a wish is surely its writer's: of several lines, its paragraph says nothing but wishes."""
+    if not is_surely_own(wish.text, own):
+        return False
+    paragraphs = [simplified(one) for one in _BLANK_LINE.split(own)]
+    texts = [simplified(one.text) for one in found]
+    return "\n" not in own.strip() or any(
+        simplified(wish.text) in squeeze(one)
+        and all(any(text in squeeze(said) for text in texts) for said in take_apart(one).prose)
+        for one in paragraphs
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A wish that the heads found, and why."""
+
+    wish: Wish
+    why: Mapping[str, str | float]
+
+
+def may_keep(text: str) -> list[str]:
+    """Return the sentences of a message that can be a person's wishes; none of what was pasted."""
+    if text.count("<") > _TAGS_MAX:
+        return []
+    prose = [squeeze(one) for one in take_apart(window(without_elements(text))).prose]
+    own = [one for one in prose if SENTENCE_MIN <= len(one) <= _SENTENCE_MAX]
+    return own if own and _is_written(prose) else []
+
+
+def judged(text: str, whole: Likely, each: Mapping[str, Likely]) -> list[Judged]:
+    """Return what is to be kept of a message, by what heads read from it and from ``each`` of its sentences.
+
+    Where the whole says more than any sentence, and is short, it is quoted whole. What a rule found is left out.
+    """
+    found = wishes_of(text, take_apart(window(text)).prose)
+    readings = {one: likely for one, likely in each.items() if not takes_back(one)}
+    best = max(readings, key=lambda one: certainty(readings[one]), default=None)
+    if best is not None and certainty(whole) > certainty(readings[best]):
+        short = squeeze(text)
+        readings = {short: whole} if len(short) <= _SENTENCE_MAX else {**readings, best: whole}
+    judged = [_judged(one, likely, text) for one, likely in readings.items() if not _is_among(one, found)]
+    return [one for one in judged if one is not None][:NOTES_MAX]
+
+
+def _is_among(sentence: str, found: Sequence[Wish]) -> bool:
+    return any(wish.reach == "user" and wish.text in sentence for wish in found)
+
+
+def _judged(sentence: str, likely: Likely, message: str) -> Judged | None:
+    verdict, sentence = judgement(likely), clip(strip_lead(sentence), _SENTENCE_MAX)
+    if verdict is None or _says("speaker", sentence) or _is_in_quotes(sentence, message):
+        return None
+    key = _key_of(_plainly(simplified(sentence)), _KEYS)
+    is_carried = verdict == "carry" and speaks_for_itself(sentence, message)
+    wish = Wish(sentence, "user" if is_carried else "proposed", key, sensitive=is_sensitive(sentence))
+    return Judged(wish, {"head": kind_of(likely), "certainty": round(certainty(likely), 2)})
+
+
+def _is_in_quotes(sentence: str, message: str) -> bool:
+    return sentence in squeeze(message) and not own_words(sentence, message)
 
 
 def speaks_for_itself(words: str, message: str) -> bool:

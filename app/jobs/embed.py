@@ -33,7 +33,7 @@ from app.providers import Embedder, ProviderError, RefusedCaller, RefusedInput, 
 from app.queue import enqueue
 from app.queue.table import ATTEMPTS_MAX, Claimed, finish, requeue
 from app.runtime import Runtime
-from app.services.memory import recalling
+from app.services.memory import noticing, recalling
 from app.store import archives, messages
 from app.store.memory import embeddings, search_index
 
@@ -54,7 +54,7 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
         return
     async with runtime.database.snapshot(tenant) as tx:
         rows = await embeddings.waiting(tx, owner, embedder.batch)
-        texts = await _texts(tx, rows)
+        told, texts = await _texts(tx, rows)
     wanted = [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
     is_last = claimed.counted >= ATTEMPTS_MAX
     found = await _vectors(runtime, embedder, wanted, is_last=is_last)
@@ -62,12 +62,17 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
     if found.refused and fault is None:
         found = await _asked_again(runtime, embedder, found, wanted, is_last=is_last)
     kept = found.refused if fault is not None else {}
+    said = {(row["conversation_id"], row["seq"]) for row in rows if _shows_wishes(row) and row["id"] not in kept}
+    noticed = await noticing.notice(
+        runtime, tenant, [row for row in told if (row["conversation_id"], row["seq"]) in said]
+    )
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     settled = [row["id"] for row in rows if row["id"] not in kept]
     async with runtime.database.begin(tenant, sharing=[owner] if rows else []) as tx:
         if rows:
             refused = [] if fault is not None else list(found.refused)
             await embeddings.write(tx, owner, model, found.vectors, settled, refused)
+            await noticing.remember(tx, noticed)
             await search_index.index_if_large(tx, owner, settled)
             if is_counted(settled) and await search_index.is_due(tx, owner, model, large):
                 await enqueue.enqueue(tx, [enqueue.search_index(owner)])
@@ -75,6 +80,11 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
             await (finish if len(rows) < embedder.batch else requeue)(tx, claimed)
     if fault is not None:
         raise fault
+
+
+def _shows_wishes(row: Record) -> bool:
+    """Return whether it is the first passage of a message that was said just now."""
+    return bool(row["is_said"] and row["type"] == "episode" and row["start"] == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +171,16 @@ async def _halves(
     return found
 
 
-async def _texts(tx: ReadTx, rows: Sequence[Record]) -> list[str]:
+async def _texts(tx: ReadTx, rows: Sequence[Record]) -> tuple[Sequence[Record], list[str]]:
+    """Return the messages that memories are of, with those before them, and the memories' texts."""
     places = {(row["conversation_id"], row["seq"]) for row in rows if row["type"] == "episode"}
     places |= {(conversation, seq - 1) for conversation, seq in places}
     told = await messages.by_place(tx, sorted(places))
     wanted = [(row["archive_id"], row["start"], row["length"]) for row in rows if row["archive_id"] is not None]
     passages = await archives.passages(tx, wanted)
     nul = await embeddings.nul_offsets(tx, list({row["whole"] for row in rows if row["has_nul"]}))
-    return await run_in_thread_if_large(sum(len(row["body"]) for row in told), _texts_of, rows, told, passages, nul)
+    size = sum(len(row["body"]) for row in told)
+    return told, await run_in_thread_if_large(size, _texts_of, rows, told, passages, nul)
 
 
 def _texts_of(

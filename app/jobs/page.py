@@ -255,7 +255,7 @@ async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Inde
         if revision is None:  # the page is not what it was: once more, unless the conversation is gone
             await table.requeue(tx, claimed)
         elif is_stored and indexed.reply is not None and page.shown is not None:
-            await appending.keep_wishes(tx, page.shown.conversation, indexed.wishes)
+            await appending.keep_wishes(tx, page.shown.conversation, indexed.wishes, source="llm")
             await insertion.insert_remembered(runtime, tx, indexed.memories)
             await outbox.tell(tx, *outbox.proposals(indexed.wishes, name))
         if revision is not None and indexed.refused is None:

@@ -137,6 +137,7 @@ class StatementShape:
     embeds: bool
     once: bool
     events: int = 0
+    notices: bool = False
 
     @staticmethod
     def of(
@@ -156,6 +157,7 @@ class StatementShape:
             embeds=append.follow_up.embeds is not None,
             once=once is not None,
             events=min(len(events), FEW + 1),
+            notices=append.follow_up.notices,
         )
 
 
@@ -207,7 +209,7 @@ def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
             written = [target.write(source, names)] if target else _write_archives(source, names)
             (last if rows is NewWork else parts).extend(written)
         if rows is NewMemory and count and shape.embeds:
-            parts.append(_UNEMBEDDED)
+            parts.append(_unembedded(is_said=shape.notices))
         if rows is NewWish and shape.ends:
             parts.append(_WITHDRAWN)
     if shape.once:
@@ -269,12 +271,12 @@ def _conversation(*, is_new: bool, indexes: bool) -> tuple[str, int]:
 
 _TAKEN_BACK = "SELECT DISTINCT n.tenant_id, n.holder, 1, $5::timestamptz FROM {n} WHERE n.valid_to IS NOT NULL"
 _WITHDRAWN = _Part("d", "withdrawals", kept.withdrawing(_TAKEN_BACK))
-_UNEMBEDDED = _Part(
-    "u",
-    "unembedded",
-    """INSERT INTO unembedded (tenant_id, owner, memory_id)
-          SELECT s.tenant_id, s.owner, s.id FROM {s}""",
-)
+
+
+def _unembedded(*, is_said: bool) -> _Part:
+    sql = f"""INSERT INTO unembedded (tenant_id, owner, memory_id, is_said)
+          SELECT s.tenant_id, s.owner, s.id, {str(is_said).lower()} FROM {{s}}"""
+    return _Part("u", "unembedded", sql)
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,16 +447,24 @@ async def append_within(
 INSERT_WISHES = f"""
 INSERT INTO memories (tenant_id, conversation_id, conversation_uid, source, type, pinned, start, length, terms,
                       created_at, learnt_at, {", ".join(_names(NewWish))})
-SELECT $1, $2, $3, 'llm', 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec, n.valid_from, now(),
-       {_select("n", _names(NewWish))} FROM {_unnest(NewWish, 4, "n")}
+SELECT $1, $2, $3, $4, 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec, n.valid_from, now(),
+       {_select("n", _names(NewWish))} FROM {_unnest(NewWish, 5, "n")}
  WHERE NOT EXISTS ({kept.REPEATED}) RETURNING id
+"""
+# What is held now need not be accepted any more.
+DROP_PROPOSALS = """
+DELETE FROM memories o USING unnest($2::uuid[], $3::text[]) AS n (holder, content)
+ WHERE o.tenant_id = $1 AND o.holder = n.holder AND o.pinned AND o.content = n.content AND o.status = 'proposed'
 """
 
 
-async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWish]) -> None:
-    """Keep what a model found in a conversation's messages."""
-    if wishes:
-        await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, *columns_of(NewWish, wishes))
+async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWish], source: str) -> None:
+    """Keep what was found in a conversation's messages after they were stored: by a `rule`, or by an `llm`."""
+    if not wishes:
+        return
+    await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, source, *columns_of(NewWish, wishes))
+    if held := [wish for wish in wishes if wish.status == "held" and wish.valid_to is None]:
+        await tx.execute(DROP_PROPOSALS, [wish.holder for wish in held], [wish.content for wish in held])
 
 
 _INSERT_MEMORIES = f"""INSERT INTO memories (tenant_id, {", ".join(_names(NewMemory))})

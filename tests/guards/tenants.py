@@ -165,7 +165,7 @@ async def learn(tx: Tx, conversation: str) -> None:
     assert (await page_index.index(tx, *place, index, [text]))[1]
     scope, now = conversation_scope(conversation), datetime.now(UTC)
     wish = NewWish(uuid7(), owner_of("u:u"), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
-    await appending.keep_wishes(tx, found, [wish])
+    await appending.keep_wishes(tx, found, [wish], "llm")
     assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), 1)
     await chapters.name(tx, conversation, Chapter(1, 9, 12, 13), 1, ChapterName(text, 9, text, 9), "m")
 

@@ -478,6 +478,8 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
         {"holders": [owner_of("u:u")], "keys": ["diet"], "since": [datetime(2100, 1, 1, tzinfo=UTC)]},
     ),
     "leave a conversation": (kept.LEAVE, ("c",)),
+    "end a memory": (kept.END, (owner_of("u:u"), UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
+    "drop proposals": (appending.DROP_PROPOSALS, ([owner_of("u:u")], ["I eat no meat."])),
     "follow a line": (kept.FOLLOW, (["c"], [9], ["d"], [9])),
     "forget withdrawals": (kept.FORGET_WITHDRAWALS, (owner_of("u:u"),)),
     "retire values": (kept.RETIRE, {"holder": owner_of("u:u"), "key": "diet"}),

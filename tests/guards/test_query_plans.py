@@ -343,7 +343,14 @@ async def test_an_append_finds_its_conversation_by_index(tx: Tx) -> None:
         for count, rest in product((1, 2, many), (0, 1, many)):
             closes = not new and rest == 1
             indexed = {"indexes": int(closes), "mentions": 3 * closes}
-            of = {"pages": rest, "memories": rest, "wishes": rest, "archives": rest, "work": rest, **indexed}
+            of: dict[str, Any] = {
+                "pages": rest,
+                "memories": rest,
+                "wishes": rest,
+                "archives": rest,
+                "work": rest,
+                **indexed,
+            }
             shape = appending.StatementShape(
                 new=new, messages=count, ends=once and rest > 0, embeds=embeds, once=once, **of
             )

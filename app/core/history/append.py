@@ -58,6 +58,8 @@ class FollowUp:
     """Such archives."""
     embeds: UUID | None = None
     """The owner whose new memories are to get vectors."""
+    notices: bool = False
+    """Whether those show what persons want kept: messages that were said just now."""
 
     @property
     def is_needed(self) -> bool:
@@ -348,6 +350,7 @@ def _follow_up(
         messages=[seq for seq, archive_id in unfinished if archive_id is None],
         archives=[archive_id for _, archive_id in unfinished if archive_id is not None],
         embeds=memories[0].owner if basis.rules.embeds and memories else None,
+        notices=basis.rules.notices and not is_import and any(one.placement.author in PEOPLE for one in found),
     )
 
 

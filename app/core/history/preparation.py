@@ -78,6 +78,8 @@ class PreparationRules:
     """Messages from which on a model summarises; None: no model does."""
     embeds: bool = False
     """Whether memories get vectors."""
+    notices: bool = False
+    """Whether vectors show what persons want kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,8 @@ class NewWish:
     sensitive: bool
     valid_from: datetime
     valid_to: datetime | None
+    metadata: str = "{}"
+    """JSON: which head found it, and how certain it is."""
 
 
 @dataclass(frozen=True, slots=True)

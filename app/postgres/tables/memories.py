@@ -365,6 +365,7 @@ unembedded = Table(
     tenant(),
     Column("owner", Uuid, nullable=False),
     Column("memory_id", Uuid, nullable=False),
+    Column("is_said", Boolean, nullable=False, server_default=text("false"), comment="its message was said just now"),
     PrimaryKeyConstraint("tenant_id", "owner", "memory_id"),
     ForeignKeyConstraint(
         ["tenant_id", "memory_id"],

@@ -73,7 +73,7 @@ from app.services.conversations.selection import (
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
-from app.services.memory import searching
+from app.services.memory import noticing, searching
 from app.store import appending, conversations, erasing, messages, page_index
 from app.store.appending import IdempotentResponse
 
@@ -378,6 +378,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
         archives_expire_at=runtime.retention.archive_expiry(task.now),
         summarised_from=runtime.defaults.summary_threshold if runtime.chat is not None else None,
         embeds=runtime.embedder is not None,
+        notices=noticing.reads(runtime),
     )
     return Basis(
         conversation=conversation,

@@ -5,6 +5,7 @@ What a key said before stays as a version.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -156,6 +157,8 @@ async def _moved(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> No
         learnt_at=datetime.now(UTC) if is_accepted else before["learnt_at"],
     )
     await kept.change(tx, before["id"], standing)
+    if is_accepted and before["source"] == "rule" and (meant := json.loads(before["metadata"]).get("ends")):
+        await kept.end(tx, before["holder"], UUID(meant), before["valid_to"])
     if before["key"] is not None:
         if pinned != before["pinned"]:
             await kept.pin_key(tx, before["holder"], before["key"], pinned=pinned)

@@ -166,8 +166,14 @@ async def asks_for_earlier(runtime: Runtime, tenant: UUID, text: str) -> bool | 
         return True
     if runtime.embedder is None or runtime.embedder.model != intents.MODEL:
         return None
-    meaning, _ = await _meaning(runtime, tenant, text)
-    return intents.ASKS.probability(embeddings.vector(meaning.vector)) >= ASKS_MIN if meaning else None
+    vector = await vector_of(runtime, tenant, text)
+    return intents.ASKS.probability(vector) >= ASKS_MIN if vector is not None else None
+
+
+async def vector_of(runtime: Runtime, tenant: UUID, text: str) -> Vector | None:
+    """Return the vector of a message, which is computed once; None where no model answers."""
+    meaning, _ = await _meaning(runtime, tenant, scalar(text))
+    return embeddings.vector(meaning.vector) if meaning is not None else None
 
 
 def named_in(text: str, today: date, zone: tzinfo = UTC) -> Named:

@@ -35,10 +35,11 @@ def vector(written: str) -> Vector:
 # Memories of one owner that want a vector, the newest first, with what their texts are made from; and the message
 # before an episode's, which it may answer.
 WAITING = """
-SELECT m.id, m.type, m.conversation_id, m.seq, m.archive_id, m.start, m.length, coalesce(w.id, m.id) AS whole,
+SELECT m.id, m.type, u.is_said, m.conversation_id, m.seq, m.archive_id, m.start, m.length,
+       coalesce(w.id, m.id) AS whole,
        substr(CASE WHEN w.id IS NULL THEN m.content ELSE w.content END, m.start + 1, m.length) AS content,
        cardinality(CASE WHEN w.id IS NULL THEN m.nul_offsets ELSE w.nul_offsets END) > 0 AS has_nul
-  FROM (SELECT memory_id FROM unembedded WHERE tenant_id = $1 AND owner = $2
+  FROM (SELECT memory_id, is_said FROM unembedded WHERE tenant_id = $1 AND owner = $2
          ORDER BY memory_id DESC LIMIT $3) u
   JOIN memories m ON m.tenant_id = $1 AND m.id = u.memory_id
   LEFT JOIN memories w ON w.tenant_id = $1 AND w.id = m.part_of

@@ -91,6 +91,19 @@ async def of_conversation(tx: ReadTx, conversation_id: str) -> Sequence[Record]:
     return await tx.fetch(OF_CONVERSATION, conversation=conversation_id)
 
 
+# A memory that a person takes back: it held until then.
+END = """
+UPDATE memories SET valid_to = greatest(valid_from, $4::timestamptz)
+ WHERE tenant_id = $1 AND holder = $2 AND id = $3 AND (valid_to IS NULL OR valid_to > $4) RETURNING conversation_id
+"""
+
+
+async def end(tx: Tx, holder: UUID, memory: UUID, time: datetime) -> None:
+    """End a memory and let no window show it any more."""
+    await tx.execute(END, holder, memory, time)
+    await withdraw(tx, [holder])
+
+
 END_EARLIER = _SQL.statement("end_earlier")
 
 

@@ -685,6 +685,7 @@ def upgrade() -> None:
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('owner', sa.Uuid(), nullable=False),
     sa.Column('memory_id', sa.Uuid(), nullable=False),
+    sa.Column('is_said', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='its message was said just now'),
     sa.ForeignKeyConstraint(['tenant_id', 'memory_id'], ['memories.tenant_id', 'memories.id'], name='unembedded_memory_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'owner', 'memory_id', name=op.f('unembedded_pkey'))
     )

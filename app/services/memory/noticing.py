@@ -1,0 +1,191 @@
+"""Notice what a person wants kept, and what they take back, from the vectors of their messages.
+
+The embedding job asks, once for each message that was just said, and stores what comes of it with the message's
+vectors. A short message has its vector anyway; the sentences of a longer one get theirs here. Without the local model
+nothing is noticed, and only the wordings of ``extractive.wishes`` count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from operator import itemgetter, mul
+from uuid import UUID
+
+from asyncpg import Record
+
+from app.core.canonical import dumps
+from app.core.conversation import Conversation
+from app.core.history.judging import ENDS, TOLD, Likely, ending
+from app.core.history.rows import NewWish
+from app.core.model import PEOPLE
+from app.core.neutral import neutral
+from app.core.scope import owner_of
+from app.core.window.kept import keep
+from app.core.window.profile import policy_of
+from app.extractive import intents
+from app.extractive.wishes import Judged, is_sensitive, judged, may_keep, takes_back
+from app.ids import uuid7
+from app.postgres.transactions import Tx
+from app.providers import Vector
+from app.queue import outbox
+from app.runtime import Runtime
+from app.services.memory import recalling, searching
+from app.store import appending, conversations, messages
+from app.store.memory import kept
+from app.text.language import clip, squeeze
+
+COMPARED_MAX = 60
+"""Memories in mind that a message which takes something back is compared with, the widest scope and newest first."""
+QUOTE_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A message of a person, as it was read."""
+
+    row: Record
+    text: str
+    found: Sequence[Judged]
+    vector: Vector
+    ends: float
+    """How likely it takes something back."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.row["conversation_id"], self.row["seq"]
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What messages give to memory, by conversation."""
+
+    said: Sequence[_Said] = ()
+    wishes: Sequence[tuple[Conversation, Sequence[NewWish]]] = ()
+
+
+def reads(runtime: Runtime) -> bool:
+    """Return whether the heads know the vectors of the model in use."""
+    return runtime.embedder is not None and runtime.embedder.model == intents.MODEL
+
+
+async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[Record]) -> Noticed:
+    """Return what messages give to memory. Call it without holding a connection."""
+    said = [one for row in rows if (one := await _read(runtime, tenant, row)) is not None]
+    if not said:
+        return Noticed()
+    places = {one.place[0] for one in said}
+    async with runtime.database.snapshot(tenant) as tx:
+        known = {name: await conversations.find(tx, name) for name in sorted(places)}
+    wishes = []
+    for conversation in filter(None, known.values()):
+        its = [one for one in said if one.place[0] == conversation.id]
+        found = [*await _wishes(runtime, conversation, its), *await _endings(runtime, tenant, conversation, its)]
+        wishes.append((conversation, found))
+    return Noticed(said, wishes)
+
+
+async def _read(runtime: Runtime, tenant: UUID, row: Record) -> _Said | None:
+    text = recalling.said_text(row)
+    if row["author"] not in PEOPLE or not (sentences := may_keep(text)):
+        return None
+    vector = await searching.vector_of(runtime, tenant, text)
+    if vector is None:
+        return None
+    whole, several = intents.kinds(vector), len(sentences) > 1
+    each = {one: await _likely(runtime, tenant, one) if several else whole for one in sentences}
+    found = judged(text, whole, {one: likely for one, likely in each.items() if likely is not None})
+    ends = max(intents.ENDS.probability(vector), TOLD * any(map(takes_back, sentences)))
+    return _Said(row, text, found, vector, ends) if found or ENDS.verdict(ends) else None
+
+
+async def _likely(runtime: Runtime, tenant: UUID, text: str) -> Likely | None:
+    vector = await searching.vector_of(runtime, tenant, text)
+    return intents.kinds(vector) if vector is not None else None
+
+
+async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    finder, now = owner_of(conversation.scope), datetime.now(UTC)
+    found: list[NewWish] = []
+    for one in said:
+        since = min(one.row["said_at"] or now, now)
+        for its in one.found:
+            text = neutral(its.wish.text)
+            tokens = await runtime.count(text)
+            found += [
+                NewWish(
+                    uuid7(), finder if memory.is_alone else owner_of(memory.scope), owner_of(memory.scope),
+                    memory.scope, memory.status, its.wish.key, one.row["seq"], one.row["page"], text, tokens,
+                    its.wish.sensitive, since, None, dumps(its.why),
+                )
+                for memory in keep(its.wish, conversation, policy, is_own=one.row["author"] == "person")
+            ]  # fmt: skip
+    return found
+
+
+# --- What is taken back -------------------------------------------------------------------------------
+
+
+async def _endings(runtime: Runtime, tenant: UUID, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:
+    """Return the endings of what is in mind; a group's are proposed, and a sub-agent's user has none."""
+    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    if not policy.remember or policy.carry == "off" or conversation.parent is not None:
+        return []
+    found = []
+    for one in said:
+        if ENDS.verdict(one.ends) is None or (one.row["author"] != "person" and conversation.space_id is None):
+            continue
+        meant, closeness = await _meant(runtime, tenant, conversation, one)
+        verdict = ending(one.ends, closeness)
+        if meant is None or verdict is None:
+            continue
+        is_held = verdict == "carry" and policy.carry == "explicit" and conversation.space_id is None
+        found.append(await _ending(runtime, one, meant, closeness, is_held=is_held))
+    return found
+
+
+async def _meant(
+    runtime: Runtime, tenant: UUID, conversation: Conversation, said: _Said
+) -> tuple[Record | None, float]:
+    """Return the memory in mind that is nearest to a message, and how near it is."""
+    async with runtime.database.snapshot(tenant) as tx:
+        lines = (await kept.then(tx, conversation.id, said.row["seq"], None, None))[:COMPARED_MAX]
+    vectors = [(line, await searching.vector_of(runtime, tenant, line.text)) for line in lines]
+    near = [(sum(map(mul, said.vector, vector)), line) for line, vector in vectors if vector is not None]
+    closeness, line = max(near, key=itemgetter(0), default=(0.0, None))
+    if line is None:
+        return None, 0.0
+    async with runtime.database.snapshot(tenant) as tx:
+        return await kept.one(tx, line.id), closeness
+
+
+async def _ending(runtime: Runtime, said: _Said, meant: Record, closeness: float, *, is_held: bool) -> NewWish:
+    text = neutral(clip(squeeze(said.text), QUOTE_CHARACTERS))
+    now = datetime.now(UTC)
+    since = max(min(said.row["said_at"] or now, now), meant["valid_from"])
+    why = {"head": "ends", "certainty": round(said.ends, 2), "closeness": round(closeness, 2), "ends": str(meant["id"])}
+    return NewWish(
+        uuid7(), meant["owner"], meant["holder"], meant["scope"], "held" if is_held else "proposed", meant["key"],
+        said.row["seq"], said.row["page"], text, await runtime.count(text), is_sensitive(text),
+        since, since, dumps(why),
+    )  # fmt: skip
+
+
+# --- Apply ------------------------------------------------------------------------------------------
+
+
+async def remember(tx: Tx, noticed: Noticed) -> None:
+    """Keep what was noticed, of messages that nobody erased or changed meanwhile."""
+    rows = await messages.by_place(tx, sorted({one.place for one in noticed.said}))
+    there = {(row["conversation_id"], row["seq"]): recalling.said_text(row) for row in rows}
+    gone = {one.place for one in noticed.said if there.get(one.place) != one.text}
+    for conversation, wishes in noticed.wishes:
+        left = [wish for wish in wishes if (conversation.id, wish.seq) not in gone]
+        await appending.keep_wishes(tx, conversation, left, source="rule")
+        for wish in left:
+            if wish.status == "held" and wish.valid_to is not None:
+                await kept.end(tx, wish.holder, UUID(json.loads(wish.metadata)["ends"]), wish.valid_to)
+        await outbox.tell(tx, *outbox.proposals(left, conversation.id))

@@ -1,0 +1,160 @@
+"""What a person wants kept is noticed in any words, by the vectors of what they say; what they take back, too."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from asyncpg import Record
+
+from app.core.history.judging import certainty, ending, judgement, kind_of
+from app.postgres.database import Database
+from app.postgres.tenants import DEFAULT_TENANT
+from app.providers import local_embeddings
+from app.runtime import Runtime
+from app.services.memory.revising import Change, change
+from app.settings import Settings
+from app.text.tokens import TokenCounter
+from tests.api.kit import assistant, user
+from tests.guards.tenants import runtime
+from tests.search.kit import change_model, drain, say
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def local(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
+    if (embedder := local_embeddings.load()) is None:
+        pytest.skip("the local embedding model is not installed")
+    return replace(runtime(settings, database, counter), embedder=embedder)
+
+
+async def memories(made: Runtime, status: str = "held", scope: str = "u:u") -> Sequence[Record]:
+    async with made.database.begin(DEFAULT_TENANT) as tx:
+        return await tx.fetch(
+            "SELECT content, key, source, metadata, valid_to FROM memories WHERE tenant_id = $1 AND status = $2"
+            " AND scope = $3 AND pinned AND (valid_to IS NULL OR valid_to > now()) ORDER BY id",
+            status,
+            scope,
+        )  # fmt: skip
+
+
+async def texts(made: Runtime, status: str = "held", scope: str = "u:u") -> list[str]:
+    return [row["content"] for row in await memories(made, status, scope)]
+
+
+async def told(made: Runtime, *said: str) -> None:
+    for number, text in enumerate(said):
+        await say(made, f"c{number} {text[:20]}", [user(text)])
+    await drain(made)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I've got a shellfish allergy, so please keep that in mind for every recipe.",
+        "I can't have dairy at all, it makes me really ill, so bear that in mind when you suggest meals.",
+        "我一吃虾就浑身起疹子，以后推荐菜的时候千万避开。",
+    ],
+)
+async def test_a_need_in_natural_words_follows_its_person(local: Runtime, text: str) -> None:
+    await told(local, text)
+    assert text.split(",", maxsplit=1)[0].split("，", maxsplit=1)[0] in str(await texts(local))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nothing over a screenful for me, I read these on the train. A couple of lines per answer does the job.",
+        "回我话尽量短点，长了我在地铁上真看不完，一直这样就行。",
+    ],
+)
+async def test_a_wish_in_natural_words_is_held_or_proposed_once(local: Runtime, text: str) -> None:
+    await told(local, text)
+    await told(local, text)
+    assert len([*await texts(local), *await texts(local, "proposed")]) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "morning! how's it going",
+        "Can you compare heat pumps and gas boilers on running cost over ten years?",
+        "For this email only, sign me as 'The Management'.",
+        "How should someone with a nut allergy read a Thai menu? It's for a leaflet at the clinic.",
+        "为什么老北京人总喜欢说您",
+        "帮我看看这段代码为什么报错",
+    ],
+)
+async def test_what_nobody_wants_kept_follows_nobody(local: Runtime, text: str) -> None:
+    await told(local, text)
+    assert await texts(local) == []
+
+
+async def test_a_memory_says_which_head_found_it_and_how_certain_it_is(local: Runtime) -> None:
+    await told(local, "I've got a shellfish allergy.")
+    [row] = [*await memories(local), *await memories(local, "proposed")]
+    assert (row["content"], row["source"]) == ("I've got a shellfish allergy.", "rule")
+
+
+async def test_a_message_is_read_once_however_often_it_is_embedded(local: Runtime) -> None:
+    await told(local, "Cashews put me in hospital twice, never put them into anything you plan for me.")
+    [kept] = await texts(local) or await texts(local, "proposed")
+    async with local.database.begin(DEFAULT_TENANT) as tx:
+        await tx.execute("DELETE FROM memories WHERE tenant_id = $1 AND pinned")
+        await tx.execute("DELETE FROM embeddings WHERE tenant_id = $1")
+    await change_model(local)
+    assert kept not in [*await texts(local), *await texts(local, "proposed")]
+
+
+async def test_an_assistant_and_a_conversation_that_forbids_it_give_nothing(local: Runtime) -> None:
+    await say(local, "c", [user("Hi"), assistant("I've got a shellfish allergy, keep that in mind.")])
+    await drain(local)
+    assert [*await texts(local), *await texts(local, "proposed")] == []
+
+
+BACK = "I've given up on French for good, you can go back to English answers."
+
+
+async def test_what_is_taken_back_in_other_words_ends_or_is_proposed_to(local: Runtime) -> None:
+    await told(local, "Always answer in French.")
+    assert await texts(local) == ["Always answer in French."]
+    await told(local, BACK)
+    [ending] = await all_endings(local)
+    assert await texts(local) == [] or ending["status"] == "proposed"
+
+
+async def test_a_person_who_accepts_an_ending_has_the_memory_ended(local: Runtime) -> None:
+    await told(local, "Always answer in French.")
+    policy = replace(local.defaults.policy, carry="proposed")
+    await told(replace(local, defaults=replace(local.defaults, policy=policy)), BACK)
+    [ending] = await all_endings(local)
+    assert (ending["status"], await texts(local)) == ("proposed", ["Always answer in French."])
+    async with local.database.begin(DEFAULT_TENANT) as tx:
+        await change(local, tx, ending["id"], Change(status="held"), bound_to=None, sensitive=False)
+    assert await texts(local) == []
+
+
+@pytest.mark.parametrize("text", ["Forget that I can't stand coriander.", "忘掉我不吃香菜这件事。"])
+async def test_what_is_to_be_forgotten_is_no_wish(local: Runtime, text: str) -> None:
+    await told(local, text)
+    assert [*await texts(local), *await texts(local, "proposed")] == []
+
+
+async def all_endings(made: Runtime) -> Sequence[Any]:
+    async with made.database.begin(DEFAULT_TENANT) as tx:
+        return await tx.fetch("SELECT * FROM memories WHERE tenant_id = $1 AND metadata LIKE '%\"ends\":%'")
+
+
+def test_a_need_holds_from_a_lower_certainty_than_a_wish() -> None:
+    rest = {"bounded": 0.0, "ends": 0.0, "asks": 0.0, "none": 0.2}
+    need, wish = {"need": 0.8, "lasting": 0.0, **rest}, {"need": 0.0, "lasting": 0.8, **rest}
+    assert (kind_of(need), kind_of(wish), certainty(need)) == ("need", "lasting", 0.8)
+    assert (judgement(need), judgement(wish)) == ("carry", "propose")
+    assert judgement({"need": 0.1, "lasting": 0.1, **rest}) is None
+
+
+def test_only_what_is_certain_and_near_ends_a_memory() -> None:
+    assert ending(0.9, 0.5) == "carry"
+    assert ending(0.9, 0.3) == ending(0.3, 0.9) == "propose"
+    assert ending(0.9, 0.1) is ending(0.1, 0.9) is None
