@@ -65,6 +65,16 @@ _TALKED = re.compile(
     r"(?:聊|讨论|谈论|谈|提|说|讲)(?:[到过起及了的])+",
     re.IGNORECASE,
 )
+_OF_TALK = """
+that which who whom as what like we you i ve d have had were was are just already once also both only never ever talk
+talked talking speak spoke spoken speaking chat chatted chatting discuss discussed discussing mention mentioned
+mentioning go went gone over bring brought up did do can to with me each other about of on now earlier before previously
+recently so far last time the day a while ago above
+"""
+"""The words of ``_TALKED``."""
+_OF_PHRASES = frozenset(
+    re.findall("[a-z]+", " ".join((_OF_TALK, *ENGLISH_PHRASES, *ENGLISH_PRAISE, *ENGLISH_PRAISED, *CHINESE_PHRASES)))
+)
 _VALUE = re.compile(
     r"\bhow (?:much|many|long|old|big|large|far|high|often)\b|\bwh(?:at|ich) (?:\w+ ){0,3}?(?:version|number|id|price|"
     r"cost|amount|total|date|time|port|path|file|url|address|email|code|name|value|size|count|rate|score|key|phone|"
@@ -77,7 +87,7 @@ _VALUE = re.compile(
 def has_subject(text: str) -> bool:
     """Return whether a text has a subject; "thanks", "谢谢", "sounds good, go ahead" and "" have none."""
     folded = fold(text).translate(_APOSTROPHE) if len(text) <= SMALL_TALK_CHARACTERS else ""
-    if not folded or _WHO_ASKS.search(folded):
+    if not folded or any(map(_is_surely_subject, words(folded))) or _WHO_ASKS.search(folded):
         return bool(text)
     rest = _CHINESE_PHRASE.sub(" ", _ENGLISH_PHRASE.sub(" ", _TALKED.sub("", folded)))
     return any(_is_subject(word) for word in words(rest))
@@ -110,6 +120,11 @@ def parts(text: str) -> list[str]:
 def _is_subject(word: str) -> bool:
     word = simplified(word)
     return word not in _NO_SUBJECT and not (is_han(word) and all(one in _NO_SUBJECT for one in word))
+
+
+def _is_surely_subject(word: str) -> bool:
+    """Return whether a word is a subject in any phrase: it is in none. Looking for phrases takes ten times as long."""
+    return word.isascii() and word.isalpha() and word not in _OF_PHRASES and word not in _NO_SUBJECT
 
 
 def answering(texts: Sequence[str], query: str) -> list[int]:

@@ -80,3 +80,16 @@ def test_texts_are_shown_once(texts: list[str], query: str) -> None:
     kept = answering(texts, query)
     assert len(set(kept)) == len(kept)
     assert answering([texts[place] for place in kept], query) == list(range(len(kept)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "we talked about that", "which I had already mentioned to you", "what we were only discussing",
+        "as previously discussed", "did we ever go over that", "have you gone over what we brought up before",
+        "can you bring up what we chatted on", "what we spoke of",
+    ],
+)  # fmt: skip
+def test_words_that_only_refer_to_the_talk_are_no_subject(text: str) -> None:
+    assert not has_subject(text)
+    assert has_subject(f"{text} boiler")
