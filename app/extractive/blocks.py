@@ -1,6 +1,7 @@
 """Split a message into what its author wrote and what was pasted into it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,15 +23,23 @@ _DATA_LINE = re.compile(r"\s*(?:[\[{](?:[\s\"'\[{]|$)|\"[^\"\n]{1,80}\"\s*:|\|.*
 _CODE = patterns_of(Path(__file__).with_name("code.txt"), ("code", "log"))
 _CODE_LINE, _LOG_LINE = re.compile(_CODE["code_line"], re.ASCII), re.compile(_CODE["log_line"])
 _DEFINITION = re.compile(_CODE["definition"], re.MULTILINE)
-_NAMES = ("Python", "TypeScript", "JavaScript", "Go", "Rust", "Java", "C/C++", "SQL", "CSS", "Shell")
+_HINTS: Mapping[str, tuple[str, ...]] = {
+    "Python": (),
+    "TypeScript": ("interface ", "type ", ": string", ": number", ": boolean"),
+    "JavaScript": ("const ", "let ", "var ", "=> {", "function", "require("),
+    "Go": ("package ", "func ", ":= "),
+    "Rust": ("fn ", "let mut ", "impl", "#[derive"),
+    "Java": ("public ", "import java"),
+    "C/C++": ("#include", "std::", "int ", "void ", "char ", "static "),
+    "SQL": (),
+    "CSS": (";", "{"),
+    "Shell": (),
+}
+"""What stands in every line that tells of a language: a text without it need not be searched. Empty: no such thing."""
 _LANGUAGES = tuple(
-    (
-        name,
-        re.compile(
-            _CODE[f"language {name.partition('/')[0].lower()}"], re.IGNORECASE if name == "SQL" else re.MULTILINE
-        ),
-    )
-    for name in _NAMES
+    (name, re.compile(_CODE[f"language {name.partition('/')[0].lower()}"], flags), hints)
+    for name, hints in _HINTS.items()
+    for flags in [re.IGNORECASE if name == "SQL" else re.MULTILINE]
 )
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _MARKS = frozenset("*_`#")
@@ -132,7 +141,11 @@ def without_markup(sentence: str) -> str:
 
 def code_language(source: str) -> str:
     """Return the programming language with the most tell-tale lines; "" if there are none."""
-    scores = [(_hits(pattern, source[:20_000]), name) for name, pattern in _LANGUAGES]
+    text = source[:20_000]
+    scores = [
+        (_hits(pattern, text) if not hints or any(hint in text for hint in hints) else 0, name)
+        for name, pattern, hints in _LANGUAGES
+    ]
     best = max(scores, key=lambda score: score[0])
     return best[1] if best[0] else ""
 

@@ -152,7 +152,8 @@ def document(text: str, speaker: str = "") -> str:
     """
     counts: dict[int, int] = {}
     for run in _runs(text):
-        for index in _run_components(run):
+        is_usual = run[0].isascii() and len(run) <= WORD_CACHED_MAX
+        for index in _word_components(run) if is_usual else _run_components(run):
             counts[index] = counts.get(index, 0) + 1
     asking = _asking(text, sum(counts.values()))
     for index in _STOPPED & counts.keys():
