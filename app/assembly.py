@@ -21,6 +21,7 @@ from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
 from app.core.window.profile import Defaults
+from app.extractive import intents
 from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.replica import Replica
@@ -57,7 +58,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
             rules = (access(settings), retention(settings), proxying(settings), working(settings))
-            parts = (defaults(settings), database, counter, migrate.HEAD, *rules, chat, embedder)
+            parts = (judging(settings, embedder), database, counter, migrate.HEAD, *rules, chat, embedder)
             metrics, upstream, issuer = Metrics(), upstream_of(settings), issuer_of(settings)
             async with _replica(settings, database, metrics) as replica:
                 runtime = Runtime(
@@ -165,6 +166,14 @@ def defaults(settings: Settings) -> Defaults:
     policy, limits = taken(settings, Policy), taken(settings, Limits)
     models = TABLE.extended(settings.quire_models)
     return replace(taken(settings, Defaults), policy=policy, limits=limits, models=models)
+
+
+def judging(settings: Settings, embedder: Embedder | None) -> Defaults:
+    """Return the defaults; without the model that heads know, wishes are proposed where nobody says otherwise."""
+    known = defaults(settings)
+    if "memory_carry" in settings.model_fields_set or (embedder is not None and embedder.model == intents.MODEL):
+        return known
+    return replace(known, policy=replace(known.policy, carry="proposed"))
 
 
 def access(settings: Settings) -> Access:

@@ -240,6 +240,7 @@ def counter(data_dir: Path) -> tokens.TokenCounter:
 
 
 os.environ["MEMORY_EMBEDDING_MODEL"] = "none"  # where a test says nothing else: the local one takes a second to load
+os.environ["MEMORY_CARRY"] = "explicit"  # as with the local model
 
 
 @pytest.fixture(scope="session")

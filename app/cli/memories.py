@@ -58,7 +58,13 @@ def _line(one: Mapping[str, Any]) -> str:
     """Return a memory on a line, in which no text of it can steer a terminal."""
     key = f"{one['key'] or '-'}{'*' if one['pinned'] else ''}"
     parts = one["memory_key"], one["status"], one["scope"], key, one["valid_from"][:10], one["content_preview"]
-    return shown("  ".join(parts))
+    return shown("  ".join((*parts, *_why(one))))
+
+
+def _why(one: Mapping[str, Any]) -> list[str]:
+    """Return which head found a memory, and how certain it was."""
+    why = one["metadata"] if one["source"] == "rule" else {}
+    return [f"({why['head']} {why['certainty']})"] if "head" in why else []
 
 
 @memories.command()

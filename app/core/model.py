@@ -114,7 +114,7 @@ class Policy:
     carry: Carry = setting(
         Variable("memory_carry", "explicit", own=Own(description="what a user's lasting wishes do")),
         "When lasting wishes of a user follow them into other conversations: `explicit` at once, `proposed` once "
-        "a person accepts them, `off` never.",
+        "a person accepts them, `off` never. Unset, without the local model: `proposed`.",
     )
     remember: bool = setting(
         Variable("memory_remember", True, own=Own(description="false: nothing said here follows the user")),

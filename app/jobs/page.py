@@ -9,7 +9,7 @@ queue's matter: the job raises, and is tried again later.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -39,7 +39,7 @@ from app.queue import outbox, table
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.conversations.reading import READER
-from app.services.memory import insertion
+from app.services.memory import insertion, noticing
 from app.services.memory.archiving import vectors
 from app.store import appending, conversations, messages, page_index
 from app.store.memory import kept
@@ -183,8 +183,20 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
             index = NewPageIndex(page.number, "extractive", error=_shown(str(refused)))
             return _Indexed(index, refused=refused)  # no topics, which later prompts would show to it again
         else:
+            reply = await _agreed(runtime, claimed.tenant, {one.seq: one.text for one in excerpts}, reply)
             return await _by_model(runtime, page.number, shown, reply, answer.model)
     return await _extractive(page, error)
+
+
+async def _agreed(runtime: Runtime, tenant: UUID, texts: Mapping[int, str], reply: PageReply) -> PageReply:
+    """Return a reply whose wishes hold where a head finds in their words what the model says."""
+    wishes = [
+        replace(one, wish=replace(one.wish, reach="user"), is_certain=True)
+        if not one.is_certain and not one.wish.ends and await noticing.agrees(runtime, tenant, one.wish, texts[one.seq])
+        else one
+        for one in reply.wishes
+    ]
+    return replace(reply, wishes=tuple(wishes))
 
 
 async def _extractive(page: _Page, error: str | None = None) -> _Indexed:

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from asyncpg import Record
 
+from app.assembly import judging
 from app.core.history.judging import certainty, ending, judgement, kind_of
+from app.core.window.kept import Wish
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
 from app.runtime import Runtime
+from app.services.memory.noticing import agrees
 from app.services.memory.revising import Change, change
 from app.settings import Settings
 from app.text.tokens import TokenCounter
@@ -158,3 +161,19 @@ def test_only_what_is_certain_and_near_ends_a_memory() -> None:
     assert ending(0.9, 0.5) == "carry"
     assert ending(0.9, 0.3) == ending(0.3, 0.9) == "propose"
     assert ending(0.9, 0.1) is ending(0.1, 0.9) is None
+
+
+async def test_a_model_s_wish_holds_where_a_head_agrees(local: Runtime) -> None:
+    need, talk = Wish("Shellfish sends me straight to hospital."), Wish("Heat pumps are cheap to run.")
+    assert await agrees(local, DEFAULT_TENANT, need, need.text)
+    assert not await agrees(local, DEFAULT_TENANT, talk, talk.text)
+    assert not await agrees(local, DEFAULT_TENANT, need, f"Summarise this mail:\n\n{need.text}\n\n-- \nBob")
+
+
+def test_without_the_local_model_wishes_are_proposed_where_nobody_says_otherwise(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMORY_CARRY")
+    assert judging(Settings(quire_data_dir=settings.quire_data_dir), None).policy.carry == "proposed"
+    monkeypatch.setenv("MEMORY_CARRY", "explicit")
+    assert judging(Settings(quire_data_dir=settings.quire_data_dir), None).policy.carry == "explicit"

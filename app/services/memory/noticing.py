@@ -18,15 +18,15 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.history.judging import ENDS, TOLD, Likely, ending
+from app.core.history.judging import ENDS, TOLD, Likely, ending, judgement
 from app.core.history.rows import NewWish
 from app.core.model import PEOPLE
 from app.core.neutral import neutral
 from app.core.scope import owner_of
-from app.core.window.kept import keep
+from app.core.window.kept import Wish, keep
 from app.core.window.profile import policy_of
 from app.extractive import intents
-from app.extractive.wishes import Judged, is_sensitive, judged, may_keep, takes_back
+from app.extractive.wishes import Judged, is_sensitive, judged, may_keep, speaks_for_itself, takes_back
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.providers import Vector
@@ -69,6 +69,14 @@ class Noticed:
 def reads(runtime: Runtime) -> bool:
     """Return whether the heads know the vectors of the model in use."""
     return runtime.embedder is not None and runtime.embedder.model == intents.MODEL
+
+
+async def agrees(runtime: Runtime, tenant: UUID, wish: Wish, message: str) -> bool:
+    """Return whether a head would at least propose what a model wants kept, and it speaks for its writer."""
+    if not reads(runtime) or not speaks_for_itself(wish.text, message):
+        return False
+    likely = await _likely(runtime, tenant, wish.text)
+    return likely is not None and judgement(likely) is not None
 
 
 async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[Record]) -> Noticed:
