@@ -176,8 +176,9 @@ def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
     marked = [line for line in lines if line.count("|") >= 2]
     if len(marked) >= 3 and len(marked) >= 0.6 * len(lines):
         return "|", [line for line in marked if not _MARKDOWN_RULE.match(line)]
+    unquoted = [_QUOTED_FIELD.sub("", line) if '"' in line else line for line in (line[:2000] for line in lines)]
     for delimiter in ("\t", ",", ";"):
-        widths = [_QUOTED_FIELD.sub("", line[:2000]).count(delimiter) for line in lines]
+        widths = [line.count(delimiter) for line in unquoted]
         usual = widths[0] if widths else 0
         least = 1 if delimiter == "\t" else 2
         if usual > 2 and " " not in lines[0]:  # column names, and a last column that may hold the delimiter

@@ -19,7 +19,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from app.text.chinese_scripts import simplified
@@ -78,7 +78,7 @@ STOP_PAIRS = words_of("stop_pairs.txt")
 
 def terms(text: str) -> Iterator[str]:
     for run in _runs(text):
-        yield from _run_terms(run)
+        yield from _word_terms(run) if _is_usual(run) else _run_terms(run)
 
 
 def _runs(text: str) -> list[str]:
@@ -100,9 +100,14 @@ def _is_word(run: str) -> bool:
     return run[0].isascii() or not _IS_CJK.match(run)
 
 
+def _is_usual(run: str) -> bool:
+    """Return whether a run is a word whose terms are remembered."""
+    return len(run) <= WORD_CACHED_MAX and _is_word(run)
+
+
 def _run_terms(run: str) -> Iterable[str]:
     if _is_word(run):
-        return _word_terms(run) if len(run) <= WORD_CACHED_MAX else _word(run)
+        return _word(run)
     han = simplified(run)
     return [han[i : i + 2] for i in range(len(han) - 1)] if len(run) > 1 else [han]
 
@@ -152,8 +157,7 @@ def document(text: str, speaker: str = "") -> str:
     """
     counts: dict[int, int] = {}
     for run in _runs(text):
-        is_usual = run[0].isascii() and len(run) <= WORD_CACHED_MAX
-        for index in _word_components(run) if is_usual else _run_components(run):
+        for index in _word_components(run) if _is_usual(run) else map(component, _run_terms(run)):
             counts[index] = counts.get(index, 0) + 1
     asking = _asking(text, sum(counts.values()))
     for index in _STOPPED & counts.keys():
@@ -181,12 +185,6 @@ def _tells(text: str) -> bool:
     """Return whether a text has a sentence that asks nothing, and is more than an opening."""
     sentences = _SENTENCE_END.split(text)
     return any(not asks(one) and sum(1 for _ in terms(one)) >= TELLING_TERMS for one in sentences)
-
-
-def _run_components(run: str) -> Sequence[int]:
-    if len(run) <= WORD_CACHED_MAX and _is_word(run):
-        return _word_components(run)
-    return [component(term) for term in _run_terms(run)]
 
 
 @lru_cache(maxsize=50_000)
