@@ -174,7 +174,7 @@ def test_a_window_orders_what_it_brings_in_by_day_and_marks_the_newest(client: h
     for name, text, time in moved:
         append(client, name, [user(text, said_at=time)])
     append(client, "c", [user("hello")])
-    query: Json = {"budget": 4000, "query": "Where does the pearl lie?", "recall_scope": "user"}
+    query: Json = {"budget": 4000, "query": "Does the pearl lie at sea, or in a harbour?", "recall_scope": "user"}
     shown = str(ok(client.get(path("c", "context"), params=query))["messages"][-1])
     assert 0 < shown.index("2024-03-01 ") < shown.index("at sea") < shown.index("2024-03-03 (newest) ")
     assert shown.count("newest") == 1

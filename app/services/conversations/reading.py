@@ -48,7 +48,7 @@ class ExtractiveReader:
             line=line,
             words=_words(placement, line),
             is_greeting=greets(opening),
-            title=title_of(opening) if is_persons or draft.role != "user" else line,
+            title=title_of(opening) if is_persons or draft.role != "user" else "",
             wishes=tuple(wishes_of(draft.text[:SCAN_MAX], opening.blocks.prose))
             if is_persons and opening.blocks
             else (),

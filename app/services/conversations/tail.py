@@ -204,8 +204,8 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> tuple[
 
 
 async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[Hit], bool]:
-    """Return the results that answer the query, best first, or the closest of a query that asks; and whether these are
-    doubtful.
+    """Return the results that answer the query, best first, else the closest one unless the query is known to ask for
+    nothing; and whether that is doubtful.
     """
     if not has_subject(query.text):
         return [], False
@@ -218,7 +218,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
         least = max((hit.score for hit in results.hits), default=0.0) - relevance.APART
         return [hit for hit in results.hits if hit.score > least and query.is_answered_by(hit)], False
     if not any(query.is_answered_by(hit) for hit in results.hits):
-        return (results.hits[:1], True) if query.asks else ([], False)
+        return ([], False) if query.asks is False else (results.hits[:1], True)
     return [hit for hit in results.hits if hit.score > 0], False  # more than chance
 
 
