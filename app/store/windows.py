@@ -23,8 +23,8 @@ from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import CONVERSATION_FIELDS, read_conversation
 
-CUTS_KEPT = 8
-"""Cuts of a conversation that are kept, the newest; and as many times more where each is its budget's newest."""
+CUTS_KEPT, BUDGETS_KEPT = 8, 64
+"""Cuts of a conversation that are kept: the newest, and the newest of each of so many budgets."""
 UNREAD_MOST = 2
 """Tokens of a history that are read, in budgets: no model makes fewer than half as many of a text as our tokenizer."""
 CUT_COLUMNS = {
@@ -42,6 +42,7 @@ _SQL = SqlFile(
     cut_columns=", ".join(CUT_COLUMNS),
     cut_values=", ".join(f":{name}::{kind}" for name, kind in CUT_COLUMNS.items()),
     kept=CUTS_KEPT,
+    budgets=BUDGETS_KEPT,
     most=UNREAD_MOST,
 )
 ITEM = _SQL.piece("item")

@@ -134,7 +134,7 @@ SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
 
 -- name: store_cut
 -- Stores the next cut of a conversation, unless another was faster or the past was changed, and forgets the oldest, but
--- for each budget's newest of late.
+-- for the newest of each other budget: however many cuts small windows need, a large one keeps its head.
 WITH c AS (
   UPDATE conversations SET epoch = :number
    WHERE tenant_id = :tenant AND id = :conversation AND uid = :uid AND epoch = :number::bigint - 1
@@ -143,10 +143,10 @@ WITH c AS (
 ), old AS (
   DELETE FROM cuts d WHERE d.tenant_id = :tenant AND d.conversation_id = (SELECT id FROM c)
      AND d.number <= :number - {kept}
-     AND (d.number <= :number - {kept} * {kept} OR d.budget = :budget AND d.step = :step
-          OR EXISTS (SELECT FROM cuts n
-                      WHERE n.tenant_id = :tenant AND n.conversation_id = :conversation AND n.budget = d.budget
-                        AND n.step = d.step AND n.number > d.number))
+     AND d.number <> ALL (ARRAY(
+       SELECT max(n.number) FROM cuts n
+        WHERE n.tenant_id = :tenant AND n.conversation_id = :conversation AND (n.budget, n.step) <> (:budget, :step)
+        GROUP BY n.budget, n.step ORDER BY 1 DESC LIMIT {budgets}))
 )
 INSERT INTO cuts (tenant_id, conversation_id, {cut_columns})
 SELECT :tenant, c.id, {cut_values} FROM c
