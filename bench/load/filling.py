@@ -111,6 +111,7 @@ COPIED = (
     _Copied("memories", "t.seq, c.n"),
     _Copied("pages", "t.page, c.n"),
     _Copied("page_index", "t.page, c.n"),
+    _Copied("chapters", "t.first_page, c.n"),
     _Copied("cuts", "t.number, c.n"),
     _Copied("topic_mentions", "t.page, c.n"),
     _Copied("summaries", "t.version, c.n"),

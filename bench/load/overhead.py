@@ -261,13 +261,13 @@ async def _windows(harness: Harness, names: list[str]) -> dict[str, tuple[str, s
 
 async def _around(connection: asyncpg.Connection, api: Api, name: str) -> tuple[str, str, int, int]:
     """Quire's answer before and after the body's texts, and where its zones begin."""
+    answer = api.window(name)  # which makes the cut
     zones = await connection.fetchrow(ZONES, DEFAULT_TENANT, name)
     assert zones is not None
     condensed, verbatim, newest = zones
     form = "coalesce(short, view, body)" if condensed < verbatim else "coalesce(view, body)"
     first = await connection.fetchval(TEXTS.format(form), DEFAULT_TENANT, name, condensed)
     last = await connection.fetchval(TEXTS.format("coalesce(view, body)"), DEFAULT_TENANT, name, newest)
-    answer = api.window(name)
     return answer[: answer.index(first)], answer[answer.rindex(last) + len(last) :], condensed, verbatim
 
 

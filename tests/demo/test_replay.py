@@ -93,7 +93,7 @@ def test_on_a_terminal_there_is_a_live_picture() -> None:
     replay("http://quire.example.org", CONVERSATION, 8000, out, transport=httpx.MockTransport(FakeQuire()))
     assert "\x1b" in printed(out)
     assert "100/100" in printed(out)
-    assert "prefix breaks in an epoch" in printed(out)
+    assert "prefix breaks between cuts" in printed(out)
 
 
 def test_a_window_over_budget_is_reported() -> None:

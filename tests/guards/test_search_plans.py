@@ -35,8 +35,11 @@ HUGE, SMALL, DIMENSIONS = 5_000, 12, 32
 HUGE_OWNER, SMALL_OWNER = UUID(int=1), UUID(int=2)
 MODEL = embeddings.model_id("any", DIMENSIONS)
 NOTHING_SPECIAL: dict[str, object] = {
-    **dict.fromkeys(("conversation_uid", "types", "among", "keywords", "since", "until", "asking_uid", "asking_seq")),
-    "limit": 10, "score_min": "-Infinity", "weight": 1.0, "only_meaning": False, "found_min": 1.5, "sensitive": False, "is_said": False,
+    **dict.fromkeys(
+        ("conversation_uid", "types", "among", "keywords", "since", "until", "asking_uid", "asking_seq")
+    ),
+    "limit": 10, "score_min": "-Infinity", "weight": 1.0, "only_meaning": False, "found_min": 1.5, "sensitive": False,
+    "is_said": False,
     "every_passage": False, "speakers": bm25.any_of(bm25.speakers("Ann")),
     "times_since": [UUID(int=0)], "times_until": [UUID(int=2**127)], "times_weight": [3],
 }  # fmt: skip
