@@ -128,7 +128,8 @@ def assert_within_budget(found: Json, count: Count) -> None:
 def assert_cut_only_where_due(found: Json, before: Json, messages: Sequence[Json], count: Count) -> None:
     """A cut is made only where the last one does not fit: what is shown by it, and all that came since."""
     codes = {warning["code"] for warning in before["warnings"]}
-    if found["epoch"] == before["epoch"] or "window_squeezed" in codes:
+    is_charged_alike = found["usage"]["token_percent"] == before["usage"]["token_percent"]
+    if found["epoch"] == before["epoch"] or "window_squeezed" in codes or not is_charged_alike:
         return
     new = messages[before["lag"]["last_seq"] :]
     most = before["usage"]["total"] + sum(count(canonical(message)) + FRAME for message in new) + RECALLED_MOST

@@ -102,12 +102,12 @@ def test_a_change_is_visible_to_the_other_process_at_once(client: httpx.Client, 
     assert_alike(client, other, "c", ASKED[:7])
 
 
-def test_an_epoch_stored_by_either_serves_both(client: httpx.Client, other: httpx.Client, rows: Any) -> None:
+def test_a_cut_stored_by_either_serves_both(client: httpx.Client, other: httpx.Client, rows: Any) -> None:
     ok(client.post("/conversations", json={"id": "c", "user_id": "u", "budget": 2500}), 201)
     for number in range(60):
         append((client, other)[number % 2], "c", turn(number, 30))
         assert_alike(client, other, "c", [{"format": "openai"}, {"budget": 2500}])
-    assert rows()["epochs"] > 3
+    assert rows()["cuts"] > 3
 
 
 def test_an_erasure_takes_effect_in_the_other_process(client: httpx.Client, other: httpx.Client) -> None:

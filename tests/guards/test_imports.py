@@ -113,7 +113,7 @@ IMPORTED = "import sys; [__import__(name) for name in sys.argv[1:]]; print(*sys.
     ("commands", "unneeded"),
     [
         ("app.cli.worker app.cli.doctor app.cli.retention", {"fastapi", "jinja2", "uvicorn"}),
-        ("app.cli.mcp app.cli.memories app.cli.transfer", {"asyncpg", "fastapi", "pydantic", "sqlalchemy", "uvicorn"}),
+        ("app.cli.mcp app.cli.memories", {"asyncpg", "fastapi", "pydantic", "sqlalchemy", "uvicorn"}),
         ("quire_command.connect quire_command.eval quire_command.fork quire_command.replay", {"app", "quire_client"}),
     ],
 )

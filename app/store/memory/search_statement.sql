@@ -246,8 +246,8 @@ found AS (
 )
 SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.coverage,
        m.conversation_id, m.created_at, m.owner,
-       CASE WHEN many.counted > {looked_at} THEN many.counted
-            ELSE greatest(f.counted, least(f.taken, :limit)) END AS total
+       greatest(CASE WHEN many.counted > {looked_at} THEN many.counted ELSE f.counted END,
+                least(f.taken, :limit)) AS total
   FROM found f JOIN memories m ON m.tenant_id = :tenant AND m.owner = ANY (:owners) AND m.id = f.id, many
  ORDER BY f.score DESC, f.id
 
