@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from app.core.model import OPENING_TOKENS, Cut, Entry, FreshForm, Language, Policy, Totals
+from app.core.model import OPENING_TOKENS, Anchored, Cut, Entry, FreshForm, Item, Language, Policy, Totals
 from app.core.search import days
 from app.core.window import contents, head, kept, paging
 from app.core.window.contents import Chapter, PageEntry, PageNames
@@ -107,6 +107,19 @@ def least_head(plan: CutPlan, material: Material, reader: HeadReader) -> int:
     frame = head.frame_tokens(plan.language, reader.count)
     notes, _ = _kept(material.kept, plan.kept_max - frame, plan.found_max, reader)
     return frame + head.weight(notes) if notes else 0
+
+
+def is_left(cut: Cut, items: Sequence[Item], anchored: Anchored | None, last_page: int) -> bool:
+    """Return whether what was recalled for an earlier user message has left the window since the cut was made."""
+    if anchored is None or anchored.text is None:
+        return False
+    page = next((item.page for item in items if item.seq == anchored.seq), 0)
+    return anchored.seq >= cut.verbatim_from and cut.last_page <= page < last_page
+
+
+def renewed(cut: Cut, number: int, totals: Totals) -> Cut:
+    """Return the cut under another number: it shows the same, but does not begin as its last window did."""
+    return replace(cut, number=number, last_seq=totals.last_seq, last_page=totals.last_page)
 
 
 def asked(entries: Sequence[Entry]) -> int:
