@@ -17,6 +17,7 @@ from app.api.schemas.windows import WarningItem
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
 from app.core.search.fusion import QUERIES_MAX
 from app.core.search.grep import PATTERN_MAX
+from app.core.window.kept import KEY_MAX
 
 MemoryStatus = Literal["held", "proposed", "refused", "withdrawn"]
 SOURCES = "person, rule, llm, tool or import; extractive: a message or an archive"
@@ -238,7 +239,10 @@ class MemoryBody(RequestModel):
         description=f"where it holds: {SCOPE}; default: for the user, or the conversation's space, or in a conversation"
         " without either",
     )
-    key: str | None = Field(None, description="replaces what the scope's memory of this key says; segments between /")
+    key: str | None = Field(
+        None, min_length=1, max_length=KEY_MAX,
+        description="replaces what the scope's memory of this key says; segments between /",
+    )  # fmt: skip
     pinned: bool | None = Field(None, description="keep it in view; default: as its key is, else false")
     valid_from: Time | None = Field(None, description="since when it is true; default: now")
     valid_to: Time | None = Field(None, description="until when it is true")
