@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -32,7 +33,7 @@ ROW_WINDOWS = 16
 """Windows from which on a row is full: more would take less room, but each new one writes its row anew."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """A stored row."""
 
@@ -48,7 +49,7 @@ class Row:
         frames, _, entries = zlib.decompress(body).decode().partition(_ENTRIES)
         return Row(first, frames, entries)
 
-    @property
+    @cached_property
     def body(self) -> bytes:
         """Return its lines, compressed: half of what a window takes are hashes, and the rest is in the line before."""
         return zlib.compress(f"{self.frames}{_ENTRIES}{self.entries}".encode(), 9)
