@@ -20,7 +20,7 @@ _NOTE_CHARS = 200
 NOTES_MAX = 20
 """Notes of one message."""
 
-_PARTS = ("languages", "languages_han", "orders", "orders_han", "people", "household", "people_han")
+_PARTS = ("languages", "languages_han", "orders", "orders_han")
 _PATTERNS = patterns_of(Path(__file__).with_name("notes.txt"), _PARTS)
 LANGUAGES, LANGUAGES_HAN, ORDERS = _PATTERNS["languages"], _PATTERNS["languages_han"], _PATTERNS["orders"]
 _IS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
@@ -57,12 +57,9 @@ def _holds_for_good(sentence: str) -> bool:
 def _holds_for_good_in_chinese(sentence: str) -> bool:
     if sentence.endswith(("?", "？")) or _IS["han_asks"].search(sentence) or _IS["not_standing"].search(sentence):
         return False
-    if _IS["told_han"].search(sentence) and not _IS["when_writing_han"].match(sentence):
+    if _IS["told_han"].search(sentence) or _IS["narrated"].search(sentence):
         return False
-    if _IS["chinese"].search(sentence) and not _IS["narrated"].search(sentence):
-        return True
-    limits = _IS["once"].search(sentence) or _IS["complaint_han"].search(sentence)
-    return limits is None and _IS["plain_han"].search(sentence) is not None
+    return _IS["chinese"].search(sentence) is not None
 
 
 def _holds_for_good_in_english(sentence: str) -> bool:
@@ -74,5 +71,5 @@ def _holds_for_good_in_english(sentence: str) -> bool:
     if _IS["once"].search(sentence):
         return False
     if sentence.endswith(("?", "？")):
-        return _IS["asked_for_good"].search(sentence) is not None and _IS["told"].search(sentence) is None
+        return False
     return _IS["told"].search(sentence) is None or _IS["order"].match(sentence) is not None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,6 +148,33 @@ async def test_what_is_to_be_forgotten_is_no_wish(local: Runtime, text: str) -> 
 async def all_endings(made: Runtime) -> Sequence[Any]:
     async with made.database.begin(DEFAULT_TENANT) as tx:
         return await tx.fetch("SELECT * FROM memories WHERE tenant_id = $1 AND metadata LIKE '%\"ends\":%'")
+
+
+TEXTS = Path(__file__).parents[1] / "text"
+
+
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+async def test_of_messages_of_somebody_who_knew_no_rules_most_wishes_are_noticed(local: Runtime, spoken: str) -> None:
+    """Of messages that no head has seen, every eighth."""
+    rows = [line.split("\t") for line in (TEXTS / "standing_notes_blind.tsv").read_text("utf-8").splitlines()]
+    some = [(label, text) for _, label, written, text in rows if written == spoken][::8]
+    for number, (_, text) in enumerate(some):
+        await say(local, f"c{number}", [user(text)])
+    await drain(local)
+    held, proposed = await conversations(local, "held"), await conversations(local, "proposed")
+    found = {label: [f"c{n}" for n, (its, _) in enumerate(some) if its == label] for label in ("note", "none")}
+    assert len({*held, *proposed}.intersection(found["note"])) >= 0.65 * len(found["note"])
+    assert len(set(held).intersection(found["none"])) == 0
+    assert len(set(proposed).intersection(found["none"])) <= 0.1 * len(found["none"])
+
+
+async def conversations(made: Runtime, status: str) -> list[str]:
+    async with made.database.begin(DEFAULT_TENANT) as tx:
+        rows = await tx.fetch(
+            "SELECT conversation_id FROM memories WHERE tenant_id = $1 AND status = $2 AND scope = 'u:u' AND pinned",
+            status,
+        )
+    return [row["conversation_id"] for row in rows]
 
 
 def test_a_need_holds_from_a_lower_certainty_than_a_wish() -> None:
