@@ -37,6 +37,8 @@ _FORGET = re.compile(
     r"|^\W*(?:请|麻烦|你|您|现在|可以|就|帮我|把|请把)*(?:忘掉|忘了|忘记|(?:不用|不要|别)再?(?:记得|记住|记着))(?!带|拿|买|做)[，,：:\s]*",
     re.IGNORECASE,
 )
+_QUOTATION = re.compile(r"^['\"‘“「『《]|[\"‘“「『][^\"’”」』]{6,}[\"’”」』]")
+"""Of a sentence: words that somebody else may have said."""
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _PARTS = ("please", "end", "han", "name", "diets")
 """Sections of the file that are parts of the others."""
@@ -138,7 +140,8 @@ def _judged(sentence: str, likely: Likely, message: str) -> Judged | None:
     if verdict is None or _says("speaker", sentence) or _is_in_quotes(sentence, message):
         return None
     key = _key_of(_plainly(simplified(sentence)), _KEYS)
-    is_carried = verdict == "carry" and speaks_for_itself(sentence, message)
+    is_own = _QUOTATION.search(sentence) is None and speaks_for_itself(sentence, message)
+    is_carried = verdict == "carry" and is_own
     wish = Wish(sentence, "user" if is_carried else "proposed", key, sensitive=is_sensitive(sentence))
     return Judged(wish, {"head": kind_of(likely), "certainty": round(certainty(likely), 2)})
 

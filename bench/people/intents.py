@@ -1,7 +1,7 @@
 """Train the heads that read a message's vector: `python -m bench.people.intents`.
 
 Logistic regression by Newton's method, and of several kinds at once by accelerated descent, on sentences that people
-wrote for this purpose, a file for each writer; ``g`` is of everyday messages with neighbours of wishes. It writes
+wrote for this purpose, a file for each writer; ``g`` and ``h`` are of everyday messages with neighbours of wishes. It writes
 ``app/extractive/intents.json``, and prints how each writer's sentences are read by heads that have not seen them, and
 how half of ``g`` and of ``bench/search/asked`` are by heads that saw the other half. With ``--means`` it also writes the
 means of both languages into ``app/providers/e5/means.json``, from which every vector is taken: those stored are then of
@@ -64,7 +64,7 @@ class Sentence:
 
     def is_for(self, intent: str) -> bool:
         """Return whether it teaches a head: everyday messages with wishes are not labelled for what they ask."""
-        return intent != "asks" or not self.writer.startswith("g")
+        return intent != "asks" or not self.writer.startswith(("g", "h"))
 
 
 def sentences() -> list[Sentence]:
