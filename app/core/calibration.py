@@ -1,28 +1,65 @@
-"""Learn how many tokens a conversation's model makes of a hundred of ours.
+"""What windows are charged: how many tokens the model makes of a hundred of ours, of this text.
 
-Windows are counted with one vocabulary, o200k_base. The models that use it count the same, so their budgets have no
-margin. Other vendors' tokenizers make more tokens of the same text: they are charged UNREPORTED until a caller has
-reported what its API counted, and from then on what was reported, with a rest for other texts. The ratio only rises.
-Each change begins a new epoch, so it rises in steps; and a model that makes fewer tokens of the next window, perhaps in
-another language, makes more of a later one.
+Windows are laid out in tokens of one vocabulary, o200k_base, and budgets are in those of the model. Between them is the
+percent of ``charged``: the count of the model's family (``families.json``) for what the window shows, times what its
+API has reported of the conversation's windows, in percent of that formula. Until then it is the family's margin.
+
+A report moves it by what it weighs, up at once and down in steps: a window that was too full costs more than one that
+could have been fuller. It changes no stored cut: a window is cut again where it no longer fits.
+
+A family's count is a linear formula of a text's tokens in o200k_base and its marks, kept with each message, in
+integers: a · tokens + b · digits beyond groups of three + c · Han characters + d · letters in runs of capitals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
 
-OURS = 100
-"""Percent of ours: as o200k_base counts. A conversation has it until its model's API has reported more."""
-UNREPORTED = 112
-"""What a model of another vocabulary is charged before its API has reported anything: a margin of a tenth."""
-STEP = 5
-"""The ratio rises in steps of so many percent; one step more is left to what other texts or the API add."""
-PERCENT_MAX = 200
-"""A report beyond this counts as this: there was more in the prompt than the window."""
-WINDOW_TOKENS_MIN = 500
-"""In a smaller window, what a model's API adds to every prompt would distort the ratio."""
+from app.core.model import OURS, FileWeight, Marks, Mix
+from app.core.models import Family
+
+UNREPORTED = 0
+"""No API has reported anything of the conversation's windows."""
+PERCENT_MIN, PERCENT_MAX = 50, 400
+"""Bounds of what is charged: numbers and emoji have three tokens of one, and no text of a family has half as many."""
+LEARNED_MIN, LEARNED_MAX = 75, 200
+"""Bounds of what is learned, in percent of the formula: a report beyond them tells of more than the window."""
+NEXT_WINDOW = 2
+"""Percent that the next window of a conversation makes more than the last, often."""
+UP_TOKENS, DOWN_TOKENS = 1_000, 1_500
+"""A report for a window of so many tokens moves what is charged half the way."""
+
+
+TEXTS_REMEMBERED = 500
+"""System prompts, tools and heads whose marks are asked for with each window."""
+
+
+def _class_of(byte: int) -> bytes:
+    character = chr(byte)
+    is_han = 0xE4 <= byte <= 0xE9  # the first byte in UTF-8 of U+4000 to U+9FFF
+    return b"H" if is_han else b"0" if character in "0123456789" else b"A" if "A" <= character <= "Z" else b" "
+
+
+_CLASSES = bytes.maketrans(
+    bytes(range(256)),
+    b"".join(_class_of(byte) for byte in range(256)),
+)
+"""A digit to 0, a capital to A, the first byte of a Han character in UTF-8 to H, any other to a blank."""
+_DIGITS, _CAPITALS = re.compile(rb"00+"), re.compile(rb"AA+")
+
+
+def marks_of(text: str) -> Marks:
+    """Return the marks of a text. A tenth of the time that counting its tokens takes."""
+    classes = text.encode("utf-8", "replace").translate(_CLASSES)
+    digits = sum(len(run) - (len(run) + 2) // 3 for run in _DIGITS.findall(classes))
+    return Marks(digits, classes.count(b"H"), sum(map(len, _CAPITALS.findall(classes))))
+
+
+remembered_marks = lru_cache(TEXTS_REMEMBERED)(marks_of)
+"""The same, of a text that many windows share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +72,66 @@ class ReportedUsage:
     """All that the model read for it, from its cache or not."""
 
 
-def charged(percent: int, *, is_exact: bool, unreported: int = UNREPORTED) -> int:
-    """Return the percent that windows are laid out with. ``is_exact``: the model counts with our vocabulary;
-    ``unreported``: what it is charged before any report.
+def hundredths(family: Family, mix: Mix) -> int:
+    """Return what a family counts of texts, in hundredths of a token."""
+    return sum(factor * count for factor, count in zip(family.factors, mix, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """How a model counts a conversation's windows."""
+
+    family: Family
+    learned: int = UNREPORTED
+    """Percent of the family's formula, as its API reported."""
+
+    @property
+    def rest(self) -> int:
+        """Return the percent of the formula that is charged."""
+        return self.learned or OURS + self.family.margin
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether our count is charged, whatever the text."""
+        return self.family.is_plain and self.rest == OURS
+
+    def tokens(self, mix: Mix, each: int = 1) -> int:
+        """Return what it is charged for so many times some texts, in its own tokens."""
+        return -(-(hundredths(self.family, mix) * self.rest + mix.flat * OURS * OURS) * each // (OURS * OURS))
+
+
+def charged(charge: Charge, mix: Mix) -> int:
+    """Return the tokens that a model is charged for a hundred of ours, in a window of a mix."""
+    if mix.tokens < 1:
+        mix = Mix(OURS)
+    return min(PERCENT_MAX, max(PERCENT_MIN, -(-charge.tokens(mix, OURS) // mix.tokens)))
+
+
+def counted(charge: Charge, percent: int, tokens: int, marks: Marks) -> int:
+    """Return a text's tokens as a window of a percent counts them: what the model is charged for it, in ours."""
+    return tokens if charge.is_plain else -(-charge.tokens(Mix.of(tokens, marks), OURS) // percent)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a report teaches."""
+
+    percent: int
+    """What the model's API counted, in percent of the family's formula."""
+    file_percents: tuple[tuple[str, int], ...]
+    """What files of each kind weigh, in percent of the usual."""
+
+
+def learned(charge: Charge, reported: ReportedUsage, predicted: int) -> int:
+    """Return what is learned of a family's formula after a report for a window. ``predicted``: by the formula alone. A
+    model that counts with our vocabulary is never charged less than that.
     """
-    if is_exact:
-        return percent
-    return percent + STEP if percent > OURS else unreported
-
-
-def risen(percent: int, reported: ReportedUsage, *, is_exact: bool) -> int:
-    """Return the ratio after a report: more than OURS after any report of a model that does not count as we do."""
-    if reported.window_tokens < WINDOW_TOKENS_MIN:
-        return percent
-    seen = min(PERCENT_MAX, -(-reported.prompt_tokens * OURS // reported.window_tokens))
-    if percent + STEP < seen or (not is_exact and percent == OURS < seen):
-        return -(-seen // STEP) * STEP
-    return percent if is_exact else max(percent, OURS + 1)
-
-
-class FileWeight(NamedTuple):
-    """The tokens of the files of one kind in a message."""
-
-    seq: int
-    kind: str
-    usual: int
-    """By the usual estimate."""
-    counted: int
-    """As they were charged when the message came."""
+    least, more = (LEARNED_MIN, NEXT_WINDOW) if charge.family.margin else (OURS, 0)
+    seen = -(-reported.prompt_tokens * OURS // max(1, predicted))
+    target = min(LEARNED_MAX, max(least, seen + more))
+    distance, half = target - charge.rest, UP_TOKENS if target > charge.rest else DOWN_TOKENS
+    moved = abs(distance) * reported.window_tokens // (reported.window_tokens + half)
+    return charge.rest + (moved if distance > 0 else -moved)
 
 
 FILE_PERCENTS = 25, 400
@@ -74,18 +143,17 @@ FILES_KEPT = 100
 
 
 def told_apart(
-    known: Mapping[str, int], shown: Sequence[FileWeight], reported: ReportedUsage, percent: int
-) -> tuple[Mapping[str, int], ReportedUsage]:
-    """Return what files weigh, in percent of the usual, after a report for a window, and what it says of the text
-    beside them. ``shown``: the window's files; those of one kind tell what it weighs. ``percent``: the ratio that
-    every count is charged with anyway.
+    known: dict[str, int], shown: Sequence[FileWeight], reported: ReportedUsage, charged: int
+) -> tuple[dict[str, int], ReportedUsage, int]:
+    """Return what files weigh, in percent of the usual, after a report for a window; what it says of the text beside
+    them, and what of its charge is for that. ``shown``: the window's files; those of one kind tell what it weighs.
     """
     if len(kinds := {weight.kind for weight in shown}) != 1:
-        return known, reported
-    text = reported.window_tokens - sum(weight.counted for weight in shown)
-    usual = sum(weight.usual for weight in shown) * percent
+        return known, reported, charged
+    counted = sum(weight.counted for weight in shown)
+    usual = max(1, sum(weight.usual for weight in shown))
+    text = max(0, charged - counted)
     least, most = FILE_PERCENTS
-    seen = (reported.prompt_tokens - text * percent // OURS) * OURS * OURS // max(1, usual)
-    learned = min(most, max(least, seen))
-    rest = max(0, reported.prompt_tokens - usual * learned // (OURS * OURS))
-    return {**known, kinds.pop(): learned}, ReportedUsage(max(0, text), rest)
+    percent = min(most, max(least, (reported.prompt_tokens - text) * OURS // usual))
+    rest = max(0, reported.prompt_tokens - usual * percent // OURS)
+    return {**known, kinds.pop(): percent}, ReportedUsage(max(0, reported.window_tokens - counted), rest), text

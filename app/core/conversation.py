@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from app.core.calibration import OURS, FileWeight
 from app.core.line import Line
-from app.core.model import Anchored, Language, Totals
+from app.core.model import Anchored, FileWeight, Language, Totals
 from app.core.scope import conversation_scope, owner_of, scope_of, scopes_in_view
 
 
@@ -64,8 +63,8 @@ class Conversation:
     system: str | None = None
     model: str | None = None
     budget: int | None = None
-    token_percent: int = OURS
-    """Tokens that its model makes of a hundred of ours, as far as was reported."""
+    learned_percent: int = 0
+    """What its model's API counted, in percent of the family's formula; 0: nothing yet."""
     file_percents: tuple[tuple[str, int], ...] = ()
     """What its model's API makes of files, in percent of the usual, by kind: as far as was learned."""
     file_weights: tuple[FileWeight, ...] = ()

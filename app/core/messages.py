@@ -495,6 +495,13 @@ def files_in(view: dict[str, Any]) -> list[tuple[str, int]]:
     return [(FILE_KINDS[part["type"]], _size(part)) for part in parts if _is_file(part)]
 
 
+def flat_tokens(view: dict[str, Any], files: Mapping[str, int] = NO_FILES) -> int:
+    """Return what the images and files of a chat message weigh, which no tokenizer counts."""
+    content = view.get("content")
+    parts = content if isinstance(content, list) else []
+    return sum(_weigh_part(part, files)[1] for part in parts if part.get("type") in _IMAGES or _is_file(part))
+
+
 def _is_file(part: dict[str, Any]) -> bool:
     return part.get("type") in FILE_KINDS and not _is_text_source(part)
 

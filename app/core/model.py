@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
-from app.core.calibration import OURS
 from app.core.setting import Own, Variable, setting
 
 Language = Literal["zh", "en"]
@@ -41,6 +40,8 @@ UNZONED = UNSENT | {"prompt"}
 """Kinds that are in no zone of a window and weigh nothing there."""
 INTEGER_MAX = 2**31 - 1
 """The highest number of a message, a page or a character: PostgreSQL's integer."""
+OURS = 100
+"""Percent of our tokens: as o200k_base counts."""
 OPENING_TOKENS = 6
 """Tokens of the message that Anthropic's form needs before an assistant's that would be the first."""
 UNMATCHED = "unmatched_tool_result"
@@ -148,6 +149,53 @@ class Policy:
     )
 
 
+class FileWeight(NamedTuple):
+    """The tokens of the files of one kind in a message."""
+
+    seq: int
+    kind: str
+    usual: int
+    """By the usual estimate."""
+    counted: int
+    """As they were charged when the message came."""
+
+
+class Marks(NamedTuple):
+    """What of a text tokenizers count differently."""
+
+    digits: int = 0
+    """Digits beyond one for each three of a run: families differ in whether digits share tokens."""
+    han: int = 0
+    capitals: int = 0
+    """Capital letters beside another."""
+
+    flat: int = 0
+    """Tokens of images and files, which no tokenizer makes."""
+
+    def plus(self, *others: Marks) -> Marks:
+        return Marks(*map(sum, zip(self, *others, strict=True)))
+
+
+class Mix(NamedTuple):
+    """The sums that a family's count is made of."""
+
+    tokens: int = 0
+    """In o200k_base, with Quire's own frames of messages and calls."""
+    digits: int = 0
+    han: int = 0
+    capitals: int = 0
+    flat: int = 0
+    calls: int = 0
+    tools: int = 0
+
+    @staticmethod
+    def of(tokens: int, marks: Marks, *, calls: int = 0, tools: int = 0) -> Mix:
+        return Mix(tokens, *marks, calls, tools)
+
+    def plus(self, *others: Mix) -> Mix:
+        return Mix(*map(sum, zip(self, *others, strict=True)))
+
+
 @dataclass(frozen=True, slots=True)
 class Anchored:
     """A text recalled unasked for a user message: chosen once, it stands before the message while its page is the
@@ -182,6 +230,9 @@ class Entry(NamedTuple):
     """What each of its archived results adds if it is shown whole while its page is the newest."""
     loaded: int = 0
     """What a recall tool brought in with it, beyond the mark that it shrinks to; or what was recalled for it."""
+    calls: int = 0
+    marks: tuple[int, ...] = ()
+    """As of an ``Item``."""
 
     @property
     def full_after(self) -> int:
@@ -345,6 +396,8 @@ class Item(NamedTuple):
     """The archives whose placeholders stand in it."""
     fresh: tuple[int, ...] = ()
     """What each of them adds if it is shown whole."""
+    marks: tuple[int, ...] = ()
+    """Marks of its tokens verbatim, condensed, and of what passes: what was loaded, or is fresh."""
     is_late: bool = False
     """It is a result that came too late to stand by its call, shown as the user's text: not what the user said."""
 
@@ -372,10 +425,16 @@ class Fixed:
 
     tools_tokens: int
     system_tokens: int
+    marks: Marks = Marks()  # noqa: RUF009 - a tuple
+    tools: int = 0
 
     @property
     def tokens(self) -> int:
         return self.tools_tokens + self.system_tokens
+
+    @property
+    def mix(self) -> Mix:
+        return Mix.of(self.tokens, self.marks, tools=self.tools)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +466,11 @@ class Ledger:
             + self.recent
             + self.tail
         )
+
+    @property
+    def model_total(self) -> int:
+        """Return the same as the model is charged for it."""
+        return -(-self.total * self.token_percent // OURS)
 
     @property
     def saved(self) -> float:

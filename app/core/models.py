@@ -8,6 +8,7 @@ nothing in it: carry what came.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
@@ -16,6 +17,50 @@ from typing import Any, Literal, get_args, get_type_hints
 
 Returned = Literal["came", "none", "first", "calls", "turns"]
 CacheKind = Literal["none", "prefix", "units", "breakpoints", "marks"]
+
+
+Basis = Literal["exact", "measured", "assumed"]
+"""How a formula is known: its tokenizer is ours; its tokenizer was measured; another's stands in for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family's coefficients, in hundredths of a token but for the margin."""
+
+    tokens: int
+    digits: int = 0
+    han: int = 0
+    capitals: int = 0
+    call: int = 0
+    """What its template writes for a call and its result beyond Quire's own frames."""
+    tool: int = 0
+    """What it writes for a tool beyond its schema."""
+    margin: int = 0
+    """Percent that cover 95 % of what the formula leaves uncertain."""
+    basis: Basis = "measured"
+    source: str = ""
+    """What was measured, or what it stands in for."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether it counts as o200k_base does, whatever the text."""
+        return not (self.digits or self.han or self.capitals or self.call or self.tool)
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """Return what each member of a ``Mix`` counts, in hundredths of a token; nothing for images and files."""
+        return self.tokens, self.digits, self.han, self.capitals, -self.tokens, self.call, self.tool
+
+
+def read_families(text: str) -> dict[str, Family]:
+    return {name: Family(**members) for name, members in json.loads(text).items()}
+
+
+FAMILIES = read_families(files("app.core").joinpath("families.json").read_text("utf-8"))
+EXACT = "o200k"
+"""The family of models that count as we do."""
+UNMEASURED = "unmeasured"
+"""The family of models that no row gives one: the costliest that is common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +131,8 @@ class ModelRow:
     """Members that turn it down."""
     unstreamed: Mapping[str, Any] | None = None
     """Members that a request must have whose answer is not streamed."""
-    exact: bool = False
-    """Its tokenizer is o200k_base, which counts our windows."""
-    charge: int = 112
-    """Percent of our tokens that it is charged before its API has reported any."""
+    family: str = ""
+    """Of tokenizers, in ``families.json``; empty: unknown."""
     window: int | None = None
     """Tokens of the context window."""
     output: int | None = None
@@ -105,6 +148,7 @@ GENERAL = ModelRow()
 NUMBER_MAX = 2**31
 MODELS_REMEMBERED = 1_000
 """Their rows are looked up several times in a request."""
+_PART_OF_NAME = re.compile(r"[./:@](?=[a-z])")
 _OBJECTS = frozenset({"off", "down", "unstreamed"})
 _FREE = frozenset({"stand_in"})
 
@@ -128,6 +172,19 @@ class ModelTable:
     def window(self, model: str) -> int | None:
         """Return the context window of a known model, or None. A gateway's prefix ("openai/gpt-4o") is passed over."""
         return next((row.window for row in self._named(model) if row.window is not None), None)
+
+    @lru_cache(maxsize=MODELS_REMEMBERED)  # noqa: B019 - as above
+    def family(self, model: str) -> Family:
+        """Return the family of a model's tokenizer, by its name alone: many vendors serve one model.
+
+        Names of vendors, regions and gateways before it are passed over.
+        """
+        whole = model.strip().lower()
+        rows = [(prefix, row.family) for row in self.rows.values() if row.family for prefix in row.prefixes]
+        for name in (whole, *(whole[at.end() :] for at in _PART_OF_NAME.finditer(whole))):
+            if found := [(len(prefix), family) for prefix, family in rows if name.startswith(prefix)]:
+                return FAMILIES[max(found, key=lambda pair: pair[0])[1]]
+        return FAMILIES[UNMEASURED]
 
     def _named(self, model: str) -> list[ModelRow]:
         whole = model.strip().lower()
@@ -197,6 +254,8 @@ def _value(where: str, member: str, hint: Any, value: Any) -> Any:
         kinds = tuple(kind for kind in (options or (hint,)) if isinstance(kind, type))
         valid = type(value) in kinds or (float in kinds and type(value) is int)
         valid = valid and not (isinstance(value, int | float) and not 0 <= value < NUMBER_MAX)
+    if member == "family":
+        valid = value in FAMILIES
     if not valid:
         raise ValueError(f"{where} cannot be {json.dumps(value)}")
     return value

@@ -95,6 +95,7 @@ def _unnest(row: type, first: int, alias: str) -> str:
 _CAST_COLUMNS = {
     "archive_ids": "uuid[]",
     "fresh_tokens": "int[]",
+    "marks": "int[]",
     "key_terms": "text[]",
     "sources": "text[]",
     "topics": "text[]",
@@ -113,7 +114,7 @@ _STATE = (
     "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
     "history_total", "prompt_tokens", "language", "updated_at", "chain", "asked",
     "answered", "said_at", "said_offset", "asked_from", "refused", "title", "file_percents",
-    "file_weights",
+    "file_weights", "learned_percent",
 )  # fmt: skip
 _FIRST = 6
 OWN = ("", "", "", "", "::uuid[]", "")
@@ -347,7 +348,7 @@ def _arguments(
     arguments += [totals.full, totals.short, totals.history, after.prompt_tokens, after.language, created_at]
     arguments += [after.chain, after.asked, after.answered, after.said_at, offset_of(after.said_at)]
     arguments += [after.asked_from, after.refused, after.title]
-    arguments += [dumps(dict(after.file_percents)), dumps(after.file_weights)]
+    arguments += [dumps(dict(after.file_percents)), dumps(after.file_weights), after.learned_percent]
     if append.is_new:
         arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes, after.space_id]
     arguments += [index.page for index in append.indexes]

@@ -1,7 +1,7 @@
 -- piece: copied
 -- What a branch has as the conversation it branches off from.
 user_id, space_id, system, model, budget, policy, metadata, prompt_tokens, system_tokens,
-   token_percent, file_percents, has_earlier
+   learned_percent, file_percents, has_earlier
 
 -- name: insert
 -- Makes a branch of a locked conversation; no row if its id is taken. Messages that it shares are never pruned for it.

@@ -12,11 +12,10 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.calibration import OURS, FileWeight
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.line import CallersId, Line, Stretch
-from app.core.model import Anchored, Totals
+from app.core.model import Anchored, FileWeight, Totals
 from app.core.scope import owner_of, space_of_keys
 from app.core.times import local
 from app.errors import Conflict, Forbidden, NotFound
@@ -29,7 +28,7 @@ from app.store.spaces import Right
 CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apart, c.title,
  c.system, c.model, c.budget, c.policy, c.metadata,
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
- c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.token_percent,
+ c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.learned_percent,
  c.file_percents, c.file_weights,
  c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
  c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.erasures, c.has_earlier, c.scopes,
@@ -37,7 +36,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
  coalesce((SELECT sum(d.count) FROM withdrawals d
             WHERE d.tenant_id = $1::uuid AND d.owner = ANY (c.scopes)), 0)::bigint AS withdrawn"""
 
-_SQL = SqlFile(__file__, ours=OURS)
+_SQL = SqlFile(__file__)
 CREATE = _SQL.statement("create")
 CHANGE = _SQL.statement("change")
 ANCHOR = _SQL.statement("anchor")
@@ -66,7 +65,16 @@ def read_conversation(row: Record) -> Conversation:
     if chain is None and not end.last_seq:
         chain = b""
     plain = ("uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
-    more = ("updated_at", "version", "token_percent", "prompt_tokens", "system_tokens", "language", "revision", "epoch")
+    more = (
+        "updated_at",
+        "version",
+        "learned_percent",
+        "prompt_tokens",
+        "system_tokens",
+        "language",
+        "revision",
+        "epoch",
+    )
     through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
     proxied = ("asked_from", "refused", "erasures", "has_earlier", "withdrawn", "parent_id", "shown")
     placed = ("space_id", "parent", "is_apart")
@@ -255,10 +263,8 @@ BEGIN_GENERATION = """
 UPDATE conversations SET generation = generation + last_seq + 1, erasures = erasures + $3, version = version + 1
  WHERE tenant_id = $1 AND id = $2
 """
-# A new token ratio begins a new generation, since it moves every window's zones as a change of the budget does.
 CALIBRATE = """
-UPDATE conversations SET token_percent = $3, generation = generation + last_seq + 1, version = version + 1
- WHERE tenant_id = $1 AND id = $2
+UPDATE conversations SET learned_percent = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2
 """
 FORGET_CUTS = "DELETE FROM cuts WHERE tenant_id = $1 AND conversation_id = $2"
 
@@ -310,8 +316,8 @@ async def forget_anchored(tx: Tx, owner: UUID) -> list[str]:
     return found
 
 
-async def calibrate(tx: Tx, conversation_id: str, token_percent: int) -> None:
-    await tx.execute(CALIBRATE, conversation_id, token_percent)
+async def calibrate(tx: Tx, conversation_id: str, learned_percent: int) -> None:
+    await tx.execute(CALIBRATE, conversation_id, learned_percent)
 
 
 # Rows a conversation has in each table, counted before they go with it.

@@ -14,7 +14,7 @@ RETURNING id;
 UPDATE conversations
    SET title = :title, system = :system, system_tokens = :system_tokens, model = :model, budget = :budget,
        policy = :policy, metadata = :metadata,
-       token_percent = CASE WHEN model IS DISTINCT FROM :model THEN {ours} ELSE token_percent END,
+       learned_percent = CASE WHEN model IS DISTINCT FROM :model THEN 0 ELSE learned_percent END,
        file_percents = CASE WHEN model IS DISTINCT FROM :model THEN '{}' ELSE file_percents END,
        version = version + 1, generation = generation + :moves_zones * (last_seq + 1)
  WHERE tenant_id = :tenant AND id = :conversation;

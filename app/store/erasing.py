@@ -108,7 +108,7 @@ async def archives_of(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> 
 REPLACE = """
 UPDATE messages
    SET body = $4, view = $5, short = NULL, anthropic = $6, loaded = NULL, loaded_tokens = 0,
-       line = $7, line_tokens = $8, words = '', archive_ids = '{}', fresh_tokens = '{}', said_at = NULL,
+       line = $7, line_tokens = $8, words = '', archive_ids = '{}', fresh_tokens = '{}', marks = '{}', said_at = NULL,
        full_tokens = CASE WHEN full_tokens < $9 THEN $9 ELSE full_tokens END,
        short_tokens = CASE WHEN short_tokens < $9 THEN $9 ELSE short_tokens END
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3

@@ -171,7 +171,7 @@ def _items(row: Record) -> list[Item]:
 def _item(values: Sequence[Any]) -> Item:
     (
         seq, page, group, kind, role, text, tokens, parts, calls, results, full_after, loaded, loaded_tokens, short,
-        short_tokens, anthropic, archives, fresh,
+        short_tokens, anthropic, archives, fresh, marks,
     ) = values  # fmt: skip
     return Item(
         seq=seq,
@@ -192,6 +192,7 @@ def _item(values: Sequence[Any]) -> Item:
         anthropic=anthropic,
         archive_ids=tuple(archives[1:-1].split(",")) if archives else (),
         fresh=tuple(map(int, fresh[1:-1].split(","))) if fresh else (),
+        marks=tuple(map(int, marks[1:-1].split(","))) if marks else (),
     )
 
 
@@ -212,8 +213,8 @@ async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> li
 
 
 def _entry(*values: Any) -> Entry:
-    *place, fresh, loaded = values
-    entry = Entry(*place)
+    *place, fresh, loaded, calls, marks = values
+    entry = Entry(*place)._replace(calls=calls, marks=tuple(marks))
     if not fresh and not loaded:
         return entry
     return entry._replace(fresh=tuple(fresh), loaded=max(0, loaded - entry.full) if loaded else 0)

@@ -17,7 +17,8 @@ m.seq AS m_seq,
          m.short_tokens AS m_short_tokens,
          CASE WHEN :anthropic::boolean AND m.seq >= z.verbatim_from THEN m.anthropic END AS m_anthropic,
          nullif(m.archive_ids::text, '{}') AS m_archives,
-         nullif(m.fresh_tokens::text, '{}') AS m_fresh
+         nullif(m.fresh_tokens::text, '{}') AS m_fresh,
+         nullif(m.marks::text, '{}') AS m_marks
 
 -- name: window
 -- A conversation, the newest cut of a budget, and the messages of a window's body: the prompt, the pinned user message,
@@ -104,13 +105,13 @@ WITH e AS (
        WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq = e.call_group LIMIT 1) m ON true
 )
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
-       m.user_seq, m.fresh_tokens, m.loaded_tokens
+       m.user_seq, m.fresh_tokens, m.loaded_tokens, m.calls, m.marks
   FROM messages m
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation
    AND m.seq >= (SELECT call_group FROM s) AND m.seq <= :last_seq
 UNION ALL
 SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
-       m.user_seq, m.fresh_tokens, m.loaded_tokens
+       m.user_seq, m.fresh_tokens, m.loaded_tokens, m.calls, m.marks
   FROM messages m
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation
    AND m.seq = (SELECT user_seq FROM s WHERE user_seq < call_group)

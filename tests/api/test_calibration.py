@@ -26,32 +26,30 @@ def talked(client: httpx.Client, turns: int = 30, **conversation: Any) -> None:
         append(client, "c", turn(number, 60))
 
 
-@pytest.mark.slow
-def test_a_window_is_within_the_budget_of_the_models_tokens(client: httpx.Client) -> None:
+def test_a_report_changes_no_cut_that_still_fits(client: httpx.Client) -> None:
     talked(client)
     before = window(client, "c")
-    assert before["usage"]["token_percent"] == 100
-    append(client, "c", turn(30, 60), reported_usage=reported(before["usage"]["total"], 138))
-    assert window(client, "c")["epoch"] > before["epoch"]
-    for query in ({}, {"budget": 2500}, {"format": "anthropic"}):
-        after = window(client, "c", **query)["usage"]
-        assert after["token_percent"] == 140
-        assert after["total"] * 1.38 <= after["budget"] * 0.95
-    assert ok(client.get(path("c")))["token_percent"] == 140
-    assert ok(client.get(path("c")))["budget"] == BUDGET
-
-
-def test_usage_within_the_margin_changes_nothing(client: httpx.Client) -> None:
-    talked(client)
-    before = window(client, "c")
-    append(client, "c", [user("first")], reported_usage=reported(before["usage"]["total"], 97))
-    told = window(client, "c")
-    for percent in (60, 99, 105):
+    for percent in (110, 90, 100, 105):
         append(client, "c", [user("more")], reported_usage=reported(before["usage"]["total"], percent))
-    after = window(client, "c")
-    assert after["epoch"] == told["epoch"] > before["epoch"]
-    assert after["messages"][: told["stable_messages"]] == told["messages"]
-    assert ok(client.get(path("c")))["token_percent"] == 101
+        after = window(client, "c")
+        assert after["epoch"] == before["epoch"]
+        assert after["messages"][: before["stable_messages"]] == before["messages"][: before["stable_messages"]]
+    assert ok(client.get(path("c")))["token_percent"] < 100
+
+
+@pytest.mark.parametrize("percent", [110, 160, 300])
+@pytest.mark.parametrize("model", [None, "gpt-5", "claude-opus-5", "qwen3.6-plus"])
+def test_after_three_reports_windows_fit_what_the_model_counts(
+    client: httpx.Client, model: str | None, percent: int
+) -> None:
+    talked(client, model=model)
+    usage = window(client, "c")["usage"]
+    for number in range(30, 33):
+        append(client, "c", turn(number, 60), reported_usage=reported(usage["total"], percent))
+        usage = window(client, "c")["usage"]
+        assert usage["model_total"] == -(-usage["total"] * usage["token_percent"] // 100) <= usage["budget"] == BUDGET
+    most = 195  # what is reported beyond twice the formula is of more than the window
+    assert min(percent, most) - 6 <= usage["token_percent"]
 
 
 @pytest.mark.slow
@@ -69,7 +67,7 @@ def test_no_window_breaks_a_promise_while_it_is_learned(client: httpx.Client, co
         for watch in watches:
             seen = watch.look(sent)
             assert seen is None or seen["usage"]["total"] * seen["usage"]["token_percent"] <= 100 * watch_budget(seen)
-    assert ok(client.get(path("c")))["token_percent"] == 150
+    assert 110 < ok(client.get(path("c")))["token_percent"] < 150
     assert all(watch.looks for watch in watches)
 
 
@@ -78,20 +76,22 @@ def watch_budget(seen: Json) -> int:
     return found
 
 
-def test_the_smallest_budget_is_one_of_the_models_tokens(client: httpx.Client) -> None:
+@pytest.mark.parametrize("text", ["why " * 200, "为什么这样？" * 60, "1234567,89\n" * 60, "MAX_SIZE_OF=" * 60])
+@pytest.mark.parametrize("model", ["gpt-5", "claude-opus-5", "qwen3.6-plus"])
+def test_the_smallest_budget_is_one_of_the_models_tokens(client: httpx.Client, model: str, text: str) -> None:
+    created(client, id="c", user_id="u", model=model)
     append(client, "c", [user("hi")])
     append(client, "c", [assistant()], reported_usage=reported(1000, 150))
-    append(client, "c", [user("why " * 200)])
-    refused = problem(client.get(path("c", "context"), params={"budget": 200}), 422)
+    append(client, "c", [user(text)])
+    refused = problem(client.get(path("c", "context"), params={"budget": 100}), 422)
     smallest = refused["minimum_budget"]
-    found = window(client, "c", budget=smallest)["usage"]
-    assert found["total"] * 1.5 <= smallest
+    assert window(client, "c", budget=smallest)["usage"]["model_total"] <= smallest
     assert problem(client.get(path("c", "context"), params={"budget": smallest - 1}), 422)["minimum_budget"] == smallest
 
 
 def test_a_report_sent_twice_or_at_once_is_one(client: httpx.Client) -> None:
-    talked(client, 5)
-    sent = {"messages": [user("once")], "reported_usage": reported(2000, 130)}
+    talked(client, 5, model="gpt-5")
+    sent = {"messages": [user("once")], "reported_usage": reported(9000, 130)}
 
     def send(_: int) -> Json:
         return ok(client.post(path("c", "messages"), json=sent, headers={"Idempotency-Key": "k"}), 201)
@@ -100,27 +100,41 @@ def test_a_report_sent_twice_or_at_once_is_one(client: httpx.Client) -> None:
         answers = list(pool.map(send, range(8)))
     assert all(answer == answers[0] for answer in answers)
     assert [m["content"] for m in history(client, "c")].count("once") == 1
-    epoch = window(client, "c")["epoch"]
-    append(client, "c", [user("twice")], reported_usage=reported(2000, 130))
-    assert window(client, "c")["epoch"] == epoch
-    assert ok(client.get(path("c")))["token_percent"] == 130
+    assert ok(client.get(path("c")))["token_percent"] == 127
 
 
 def test_a_synced_list_reports_too_even_with_nothing_new(client: httpx.Client) -> None:
+    created(client, id="c", user_id="u", model="gpt-5")
     messages = [user("a"), assistant("b")]
-    ok(client.post(path("c", "sync"), json={"messages": messages, "user_id": "u"}))
-    again = {"messages": messages, "reported_usage": reported(600, 120)}
+    ok(client.post(path("c", "sync"), json={"messages": messages}))
+    again = {"messages": messages, "reported_usage": reported(9000, 120)}
     assert ok(client.post(path("c", "sync"), json=again))["appended"] == []
-    assert ok(client.get(path("c")))["token_percent"] == 120
+    assert ok(client.get(path("c")))["token_percent"] == 118
+
+
+@pytest.mark.parametrize(("window_tokens", "prompt_tokens"), [(1, 10_000_000), (9000, 1), (10_000_000, 1)])
+def test_an_absurd_report_is_clamped(client: httpx.Client, window_tokens: int, prompt_tokens: int) -> None:
+    talked(client, 5, model="claude-opus-5")
+    usage = {"window_tokens": window_tokens, "prompt_tokens": prompt_tokens}
+    append(client, "c", [user("more")], reported_usage=usage)
+    assert 75 <= ok(client.get(path("c")))["token_percent"] <= 117
 
 
 def test_another_model_is_unknown_again(client: httpx.Client) -> None:
     talked(client, 3, model="claude-sonnet-4")
-    append(client, "c", turn(3), reported_usage=reported(2000, 130))
+    append(client, "c", turn(3), reported_usage=reported(9000, 150))
     ok(client.patch(path("c"), json={"title": "t", "model": "claude-sonnet-4"}))
-    assert ok(client.get(path("c")))["token_percent"] == 130
+    assert ok(client.get(path("c")))["token_percent"] > 120
+    assert window(client, "c", model="gpt-5")["usage"]["token_percent"] == 100
     assert ok(client.patch(path("c"), json={"model": "gpt-4o"}))["token_percent"] == 100
     assert window(client, "c")["usage"]["token_percent"] == 100
+
+
+def test_a_report_of_another_familys_window_teaches_nothing(client: httpx.Client) -> None:
+    talked(client, 5, model="gpt-5")
+    other = window(client, "c", model="claude-opus-5")["usage"]
+    append(client, "c", [user("more")], reported_usage=reported(other["total"], 160))
+    assert ok(client.get(path("c")))["token_percent"] == 100
 
 
 @pytest.mark.parametrize(

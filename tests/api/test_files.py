@@ -44,7 +44,7 @@ def test_after_a_report_files_of_the_kind_weigh_what_was_reported(
     reported(client, first * part)
     for number in (2, 3):
         weight = tokens(append(client, "c", [document(number)]))
-        assert weight == pytest.approx(learned * USUAL, rel=0.05)
+        assert weight == pytest.approx(learned * USUAL, rel=0.1)
         assert tokens(append(client, "c", [audio(number)])) == pytest.approx(USUAL, rel=0.05)
     assert FILE_PERCENTS == (25, 400)
 
@@ -77,9 +77,9 @@ def test_what_was_learned_holds_in_every_process(client: httpx.Client, other: ht
     usage = {"window_tokens": shown, "prompt_tokens": int(first * 0.4)}
     append(other, "c", [assistant("It says this.")], reported_usage=usage)
     for each in (client, other):
-        assert tokens(append(each, "c", [document(2)])) == pytest.approx(0.4 * USUAL, rel=0.05)
+        assert tokens(append(each, "c", [document(2)])) == pytest.approx(0.4 * USUAL, rel=0.1)
     forked = ok(client.post(path("c", "fork"), json={"id": "f"}), 201)["id"]
-    assert tokens(append(other, forked, [document(3)])) == pytest.approx(0.4 * USUAL, rel=0.05)
+    assert tokens(append(other, forked, [document(3)])) == pytest.approx(0.4 * USUAL, rel=0.1)
 
 
 def test_another_model_weighs_files_anew(client: httpx.Client) -> None:

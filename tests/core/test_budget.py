@@ -21,18 +21,8 @@ from app.core.window.budget import (
     recall_room,
     reserves,
     shares,
-    smallest_budget,
-    usable,
 )
 from app.core.window.profile import Defaults, budget_of, offers_tools, profile, unfit_shares
-
-
-@given(st.integers(0, 10_000_000))
-def test_the_smallest_budget_is_enough_and_one_less_is_not(needed: int) -> None:
-    smallest = smallest_budget(needed)
-    assert usable(smallest) >= needed
-    assert needed == 0 or usable(smallest - 1) < needed
-
 
 a_share = st.floats(0, 1)
 policies = st.builds(Policy, head_share=a_share, condensed_share=a_share, recall_share=st.none() | st.floats(0, 0.8))

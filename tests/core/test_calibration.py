@@ -1,64 +1,78 @@
-"""What is learned of a model's tokenizer, and that windows fitted to it are within the budget of its tokens."""
+"""What is learned of a model's tokenizer from what its API reports."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.calibration import OURS, PERCENT_MAX, STEP, UNREPORTED, WINDOW_TOKENS_MIN, ReportedUsage, charged, risen
-from app.core.models import TABLE
-from app.core.window.budget import smallest_budget, usable
+from app.core.calibration import FILE_PERCENTS, LEARNED_MAX, LEARNED_MIN, Charge, ReportedUsage, learned, told_apart
+from app.core.model import OURS, FileWeight
+from app.core.models import EXACT, FAMILIES
 
-percents = st.integers(OURS // STEP, PERCENT_MAX // STEP).map(lambda n: n * STEP)
-reports = st.builds(ReportedUsage, st.integers(1, 1_000_000), st.integers(1, 3_000_000))
+charges = st.builds(
+    Charge, st.sampled_from(list(FAMILIES.values())), st.just(0) | st.integers(LEARNED_MIN, LEARNED_MAX)
+)
+windows = st.integers(1, 1_000_000)
 
 
-@given(st.integers(1, 10_000_000), percents, reports, st.booleans())
-def test_a_full_window_is_within_the_budget_of_the_models_tokens(
-    budget: int, percent: int, reported: ReportedUsage, is_exact: bool
+def after(charge: Charge, window: int, percent: int, times: int = 1) -> Charge:
+    """The charge after reports of so many percent of the family's formula."""
+    for _ in range(times):
+        predicted = Charge(charge.family, OURS).family.tokens * window // OURS
+        found = learned(charge, ReportedUsage(window, predicted * percent // OURS), predicted)
+        charge = Charge(charge.family, found)
+    return charge
+
+
+@given(charges, windows, st.integers(0, 10**12), windows)
+def test_a_report_is_clamped_and_moves_towards_what_it_says(
+    charge: Charge, window: int, prompt: int, predicted: int
 ) -> None:
-    assume(reported.window_tokens >= WINDOW_TOKENS_MIN)
-    assume(reported.prompt_tokens * OURS <= PERCENT_MAX * reported.window_tokens)
-    after = risen(percent, reported, is_exact=is_exact)
-    window = usable(budget, charged(after, is_exact=is_exact))
-    added = STEP if is_exact else 0  # what an API adds to our count of its own vocabulary
-    assert window * reported.prompt_tokens * OURS <= budget * reported.window_tokens * (OURS + added)
+    found = learned(charge, ReportedUsage(window, prompt), predicted)
+    assert min(charge.rest, LEARNED_MIN) <= found <= max(charge.rest, LEARNED_MAX)
+    assert (found >= charge.rest) or prompt * OURS < charge.rest * predicted
+    assert charge.family is not FAMILIES[EXACT] or found >= min(OURS, charge.rest)
 
 
-@given(percents, st.lists(reports, max_size=20), st.booleans())
-def test_calibration_is_stepwise_and_deterministic(percent: int, told: list[ReportedUsage], is_exact: bool) -> None:
-    for reported in told:
-        after = risen(percent, reported, is_exact=is_exact)
-        assert percent <= after <= PERCENT_MAX
-        assert after % STEP == 0 or after == OURS + 1
-        assert risen(after, reported, is_exact=is_exact) == after
-        percent = after
+@pytest.mark.parametrize("name", sorted(set(FAMILIES) - {EXACT}))
+@pytest.mark.parametrize("percent", [85, 95, 100, 112, 130, 160])
+def test_three_reports_leave_a_small_margin(name: str, percent: int) -> None:
+    found = after(Charge(FAMILIES[name]), 8_000, percent, 3)
+    assert percent <= found.rest <= percent + 6
 
 
-@pytest.mark.parametrize(
-    ("window", "prompt", "percent", "of_ours"),
-    [
-        (1000, 1050, 105, 100), (1000, 1051, 110, 110), (1000, 1300, 130, 130), (1000, 1301, 135, 135),
-        (1000, 2000, 200, 200), (1000, 9001, 200, 200), (499, 900, 100, 100), (500, 900, 180, 180),
-        (1000, 400, 101, 100),
-    ],
-)  # fmt: skip
-def test_the_first_report_sets_the_ratio(window: int, prompt: int, percent: int, of_ours: int) -> None:
-    assert risen(OURS, ReportedUsage(window, prompt), is_exact=False) == percent
-    assert risen(OURS, ReportedUsage(window, prompt), is_exact=True) == of_ours
+def test_a_small_sample_moves_little() -> None:
+    charge = Charge(FAMILIES["qwen"])
+    assert abs(after(charge, 30, 200).rest - charge.rest) <= 4
+    assert after(charge, 1, 200).rest == charge.rest
+    assert after(charge, 20_000, 150).rest > 140
 
 
-def test_the_margin_is_what_is_uncertain() -> None:
-    assert charged(OURS, is_exact=True) == OURS
-    assert charged(OURS, is_exact=False) == UNREPORTED
-    assert charged(OURS + 1, is_exact=False) < UNREPORTED
-    models = ("claude-haiku-4-5", "claude-opus-4-7", "claude-sonnet-5-5", "mistral-large-3", "qwen3.7-plus")
-    assert [TABLE.row(model).charge for model in models] == [160, 175, 175, 120, 120]
+def test_the_count_falls_again() -> None:
+    high = after(Charge(FAMILIES["claude"]), 8_000, 150, 3)
+    assert after(high, 8_000, 90, 4).rest <= 94
 
 
-@given(st.integers(0, 10_000_000), percents)
-def test_the_smallest_budget_is_enough_and_one_less_is_not(needed: int, percent: int) -> None:
-    smallest = smallest_budget(needed, percent)
-    assert usable(smallest, percent) >= needed
-    assert needed == 0 or usable(smallest - 1, percent) < needed
+def test_a_model_of_our_vocabulary_is_never_charged_less() -> None:
+    exact = Charge(FAMILIES[EXACT])
+    assert after(exact, 8_000, 60, 5).rest == OURS
+    assert after(exact, 8_000, 130, 5).rest >= 128
+
+
+def test_files_of_one_kind_learn_before_the_text() -> None:
+    files = [FileWeight(1, "pdf", 25_000, 25_000)]
+    percents, text, charge = told_apart({}, files, ReportedUsage(26_000, 76_000), 26_100)
+    assert percents == {"pdf": 299}
+    assert charge == 1_100
+    assert text.window_tokens == 1_000
+    assert text.prompt_tokens == pytest.approx(1_100, abs=200)
+    beyond, rest, _ = told_apart({}, files, ReportedUsage(26_000, 10**9), 26_100)
+    assert beyond == {"pdf": FILE_PERCENTS[1]}
+    assert rest.prompt_tokens > 10**8
+
+
+def test_files_of_two_kinds_teach_nothing() -> None:
+    files = [FileWeight(1, "pdf", 9_000, 9_000), FileWeight(1, "audio", 9_000, 9_000)]
+    report = ReportedUsage(26_000, 76_000)
+    assert told_apart({"pdf": 50}, files, report, 26_000) == ({"pdf": 50}, report, 26_000)

@@ -74,7 +74,7 @@ class ConversationResponse(BaseModel):
     system: str | None
     model: str | None
     budget: int | None
-    token_percent: int = Field(description="the model's tokens per 100 of Quire's, as reported so far")
+    token_percent: int = Field(description="what the model's API reported, in percent of what was expected")
     settings: dict[str, Any]
     metadata: dict[str, Any]
     messages: int

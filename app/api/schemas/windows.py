@@ -60,9 +60,10 @@ class Sections(BaseModel):
 
 
 class LedgerResponse(BaseModel):
-    budget: int = Field(description="in the model's tokens; all other figures are in Quire's")
-    token_percent: int = Field(description="the model's tokens per 100 of Quire's")
+    budget: int = Field(description="in the model's tokens, as `model_total`; all other figures are in Quire's")
+    token_percent: int = Field(description="the model's tokens per 100 of Quire's, in this window")
     total: int
+    model_total: int = Field(description="`total` in the model's tokens, as charged; never above `budget`")
     full_history: int
     saved: float
     sections: Sections

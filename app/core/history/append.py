@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from app.core.calibration import FILES_KEPT, OURS, FileWeight
+from app.core.calibration import FILES_KEPT
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.history.ingest import Placement, form_tokens, unmatched_results, weight
+from app.core.history.ingest import Placement, form_marks, form_tokens, unmatched_results, weight
 from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
 from app.core.history.rows import (
     ArchivePlace,
@@ -29,7 +29,7 @@ from app.core.history.rows import (
 )
 from app.core.history.sync import INNER, link
 from app.core.messages import FRAME_TOKENS, files_in
-from app.core.model import PEOPLE, UNMATCHED, UNZONED, Totals, WindowWarning
+from app.core.model import OURS, PEOPLE, UNMATCHED, UNZONED, FileWeight, Totals, WindowWarning
 from app.core.scope import owner_of
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
@@ -185,6 +185,7 @@ def _row(
         words=one.lines.words,
         archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),
         fresh_tokens=tuple(whole_tokens(archived.shown, counts[archived.shown]) for archived in one.archived.values()),
+        marks=form_marks(forms, [archived.shown for archived in one.archived.values()], files),
         digest=INNER if arrival.is_inner else one.digest,
         chain=chain,
         said_at=draft.said_at,

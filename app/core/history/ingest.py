@@ -15,7 +15,7 @@ unchanged.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from app.core.messages import (
 from app.core.model import UNZONED, Author, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 from app.core.window.condensing import Condensing
+from app.core.window.profile import marks_in
 
 MARK_ARGUMENTS_MAX = 100
 """Characters of a call's arguments in the mark of what it loaded."""
@@ -240,6 +241,18 @@ def form_tokens(
     full = weight(forms.view, counts, files) + sum(counts[text] + 3 for text in thinking(forms))
     short = weight(forms.short if forms.short is not None else forms.view, counts, files)
     return FormTokens(full, min(full, short), weight(forms.loaded, counts, files) if forms.loaded is not None else 0)
+
+
+def form_marks(forms: ShownForms, archived: Iterable[str], files: Mapping[str, int] = NO_FILES) -> tuple[int, ...]:
+    """Return the marks of a message's verbatim and condensed form, and of what recall tools loaded or was ``archived``;
+    without zeros at the end.
+    """
+    full = marks_in(forms.view, thinking(forms), files)
+    short = full if forms.short is None else marks_in(forms.short, (), files)
+    found = [*full, *short, *marks_in(forms.loaded or (), archived, files)]
+    while found and not found[-1]:
+        found.pop()
+    return tuple(found)
 
 
 def weight(

@@ -48,6 +48,8 @@ class NewMessage:
     archive_ids: tuple[UUID, ...]
     fresh_tokens: tuple[int, ...]
     """What each of them adds if it is shown whole."""
+    marks: tuple[int, ...]
+    """Those of its verbatim and condensed form, and of what is loaded or archived; without zeros at the end."""
     digest: bytes
     chain: bytes | None
     """None where that of the message before is not known."""

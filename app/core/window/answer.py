@@ -57,7 +57,8 @@ def _answer(
             {
                 "budget": ledger.budget,
                 "total": ledger.total,
-                "token_percent": conversation.token_percent,
+                "model_total": ledger.model_total,
+                "token_percent": ledger.token_percent,
                 "full_history": ledger.full_history,
                 "saved": ledger.saved,
                 "sections": {name: getattr(ledger, name) for name in sections},

@@ -35,9 +35,9 @@ from app.core.model import (
     WindowWarning,
 )
 from app.core.search.days import MESSAGE_TOKENS
-from app.core.window.budget import smallest_budget, usable
+from app.core.window.budget import usable
 from app.core.window.fresh import PARTS_SHARE, rooms
-from app.core.window.profile import Profile
+from app.core.window.profile import Profile, needed
 from app.core.window.squeezing import Cutter, ItemForm, WindowUnit, opens_page, place, squeeze, squeezed_again
 from app.errors import BudgetTooSmall
 
@@ -56,17 +56,15 @@ def assemble(
     ``anchored``: what was recalled for the newest user message; it is left out where it does not fit. ``cutter``: for
     results that have to be cut, which are condensed without it.
     """
-    fixed, token_percent = target.fixed, target.token_percent
-    room = usable(target.budget, token_percent) - fixed.tokens
+    room = usable(target.budget, target.token_percent) - target.fixed.tokens
     shown, held_back = units(items)
     recalled = _recalled(anchored, cut, totals.last_page)
     head, before = cut.head, recalled.tokens if recalled else 0
     before += head.tokens + _opening(head, shown[0][0].role if shown else "user")
     body, forms = _units(shown, cut, totals.last_page, before)
     newest = next((unit for unit in reversed(body) if unit.is_user), None)
-    needed = newest.tokens(ItemForm.MARKED) if newest else 0
-    if needed > room:
-        raise BudgetTooSmall(smallest_budget(fixed.tokens + needed, token_percent))
+    if (least := needed(target, newest.items if newest else ())) > target.budget:
+        raise BudgetTooSmall(least)
 
     warnings = [_waiting(held_back)] if held_back else []
     warnings += _unmatched(items, totals)

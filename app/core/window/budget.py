@@ -3,7 +3,7 @@
 A budget is what the caller wants to use and never to exceed, in tokens of the model. What is uncertain of the token
 count is its only margin (``core/calibration.py``):
 
-    available = budget / (the model's tokens to one of ours) - tools - system
+    available = budget / (the model's tokens to one of ours, for this text) - tools - system
     body      = available - what is reserved for the tail: nothing, unless a tail was asked for that does not fit
 
 The body's room is for the head and the messages; ``core/window/paging.py`` decides how they fill it.
@@ -15,8 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.calibration import OURS
-from app.core.model import OPENING_TOKENS, Policy
+from app.core.model import OPENING_TOKENS, OURS, Policy
 
 BUDGET_MAX = 10_000_000
 """The largest budget that is taken for one, in tokens."""
@@ -28,11 +27,6 @@ WINDOW_DEFAULT = 128_000
 def usable(budget: int, token_percent: int = OURS) -> int:
     """Return a budget, which is in tokens of the model, in our tokens, rounded in its favour."""
     return budget * OURS // token_percent
-
-
-def smallest_budget(needed: int, token_percent: int = OURS) -> int:
-    """Return the smallest budget that holds ``needed`` of our tokens."""
-    return -(-needed * token_percent // OURS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class CutBasis:
 def plan(basis: CutBasis, least_head: int = 0) -> CutPlan:
     """Return the plan of a cut that is made now. ``least_head``: what the head must have; a tail gives way to it."""
     entries, totals, target = basis.entries, basis.totals, basis.target
-    beside = target.shares.available - OPENING_TOKENS - asked(entries)
+    beside = target.shares.available - OPENING_TOKENS - sum(entry.full for entry in asked(entries))
     shares = replace(target.shares, reserve=min(target.shares.reserve, max(0, beside - least_head)))
     shown: dict[int, int] = {}
     for form in basis.forms:
@@ -122,10 +122,10 @@ def renewed(cut: Cut, number: int, totals: Totals) -> Cut:
     return replace(cut, number=number, last_seq=totals.last_seq, last_page=totals.last_page)
 
 
-def asked(entries: Sequence[Entry]) -> int:
-    """Return the tokens of the newest user message."""
+def asked(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the newest user message, if there is one."""
     asked = entries[-1].user_seq if entries else 0
-    return next((entry.full for entry in reversed(entries) if entry.seq == asked), 0)
+    return [entry for entry in reversed(entries) if entry.seq == asked][:1]
 
 
 def _last_page_gone(entries: Sequence[Entry], cut: Cut) -> int:

@@ -25,7 +25,12 @@ def of_tools(taken: Sequence[str], *, offered: bool) -> list[WindowWarning]:
 def of_model(model: str | None, models: ModelTable) -> list[WindowWarning]:
     if model is None or models.window(model) is not None:
         return []
-    return [WindowWarning("unknown_model", "the model's window and tokenizer are not known; o200k_base counts")]
+    return [
+        WindowWarning(
+            "unknown_model",
+            "the model's window and tokenizer are not known; it is charged as the costliest that is common",
+        )
+    ]
 
 
 def of_lag(conversation: Conversation, cut: Cut, policy: Policy, summary_threshold: int) -> list[WindowWarning]:

@@ -1,15 +1,20 @@
-"""Under which policy and budget a conversation's window is made."""
+"""Under which policy and budget a conversation's window is made, and what its texts are charged.
+
+A window has more of a model's tokens to one of ours where it shows tables, Chinese or capitals. So its percent is that
+of its own texts: of all that its cut shows, and for a new cut of the newest messages that can fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.core.calibration import OURS
-from app.core.messages import Limits
-from app.core.model import Fixed, Policy
-from app.core.models import TABLE, ModelTable
+from app.core.calibration import Charge, charged, marks_of, remembered_marks
+from app.core.groups import chat_messages
+from app.core.messages import NO_FILES, Limits, flat_tokens, weigh
+from app.core.model import OURS, UNZONED, Anchored, Cut, Entry, Fixed, Item, Language, Marks, Mix, Policy, Window
+from app.core.models import EXACT, FAMILIES, TABLE, ModelTable
 from app.core.setting import Variable, setting
 from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, shares, usable
 
@@ -38,6 +43,10 @@ class Defaults:
     models: ModelTable = TABLE
 
 
+COUNTED = Charge(FAMILIES[EXACT])
+"""Of a model that counts as we do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     policy: Policy
@@ -46,8 +55,26 @@ class Profile:
     shares: Shares
     token_percent: int
     """Tokens that the model makes of a hundred of ours."""
+    charge: Charge = COUNTED
+    reserve: int = 0
+    """What the body leaves to the tail, if that much is available."""
     offers_tools: bool = False
     """Whether the recall tools are in the window."""
+
+    def of(self, mix: Mix) -> Profile:
+        """Return the profile of a window that is made of such texts beside what is fixed."""
+        percent = charged(self.charge, self.fixed.mix.plus(mix))
+        if percent == self.token_percent:
+            return self
+        return profile(
+            self.policy, self.budget, self.fixed, self.charge,
+            percent=percent, reserve=self.reserve, offers_tools=self.offers_tools,
+        )  # fmt: skip
+
+    def least(self, mix: Mix) -> int:
+        """Return the smallest budget that holds such texts beside what is fixed."""
+        whole = self.fixed.mix.plus(mix)
+        return -(-whole.tokens * charged(self.charge, whole) // OURS)
 
 
 def unfit_shares(policy: Policy) -> str | None:
@@ -79,15 +106,93 @@ def budget_of(defaults: Defaults, requested: int | None, own: int | None, model:
     return max(window - defaults.output_reserve, window // 2)
 
 
-def offers_tools(budget: int, tokens: int, token_percent: int = OURS) -> bool:
-    """Return whether a budget is large enough for the recall tools and their guide."""
-    return tokens * TOOLS_SHARE * token_percent <= budget * OURS
+def offers_tools(budget: int, tokens: int) -> bool:
+    """Return whether a budget is large enough for the recall tools and their guide, in the model's tokens."""
+    return tokens * TOOLS_SHARE <= budget
 
 
 def profile(
-    policy: Policy, budget: int, fixed: Fixed, token_percent: int = OURS,
-    *, reserve: int = 0, offers_tools: bool = False,
+    policy: Policy, budget: int, fixed: Fixed, charge: Charge = COUNTED,
+    *, percent: int = 0, reserve: int = 0, offers_tools: bool = False,
 ) -> Profile:  # fmt: skip
-    """Return the profile of a window that leaves so many tokens to its tail."""
-    room = max(0, usable(budget, token_percent) - fixed.tokens)
-    return Profile(policy, budget, fixed, shares(room, policy, reserve=reserve), token_percent, offers_tools)
+    """Return the profile of a window that leaves so many tokens to its tail. ``percent``: that of plain text, unless
+    it is known.
+    """
+    percent = percent or charged(charge, Mix(OURS))
+    found = shares(max(0, usable(budget, percent) - fixed.tokens), policy, reserve=reserve)
+    return Profile(policy, budget, fixed, found, percent, charge, reserve, offers_tools)
+
+
+# --- What its texts are charged -------------------------------------------------------------------------
+
+HAN_PER_TOKEN = 1.35
+"""Han characters to a token of a Chinese head."""
+_FULL, _SHORT, _PASSING = slice(0, 4), slice(4, 8), slice(8, 12)
+"""The places of a message's marks by the form that they are of."""
+
+
+def marks_in(views: Iterable[dict[str, Any]], beside: Iterable[str] = (), files: Mapping[str, int] = NO_FILES) -> Marks:
+    """Return the marks of chat messages, and of texts that stand beside them."""
+    marks = Marks()
+    for view in views:
+        marks = marks.plus(Marks(flat=flat_tokens(view, files)), *map(marks_of, weigh(view)[0]))
+    return marks.plus(*map(marks_of, beside))
+
+
+def marks_at(marks: Sequence[int], form: slice) -> Marks:
+    return Marks(*marks[form])
+
+
+def of_cut(target: Profile, cut: Cut, items: Iterable[Item], anchored: Anchored | None, last_page: int) -> Profile:
+    """Return the profile of the window that a cut shows."""
+    if target.charge.is_plain:
+        return target
+    mixes = [Mix.of(cut.head.tokens, remembered_marks(cut.head.text))]
+    mixes += [_of_item(item, cut, is_newest=item.page == last_page) for item in items if item.kind not in UNZONED]
+    if anchored is not None and anchored.text and anchored.seq >= cut.verbatim_from:
+        mixes.append(Mix.of(anchored.tokens, remembered_marks(anchored.text)))
+    return target.of(Mix().plus(*mixes))
+
+
+def _of_item(item: Item, cut: Cut, *, is_newest: bool) -> Mix:
+    if item.seq < cut.verbatim_from and item.seq != cut.pinned:
+        return Mix.of(item.tokens, marks_at(item.marks, _SHORT), calls=item.calls)
+    if is_newest and item.loaded_text is not None:
+        return Mix.of(item.loaded_tokens, marks_at(item.marks, _PASSING), calls=item.calls)
+    mix = Mix.of(item.tokens, marks_at(item.marks, _FULL), calls=item.calls)
+    return mix.plus(Mix.of(sum(item.fresh), marks_at(item.marks, _PASSING))) if is_newest and item.fresh else mix
+
+
+def of_newest(target: Profile, entries: Sequence[Entry], language: Language) -> Profile:
+    """Return the profile of a new cut: of the newest messages that can fit beside a head."""
+    if target.charge.is_plain:
+        return target
+    head = min(target.shares.head_most, int(target.shares.available * target.shares.head_share))
+    mix = Mix(head, han=int(head * HAN_PER_TOKEN) if language == "zh" else 0)
+    for entry in reversed(entries):
+        if target.least(mix) > target.budget:
+            break
+        mix = mix.plus(_of_entry(entry, is_newest=entry.page == entries[-1].page))
+    return target.of(mix)
+
+
+def needed(target: Profile, newest: Iterable[Entry | Item]) -> int:
+    """Return the smallest budget that holds some messages beside what is fixed."""
+    each = ((one.full if isinstance(one, Entry) else one.tokens, one) for one in newest)
+    return target.least(
+        Mix().plus(*(Mix.of(tokens, marks_at(one.marks, _FULL), calls=one.calls) for tokens, one in each))
+    )
+
+
+def _of_entry(entry: Entry, *, is_newest: bool) -> Mix:
+    mix = Mix.of(entry.full, marks_at(entry.marks, _FULL), calls=entry.calls)
+    if not is_newest or not (entry.loaded or entry.fresh):
+        return mix
+    return mix.plus(Mix.of(entry.loaded + sum(entry.fresh), marks_at(entry.marks, _PASSING)))
+
+
+def of_squeezed(target: Profile, window: Window) -> Profile:
+    """Return the profile of the texts that a squeezed window shows: those that are cut can have another percent."""
+    head = Mix.of(window.ledger.total - target.fixed.tokens, remembered_marks(window.head))
+    shown = marks_in(message for placed in window.body for message in chat_messages(placed.text))
+    return target.of(head.plus(Mix.of(0, shown)))

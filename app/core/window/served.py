@@ -73,9 +73,9 @@ class ServedFrame:
     model: str
     carries: bool
     percent: int
-    """Tokens that the model makes of a hundred of ours, as charged …"""
+    """Tokens that the model makes of a hundred of ours, as charged."""
     own_percent: int
-    """… and as its usage reported."""
+    """What its usage reported, in percent of the family's formula."""
     cut: int
     """Its number."""
     condensed_from: int

@@ -21,7 +21,7 @@ from app.core.model import Window
 from app.core.window.served import Served, ServedFrame, ledger_of
 
 Why = Literal["said", "page", "cut", "recall", "refused", "erasure", "edit", "setting"]
-SETTINGS = ("budget", "model", "format", "percent", "own_percent", "language")
+SETTINGS = ("budget", "model", "format", "own_percent", "language")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,11 +57,11 @@ conversations = Table(
     counter("prompt_tokens"),
     counter("system_tokens"),
     Column(
-        "token_percent",
+        "learned_percent",
         SmallInteger,
         nullable=False,
-        server_default=text("'100'"),
-        comment="tokens that its model makes of a hundred of ours",
+        server_default=ZERO,
+        comment="what its model's API counted, in percent of the family's formula; 0: nothing was reported",
     ),
     Column(
         "file_percents",
@@ -221,6 +221,13 @@ messages = Table(
         nullable=False,
         server_default=text("'{}'"),
         comment="what each of them adds if it is shown whole",
+    ),
+    Column(
+        "marks",
+        ARRAY(Integer),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="digits, Han, capitals and files, verbatim, condensed and of what passes; no zeros at the end",
     ),
     Column("revision", Integer, nullable=False),
     created(),

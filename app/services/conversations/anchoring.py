@@ -66,7 +66,7 @@ async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
         call.request, query=query, is_said=True, recall_max_tokens=max(1, room), sensitive=False, speaker=None,
         load=(), pages=(),
     )  # fmt: skip
-    gathered = await tail.gather(replace(call, request=wanted), shown, max(0, room))
+    gathered = await tail.gather(replace(call, request=wanted), shown, max(0, room), call.runtime.tokens.count)
     tokens = sum(item.tokens for item in gathered.items) + TAIL_OVERHEAD
     text = tail_text(gathered.items, conversation.language or "en") if gathered.items else None
     chosen = Anchored(conversation.end.user_seq, text, tokens if text else 0)

@@ -54,7 +54,7 @@ from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services import limits
-from app.services.conversations import chains, changes, chapters, files, forking
+from app.services.conversations import chains, changes, chapters, forking, learning
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
@@ -204,10 +204,10 @@ async def _stored_response(task: _Task) -> str | None:
 
 async def _append(task: _Task) -> AppendOutcome:
     known, selection, told = await _gather(task)
-    selection = await files.told_apart(task.runtime, task.tenant, known, selection)
-    is_settled = known is None or not changes.is_due(task.runtime, known, task.request, selection)
+    selection = await learning.learned(task.runtime, task.tenant, known, selection)
+    is_settled = known is None or not changes.is_due(known, task.request, selection)
     if known is not None and not selection.arrivals:
-        if task.key is None and is_settled:
+        if task.key is None and is_settled and not _teaches(known, selection):
             return _nothing_new(task, known, selection)
         return await _append_locked(task, None)
     if known is not None and known.line.stretches:
@@ -231,7 +231,7 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
             known = await conversations.lock(tx, task.place[1])
             await check(tx, known, task.request)
             selection = await select_new_messages(task.runtime, tx, known, task.request)
-            selection = await files.told_apart(task.runtime, task.tenant, known, selection)
+            selection = await learning.learned(task.runtime, task.tenant, known, selection)
             if known is not None:
                 known = await changes.make(task.runtime, tx, known, task.request, selection)
             if known is not None and not selection.arrivals:
@@ -348,8 +348,8 @@ async def _decide(
     """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
-    if known is not None and selection.file_percents:
-        known = replace(known, file_percents=selection.file_percents)
+    if known is not None and (learned := selection.learned) is not None:
+        known = replace(known, learned_percent=learned.percent, file_percents=learned.file_percents)
     basis = replace(
         _basis(task, known, selection),
         question=told.question, is_only_greeted=told.is_only_greeted, closing=told.closing,
@@ -443,11 +443,18 @@ async def _store_nothing(task: _Task, tx: Tx, known: Conversation, selection: Ar
     """Answer a request that has nothing new, once for its key."""
     if task.key is not None and (response := await task.key.claim(tx)) is not None:
         return AppendOutcome(response, replayed=True)
+    if (learned := selection.learned) is not None and _teaches(known, selection):
+        await conversations.calibrate(tx, known.id, learned.percent)
+        known = replace(known, version=known.version + 1, learned_percent=learned.percent)
     appended = _nothing_new(task, known, selection)
     if task.key is not None:
         await task.key.store(tx, StoredResponse.about(appended.response, known))
     task.runtime.caches.forget_conversation(*task.place)
     return appended
+
+
+def _teaches(known: Conversation, selection: Arrivals) -> bool:
+    return selection.learned is not None and selection.learned.percent != known.learned_percent
 
 
 def _nothing_new(task: _Task, known: Conversation, selection: Arrivals) -> AppendOutcome:

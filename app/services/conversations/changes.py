@@ -1,6 +1,6 @@
 """Changes that an append makes to its conversation before it adds messages.
 
-A new system prompt, the first words in Chinese, a higher token ratio, a refused question that leaves and a result that
+A new system prompt, the first words in Chinese, a refused question that leaves and a result that
 comes late: each changes what every window is laid out by, so it begins a generation and needs the conversation's lock.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.core.calibration import risen
 from app.core.conversation import Conversation
 from app.core.history.ingest import Placement, joined_from, place
 from app.core.history.preparation import spoken_language
@@ -23,14 +22,11 @@ from app.services.conversations.selection import Arrivals
 from app.store import conversations
 
 
-def is_due(runtime: Runtime, known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:
+def is_due(known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:
     """Return whether the append changes what every window's layout depends on."""
-    calibrates = _token_percent(runtime, known, selection) != known.token_percent
     takes_out = refused.leaves(known, request, selection)
     is_late = bool(_late(known, selection))
-    return (
-        calibrates or takes_out or is_late or _changes_system(known, selection) or _turns_out_chinese(known, selection)
-    )
+    return takes_out or is_late or _changes_system(known, selection) or _turns_out_chinese(known, selection)
 
 
 async def make(
@@ -51,9 +47,6 @@ async def make(
     if takes_out or late or _turns_out_chinese(known, selection):
         await conversations.begin_generation(tx, known.id)
         known = _of_next_generation(known)
-    if (percent := _token_percent(runtime, known, selection)) != known.token_percent:
-        await conversations.calibrate(tx, known.id, percent)
-        known = replace(_of_next_generation(known), token_percent=percent)
     return known
 
 
@@ -63,13 +56,6 @@ def _late(known: Conversation, selection: Arrivals) -> Sequence[Placement]:
         return []
     placed, _ = place(known.end, [arrival.draft for arrival in selection.arrivals])
     return [one for one in placed if any(answer.call.is_left for answer in one.answers)]
-
-
-def _token_percent(runtime: Runtime, known: Conversation, selection: Arrivals) -> int:
-    reported = selection.reported_usage
-    if reported is None:
-        return known.token_percent
-    return risen(known.token_percent, reported, is_exact=runtime.defaults.models.row(known.model or "").exact)
 
 
 def _changes_system(known: Conversation, selection: Arrivals) -> bool:

@@ -10,7 +10,7 @@ A cached window needs only what was appended since. Assembly and rendering are p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
@@ -28,7 +28,7 @@ from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, wit
 from app.core.window.budget import reserves
 from app.core.window.fresh import FreshResult
 from app.core.window.kept import Then
-from app.core.window.profile import Profile, budget_of
+from app.core.window.profile import Profile, budget_of, of_cut, of_squeezed
 from app.core.window.squeezing import Cutter
 from app.postgres.transactions import ReadTx
 from app.recall.tools import of_windows
@@ -39,6 +39,8 @@ from app.services.conversations.call import ContextRequest, WindowCall
 from app.store import archives, conversations, served, windows
 from app.store.windows import Wanted, WindowParts
 
+SQUEEZES = 3
+"""Tries to squeeze a window at the percent that its texts turn out to have."""
 CUT_TRIES = 4
 """Cuts that a call makes while others append: each may no longer fit once it is made."""
 
@@ -82,7 +84,7 @@ async def _shown(call: WindowCall, parts: WindowParts) -> KeptWindow:
 
 async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> KeptWindow:
     """Return the window by the last cut; if it does not fit, by another one."""
-    target = await cuts.profile_of_call(call, parts.conversation, may_offer=may_offer)
+    target = await cuts.profile_of_call(call, parts, may_offer=may_offer)
     wanted = _wanted(call, target.budget)
     if parts.budget != target.budget:  # the conversation's model says what was not known before
         parts = await _read(call, wanted)
@@ -114,13 +116,14 @@ async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, t
     steps = reserves(shown.target.shares.available, shown.target.policy)
     free = free_for_tail(shown.window)
     room = max(free, steps[-1] - TAIL_OVERHEAD)
-    gathered = await tail.gather(call, shown, room)
+    gathered = await tail.gather(call, shown, room, tail.counter_of(call, shown))
     needed = tail.weight(gathered.items, room)
     if needed > free and any(step - TAIL_OVERHEAD > free for step in steps):
         step = next((i for i, step in enumerate(steps) if step - TAIL_OVERHEAD >= needed), len(steps) - 1)
         line = shown.conversation.id
         shown = await _window(replace(call, conversation_id=line, step=step, reserve=steps[step]))
-        gathered = await tail.laid_out(call, gathered, shown.window, free_for_tail(shown.window))
+        free = free_for_tail(shown.window)
+        gathered = await tail.laid_out(call, gathered, shown.window, free, tail.counter_of(call, shown))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
     return replace(shown, window=window, context=None), gathered
@@ -203,7 +206,7 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
 async def _assemble(call: WindowCall, parts: WindowParts, target: Profile) -> KeptWindow:
     assert parts.cut is not None
     runtime, request, conversation, cut = call.runtime, call.request, parts.conversation, parts.cut
-    window = await _head_and_body(call, parts, cut, target)
+    window, target = await _head_and_body(call, parts, cut, target)
     window = await _with_fresh(call, conversation, window)
     policy, threshold = target.policy, runtime.defaults.summary_threshold
     warnings = (
@@ -216,17 +219,32 @@ async def _assemble(call: WindowCall, parts: WindowParts, target: Profile) -> Ke
     return KeptWindow(call.key, parts, target, cut, replace(window, warnings=warnings))
 
 
-async def _head_and_body(call: WindowCall, parts: WindowParts, cut: Cut, target: Profile) -> Window:
+async def _head_and_body(call: WindowCall, parts: WindowParts, cut: Cut, target: Profile) -> tuple[Window, Profile]:
+    """Return the window, and the profile with what its model is charged for its texts."""
     conversation, items = parts.conversation, parts.items
     anchored = anchoring.in_view(conversation, call.request, target.policy)
+    target = of_cut(target, cut, items, anchored, conversation.totals.last_page)
     window = assemble(cut, items, target, conversation.totals, anchored=anchored)
     if window.squeezed is None:
-        return window
+        return window, target
     condensed = target.policy.condensed_tool_max
     cutter = Cutter(conversation.language or "en", condensed, call.runtime.tokens.count)
-    again = partial(assemble, anchored=anchored, cutter=cutter)
+    again = partial(assemble, cut, items, totals=conversation.totals, anchored=anchored, cutter=cutter)
     size = sum(len(item.text) for item in items)
-    return await run_in_thread_if_large(size, again, cut, items, target, conversation.totals)
+    return await run_in_thread_if_large(size, _squeezed, again, target)
+
+
+def _squeezed(again: Callable[..., Window], target: Profile) -> tuple[Window, Profile]:
+    """Return the squeezed window and its profile, once it fits at the percent that its texts turn out to have."""
+    window = again(target=target)
+    found = of_squeezed(target, window)
+    for _ in range(SQUEEZES):
+        if found.token_percent <= target.token_percent:
+            break
+        window, target = again(target=found), found
+        found = of_squeezed(target, window)
+    ledger = replace(window.ledger, token_percent=found.token_percent)
+    return replace(window, ledger=ledger), found
 
 
 async def _with_fresh(call: WindowCall, conversation: Conversation, window: Window) -> Window:
@@ -297,7 +315,7 @@ async def as_of(
         then = await windows.as_of(tx, now, seq) if seq <= now.totals.last_seq else None
         if then is None:
             raise errors.Invalid.at(["query", "as_of"], f"must be the seq of a message: 1 to {now.totals.last_seq}")
-        target = await cuts.profile_of_call(call, then, may_offer=True)
+        target = await cuts.profile_of_call(call, WindowParts(then, None), may_offer=True)
         if isinstance(past, int) and not request.asks_for_tail:
             number = await served.number_at(tx, now.line.own, seq, target.budget, request.format)
             if number is not None:
@@ -319,11 +337,12 @@ NOT_SERVED = WindowWarning("not_served", "no such window was served; this one wa
 async def _window_then(
     tx: ReadTx, call: WindowCall, then: Conversation, past: int | Then, *, may_offer: bool
 ) -> KeptWindow:
-    target = await cuts.profile_of_call(call, then, may_offer=may_offer)
+    target = await cuts.profile_of_call(call, WindowParts(then, None), may_offer=may_offer)
     time = None if isinstance(past, int) else past
     made = await cuts.make(call.runtime, tx, WindowParts(then, None), target, then=time)
     parts = await _by(tx, call, then, replace(made, number=0))
-    return KeptWindow((), parts, target, made, await _head_and_body(call, parts, made, target))
+    window, target = await _head_and_body(call, parts, made, target)
+    return KeptWindow((), parts, target, made, window)
 
 
 async def _by(tx: ReadTx, call: WindowCall, conversation: Conversation, cut: Cut) -> WindowParts:

@@ -6,21 +6,23 @@ and shows it. What is kept in mind is read with it, in a transaction during whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import reduce
 from uuid import UUID
 
 from app import errors
-from app.core.calibration import charged
+from app.core.calibration import PERCENT_MIN, UNREPORTED, Charge, remembered_marks
 from app.core.canonical import spaced
 from app.core.conversation import Conversation
 from app.core.messages import FRAME_TOKENS
-from app.core.model import Cut, Fixed, FreshForm, Head, Window
+from app.core.model import Cut, Fixed, FreshForm, Head, Marks, Mix, Window
 from app.core.window import cut, head
-from app.core.window.budget import RecallRoom, recall_room, smallest_budget
+from app.core.window.answer import system_of
+from app.core.window.budget import RecallRoom, recall_room, usable
 from app.core.window.head import HeadReader
 from app.core.window.kept import Then
-from app.core.window.profile import Profile, budget_of, offers_tools, policy_of, profile
+from app.core.window.profile import Profile, budget_of, needed, of_newest, offers_tools, policy_of, profile
 from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
 from app.postgres.transactions import ReadTx
@@ -43,15 +45,17 @@ def own_profile(runtime: Runtime, conversation: Conversation, requested: int | N
     return _profile(runtime, conversation, ContextRequest(budget=requested), own)
 
 
-async def profile_of_call(call: WindowCall, conversation: Conversation, *, may_offer: bool) -> Profile:
+async def profile_of_call(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> Profile:
     """Return the profile of a call for a window; with the recall tools if they ``may_offer`` themselves and fit."""
-    runtime, request = call.runtime, call.request
-    tools = await runtime.count(spaced(request.tools)) if request.tools else 0
+    runtime, request, conversation = call.runtime, call.request, parts.conversation
+    tools = spaced(request.tools) if request.tools else ""
     system = conversation.system_tokens + conversation.prompt_tokens
     if request.system is not None:
         system = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
-    own, fewer = Fixed(tools, system), None
+    texts = (tools, request.system if request.system is not None else system_of(conversation.system, parts.prompt))
+    own = Fixed(await runtime.count(tools), system, marks_together(texts), len(request.tools))
     offered = of_windows(policy_of(runtime.defaults, conversations.policy_overrides(conversation)))
+    fewer = None
     if taken_names(request.tools, offered):
         fewer = await runtime.count(spaced(beside(request.tools, request.format, offered)))
     return _profile(runtime, conversation, request, own, fewer=fewer, reserve=call.reserve, may_offer=may_offer)
@@ -63,16 +67,35 @@ def _profile(
 ) -> Profile:  # fmt: skip
     """Return a profile. ``fewer``: tokens of the recall tools where the caller's own take names of some."""
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-    model = request.model or conversation.model
     budget = request.budget if request.budget is not None else own_budget(runtime, conversation, request.model)
-    row = runtime.defaults.models.row(model or "")
-    percent = charged(conversation.token_percent, is_exact=row.exact, unreported=row.charge)
-    tools = runtime.count_short(schemas_text(request.format, of_windows(policy)))
-    guide = runtime.count_short(guide_of(conversation, policy)) + FRAME_TOKENS
-    offers = may_offer and offers_tools(budget, tools + guide, percent)
-    if offers:
-        own = Fixed(own.tools_tokens + (tools if fewer is None else fewer), own.system_tokens + guide)
-    return profile(policy, budget, own, percent, reserve=reserve, offers_tools=offers)
+    charge = charge_of(runtime, conversation, request.model)
+    offered = of_windows(policy)
+    schemas, words = schemas_text(request.format, offered), guide_of(conversation, policy)
+    tools, guide = runtime.count_short(schemas), runtime.count_short(words) + FRAME_TOKENS
+    marks = marks_together((schemas, words))
+    unlearned = Charge(charge.family)  # what is learned moves no tools
+    if may_offer and offers_tools(budget, unlearned.tokens(Mix.of(tools + guide, marks, tools=len(offered)))):
+        tools = tools if fewer is None else fewer
+        own = Fixed(
+            own.tools_tokens + tools, own.system_tokens + guide, own.marks.plus(marks), own.tools + len(offered)
+        )  # fmt: skip
+        return profile(policy, budget, own, charge, reserve=reserve, offers_tools=True)
+    return profile(policy, budget, own, charge, reserve=reserve)
+
+
+def charge_of(runtime: Runtime, conversation: Conversation | None, model: str | None = None) -> Charge:
+    """Return how windows are charged: for the conversation's model, or the one that a request names, or the
+    deployment's. What was reported counts for models of the family that it was reported for.
+    """
+    models, usual = runtime.defaults.models, runtime.proxying.model or ""
+    own = (conversation.model if conversation is not None else None) or usual
+    family = models.family(model or own)
+    learned = conversation.learned_percent if conversation is not None and family is models.family(own) else UNREPORTED
+    return Charge(family, learned)
+
+
+def marks_together(texts: Iterable[str]) -> Marks:
+    return reduce(Marks.plus, map(remembered_marks, texts), Marks())
 
 
 def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> RecallRoom:
@@ -81,7 +104,7 @@ def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> Reca
         own = own_profile(runtime, conversation)
         return recall_room(own.shares)
     budget = budget_of(runtime.defaults, None, None, None)
-    return recall_room(profile(runtime.defaults.policy, budget, Fixed(0, 0)).shares)
+    return recall_room(profile(runtime.defaults.policy, budget, Fixed(0, 0), charge_of(runtime, None)).shares)
 
 
 def own_budget(runtime: Runtime, conversation: Conversation, model: str | None = None) -> int:
@@ -98,10 +121,12 @@ async def make(
     another time. ``forms``: of fresh results that have been in view.
     """
     conversation, reader = basis.conversation, reader_of(runtime)
-    entries = await windows.entries(tx, conversation, max(0, conversation.totals.short - target.shares.body))
-    if (asked := cut.asked(entries)) > target.shares.available:
-        raise errors.BudgetTooSmall(smallest_budget(target.fixed.tokens + asked, target.token_percent))
-    language = conversation.language or "en"
+    language, most = conversation.language or "en", usable(target.budget, PERCENT_MIN)
+    most = target.shares.body if target.charge.is_plain else most
+    entries = await windows.entries(tx, conversation, max(0, conversation.totals.short - most))
+    if (least := needed(target, cut.asked(entries))) > target.budget:
+        raise errors.BudgetTooSmall(least)
+    target = of_newest(target, entries, language)
     about = cut.CutBasis(
         entries, conversation.totals, language, target, head.frame_tokens(language, reader.count),
         conversation.epoch + 1, step, forms,

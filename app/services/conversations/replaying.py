@@ -191,7 +191,7 @@ def _rendered(
     system = "\n\n".join(part for part in (own, guide) if part)
     totals = replace(conversation.totals, last_seq=served.last_seq, last_page=served.last_page)
     then = replace(
-        conversation, totals=totals, token_percent=frame.own_percent, summary_through=served.summary_through,
+        conversation, totals=totals, learned_percent=frame.own_percent, summary_through=served.summary_through,
         indexed_through=served.indexed_through,
     )  # fmt: skip
     cut = replace(frame.cut_with(Head()), condensed_from=1)  # the answer tells the conversation's own lag

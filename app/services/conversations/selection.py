@@ -13,7 +13,7 @@ from typing import assert_never
 from uuid import UUID
 
 from app import errors
-from app.core.calibration import ReportedUsage
+from app.core.calibration import Lesson, ReportedUsage
 from app.core.conversation import Conversation
 from app.core.dialects.proxy import edited, leaves_out, meet
 from app.core.history.preparation import Arrival
@@ -69,8 +69,8 @@ class Arrivals:
     system: str | None = None
     """The conversation's new system prompt; None to leave it unchanged."""
     reported_usage: ReportedUsage | None = None
-    file_percents: tuple[tuple[str, int], ...] = ()
-    """What files weigh by the report; empty: as before."""
+    learned: Lesson | None = None
+    """What the report teaches."""
     list_match: ListMatch | None = None
     """None: the request is no list."""
     asked_before: AskedBefore | None = None

@@ -111,7 +111,7 @@ def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: 
         model=request.model or conversation.model or "",
         carries=request.carries,
         percent=ledger.token_percent,
-        own_percent=conversation.token_percent,
+        own_percent=conversation.learned_percent,
         cut=cut.number,
         condensed_from=cut.condensed_from,
         verbatim_from=cut.verbatim_from,

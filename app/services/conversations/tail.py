@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 
 from app.caches import KeptWindow
 from app.concurrency import run_in_thread_if_large
+from app.core.calibration import counted, marks_of
 from app.core.conversation import Conversation
 from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
 from app.core.scope import owner_of, scope_of
 from app.core.search import relevance
 from app.core.window.head import for_speaker
 from app.core.window.kept import KeptLine, tokens_max
-from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
+from app.core.window.packing import PASSAGE_TOKENS_MIN, Count, FoundPassage, pack
 from app.core.window.quote import archive_text
 from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import ReadTx
@@ -81,17 +83,17 @@ class Gathered:
         return {*found, *self.search.request.load}
 
 
-async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
+async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -> Gathered:
     """Return the requested parts that a window does not show, with a warning for each that cannot be shown in full.
 
-    ``room``: tokens for all of it.
+    ``room``: tokens for all of it, as ``count`` counts them.
     """
     runtime, request, conversation = call.runtime, call.request, shown.conversation
     language: Language = conversation.language or "en"
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, call.tenant, text, asked_at=conversation.said_at) if text else None
-    pages, warnings, of_pages = await _pages(call, conversation, language)
-    speaker, unknown = await _speaker(call, conversation, min(room, tokens_max(shown.window.ledger.budget)))
+    pages, warnings, of_pages = await _pages(call, conversation, language, count)
+    speaker, unknown = await _speaker(call, conversation, min(room, tokens_max(shown.window.ledger.budget)), count)
     free = room - weight(speaker, room)
     in_full: set[int] = set()
     for number, item in pages.items():
@@ -101,27 +103,34 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int) -> Gathered:
     search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
     read = runtime.database.read_patiently if query else runtime.database.read
     found, hits = await read(call.tenant, _find, search, free, shown.window)
-    archives, of_archives, of_loaded = await _archives(runtime, found.loaded, language)
+    archives, of_archives, of_loaded = await _archives(runtime, found.loaded, language, count)
     named = [*speaker, *archives, *pages.values()]
-    items, of_hits = await _packed(runtime, search, found, named, hits, room)
+    items, of_hits = await _packed(search, found, named, hits, room, count)
     warnings = [*unknown, *of_archives, *warnings, *_degraded(query), *found.lags]
     return Gathered(items, tuple(warnings), named, search, found, {**of_pages, **of_loaded, **of_hits})
 
 
-async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int) -> Gathered:
+async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int, count: Count) -> Gathered:
     search, found = gathered.search, gathered.found
     hits = await call.runtime.database.read_patiently(call.tenant, _not_in_view, search, found, window)
-    items, of_hits = await _packed(call.runtime, search, found, gathered.named, hits, room)
+    items, of_hits = await _packed(search, found, gathered.named, hits, room, count)
     return replace(gathered, items=items, quoted={**gathered.quoted, **of_hits})
 
 
+def counter_of(call: WindowCall, shown: KeptWindow) -> Count:
+    """Return what counts texts as the model is charged for them beside a window, in its tokens."""
+    target = shown.target
+    plain = call.runtime.tokens.count
+    return lambda text: counted(target.charge, target.token_percent, plain(text), marks_of(text))
+
+
 async def _packed(
-    runtime: Runtime,
     search: _Asked,
     found: _Found,
     named: Sequence[TailItem],
     hits: Sequence[SearchHit],
     room: int,
+    count: Count,
 ) -> tuple[list[TailItem], dict[QuotedPlace, str]]:
     """Return the tail's items, what was named and the passages that fit beside it, and the words of the passages."""
     free = room - weight(named, room)
@@ -132,8 +141,7 @@ async def _packed(
     if found.is_doubtful:
         hits, free = hits[:1], min(free, DOUBTFUL_TOKENS)
     size = sum(len(hit.text) for hit in hits)
-    language: Language = search.conversation.language or "en"
-    passages, quoted = await run_in_thread_if_large(size, _fitted, runtime, search.conversation, hits, free, language)
+    passages, quoted = await run_in_thread_if_large(size, _fitted, search.conversation, hits, free, count)
     return [*named, *passages], quoted
 
 
@@ -249,7 +257,7 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 
 
 async def _speaker(
-    call: WindowCall, conversation: Conversation, room: int
+    call: WindowCall, conversation: Conversation, room: int, count: Count
 ) -> tuple[list[TailItem], list[WindowWarning]]:
     """Return what the speaker in a space keeps in mind. A name that stands for no member is nobody's, and a caller that
     is bound to a user sees that user's alone.
@@ -259,7 +267,7 @@ async def _speaker(
     lines = await call.runtime.database.read(call.tenant, _kept, conversation, name, call.request.bound_to)
     if lines is None:
         return [], [WindowWarning("speaker_not_shown", "the name stands for no member whose memories you can see")]
-    item, left_out = for_speaker(name, lines, conversation.language or "en", room, call.runtime.tokens.count)
+    item, left_out = for_speaker(name, lines, conversation.language or "en", room, count)
     warnings = [WindowWarning("notes_left_out", f"there is no room for {left_out} memories of the speaker")]
     return [item] if item else [], warnings if left_out else []
 
@@ -273,7 +281,7 @@ async def _kept(tx: ReadTx, conversation: Conversation, speaker: str, bound_to: 
 
 
 async def _pages(
-    call: WindowCall, conversation: Conversation, language: Language
+    call: WindowCall, conversation: Conversation, language: Language, count: Count
 ) -> tuple[dict[int, TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
     """Return the pages that were named, in full, with warnings and the words that they quote."""
     numbers = call.request.pages
@@ -286,8 +294,7 @@ async def _pages(
         if text is None:
             missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
-            (tokens,) = await call.runtime.tokens.count_many([text])
-            items[number] = TailItem(text, tokens)
+            items[number] = TailItem(text, await run_in_thread_if_large(len(text), count, text))
             quoted |= dict(quoting.of_message(row["seq"], recalling.said_text(row)) for row in rows)
     return items, missing, quoted
 
@@ -299,7 +306,7 @@ async def _messages(tx: ReadTx, conversation: Conversation, pages: Sequence[int]
 
 
 async def _archives(
-    runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language
+    runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language, count: Count
 ) -> tuple[list[TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
     """Return the archives that were named, as much of each as there is room for, with warnings and their words."""
     items: list[TailItem] = []
@@ -309,19 +316,29 @@ async def _archives(
         if read is None:
             warnings.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
             continue
-        archive = await archiving.shown(runtime, read)
-        shown, part = archiving.tool_text(archive, language)
-        text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
-        (tokens,) = await runtime.tokens.count_many([text])
-        items.append(TailItem(text, tokens, uuid))
+        item, archive, part = await _loaded(runtime, uuid, read, language, count)
+        room = read.wanted.max_tokens
+        if room and item.tokens > room + LOAD_FRAME:  # the model makes more tokens of it
+            fewer = replace(read, wanted=replace(read.wanted, max_tokens=room * room // item.tokens))
+            item, archive, part = await _loaded(runtime, uuid, fewer, language, count)
+        items.append(item)
         quoted |= dict(quoting.of_archive(uuid, start, said) for start, said in archiving.stretches(archive))
         if archive["is_cut"]:
             warnings.append(WindowWarning("tail_cut", f"archive {uuid} is shown in part: {part}"))
     return items, warnings, quoted
 
 
+async def _loaded(
+    runtime: Runtime, uuid: UUID, read: Loaded, language: Language, count: Count
+) -> tuple[TailItem, dict[str, Any], str]:
+    archive = await archiving.shown(runtime, read)
+    shown, part = archiving.tool_text(archive, language)
+    text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
+    return TailItem(text, await run_in_thread_if_large(len(text), count, text), uuid), archive, part
+
+
 def _fitted(
-    runtime: Runtime, conversation: Conversation, relevant: Sequence[SearchHit], free: int, language: Language
+    conversation: Conversation, relevant: Sequence[SearchHit], free: int, count: Count
 ) -> tuple[list[TailItem], dict[QuotedPlace, str]]:
     found = [
         FoundPassage(
@@ -329,5 +346,5 @@ def _fitted(
         )
         for hit in relevant
     ]
-    items = pack(found, free, runtime.tokens.count, language)
+    items = pack(found, free, count, conversation.language or "en")
     return items, quoting.of_hits(conversation, relevant, "\n".join(item.text for item in items))

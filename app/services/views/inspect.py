@@ -13,7 +13,7 @@ from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.history.placeholder import as_sent
-from app.core.model import INTEGER_MAX, Language
+from app.core.model import INTEGER_MAX, OURS, Language
 from app.core.times import time_text
 from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
 from app.core.window.head import EXTRACTIVE
@@ -39,7 +39,7 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
         "system": conversation.system,
         "model": conversation.model,
         "budget": conversation.budget,
-        "token_percent": conversation.token_percent,
+        "token_percent": conversation.learned_percent or OURS,
         "settings": json.loads(conversation.policy),
         "metadata": json.loads(conversation.metadata),
         "messages": conversation.totals.last_seq,

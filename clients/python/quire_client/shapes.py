@@ -69,6 +69,7 @@ class Usage(TypedDict):
     budget: int
     token_percent: int
     total: int
+    model_total: int
     full_history: int
     saved: float
     sections: dict[str, int]
