@@ -29,7 +29,7 @@ class Bars:
 
 ENDS, ENDS_CLOSE = Bars(0.5, 0.2), Bars(0.4, 0.2)
 """Of a message that takes something back, and of its closeness to what it can mean: both must be reached. What was
-meant is the nearest memory in 45 of 53 cases."""
+meant is the nearest memory in 49 of 55 cases that no head had seen."""
 TOLD = 0.6
 """The probability of a message that says in words that something is to be forgotten."""
 KEEPS = {"lasting": Bars(0.85, 0.45), "need": Bars(0.75, 0.4)}
