@@ -71,9 +71,8 @@ def identified_items(draft: Draft, name: MessageName) -> list[Json]:
     if draft.role == "assistant":
         return _said(draft.original, name)
     customs = frozenset(result.call_id for result in draft.results) if draft.original.get(CUSTOM) else frozenset()
-    kinds = {True: "custom_tool_call_output", False: "function_call_output"}
     found = [
-        {**item, "type": kinds[result.call_id in customs]}
+        {**item, "type": "custom_tool_call_output"} if result.call_id in customs else item
         for result in draft.results
         for item in items_of([{"role": "tool", "tool_call_id": result.call_id, "content": result.content}])
     ]

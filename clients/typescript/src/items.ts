@@ -1,11 +1,11 @@
 // The Agents SDK's items as items of the Responses API, which Quire stores, and back.
-//
-// An item whose type Quire does not store (computer, shell and patch calls, compactions) is sent as it is, so that the
-// service's error names it.
 import type { AgentInputItem } from "@openai/agents";
 
 /** An item, or a part of one, as it goes over the wire. */
 export type Wire = Record<string, any>;
+
+/** Kinds whose items differ in the case of their fields' names alone. */
+const OWN_KINDS = /^(computer_call|compaction|(shell|apply_patch)_call(_output)?)$/;
 
 // --- To Quire ---
 
@@ -30,7 +30,7 @@ export function toWire(item: AgentInputItem): Wire {
     case "unknown":
       return { ...item.providerData };
     default:
-      return { ...item };
+      return OWN_KINDS.test(item.type) ? renamed({ ...item }, snakeCase) : { ...item };
   }
 }
 
@@ -95,6 +95,7 @@ export function calledTools(items: readonly Wire[]): Map<string, string> {
 
 function known(item: Wire, tools: ReadonlyMap<string, string>): Wire {
   const { id, type, status = "completed" } = item;
+  if (OWN_KINDS.test(type)) return renamed(item, camelCase);
   switch (type) {
     case "message":
       return message(item);
@@ -153,3 +154,13 @@ function outputName(type: string): "output" | "result" {
 function isWire(value: unknown): value is Wire {
   return typeof value === "object" && value !== null;
 }
+
+/** Return an item, or a part of one, with other names of fields, however deep. */
+function renamed<T>(value: T, rename: (name: string) => string): T {
+  if (Array.isArray(value)) return value.map((one) => renamed(one, rename)) as T;
+  if (!isWire(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [rename(name), renamed(one, rename)])) as T;
+}
+
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

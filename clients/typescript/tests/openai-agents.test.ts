@@ -144,11 +144,19 @@ test("what the model's API must see again unchanged is kept, and a refusal is te
   assert.deepEqual(texts(refused ? [refused] : []), [["No."]]);
 });
 
-test("an item of a kind that Quire does not know comes back as it was", async () => {
+test("a call of the shell and its output come back as they were", async () => {
   const session = new QuireSession(fresh("unknown"), quire, { userId: "me" });
   const shell: AgentInputItem = { type: "shell_call", callId: "s1", action: { commands: ["ls"] }, status: "completed" };
-  await session.addItems([user("Hello"), shell]);
-  const [, kept] = await session.getItems();
-  assert.ok(kept?.type === "shell_call" && kept.callId === "s1");
-  assert.deepEqual(kept.action, shell.action);
+  const outcome = { type: "exit" as const, exitCode: 0 };
+  const output: AgentInputItem = {
+    type: "shell_call_output",
+    callId: "s1",
+    output: [{ stdout: "a", stderr: "", outcome }],
+  };
+  await session.addItems([user("Hello"), shell, output]);
+  const [, called, done] = await session.getItems();
+  assert.ok(called?.type === "shell_call" && called.callId === "s1");
+  assert.deepEqual(called.action, shell.action);
+  assert.ok(done?.type === "shell_call_output" && done.callId === "s1");
+  assert.deepEqual(done.output, output.output);
 });
