@@ -15,6 +15,7 @@ from bench.peers import peers
 from bench.people import table as people
 from bench.search import embeddings, recall, retrieval, search_sizes
 from bench.tables import Table
+from bench.tokens import windows as model_tokens
 from bench.window import archive, cost_of_memory, literals, replay, served
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "search-sizes": search_sizes.run,
     "large": large.run,
     "people": people.run,
+    "tokens": model_tokens.run,
 }
 
 API_ALONE = frozenset(
