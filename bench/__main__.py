@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from bench import harness, plots, tables
-from bench.load import branches, cost, crowd, dialects, keys, large, options, overhead, profile, sizes
+from bench.load import agent, branches, cost, crowd, dialects, keys, large, options, overhead, profile, sizes
 from bench.peers import peers
 from bench.people import table as people
 from bench.search import embeddings, recall, retrieval, search_sizes
@@ -19,6 +19,7 @@ from bench.tokens import windows as model_tokens
 from bench.window import archive, cost_of_memory, literals, replay, served
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
+    "agent": agent.run,
     "cost": cost.run,
     "overhead": overhead.run,
     "dialects": dialects.run,
@@ -45,7 +46,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
 }
 
 API_ALONE = frozenset(
-    {"cost", "overhead", "dialects", "keys", "options", "loops", "profile", "peers", "crowd", "people"}
+    {"agent", "cost", "overhead", "dialects", "keys", "options", "loops", "profile", "peers", "crowd", "people"}
 )
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 

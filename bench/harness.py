@@ -69,7 +69,7 @@ def opened(settings: Mapping[str, str] | None = None) -> Iterator[Harness]:
         stack.callback(postgres.stop)
         migrate.upgrade(postgres.owner_dsn)
         environment = environment_of(postgres, folder) | dict(settings or {})
-        postmaster = _postmaster(folder)
+        postmaster = postmaster_of(folder)
         quire = stack.enter_context(serving(QUIRE, environment, folder, postmaster))
         clients = stack.enter_context(_clients())
         api = Api(quire.port)
@@ -137,7 +137,7 @@ def _used_by_all(first: psutil.Process) -> float:
     return total
 
 
-def _postmaster(folder: Path) -> psutil.Process:
+def postmaster_of(folder: Path) -> psutil.Process:
     return psutil.Process(int((folder / "postgres/cluster/postmaster.pid").read_text().splitlines()[0]))
 
 

@@ -6,7 +6,6 @@ setting that TREE, which can be this one too, has not: what a feature costs. ``-
 
     proxy    streamed answers of a played API, in each dialect, in pass-through and for a window
     appends  two messages to conversations whose windows are full, so that one window in fourteen makes a cut
-    turns    the same appends, each answered with its window
     windows  of the same conversations, unchanged since the last
     cold     windows of so many conversations in turn that the process keeps none of them
     searches by keyword, of users with 50 memories
@@ -17,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import mean, quantiles
 
@@ -38,7 +36,7 @@ Ask = Callable[[Server, str, int], int]
 """Send the requests of a turn to a tree's server, given the tree's name and the turn; return how many they were."""
 Trees = tuple[Server, Server]
 """The servers of this tree and of the other one."""
-KINDS = ("proxy", "appends", "turns", "windows", "cold", "searches")
+KINDS = ("proxy", "appends", "windows", "cold", "searches")
 WAYS = ("pass-through", "window")
 NEW, OLD = "new", "old"
 WIDTH = 140
@@ -156,13 +154,13 @@ def _conversing(dialect: str, way: str) -> Ask:
     return ask
 
 
-def _appending(kind: str, harness_: Harness, query: str = "") -> Ask:
+def _appending(harness_: Harness) -> Ask:
     """Append the same to the conversations of each tree."""
-    names = {tree: _full(harness_, f"{kind}-{tree}") for tree in (NEW, OLD)}
+    names = {tree: _full(harness_, f"appended-{tree}") for tree in (NEW, OLD)}
     harness_.analyze()
 
     def ask(server: Server, name: str, turn: int) -> int:
-        targets = [f"/conversations/{one}/messages{query}" for one in names[name]]
+        targets = [f"/conversations/{one}/messages" for one in names[name]]
         job = Job(server.port, "POST", targets, bodies(turn), clients=CLIENTS, requests=REQUESTS)
         return len(harness_.clients.run(job).latencies)
 
@@ -209,8 +207,7 @@ def _searching(harness_: Harness) -> Ask:
 
 
 ASKING: Mapping[str, Callable[[Harness], Ask]] = {
-    "appends": partial(_appending, "appended"),
-    "turns": partial(_appending, "turned", query="?include=context"),
+    "appends": _appending,
     "windows": _rereading,
     "cold": _reading_cold,
     "searches": _searching,
