@@ -81,7 +81,8 @@ def test_the_command_needs_nothing_but_a_file(tmp_path: Path) -> None:
 
     file = tmp_path / "talk.jsonl"
     file.write_text("".join(json.dumps(message) + "\n" for message in TALK))
-    with own_environment() as env:
+    with own_environment() as own:
+        env = {**own, "MEMORY_CARRY": "explicit"}  # without the local model, wishes are proposed
         done = invoke(env, "eval", str(file), "--json", "--budget", "8000", "--fail-under", "100")
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["probes"] == 4

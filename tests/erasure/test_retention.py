@@ -66,7 +66,7 @@ def test_pruned_messages_remain_in_search_only(client: httpx.Client, retain: Ret
     for budget, seen in before.items():
         now = window(client, "c", budget=budget)
         assert (now["messages"] == seen["messages"]) == (budget == 4000)  # its own; larger ones show marks
-        assert len(now["messages"]) == len(seen["messages"])
+        assert len(now["messages"]) >= len(seen["messages"])
         assert now["usage"]["total"] <= budget
     assert window(client, "c", budget=60_000)["usage"]["total"] <= 60_000
     assert "[pruned" in recall(client, "c", 3)["content"]
