@@ -63,7 +63,7 @@ _COMMON = frozenset(
         " sorry please here there",
     )
 )
-_NUMBERING = re.compile(r"^\s*\d{1,4}[.)、:：]\s*", re.MULTILINE)
+_NUMBERING = re.compile(r"^[^\S\n]*\d{1,4}[.)、:：]\s*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
