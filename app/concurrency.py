@@ -18,6 +18,9 @@ LONG_CHARACTERS = 15_000
 LONG_COPIED = 200_000
 """The same for work that mostly copies its texts: 0.3 ms of it, 5 ms for Anthropic's form, which reads their JSON."""
 
+MESSAGE_CHARACTERS = 15
+"""Characters of text whose reading takes as long as laying out a message: 1,000 messages are off the loop."""
+
 
 async def run_in_thread_if_large(
     characters: int, work: Callable[[Unpack[Arguments]], T], *arguments: *Arguments, most: int = LONG_CHARACTERS

@@ -17,11 +17,11 @@ from uuid import UUID
 
 from app import errors
 from app.caches import KeptWindow
-from app.concurrency import LONG_COPIED, run_in_thread_if_large
+from app.concurrency import LONG_COPIED, MESSAGE_CHARACTERS, run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.dialects.fitting import fitted_window
 from app.core.line import CallersId, Line
-from app.core.model import Context, Cut, Language, Window, WindowWarning
+from app.core.model import Anchored, Context, Cut, Item, Language, Totals, Window, WindowWarning
 from app.core.window import fresh, notices
 from app.core.window.answer import answer_of, system_of
 from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, with_tail
@@ -223,8 +223,8 @@ async def _head_and_body(call: WindowCall, parts: WindowParts, cut: Cut, target:
     """Return the window, and the profile with what its model is charged for its texts."""
     conversation, items = parts.conversation, parts.items
     anchored = anchoring.in_view(conversation, call.request, target.policy)
-    target = of_cut(target, cut, items, anchored, conversation.totals.last_page)
-    window = assemble(cut, items, target, conversation.totals, anchored=anchored)
+    size = len(items) * MESSAGE_CHARACTERS
+    window, target = await run_in_thread_if_large(size, _by_cut, cut, items, target, conversation.totals, anchored)
     if window.squeezed is None:
         return window, target
     condensed = target.policy.condensed_tool_max
@@ -232,6 +232,13 @@ async def _head_and_body(call: WindowCall, parts: WindowParts, cut: Cut, target:
     again = partial(assemble, cut, items, totals=conversation.totals, anchored=anchored, cutter=cutter)
     size = sum(len(item.text) for item in items)
     return await run_in_thread_if_large(size, _squeezed, again, target)
+
+
+def _by_cut(
+    cut: Cut, items: Sequence[Item], target: Profile, totals: Totals, anchored: Anchored | None
+) -> tuple[Window, Profile]:
+    target = of_cut(target, cut, items, anchored, totals.last_page)
+    return assemble(cut, items, target, totals, anchored=anchored), target
 
 
 def _squeezed(again: Callable[..., Window], target: Profile) -> tuple[Window, Profile]:

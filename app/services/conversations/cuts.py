@@ -12,6 +12,7 @@ from functools import reduce
 from uuid import UUID
 
 from app import errors
+from app.concurrency import MESSAGE_CHARACTERS, run_in_thread_if_large
 from app.core.calibration import PERCENT_MIN, UNREPORTED, Charge, remembered_marks
 from app.core.canonical import spaced
 from app.core.conversation import Conversation
@@ -126,7 +127,8 @@ async def make(
     entries = await windows.entries(tx, conversation, max(0, conversation.totals.short - most))
     if (least := needed(target, cut.asked(entries))) > target.budget:
         raise errors.BudgetTooSmall(least)
-    target = of_newest(target, entries, language)
+    size = len(entries) * MESSAGE_CHARACTERS
+    target = await run_in_thread_if_large(size, of_newest, target, entries, language)
     about = cut.CutBasis(
         entries, conversation.totals, language, target, head.frame_tokens(language, reader.count),
         conversation.epoch + 1, step, forms,
