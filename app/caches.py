@@ -19,9 +19,9 @@ from cachetools import LRUCache, TTLCache
 
 from app.core.conversation import Conversation
 from app.core.line import Line
-from app.core.model import Anchored, Context, Cut, Role, Window
+from app.core.model import Context, Cut, Role, Window
 from app.core.scope import owner_of
-from app.core.window.cut import is_left
+from app.core.window.cut import is_in_force
 from app.core.window.profile import Profile
 from app.core.window.served import KeptText, Served, ServedFrame
 from app.core.window.served_quotes import QuotedPlace
@@ -66,15 +66,8 @@ class KeptWindow:
 
     @property
     def is_in_force(self) -> bool:
-        """Return whether the cut shows all that it should: what is squeezed holds until the next message."""
-        totals, parts = self.conversation.totals, self.parts
-        is_over = self.cut.is_squeezed and totals.last_seq > self.cut.last_seq
-        return self.window.fits and not (is_over or is_left(self.cut, parts.items, self.recalled, totals.last_page))
-
-    @property
-    def recalled(self) -> Anchored | None:
-        """Return what was recalled unasked, if windows of the profile show it."""
-        return self.conversation.anchored if self.target.policy.recall != "off" else None
+        anchored = self.conversation.anchored if self.target.policy.recall != "off" else None
+        return is_in_force(self.cut, self.window, self.conversation.totals, self.parts.items, anchored)
 
     @property
     def offers_tools(self) -> bool:

@@ -1,4 +1,4 @@
-"""What windows are charged: how many tokens the model makes of a hundred of ours, of this text.
+"""Charges of windows: how many tokens the model makes of a hundred of ours, of this text.
 
 Windows are laid out in tokens of one vocabulary, o200k_base, and budgets are in those of the model. Between them is the
 percent of ``charged``: the count of the model's family (``families.json``) for what the window shows, times what its
@@ -79,7 +79,7 @@ def hundredths(family: Family, mix: Mix) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """How a model counts a conversation's windows."""
+    """A model's way to count a conversation's windows."""
 
     family: Family
     learned: int = UNREPORTED
@@ -114,7 +114,7 @@ def counted(charge: Charge, percent: int, tokens: int, marks: Marks) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What a report teaches."""
+    """The lesson of a report."""
 
     percent: int
     """What the model's API counted, in percent of the family's formula."""

@@ -161,7 +161,7 @@ class FileWeight(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """What of a text tokenizers count differently."""
+    """The parts of a text that tokenizers count differently."""
 
     digits: int = 0
     """Digits beyond one for each three of a run: families differ in whether digits share tokens."""

@@ -195,11 +195,6 @@ class Seen:
         return self.texts[: self.rendered.stable_messages]
 
 
-def shows(made: Cut) -> tuple[object, ...]:
-    """What another cut must differ in."""
-    return made.zones, made.room, made.head.tokens, made.is_squeezed, made.last_seq if made.is_squeezed else 0
-
-
 @dataclass
 class Book:
     """A conversation in memory."""
@@ -335,17 +330,14 @@ class Book:
         last = None if wanted.shares.reserve else self.cuts.get(wanted.budget)
         if last is None or last.generation != self.totals.generation:
             last = self._store(self.new_cut(wanted))
-        while not self.is_in_force(last, window := self.by(last, wanted)):
+        while not cut.is_in_force(last, window := self.by(last, wanted), self.totals):
             made = self.new_cut(wanted, window.forms)
             if made.last_seq == last.last_seq and window.squeezed is not None:
                 made = replace(made, is_squeezed=True)
-            if shows(made) == shows(last):
+            if cut.shows(made) == cut.shows(last):
                 break
             last = self._store(made)
         return last, window
-
-    def is_in_force(self, last: Cut, window: Window) -> bool:
-        return window.fits and not (last.is_squeezed and self.totals.last_seq > last.last_seq)
 
     def by(self, shown: Cut, wanted: Profile) -> Window:
         """The window that a cut shows."""

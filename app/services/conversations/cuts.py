@@ -170,17 +170,12 @@ async def store(
             made = await make(runtime, tx, replace(parts, conversation=now), target, wanted.step, forms=forms)
             if last is not None and last.last_seq == made.last_seq and shown is not None and shown.squeezed is not None:
                 made = replace(made, is_squeezed=True)
-            if last is not None and _shows(last) == _shows(made):
+            if last is not None and cut.shows(last) == cut.shows(made):
                 return None
         if await windows.store_cut(tx, now, made):
             runtime.caches.forget_conversation(tenant, conversation.id)
             await outbox.tell(tx, outbox.event("cut.made", conversation_id=conversation.id, epoch=made.number))
         return await windows.load(tx, tenant, now.id, replace(wanted, budget=target.budget))
-
-
-def _shows(made: Cut) -> tuple[object, ...]:
-    at = made.last_seq if made.is_squeezed else 0
-    return made.zones, made.room, made.generation, made.head.tokens, made.is_squeezed, at
 
 
 async def newest(runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None) -> Cut:

@@ -87,7 +87,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class PreparedArchive:
-    """What a request stores in a place, made before its transaction: a long result takes seconds of a busy core."""
+    """The rows that a request stores in a place, made before its transaction: a long one takes seconds."""
 
     place: _Place | None
     """None: the conversation was not found, and nothing is prepared."""

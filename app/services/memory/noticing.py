@@ -60,7 +60,7 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What messages give to memory, by conversation."""
+    """The memories that messages give, by conversation."""
 
     said: Sequence[_Said] = ()
     wishes: Sequence[tuple[Conversation, Sequence[NewWish]]] = ()

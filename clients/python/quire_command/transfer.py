@@ -38,7 +38,7 @@ SHOWN: Final = 20
 
 @dataclass
 class Receipt:
-    """What an import read, stored and left out."""
+    """The sums of an import: read, stored and left out."""
 
     files: int = 0
     imported: Counter[str] = field(default_factory=Counter)

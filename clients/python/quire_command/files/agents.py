@@ -1,4 +1,4 @@
-"""What agent frameworks store: pydantic-ai, strands, agno, Google's ADK and LlamaIndex."""
+"""Stores of agent frameworks: pydantic-ai, strands, agno, Google's ADK and LlamaIndex."""
 
 from __future__ import annotations
 

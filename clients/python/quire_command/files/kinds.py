@@ -1,4 +1,4 @@
-"""Whose file it is, found by its content, and who reads it."""
+"""Find by its content which tool wrote a file, and the reader of that tool."""
 
 from __future__ import annotations
 

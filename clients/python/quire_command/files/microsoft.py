@@ -1,4 +1,4 @@
-"""What Microsoft's frameworks store: Agent Framework, Semantic Kernel and AutoGen."""
+"""Stores of Microsoft's frameworks: Agent Framework, Semantic Kernel and AutoGen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file of another tool holds: conversations, memories, and what cannot be taken.
+"""The contents of another tool's file: conversations, memories, and what cannot be taken.
 
 Messages are in OpenAI form. The functions below build them; a reader decides nothing but which one a row is.
 """
@@ -57,7 +57,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What is not taken: where it stands, and why."""
+    """A part that is not taken: where it stands, and why."""
 
     place: str
     reason: str
