@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -62,6 +64,20 @@ def openai_of(base_url: str, conversation: str | None = None, **more: Any) -> op
         base_url=f"{base_url}/v1", api_key=KEY, default_headers={**headers, **more.pop("headers", {})},
         **{"max_retries": 0, "timeout": 30, **more},
     )  # fmt: skip
+
+
+@contextmanager
+def arriving(client: httpx.Client, body: bytes, headers: Mapping[str, str]) -> Iterator[socket.socket]:
+    """A chat request whose head has arrived; its body is still to be sent."""
+    head = {
+        "Host": "localhost", "Content-Type": "application/json", "Content-Length": len(body), **headers,
+        "Expect": "100-continue",
+    }  # fmt: skip
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=30) as connection:
+        lines = ["POST /v1/chat/completions HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
+        connection.sendall("\r\n".join(lines).encode())
+        assert b"100 Continue" in connection.recv(4096)
+        yield connection
 
 
 def said_by(message: Any) -> str:

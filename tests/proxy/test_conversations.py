@@ -1,5 +1,6 @@
 """Which conversation a list is of: the one that a header names, or the one whose own answer it holds."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
@@ -15,7 +16,7 @@ from app.core.wording import EARLIER_CONVERSATIONS
 from tests.api.kit import append, history, ok, system, user
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
-from tests.proxy.kit import Begun, Script, ask, conversations, openai_of, sent, stored, tool
+from tests.proxy.kit import Begun, Script, arriving, ask, conversations, openai_of, sent, stored, tool
 
 Listed = list[Any]
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
@@ -229,12 +230,30 @@ def test_twenty_concurrent_userless_requests_are_separate(
     assert len(conversations(client)) == 20
 
 
-def test_parallel_turns_of_a_conversation_are_all_stored(
+def test_a_turn_that_arrived_before_another_was_answered_is_beside_it(
     client: httpx.Client, chat: openai.OpenAI, script: Script
 ) -> None:
+    """Its sender did not leave that turn out: it could not know it. Here the body is late, as a queue makes it."""
     first = goes_on(chat, [], "one")
+    late = json.dumps({"model": "fake", "messages": [*first, user("q1")]}).encode()
+    with arriving(client, late, {"X-Quire-Conversation": "c"}) as connection:
+        goes_on(chat, first, "q2")
+        connection.sendall(late)
+        assert b"200 OK" in connection.recv(65536)
+    assert [text for role, text in stored(client, "c") if role == "user"] == ["one", "q2", "q1"]
+
+
+def test_parallel_turns_of_a_conversation_are_all_stored(
+    client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script
+) -> None:
+    first = goes_on(chat, [], "one")
+    api.chat.default = fake.held()  # a turn that is sent after another was answered leaves that one out
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: ask(chat, [*first, user(f"q{n}")], tools=[tool("look")]), range(8)))
+        asked = [pool.submit(ask, chat, [*first, user(f"q{n}")], tools=[tool("look")]) for n in range(8)]
+        api.wait_until(lambda: len(api.chat.requests) == 9)
+        api.release()
+        for one in asked:
+            one.result()
     kept = stored(client, "c")
     assert sorted(text for role, text in kept if role == "user") == sorted(["one", *(f"q{n}" for n in range(8))])
     assert len(kept) == 18

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,7 +22,7 @@ from tests.api.kit import append, history
 from tests.conftest import Served, serve, wait_for
 from tests.providers.fake_openai import FakeOpenAI, held_within, ok, status
 from tests.proxy.fakes import FakeApi, Refusal
-from tests.proxy.kit import SECRET, AnthropicOf, said_by, stored
+from tests.proxy.kit import SECRET, AnthropicOf, arriving, said_by, stored
 from tests.proxy.test_messages import LOOK, asked
 
 PASS = {"X-Quire-Mode": "pass-through"}
@@ -248,13 +247,7 @@ def test_a_question_that_is_stored_later_than_the_next_one_is_stored_once(
 ) -> None:
     """As where another process, which stores at once, takes the next request: here the first one's body is late."""
     late = json.dumps({"model": "fake", "messages": [{"role": "user", "content": "The kettle?"}]}).encode()
-    head = [
-        "POST /v1/chat/completions HTTP/1.1", "Host: localhost", "Content-Type: application/json",
-        f"Content-Length: {len(late)}", "X-Quire-Conversation: c", "X-Quire-Mode: pass-through", "Expect: 100-continue",
-    ]  # fmt: skip
-    with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=30) as first:
-        first.sendall("\r\n".join([*head, "", ""]).encode())
-        assert b"100 Continue" in first.recv(4096)  # it has arrived, and its body is waited for
+    with arriving(client, late, {"X-Quire-Conversation": "c", "X-Quire-Mode": "pass-through"}) as first:
         said = zip(("user", "assistant", "user"), ("The kettle?", "On.", "And the pan?"), strict=True)
         following = {"model": "fake", "messages": [{"role": role, "content": text} for role, text in said]}
         api.chat.queue += [ok("Off."), ok("On.")]

@@ -51,6 +51,7 @@ class Deadlines:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope.setdefault("state", {})["arrived"] = asyncio.get_running_loop().time()  # the head; the body can take long
         begun = False
         deadline = asyncio.timeout(self._request_seconds)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -96,7 +95,7 @@ class Wishes:
     """The content of a request's headers."""
 
     arrived: float
-    """On the event loop's clock."""
+    """When the request's head did, on the event loop's clock."""
     conversation: str | None
     user: str | None
     budget: int | None
@@ -106,6 +105,7 @@ class Wishes:
 
 
 async def _wishes(
+    request: Request,
     conversation: _ConversationHeader = None,
     user: _UserHeader = None,
     budget: _BudgetHeader = None,
@@ -114,7 +114,7 @@ async def _wishes(
     _mode: _ModeHeader = None,
 ) -> Wishes:
     name = check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None
-    return Wishes(asyncio.get_running_loop().time(), name, unquote(user) if user else None, budget, recall, store)
+    return Wishes(request.state.arrived, name, unquote(user) if user else None, budget, recall, store)
 
 
 Wished = Annotated[Wishes, Depends(_wishes)]

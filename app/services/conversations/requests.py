@@ -69,6 +69,7 @@ class ProxyQuestion:
     """Equal for equal requests."""
     arrived: float
     """On the event loop's clock."""
+    arrived_at: datetime
     user_id: str | None = None
     new_user_id: str | None = None
     """The user of a conversation that it begins."""
@@ -77,8 +78,8 @@ class ProxyQuestion:
     bound_to: str | None = None
     is_large: bool = False
     follows: Follows | None = None
-    passed_at: datetime | None = None
-    """When it arrived, if the model was asked before it is stored; None: after."""
+    was_passed: bool = False
+    """The model was asked before it is stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import assert_never
 from uuid import UUID
 
@@ -244,8 +245,8 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
     sent = [(listed.roles[place], digest) for place, digest in zip(owners, digests, strict=True)]
     stored = [(newest[place].role, digest) for place, digest in zip(told_by, told_digests, strict=True)]
     begun = sum(place < alike for place in owners)
-    passed_at = request.passed_at
-    overtaken_by = sum(passed_at is not None and newest[place].created_at > passed_at for place in told_by)
+    since = [place for place in told_by if newest[place].created_at > request.arrived_at]
+    overtaken_by = len(since) if request.was_passed else 0
     met = meet(
         sent, begun, stored, is_whole=len(newest) < LOOK_BACK, retried=request.retried, overtaken_by=overtaken_by
     )
@@ -255,7 +256,8 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
         if request.follows is not None and request.follows.is_last and leaves_out(sent, stored):
             before = (await messages.chains(tx, known.id, [through]))[through] or b""
             raise BranchingError(known, through, chains(listed.digests, before), 0)
-        if request.follows is None and (branching := await edited_turn(tx, known, listed)) is not None:
+        branching = await edited_turn(tx, known, listed) if request.follows is None else None
+        if branching is not None and not _came_later(newest, branching.after, request.arrived_at):
             raise branching
         return replace(selection, reported_usage=_reported(runtime, tx.tenant, known))
     if met.asked:
@@ -279,6 +281,12 @@ async def _of_answer(tx: ReadTx, known: Conversation, request: ProxyAnswer) -> A
     said = [digest(arrival.draft) for arrival in request.arrivals if not arrival.is_inner]
     is_there = len(newest) < LOOK_BACK and begins_with([told.digest for told in newest], said)
     return Arrivals(()) if is_there else select_all(request)
+
+
+def _came_later(newest: Sequence[ToldMessage], after: int, arrived_at: datetime) -> bool:
+    """Return whether what a list leaves out was stored after it arrived: its sender could not know it."""
+    left_out = next((told for told in newest if told.seq > after), None)
+    return left_out is not None and left_out.created_at > arrived_at
 
 
 async def edited_turn(tx: ReadTx, known: Conversation, listed: CallersList) -> BranchingError | None:

@@ -12,7 +12,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -96,10 +95,9 @@ def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[ProxyTurn |
 
 
 async def _asked(runtime: Runtime, request: ProxyRequest) -> ProxyTurn | None:
-    passed_at = datetime.now(UTC) - timedelta(seconds=asyncio.get_running_loop().time() - request.arrived)
     await runtime.turns.settled(request.asker)
     try:
-        asked = await ask(runtime, request, passed_at)
+        asked = await ask(runtime, request, was_passed=True)
         return asked if request.retried else await branched(runtime, asked)
     except errors.QuireError as error:
         _logger.warning("a question that was passed through is not stored: %s", type(error).__name__)

@@ -6,10 +6,11 @@ Apply: append what is new before any model is asked, so that the question is sto
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from app.caches import KnownMessages
@@ -63,6 +64,11 @@ class ProxyRequest:
     """What goes on to the model's API of the client's headers."""
 
     @property
+    def arrived_at(self) -> datetime:
+        """Return when it arrived on the calendar, which the times of messages are of."""
+        return datetime.now(UTC) - timedelta(seconds=asyncio.get_running_loop().time() - self.arrived)
+
+    @property
     def asker(self) -> tuple[UUID, str | None, str | None]:
         """Return whose conversations it can go on, as far as the request says."""
         return self.caller.tenant, self.new_user_id, self.conversation_id
@@ -101,8 +107,8 @@ class ProxyTurn:
         return IdempotencyKey(f"proxy:{digest.hexdigest()}", digest.digest())
 
 
-async def ask(runtime: Runtime, request: ProxyRequest, passed_at: datetime | None = None) -> ProxyTurn:
-    """Store what is new of the list. ``passed_at``: when it arrived, if the model was asked at once.
+async def ask(runtime: Runtime, request: ProxyRequest, *, was_passed: bool = False) -> ProxyTurn:
+    """Store what is new of the list. ``was_passed``: the model was asked at once.
 
     Raises Invalid, PayloadTooLarge, NotFound, Conflict.
     """
@@ -119,9 +125,9 @@ async def ask(runtime: Runtime, request: ProxyRequest, passed_at: datetime | Non
     elif request.conversation_id is not None:
         name = CallersId(name)
     question = ProxyQuestion(
-        listed, digest, request.arrived, request.user_id, request.new_user_id,
+        listed, digest, request.arrived, request.arrived_at, request.user_id, request.new_user_id,
         retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
-        passed_at=passed_at,
+        was_passed=was_passed,
     )  # fmt: skip
     done = await append(runtime, tenant, name, question, None)
     assert done.conversation is not None, "a question has no key, so it is never replayed"
