@@ -22,8 +22,8 @@ m.seq AS m_seq,
 
 -- name: window
 -- A conversation, the newest cut of a budget, and the messages of a window's body: the prompt, the pinned user message,
--- and all from the condensed zone on; from the beginning where there is no cut. No message is read (is_read) where so
--- many came since that they cannot fit.
+-- and all from the condensed zone on; from the beginning where there is no cut. Where so many came since that they
+-- cannot fit, the prompt alone is read (is_read): each window has it, and is charged by what its text is made of.
 --
 -- The budget is :budget, or else the conversation's own, or else :usual. What bounds ``seq`` are scalar subqueries of
 -- their own: under row-level security a bound that holds COALESCE, LEAST or arithmetic on a column counts as leaky and
@@ -56,17 +56,18 @@ SELECT c.*, {cut_fields}, z.is_read, b.budget AS read_budget, w.*
           FROM (
             SELECT m.* FROM messages m
              WHERE m.tenant_id = :tenant::uuid AND m.conversation_id = :conversation
-               AND m.seq <= (SELECT least(prompt_through, condensed_from - 1) FROM z)
+               AND m.seq <= (SELECT CASE WHEN is_read THEN least(prompt_through, condensed_from - 1)
+                                         ELSE prompt_through END FROM z)
             UNION ALL
             SELECT m.* FROM messages m
              WHERE m.tenant_id = :tenant::uuid AND m.conversation_id = :conversation
-               AND m.seq = (SELECT pinned FROM z WHERE pinned > prompt_through AND pinned < condensed_from)
+               AND m.seq = (SELECT pinned FROM z
+                             WHERE is_read AND pinned > prompt_through AND pinned < condensed_from)
             UNION ALL
             SELECT m.* FROM messages m
              WHERE m.tenant_id = :tenant::uuid AND m.conversation_id = :conversation
-               AND m.seq >= (SELECT condensed_from FROM z)
+               AND m.seq >= (SELECT condensed_from FROM z WHERE is_read)
           ) m
-         WHERE z.is_read
       ) i
   ) w ON true
  LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;

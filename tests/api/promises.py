@@ -140,7 +140,7 @@ def assert_whole_where_it_fits(found: Json, messages: Sequence[Json]) -> None:
     """Nothing that fits is dropped: while the history leaves the reserve free, all of it is there as it was sent."""
     usage = found["usage"]
     fixed = usage["sections"]["tools"] + usage["sections"]["system"]
-    available = usage["budget"] * 9 // 10 - fixed
+    available = usage["budget"] * 100 // usage["token_percent"] * 9 // 10 - fixed
     if usage["full_history"] - fixed > available - min(int(available * 0.15), 6_000):
         return
     assert not [name for name in ("condensed", "summary", "contents") if usage["sections"][name]]

@@ -9,7 +9,21 @@ import pytest
 
 from app.text.tokens import TokenCounter
 from quire_command.demo.transcript import load, steps
-from tests.api.kit import SHIPPED, Json, append, assistant, created, history, ok, path, problem, turn, user, window
+from tests.api.kit import (
+    SHIPPED,
+    Json,
+    append,
+    assistant,
+    created,
+    history,
+    ok,
+    path,
+    problem,
+    system,
+    turn,
+    user,
+    window,
+)
 from tests.api.promises import Watch
 
 BUDGET = 4000
@@ -156,3 +170,15 @@ def test_malformed_usage_report_is_rejected(client: httpx.Client, sent: Json, pl
     found = problem(client.post(path("c", way), json=body), 422)
     assert found["errors"][0]["loc"] == ["body", "reported_usage", place]
     assert [m["content"] for m in history(client, "c")] == ["kept"]
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5", "qwen3.6-plus"])
+def test_a_prompt_is_charged_alike_however_much_history_is_read(client: httpx.Client, model: str) -> None:
+    """Of a history that cannot fit, no message is read before the first cut, but the prompt counts."""
+    created(client, id="c", user_id="u", model=model)
+    append(client, "c", [system("MAX_SIZE_OF=1234567,89\n" * 60)])
+    for number in range(10):
+        append(client, "c", turn(number, 60))
+    smallest = problem(client.get(path("c", "context"), params={"budget": 100}), 422)["minimum_budget"]
+    assert problem(client.get(path("c", "context"), params={"budget": smallest - 1}), 422)["minimum_budget"] == smallest
+    assert window(client, "c", budget=smallest)["usage"]["model_total"] <= smallest
