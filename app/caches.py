@@ -66,8 +66,7 @@ class KeptWindow:
 
     @property
     def is_in_force(self) -> bool:
-        anchored = self.conversation.anchored if self.target.policy.recall != "off" else None
-        return is_in_force(self.cut, self.window, self.conversation.totals, self.parts.items, anchored)
+        return is_in_force(self.cut, self.window, self.conversation.totals)
 
     @property
     def offers_tools(self) -> bool:

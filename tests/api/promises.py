@@ -242,14 +242,14 @@ def assert_begins_as(found: Json, before: Json) -> None:
     marks at the next user message.
     """
     assert found["epoch"] >= before["epoch"]
-    assert not breaks_prefix(_prefix(before), _prefix(found))
+    assert not breaks_prefix(prefix_of(before), prefix_of(found))
     if found["epoch"] > before["epoch"] or found["lag"]["last_page"] > before["lag"]["last_page"]:
         return
     assert found["stable_messages"] >= before["stable_messages"]
     assert found["stable_tokens"] >= before["stable_tokens"]
 
 
-def _prefix(found: Json) -> Prefix:
+def prefix_of(found: Json) -> Prefix:
     fixed = canonical([found["tools"], found["system"]])
     return Prefix(found["epoch"], fixed, tuple(map(canonical, found["messages"])), found["stable_messages"])
 

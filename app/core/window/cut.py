@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from app.core.model import OPENING_TOKENS, Anchored, Cut, Entry, FreshForm, Item, Language, Policy, Totals, Window
+from app.core.model import OPENING_TOKENS, Cut, Entry, FreshForm, Language, Policy, Totals, Window
 from app.core.search import days
 from app.core.window import contents, head, kept, paging
 from app.core.window.contents import Chapter, PageEntry, PageNames
@@ -109,33 +109,15 @@ def least_head(plan: CutPlan, material: Material, reader: HeadReader) -> int:
     return frame + head.weight(notes) if notes else 0
 
 
-def is_in_force(
-    cut: Cut, window: Window, totals: Totals, items: Sequence[Item] = (), anchored: Anchored | None = None
-) -> bool:
-    """Return whether the window of a cut is to be shown: what is squeezed holds until the next message, and what shows
-    a recalled text until that leaves. ``anchored``: what was recalled last, if windows of the profile show it.
-    """
-    is_over = cut.is_squeezed and totals.last_seq > cut.last_seq
-    return window.fits and not is_over and not _has_left(cut, items, anchored, totals.last_page)
+def is_in_force(cut: Cut, window: Window, totals: Totals) -> bool:
+    """Return whether the window of a cut is to be shown: what is squeezed holds until the next message."""
+    return window.fits and not (cut.is_squeezed and totals.last_seq > cut.last_seq)
 
 
 def shows(cut: Cut) -> tuple[object, ...]:
     """Return what tells the windows of two cuts apart."""
     at = cut.last_seq if cut.is_squeezed else 0
     return cut.zones, cut.room, cut.generation, cut.head.tokens, cut.is_squeezed, at
-
-
-def _has_left(cut: Cut, items: Sequence[Item], anchored: Anchored | None, last_page: int) -> bool:
-    """Return whether what was recalled for an earlier user message has left the window since the cut was made."""
-    if anchored is None or anchored.text is None:
-        return False
-    page = next((item.page for item in items if item.seq == anchored.seq), 0)
-    return anchored.seq >= cut.verbatim_from and cut.last_page <= page < last_page
-
-
-def renewed(cut: Cut, number: int, totals: Totals) -> Cut:
-    """Return the cut under another number: it shows the same, but does not begin as its last window did."""
-    return replace(cut, number=number, last_seq=totals.last_seq, last_page=totals.last_page)
 
 
 def asked(entries: Sequence[Entry]) -> list[Entry]:

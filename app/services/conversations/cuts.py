@@ -164,14 +164,11 @@ async def store(
         if now is None or now.uid != conversation.uid:
             raise conversations.unknown()
         last = parts.cut
-        if last is not None and shown is not None and shown.fits and not last.is_squeezed:
-            made = cut.renewed(last, now.epoch + 1, now.totals)
-        else:
-            made = await make(runtime, tx, replace(parts, conversation=now), target, wanted.step, forms=forms)
-            if last is not None and last.last_seq == made.last_seq and shown is not None and shown.squeezed is not None:
-                made = replace(made, is_squeezed=True)
-            if last is not None and cut.shows(last) == cut.shows(made):
-                return None
+        made = await make(runtime, tx, replace(parts, conversation=now), target, wanted.step, forms=forms)
+        if last is not None and last.last_seq == made.last_seq and shown is not None and shown.squeezed is not None:
+            made = replace(made, is_squeezed=True)
+        if last is not None and cut.shows(last) == cut.shows(made):
+            return None
         if await windows.store_cut(tx, now, made):
             runtime.caches.forget_conversation(tenant, conversation.id)
             await outbox.tell(tx, outbox.event("cut.made", conversation_id=conversation.id, epoch=made.number))
