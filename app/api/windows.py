@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
@@ -13,7 +13,11 @@ from app.api.http.callers import Reader
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.api.schemas import served as schemas
+from app.core.model import INTEGER_MAX
+from app.core.window.budget import BUDGET_MAX
 from app.services.conversations import replaying
+from app.services.conversations.call import ContextRequest
+from app.services.tools.why import why
 
 router = APIRouter(tags=["messages"])
 
@@ -57,3 +61,22 @@ async def get_window(runtime: Wired, caller: Reader, conversation_id: Conversati
     """
     found = await replaying.window(runtime, caller, conversation_id, window)
     return json_text(found.body)
+
+
+@router.get("/conversations/{conversation_id}/why", response_model=schemas.Whereabouts)
+async def explain_message(
+    runtime: Wired,
+    caller: Reader,
+    conversation_id: ConversationId,
+    seq: Annotated[int, Query(ge=1, le=INTEGER_MAX, description="the message")],
+    budget: Annotated[int | None, Query(ge=1, le=BUDGET_MAX, description="of the window")] = None,
+    form: Annotated[Literal["openai", "anthropic"], Query(alias="format")] = "openai",
+) -> Response:
+    """Explain where a message is in the window of now, what would bring it back, and what that would cost.
+
+    Viewing is read-only and doesn't count as a recall.
+    """
+    request = ContextRequest(
+        budget=budget, format=form, chooses=False, bound_to=caller.user_id, sensitive=caller.sensitive
+    )
+    return json_value(await why(runtime, caller, conversation_id, seq, request))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
 from app.api.schemas.windows import ContextResponse
+from app.core.window.render import Place
 from app.core.window.served import Call
 from app.core.window.served_change import Why
 
@@ -104,3 +105,37 @@ class WindowDifference(BaseModel):
     changed: list[ChangedRun] = Field(description="in view in both, in another form; `form` is the new one")
     parts: list[ChangedPart]
     settings: list[ChangedSetting]
+
+
+class WhereaboutsLine(BaseModel):
+    """A line of the contents page, and the pages that it stands for."""
+
+    first_page: int
+    last_page: int
+    text: str
+
+
+class WhereaboutsRecall(BaseModel):
+    """A call that brings a message back."""
+
+    tool: str
+    arguments: dict[str, Any]
+    tokens: int = Field(description="of what it returns")
+    is_whole: bool = Field(description="whether all of the message, or of its archived result, is in that")
+
+
+class Whereabouts(BaseModel):
+    """The place of a message in a window."""
+
+    conversation_id: str
+    seq: int
+    page: int
+    role: str
+    budget: int
+    place: Place
+    detail: str = Field(description="the place in words")
+    line: WhereaboutsLine | None
+    text: Literal["stored", "pruned", "erased"]
+    archive_ids: list[str]
+    offers_tools: bool = Field(description="whether the window offers the recall tools")
+    recalls: list[WhereaboutsRecall]

@@ -11,10 +11,11 @@ understood by functions that are passed in, because the core knows no language.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from app.core import wording
 from app.core.model import Day, Head, Language, Policy, TailItem
@@ -239,3 +240,26 @@ def fitted_summary(written: Written, room: int, reader: HeadReader) -> HeadSumma
 
 def _counted(texts: Sequence[str], reader: HeadReader) -> list[SummaryLine]:
     return [SummaryLine(text, reader.count(text)) for text in texts]
+
+
+_PAGES = re.compile(r"(\d+)(?:–(\d+))?(?::|$)")
+
+
+class MapLine(NamedTuple):
+    """A line of the contents page, with the pages that it stands for."""
+
+    first_page: int
+    last_page: int
+    text: str
+
+
+def line_of(head: str, page: int) -> MapLine | None:
+    """Return the line that stands for a page in the text of a window's head."""
+    titles = [frame["contents"] for frame in FRAMES.values()]
+    contents = next((head.rpartition(title)[2] for title in titles if title in head), "")
+    for text in contents.split("\n"):
+        if (pages := _PAGES.match(text)) is not None:
+            first, last = int(pages[1]), int(pages[2] or pages[1])
+            if first <= page <= last:
+                return MapLine(first, last, text)
+    return None

@@ -20,8 +20,9 @@ from typing import Any, Literal
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.messages import THINKING_PARTS
-from app.core.model import Format, Language, Placed, TailItem, Window
+from app.core.model import UNSENT, Format, Language, Placed, TailItem, Window
 from app.core.parts import BLOCK_IDS, CallIds, as_chat, mapped_name, message_blocks
+from app.core.window.head import MapLine, line_of
 
 EPHEMERAL = {"type": "ephemeral"}
 OPAQUE = frozenset({"reasoning"})
@@ -105,6 +106,34 @@ def origins(window: Window, system: str, form: Format) -> list[Origin]:
 
 def _origin(placed: tuple[Placed, ...]) -> Origin:
     return Origin("body" if placed[0].seq else "date", placed)
+
+
+Place = Literal["system", "passing", "verbatim", "condensed", "listed", "waiting", "unsent", "out"]
+PLACES: dict[Place, str] = {
+    "system": "It is part of the system prompt.",
+    "passing": "It is in view in full until the next user message, and shrinks then.",
+    "verbatim": "It is in view word for word; a placeholder stands for each archived result.",
+    "condensed": "It is in view, shortened.",
+    "listed": "It is out of view, under a line of the contents page.",
+    "waiting": "It is held back until its calls have their results.",
+    "unsent": "It is stored, but no window shows it: a model's API refused it, or it answers no call.",
+    "out": "It is out of view, and the contents page has no room for its line.",
+}
+IN_VIEW = ("system", "passing", "verbatim")
+
+
+def place_of(window: Window, seq: int, page: int, kind: str) -> tuple[Place, MapLine | None]:
+    """Return the place of a message, and if it is listed, its line."""
+    placed = next((one for one in window.body if one.seq == seq), None)
+    if placed is not None:
+        return "passing" if placed.passing else placed.zone, None
+    if kind == "prompt":
+        return "system", None
+    if kind not in UNSENT and seq > max((one.seq for one in window.body), default=0):
+        return "waiting", None
+    if (line := line_of(window.head, page)) is not None:
+        return "listed", line
+    return "unsent" if kind in UNSENT else "out", None
 
 
 def _chat_runs(body: Sequence[Placed]) -> Iterator[tuple[tuple[Placed, ...], list[str]]]:

@@ -63,6 +63,11 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     return answer
 
 
+async def look(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> KeptWindow:
+    """Return the window without a tail, as it would be served now. Raises as ``context`` does."""
+    return await _window(WindowCall(runtime, tenant, conversation_id, request))
+
+
 async def _window(call: WindowCall) -> KeptWindow:
     """Return the window without a tail."""
     gathered = await _gather(call)

@@ -1,4 +1,4 @@
-"""`quire window` and `quire search`: what a model would see now, and what is found."""
+"""`quire window`, `quire why` and `quire search`: what a model would see now, and what is found."""
 
 from __future__ import annotations
 
@@ -55,6 +55,33 @@ def search(query: str, url: str, api_key: str | None, *, as_json: bool, **given:
         click.echo(f"{one['relevance_score']:.2f}  {one['created_at'][:10]}  {where}  {text}")
     if not found["results"]:
         click.echo("Nothing was found.")
+
+
+@click.command()
+@click.argument("conversation")
+@click.argument("seq", type=click.IntRange(min=1))
+@click.option("--budget", type=click.IntRange(min=1), help="Tokens of the window; the conversation's own if left out.")
+@AsJson
+@Url
+@Key
+def why(conversation: str, seq: int, budget: int | None, url: str, api_key: str | None, *, as_json: bool) -> None:
+    """Tell where message SEQ of CONVERSATION is in the window, what would bring it back, and what that costs."""
+    wanted = {"seq": seq, **({"budget": budget} if budget else {})}
+    found = _read(url, api_key, f"/conversations/{quote(conversation, safe='')}/why", wanted)
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        return
+    state = {"erased": " It was erased.", "pruned": " It was pruned."}.get(found["text"], "")
+    click.echo(f"Message {seq} ({found['role']}, page {found['page']}), budget {found['budget']:,}: {found['place']}.")
+    click.echo(found["detail"] + state)
+    if found["line"]:
+        click.echo(f"Its line: {found['line']['text']}")
+    for one in found["recalls"]:
+        given = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in one["arguments"].items())
+        part = "" if one["is_whole"] else ", a part of it"
+        click.echo(f"  {one['tool']}({given}): {one['tokens']:,} tokens{part}")
+    if found["recalls"] and not found["offers_tools"]:
+        click.echo("This budget is too small for the recall tools: the model cannot call them.")
 
 
 def _read(url: str, api_key: str | None, path: str, wanted: dict[str, Any]) -> Any:
