@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from uuid import UUID
 
 import click
+from asyncpg import Record
 
 from app.cli.shared import on_database
 from app.postgres.database import Database
 from app.queue import depths, table
 from app.queue.depths import Depth
+from quire_command.service import AsJson, show
 
 RETRIED_AT_ONCE = 1000
 
@@ -21,9 +25,17 @@ def jobs() -> None:
 
 @jobs.command(name="list")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="Dead jobs to show.")
-def list_jobs(limit: int) -> None:
+@AsJson
+def list_jobs(limit: int, *, as_json: bool) -> None:
     """Count the jobs, and list the dead ones."""
-    click.echo(on_database(lambda database: _listed(database, limit)))
+    lanes, dead = on_database(lambda database: _listed(database, limit))
+    lines = [_lane(lane, depth) for lane, depth in lanes.items()]
+    lines += [
+        f"{row['id']}  {row['kind']}  {row['conversation_id'] or '-'}  attempt {row['attempts']}  {row['error']}"
+        for row in dead
+    ]
+    counts = {lane: asdict(depth) for lane, depth in lanes.items()}
+    show({"lanes": counts, "dead": list(map(dict, dead))}, lines or ["There is no work."], as_json=as_json)
 
 
 @jobs.command(name="retry")
@@ -39,17 +51,13 @@ def retry_jobs(job: UUID | None, *, all_dead: bool) -> None:
     click.echo(f"{count} to be tried again.")
 
 
-async def _listed(database: Database, limit: int) -> str:
+async def _listed(database: Database, limit: int) -> tuple[Mapping[str, Depth], list[Record]]:
     busy = await table.busy(database)
-    lines = [_lane(lane, depth) for lane, depth in (await depths.by_lane(database, busy)).items()]
+    dead: list[Record] = []
     for tenant in busy:
         async with database.snapshot(tenant) as tx:
-            dead = await table.dead_letters(tx, None, limit)
-        lines += [
-            f"{row['id']}  {row['kind']}  {row['conversation_id'] or '-'}  attempt {row['attempts']}  {row['error']}"
-            for row in dead
-        ]
-    return "\n".join(lines) or "There is no work."
+            dead += await table.dead_letters(tx, None, limit)
+    return await depths.by_lane(database, busy), dead
 
 
 def _lane(lane: str, depth: Depth) -> str:

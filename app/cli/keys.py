@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,7 @@ from app.postgres.database import Database
 from app.postgres.tenants import is_keyed
 from app.services.keys import OPEN_SECONDS, make, revoke, view
 from app.store import keys as stored_keys
+from quire_command.service import AsJson, show
 
 KEY_TIMES = (("expires", "expires_at"), ("revoked", "revoked_at"), ("last used", "last_used_at"))
 LISTED_AT_ONCE = 200
@@ -71,24 +73,30 @@ def create_key(tenant: str | None, days: int | None, **given: Any) -> None:
 
 @keys.command(name="list")
 @OfTenant
-def list_keys(tenant: str | None) -> None:
+@AsJson
+def list_keys(tenant: str | None, *, as_json: bool) -> None:
     """List every key of a tenant, the newest first."""
 
-    async def work(database: Database) -> None:
+    async def work(database: Database) -> list[dict[str, Any]]:
         tenant_id = await tenant_of(database, tenant)
+        found: list[dict[str, Any]] = []
         after: UUID | None = None
         while True:
             async with database.snapshot(tenant_id) as tx:
                 rows = await stored_keys.browse(tx, None, after, LISTED_AT_ONCE)
-            for shown in map(view, rows):
-                times = [f"{what} {shown[at]}" for what, at in KEY_TIMES if shown[at]]
-                whose = f"user {shown['user_id']}" if shown["user_id"] is not None else "all users"
-                click.echo("  ".join([shown["prefix"], shown["name"], ",".join(shown["scopes"]), whose, *times]))
+            found += map(view, rows)
             if len(rows) < LISTED_AT_ONCE:
-                return
+                return found
             after = rows[-1]["id"]
 
-    on_database(work)
+    found = on_database(work)
+    show(found, map(_line, found), as_json=as_json)
+
+
+def _line(key: Mapping[str, Any]) -> str:
+    times = [f"{what} {key[at]}" for what, at in KEY_TIMES if key[at]]
+    whose = f"user {key['user_id']}" if key["user_id"] is not None else "all users"
+    return "  ".join([key["prefix"], key["name"], ",".join(key["scopes"]), whose, *times])
 
 
 @keys.command(name="revoke")

@@ -12,7 +12,7 @@ import httpx
 from app.core.window.kept import Wish
 from app.extractive.wishes import wish_of
 from app.ui.shown import shown
-from quire_command.service import Key, Url, opened, refuse_problem
+from quire_command.service import AsJson, Key, Url, opened, refuse_problem, show
 
 PAGE = 200
 
@@ -26,9 +26,12 @@ def memories() -> None:
 @click.option("--user", "user_id", help="Memories of this user and their spaces.")
 @click.option("--space", "space_id", help="Memories of this space.")
 @click.option("--proposed", is_flag=True, help="Only what waits for a decision.")
+@AsJson
 @Url
 @Key
-def list_memories(user_id: str | None, space_id: str | None, url: str, api_key: str | None, *, proposed: bool) -> None:
+def list_memories(
+    user_id: str | None, space_id: str | None, url: str, api_key: str | None, *, proposed: bool, as_json: bool
+) -> None:
     """List memories, the newest first: id, status, scope, key (`*`: kept in view), since when, and the text."""
     if user_id is None and space_id is None:
         raise click.UsageError("Name a --user or a --space.")
@@ -38,8 +41,8 @@ def list_memories(user_id: str | None, space_id: str | None, url: str, api_key: 
     if space_id is not None:
         wanted["scope"] = f"space:{space_id}"
     with opened(url, api_key) as client:
-        lines = [_line(one) for one in _items(client, "/memories", {**wanted, "limit": str(PAGE)})]
-    click.echo("\n".join(lines) or "There are none.")
+        found = list(_items(client, "/memories", {**wanted, "limit": str(PAGE)}))
+    show(found, list(map(_line, found)) or ["There are none."], as_json=as_json)
 
 
 def _items(client: httpx.Client, path: str, wanted: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
@@ -88,21 +91,22 @@ def refuse(memory: UUID, url: str, api_key: str | None) -> None:
 @memories.command()
 @click.option("--user", "user_id", required=True, help="Whose conversations are looked at.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be carried.")
+@AsJson
 @Url
 @Key
-def carry(user_id: str, url: str, api_key: str | None, *, dry_run: bool) -> None:
+def carry(user_id: str, url: str, api_key: str | None, *, dry_run: bool, as_json: bool) -> None:
     """Let wishes that hold in single conversations of a user follow them into every other one.
 
     They are those that the rules carry at once when they are said today, and that the user does not hold already.
     """
     with opened(url, api_key) as client:
-        lines = []
+        found = []
         for one, wish in _uncarried(client, user_id):
             if not dry_run:
                 body = {"user_id": user_id, "content": wish.text, "key": wish.key, "pinned": True}
                 refuse_problem(client.post("/memories", json={**body, "valid_from": one["valid_from"]}))
-            lines.append(_line({**one, "scope": "user", "key": wish.key}))
-    click.echo("\n".join(lines) or "There are none.")
+            found.append({**one, "scope": "user", "key": wish.key})
+    show(found, list(map(_line, found)) or ["There are none."], as_json=as_json)
 
 
 def _uncarried(client: httpx.Client, user_id: str) -> list[tuple[Mapping[str, Any], Wish]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from asyncpg import Record
 
 from app.cli.shared import OfTenant, on_database, tenant_of
 from app.core.edge.limits import KINDS, LIMIT_MAX
@@ -13,6 +14,7 @@ from app.services.limits import count_tenant
 from app.store import keys as stored_keys
 from app.store.operators import limits
 from app.store.operators.limits import own_limits
+from quire_command.service import AsJson, show
 
 DEFAULT = -1
 """The limit of the settings."""
@@ -42,16 +44,17 @@ def create_tenant(name: str) -> None:
 
 
 @tenants.command(name="list")
-def list_tenants() -> None:
+@AsJson
+def list_tenants(*, as_json: bool) -> None:
     """List every tenant: its id, its name, the time of its first key, and its own limits."""
+    rows = on_database(stored_keys.all_tenants)
+    show(list(map(dict, rows)), map(_line, rows), as_json=as_json)
 
-    async def work(database: Database) -> None:
-        for row in await stored_keys.all_tenants(database):
-            since = f"  keys since {row['keyed_at']:%Y-%m-%d}" if row["keyed_at"] else ""
-            own = "".join(f"  {kind}={limit}" for kind, limit in own_limits(row).items() if limit is not None)
-            click.echo(f"{row['tenant_id']}  {row['name']}{since}{own}")
 
-    on_database(work)
+def _line(row: Record) -> str:
+    since = f"  keys since {row['keyed_at']:%Y-%m-%d}" if row["keyed_at"] else ""
+    own = "".join(f"  {kind}={limit}" for kind, limit in own_limits(row).items() if limit is not None)
+    return f"{row['tenant_id']}  {row['name']}{since}{own}"
 
 
 def _limit(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import Final, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ class Listed(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Listed]] = {
+    "completion": Listed("quire_command.completion", "completion", "Print a shell's completion of these commands."),
     "connect": Listed("quire_command.connect", "connect", "Print or write a coding agent's configuration for Quire."),
     "demo": Listed("quire_command.demo.command", "demo", "Replay a long conversation and watch the window."),
     "eval": Listed("quire_command.eval", "evaluation", "Evaluate Quire on conversations of your own."),
@@ -34,6 +36,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "import": Listed("quire_command.transfer", "import_file", "Put files of Quire or of other tools into a Quire."),
     "replay": Listed("quire_command.replay", "replay", "Show what a model saw."),
     "search": Listed("quire_command.looking", "search", "Find memories and messages."),
+    "wait": Listed("quire_command.waiting", "wait", "Wait until everything is indexed."),
     "why": Listed("quire_command.looking", "why", "Tell where a message is, and what brings it back."),
     "window": Listed("quire_command.looking", "window", "Show what a model would see now."),
 }
@@ -58,6 +61,11 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.listed[name].help) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=self.listed[name].help) for name in names), *options]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import click
 
 from quire_command import connecting
 from quire_command.connecting import Client, ConfigFile, JsonFile, Target, UnmergeableError
-from quire_command.service import Url, opened
+from quire_command.service import AsJson, Url, opened
 
 BACKUP = ".before-quire"
 
@@ -24,14 +24,21 @@ BACKUP = ".before-quire"
 @click.option("--check", is_flag=True, help="Ask Quire whether an event of the client's hooks ever came.")
 @click.option("--user", default=None, help="Whose memory it is; else the key's user, or QUIRE_DEFAULT_USER.")
 @click.option("--key", default=None, help="API key to put into the files, instead of the name QUIRE_API_KEY.")
+@AsJson
 @Url
-def connect(client: Client, user: str | None, key: str | None, url: str, *, write: bool, check: bool) -> None:
+def connect(
+    client: Client, user: str | None, key: str | None, url: str, *, write: bool, check: bool, as_json: bool
+) -> None:
     """Print the configuration that connects CLIENT to Quire: its hooks, where it has them, and Quire's MCP server."""
     if check:
         _check(client, url, key or os.environ.get(connecting.KEY_VARIABLE))
         return
     target = Target(url.rstrip("/"), user, key, _program())
     wanted = connecting.files(client, target)
+    if as_json and not write:
+        texts = {f"~/{file.path}": _shown(file) for file in wanted}
+        click.echo(json.dumps({"files": texts, "base_url": connecting.base_url(client, target)}, indent=1))
+        return
     if write:
         _write(wanted)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from quire_command.demo.evaluate import evaluate, input_prices, reached, report
 from quire_command.demo.replay import ServiceError
 from quire_command.demo.service import NotStartedError, own_service
 from quire_command.demo.transcript import Transcript, TranscriptError, load, transcript
-from quire_command.service import Key, Url, opened, refuse_problem
+from quire_command.service import AsJson, Key, Url, opened, refuse_problem, show
 
 OFFLINE = {"DATABASE_URL": "", "MEMORY_LLM_MODEL": "", "MEMORY_EMBEDDING_MODEL": "none", "QUIRE_REQUIRE_KEYS": "false"}
 PAGE = 200
@@ -29,7 +28,7 @@ BUDGETS = (4000, 8000, 16_000)
     "--budget", "budgets", multiple=True, default=(4000, 8000, 16_000), show_default=True, type=click.IntRange(1)
 )
 @click.option("--prices", envvar="QUIRE_PROXY_PRICES", default="", help="Prices by model, as in QUIRE_PROXY_PRICES.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@AsJson
 @click.option(
     "--fail-under",
     type=click.FloatRange(0, 100),
@@ -67,7 +66,7 @@ def evaluation(
     except NotStartedError as error:
         raise click.ClickException(f"no Quire could be started:\n{error}") from error
     shown = report(found, prices)
-    click.echo(json.dumps(shown, indent=1) if given["as_json"] else "\n".join(table(shown)))
+    show(shown, table(shown), as_json=given["as_json"])
     if not found:
         raise click.ClickException("Nothing in these conversations was needed again.")
     if any(_fails(row, given["fail_under"], given["fail_under_in_view"]) for row in shown["budgets"]):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
 import click
 
 from quire_command.replay import shown_messages
-from quire_command.service import Key, Url, opened, refuse_problem
-
-AsJson = click.option("--json", "as_json", is_flag=True, help="Print the response as it is.")
+from quire_command.service import AsJson, Key, Url, opened, refuse_problem, show
 
 
 @click.command()
@@ -25,13 +24,15 @@ def window(conversation: str, budget: int, query: str | None, url: str, api_key:
     """Show the window of CONVERSATION: its tokens by section, and its messages."""
     wanted = {"budget": budget, **({"query": query} if query else {})}
     found = _read(url, api_key, f"/conversations/{quote(conversation, safe='')}/context", wanted)
-    if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
-        return
+    show(found, _window(found), as_json=as_json)
+
+
+def _window(found: Mapping[str, Any]) -> Iterator[str]:
     usage = found["usage"]
-    click.echo(f"{usage['total']:,} of {usage['budget']:,} tokens; the full history has {usage['full_history']:,}.")
-    click.echo(", ".join(f"{name} {tokens:,}" for name, tokens in usage["sections"].items() if tokens))
-    click.echo("\n".join([f"warning: {one['detail']}" for one in found["warnings"]] + ["", *shown_messages(found)]))
+    yield f"{usage['total']:,} of {usage['budget']:,} tokens; the full history has {usage['full_history']:,}."
+    yield ", ".join(f"{name} {tokens:,}" for name, tokens in usage["sections"].items() if tokens)
+    yield from (f"warning: {one['detail']}" for one in found["warnings"])
+    yield from ("", *shown_messages(found))
 
 
 @click.command()
@@ -46,15 +47,12 @@ def search(query: str, url: str, api_key: str | None, *, as_json: bool, **given:
     """Find what answers QUERY: its relevance, since when, where, and the text."""
     wanted = {"query": query, **{name: value for name, value in given.items() if value is not None}}
     found = _read(url, api_key, "/memories/search", wanted)
-    if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
-        return
-    for one in found["results"]:
-        where = one["conversation_id"] or one["memory_key"]
-        text = " ".join(one["content_preview"].split())
-        click.echo(f"{one['relevance_score']:.2f}  {one['created_at'][:10]}  {where}  {text}")
-    if not found["results"]:
-        click.echo("Nothing was found.")
+    show(found, list(map(_result, found["results"])) or ["Nothing was found."], as_json=as_json)
+
+
+def _result(one: Mapping[str, Any]) -> str:
+    where, text = one["conversation_id"] or one["memory_key"], " ".join(one["content_preview"].split())
+    return f"{one['relevance_score']:.2f}  {one['created_at'][:10]}  {where}  {text}"
 
 
 @click.command()
@@ -68,20 +66,21 @@ def why(conversation: str, seq: int, budget: int | None, url: str, api_key: str 
     """Tell where message SEQ of CONVERSATION is in the window, what would bring it back, and what that costs."""
     wanted = {"seq": seq, **({"budget": budget} if budget else {})}
     found = _read(url, api_key, f"/conversations/{quote(conversation, safe='')}/why", wanted)
-    if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
-        return
-    state = {"erased": " It was erased.", "pruned": " It was pruned."}.get(found["text"], "")
-    click.echo(f"Message {seq} ({found['role']}, page {found['page']}), budget {found['budget']:,}: {found['place']}.")
-    click.echo(found["detail"] + state)
+    show(found, _place(found), as_json=as_json)
+
+
+def _place(found: Mapping[str, Any]) -> Iterator[str]:
+    about = f"{found['role']}, page {found['page']}"
+    yield f"Message {found['seq']} ({about}), budget {found['budget']:,}: {found['place']}."
+    yield found["detail"] if found["text"] == "stored" else f"{found['detail']} It was {found['text']}."
     if found["line"]:
-        click.echo(f"Its line: {found['line']['text']}")
+        yield f"Its line: {found['line']['text']}"
     for one in found["recalls"]:
         given = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in one["arguments"].items())
         part = "" if one["is_whole"] else ", a part of it"
-        click.echo(f"  {one['tool']}({given}): {one['tokens']:,} tokens{part}")
+        yield f"  {one['tool']}({given}): {one['tokens']:,} tokens{part}"
     if found["recalls"] and not found["offers_tools"]:
-        click.echo("This budget is too small for the recall tools: the model cannot call them.")
+        yield "This budget is too small for the recall tools: the model cannot call them."
 
 
 def _read(url: str, api_key: str | None, path: str, wanted: dict[str, Any]) -> Any:

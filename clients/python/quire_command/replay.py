@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 import httpx
 
-from quire_command.service import Key, Url, opened, refuse_problem
+from quire_command.service import AsJson, Key, Url, opened, refuse_problem, show
 
 CALLS = {"context": "GET context", "append": "append", "sync": "sync", "proxy": "proxy"}
 SIGNS = {"came_in": "+", "went_out": "-", "changed": "~"}
@@ -19,7 +19,7 @@ SIGNS = {"came_in": "+", "went_out": "-", "changed": "~"}
 @click.command()
 @click.argument("conversation")
 @click.argument("number", type=click.IntRange(min=1), required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the response as it is.")
+@AsJson
 @Url
 @Key
 def replay(conversation: str, number: int | None, url: str, api_key: str | None, *, as_json: bool) -> None:
@@ -32,11 +32,8 @@ def replay(conversation: str, number: int | None, url: str, api_key: str | None,
                 raise click.ClickException("No window of this conversation was served yet.")
             number = int(newest[0]["id"])
         window = _read(client, f"{path}/{number}")
-        if as_json:
-            click.echo(json.dumps(window, ensure_ascii=False, indent=1))
-            return
         change = _read(client, f"{path}/{number}/diff")
-    click.echo("\n".join([*_facts(window), *_changes(change), "", *shown_messages(window)]))
+    show(window, [*_facts(window), *_changes(change), "", *shown_messages(window)], as_json=as_json)
 
 
 def _read(client: httpx.Client, path: str, **params: Any) -> dict[str, Any]:

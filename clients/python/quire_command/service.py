@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import click
 import httpx
@@ -15,6 +17,17 @@ PATIENCE: Final = httpx.Timeout(30, read=600, write=600)
 
 Url = click.option("--url", envvar="QUIRE_URL", default=USUAL, show_default=True, help="Where Quire runs.")
 Key = click.option("--api-key", envvar="QUIRE_API_KEY", help="API key, if the service asks for one.")
+AsJson = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def show(value: Any, words: Iterable[str], *, as_json: bool) -> None:
+    """Print a value, as JSON or in words."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=1, default=str) if as_json else "\n".join(words))
+
+
+def progress(label: str, total: int) -> Any:
+    """Return a bar with the time left, on stderr where that is a terminal. Use it with ``with``; ``update(count)``."""
+    return click.progressbar(length=total, label=label, file=sys.stderr, hidden=not sys.stderr.isatty())
 
 
 @contextmanager

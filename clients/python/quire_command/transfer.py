@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from quire_command.files.kinds import Kind
 from quire_command.files.pam import bundle
 from quire_command.files.reading import NAMED_MAX, Document, document, documents, looks_like
 from quire_command.files.values import Found, Memory, Skipped, Talk
-from quire_command.service import Key, Url, opened, refuse_problem
+from quire_command.service import AsJson, Key, Url, opened, progress, refuse_problem, show
 
 NDJSON: Final = {"Content-Type": "application/x-ndjson"}
 CHUNK_BYTES: Final = 65_536
@@ -81,7 +82,7 @@ class Receipt:
 @click.option("--user", "user_id", help="Whose it is to be; default: the one whom the file names.")
 @click.option("--each-user", is_flag=True, help="Of a file that names several users: let each keep what is theirs.")
 @click.option("--print", "only_print", is_flag=True, help="Write the lines instead of sending them.")
-@click.option("--json", "as_json", is_flag=True, help="Print the receipt as JSON.")
+@AsJson
 @Url
 @Key
 def import_file(
@@ -106,7 +107,7 @@ def import_file(
                 click.echo("".join(f"{line}\n" for one in chosen for line in one.lines()), nl=False)
                 return
             _import(chosen, receipt, url, api_key)
-    click.echo(json.dumps(receipt.as_json(), ensure_ascii=False, indent=1) if as_json else "\n".join(receipt.words()))
+    show(receipt.as_json(), receipt.words(), as_json=as_json)
     if receipt.refused:
         raise SystemExit(1)
 
@@ -127,6 +128,9 @@ class _Chosen:
     user: str
     talk: Talk | None = None
     memories: Sequence[Memory] = ()
+
+    def __len__(self) -> int:
+        return len(self.talk.said) if self.talk else len(self.memories)
 
     def lines(self) -> Iterator[str]:
         return lines.talk_lines(self.talk, self.user) if self.talk else lines.memory_lines(self.memories, self.user)
@@ -212,30 +216,31 @@ def _renamed(found: Sequence[Found], conversation_id: str, name: str) -> list[Fo
 
 def _import(chosen: Sequence[_Chosen], receipt: Receipt, url: str, api_key: str | None) -> None:
     """Store each conversation by itself, so that one that is refused stops none of the others."""
-    with (
-        opened(url, api_key) as client,
-        click.progressbar(chosen, label="Importing", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar,
-    ):
-        for one in bar:
+    with opened(url, api_key) as client, progress("Importing", sum(map(len, chosen))) as bar:
+        for one in chosen:
             try:
-                _store(client, one, receipt)
+                _store(client, one, receipt, bar.update)
             except click.ClickException as error:
                 if len(chosen) == 1:
                     raise
                 receipt.refused.append(Skipped(str(one.talk.id if one.talk else "memories"), error.message))
 
 
-def _store(client: httpx.Client, one: _Chosen, receipt: Receipt) -> None:
+def _store(client: httpx.Client, one: _Chosen, receipt: Receipt, done: Callable[[int], object]) -> None:
     if one.talk is not None:
         stored = _stored(client, str(one.talk.id))
         talk = lines.fresh(one.talk, stored[one.talk.shared :] if one.talk.parent else stored)
-        receipt.matched["messages"] += len(one.talk.said) - (len(talk.said) if talk else 0)
+        matched = len(one.talk.said) - (len(talk.said) if talk else 0)
+        receipt.matched["messages"] += matched
+        done(matched)
         parts = list(_parts(talk or replace(one.talk, said=())))  # where nothing is new, its owner is compared still
         for part in parts:
             receipt.add(_post(client, "".join(f"{line}\n" for line in lines.talk_lines(part, one.user)).encode()))
+            done(len(part.said))
         receipt.matched["conversations"] -= len(parts) - 1
         return
     receipt.add(_post(client, "".join(f"{line}\n" for line in one.lines()).encode()))
+    done(len(one))
 
 
 def _parts(talk: Talk) -> Iterator[Talk]:
@@ -261,15 +266,18 @@ def _stored(client: httpx.Client, name: str) -> list[str | None]:
 
 
 def _send(data: IO[bytes], url: str, api_key: str | None) -> Mapping[str, Mapping[str, int]]:
-    with opened(url, api_key) as client:
-        return _post(client, data)
+    size = os.fstat(data.fileno()).st_size if data.seekable() else 0
+    with opened(url, api_key) as client, progress("Importing", size) as bar:
+        return _post(client, data, bar.update)
 
 
-def _post(client: httpx.Client, data: IO[bytes] | bytes) -> Mapping[str, Mapping[str, int]]:
+def _post(
+    client: httpx.Client, data: IO[bytes] | bytes, sent: Callable[[int], object] = int
+) -> Mapping[str, Mapping[str, int]]:
     """Send lines and return the counts; if the service is busy, retry as long as the data can be read again."""
     left = TRIES if isinstance(data, bytes) or data.seekable() else 1
     while True:
-        body: bytes | Iterable[bytes] = data if isinstance(data, bytes) else _chunks(data)
+        body: bytes | Iterable[bytes] = data if isinstance(data, bytes) else _chunks(data, sent)
         answer = client.post("/import", content=body, headers=NDJSON)
         left -= 1
         if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or not left:
@@ -280,11 +288,12 @@ def _post(client: httpx.Client, data: IO[bytes] | bytes) -> Mapping[str, Mapping
     return counts
 
 
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+def _chunks(file: IO[bytes], sent: Callable[[int], object]) -> Iterator[bytes]:
     if file.seekable():
         file.seek(0)
     while chunk := file.read(CHUNK_BYTES):
         yield chunk
+        sent(len(chunk))
 
 
 @click.command(name="export")
@@ -315,21 +324,55 @@ def export(
     [(kind, name)] = named
     if form == "pam" and (output is None or output.exists()):
         raise click.UsageError("--to pam needs --output, a folder that is not there yet.")
-    with (
-        opened(url, api_key) as client,
-        client.stream("GET", f"/{kind}/{quote(name, safe='')}/export") as answer,
-    ):
+    path = f"/{kind}/{quote(name, safe='')}"
+    with opened(url, api_key) as client, client.stream("GET", f"{path}/export") as answer:
         if answer.is_error:
             answer.read()
             refuse_problem(answer)
-        if form == "pam" and output is not None:
-            _write_bundle(output, bundle(map(json.loads, filter(None, answer.iter_lines())), name))
-            return
-        if output is None:
-            for chunk in answer.iter_bytes():
-                click.echo(chunk, nl=False)
-            return
-        _write(output, answer)
+        with progress("Exporting", _messages(client, kind, name)) as bar:
+            written = _counted(answer.iter_bytes(), bar.update)
+            if form == "pam" and output is not None:
+                _write_bundle(output, bundle(_values(written), name))
+            elif output is not None:
+                _write(output, written)
+            else:
+                for chunk in written:
+                    click.echo(chunk, nl=False)
+
+
+def _messages(client: httpx.Client, kind: str, name: str) -> int:
+    """Return how many messages an export has, for a bar on a terminal; 0 where nobody sees it."""
+    if not sys.stderr.isatty():
+        return 0
+    if kind == "conversations":
+        answer = client.get(f"/conversations/{quote(name, safe='')}")
+        return int(answer.json()["messages"]) if answer.is_success else 0
+    wanted: dict[str, Any] = {"limit": 100, {"users": "user_id", "spaces": "space_id"}[kind]: name}
+    total: int = 0
+    while True:
+        answer = client.get("/conversations", params=wanted)
+        if not answer.is_success:
+            return total
+        total += sum(int(one["messages"]) for one in answer.json()["items"])
+        if (cursor := answer.json()["next_cursor"]) is None:
+            return total
+        wanted["cursor"] = cursor
+
+
+def _counted(chunks: Iterable[bytes], done: Callable[[int], object]) -> Iterator[bytes]:
+    for chunk in chunks:
+        done(chunk.count(b'{"type":"message"'))
+        yield chunk
+
+
+def _values(chunks: Iterable[bytes]) -> Iterator[Any]:
+    """Yield the JSON of each line."""
+    left = b""
+    for chunk in chunks:
+        *whole, left = (left + chunk).split(b"\n")
+        yield from (json.loads(line) for line in whole if line.strip())
+    if left.strip():
+        yield json.loads(left)
 
 
 def _write_bundle(output: Path, files: Mapping[str, Any]) -> None:
@@ -339,12 +382,12 @@ def _write_bundle(output: Path, files: Mapping[str, Any]) -> None:
         file.write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
 
 
-def _write(output: Path, answer: httpx.Response) -> None:
+def _write(output: Path, chunks: Iterable[bytes]) -> None:
     """Write to a temporary file beside the target, and rename it once it is complete."""
     part = output.with_name(f"{output.name}.part")
     try:
         with part.open("wb") as file:
-            for chunk in answer.iter_bytes():
+            for chunk in chunks:
                 file.write(chunk)
         part.replace(output)
     finally:
