@@ -35,6 +35,8 @@ BUDGETS = (4_000, 8_000, 32_000)
 EXACT = "gpt-5"
 REPORTS = 3
 MESSAGES = 40
+AFTERWARDS = 8
+"""Windows after the last report, one a message: a single one is as full as its last cut is near."""
 NAMES = [
     "MAX",
     "MIN",
@@ -116,15 +118,16 @@ def _samples(
     kind, family, budget = place
     conversation = f"{kind}-{family}-{budget}"
     size = budget // 5
-    parts = [text[at : at + size] for at in range(0, (MESSAGES + REPORTS) * size, size)]
+    parts = [text[at : at + size] for at in range(0, (MESSAGES + REPORTS + AFTERWARDS) * size, size)]
     api.call("POST", "/conversations", {"id": conversation, "user_id": USER, "model": model, "budget": budget})
     api.append(conversation, [_message(number, part) for number, part in enumerate(parts[:MESSAGES])])
-    for reports in range(REPORTS + 1):
+    for number, part in enumerate(parts[MESSAGES:]):
         texts, total = _window(api, conversation)
-        tokens = total if family == EXACT else _counted(tokenizers, family, texts)
-        yield Sample(family, kind, budget, reports, tokens)
-        said = {"window_tokens": total, "prompt_tokens": tokens}
-        body = {"messages": [_message(reports, parts[MESSAGES + reports - 1])], "reported_usage": said}
+        tokens = total if family == EXACT else counted(tokenizers, family, texts)
+        yield Sample(family, kind, budget, min(number, REPORTS), tokens)
+        body: dict[str, Any] = {"messages": [_message(number, part)]}
+        if number < REPORTS:
+            body["reported_usage"] = {"window_tokens": total, "prompt_tokens": tokens}
         api.call("POST", f"/conversations/{conversation}/messages", body)
 
 
@@ -142,7 +145,8 @@ def _window(api: Api, conversation: str) -> tuple[list[str], int]:
     return texts, found["usage"]["total"]
 
 
-def _counted(tokenizers: subprocess.Popen[str], family: str, texts: Sequence[str]) -> int:
+def counted(tokenizers: subprocess.Popen[str], family: str, texts: Sequence[str]) -> int:
+    """Return the tokens of texts, by the tokenizer of a family."""
     assert tokenizers.stdin is not None
     assert tokenizers.stdout is not None
     tokenizers.stdin.write(json.dumps([family, texts]) + "\n")
@@ -152,14 +156,25 @@ def _counted(tokenizers: subprocess.Popen[str], family: str, texts: Sequence[str
 
 def table(samples: Sequence[Sample], reports: int) -> Table:
     shown = [sample for sample in samples if sample.reports == reports]
-    exact = {(one.kind, one.budget): one.share for one in shown if one.family == EXACT}
+    exact: dict[tuple[str, int], list[float]] = {}
+    for one in shown:
+        if one.family == EXACT:
+            exact.setdefault((one.kind, one.budget), []).append(one.share)
     rows = []
     for family, model in MODELS.items():
         own = [one for one in shown if one.family == family]
         worst = max(own, key=lambda one: one.share)
-        used = fmean(one.share / exact[one.kind, one.budget] for one in own)
+        used = [(one.kind, one.share / fmean(exact[one.kind, one.budget])) for one in own]
         over = sum(one.share > 1 for one in own)
-        rows.append([model, str(len(own)), str(over), f"{worst.share:.2f}", worst.kind, f"{used:.2f}"])
-    columns = ("model", "windows", "over the budget", "worst", "of", "used, of an exact model's")
+        rows.append([model, str(len(own)), str(over), f"{worst.share:.2f}", worst.kind, *_means(used)])
+    columns = ("model", "windows", "over the budget", "worst", "of", "used, of an exact model's", "in Chinese")
     title = f"Windows in their models' tokens, after {reports} reports" if reports else "Before any report"
     return Table(title, columns, rows, (GOALS,))
+
+
+def _means(used: Sequence[tuple[str, float]]) -> tuple[str, str]:
+    """Return the mean of all kinds, and of Chinese."""
+    return (
+        f"{fmean(share for _, share in used):.2f}",
+        f"{fmean(share for kind, share in used if kind == 'Chinese'):.2f}",
+    )

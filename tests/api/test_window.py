@@ -159,6 +159,9 @@ def test_a_model_that_is_not_known_needs_a_budget(client: httpx.Client) -> None:
     problem(client.post(path("c", "context"), json={"model": "nope"}), 422, "model")
     warned = window(client, "c", model="nope", budget=4000)["warnings"]
     assert [w["code"] for w in warned] == ["unknown_model"]
+    ok(client.patch(path("c"), json={"model": "nope", "budget": 4000}))
+    append(client, "c", [assistant()], reported_usage={"window_tokens": 1000, "prompt_tokens": 1100})
+    assert not window(client, "c")["warnings"]
 
 
 BUDGETS = ["0", "-1", "-0", str(10**20), "10000001", "٣", "1e3", "4000.5", " ", "", "0x10", "NaN", "true"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.calibration import PERCENT_MAX, PERCENT_MIN, Charge, charged, counted, hundredths, marks_of
+from app.core.messages import weigh
 from app.core.model import OURS, Marks, Mix
 from app.core.models import EXACT, FAMILIES, TABLE, UNMEASURED
+from app.text.tokens import TokenCounter
 
 names = st.sampled_from(sorted(FAMILIES))
 small = st.integers(0, 2_000)
@@ -93,3 +97,22 @@ def test_a_deployments_row_names_a_family() -> None:
     assert mine.family("mine-7b") is FAMILIES["qwen"]
     with pytest.raises(ValueError, match="`family` of the row 'mine' cannot be"):
         TABLE.extended('{"mine": {"prefixes": ["mine-"], "family": "nobodys"}}')
+
+
+@pytest.mark.parametrize(("calls", "prompt_tokens"), [(1, 58), (2, 114)])
+def test_calls_are_charged_as_the_longest_template_writes_them(
+    counter: TokenCounter, calls: int, prompt_tokens: int
+) -> None:
+    """``prompt_tokens``: what mistral-common 1.13.1 makes of them for its template v3."""
+    function = {"name": "get_weather", "arguments": '{"city": "Paris", "days": 3}'}
+    ids = ["abcdefghi", "abcdefghj"][:calls]
+    called: dict[str, Any] = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": i, "function": function} for i in ids],
+    }
+    results: list[dict[str, Any]] = [{"role": "tool", "tool_call_id": i, "content": "sunny, 24 degrees"} for i in ids]
+    weighed = [weigh(message) for message in (called, *results)]
+    tokens = sum(flat + sum(map(counter.count, texts)) for texts, flat in weighed)
+    marks = Marks().plus(*(marks_of(text) for texts, _ in weighed for text in texts))
+    assert Charge(FAMILIES["tekken"]).tokens(Mix.of(tokens, marks, calls=calls)) >= prompt_tokens

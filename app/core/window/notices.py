@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.calibration import UNREPORTED
 from app.core.conversation import Conversation
 from app.core.model import Cut, Head, Policy, WindowWarning
 from app.core.models import ModelTable
@@ -22,8 +23,9 @@ def of_tools(taken: Sequence[str], *, offered: bool) -> list[WindowWarning]:
     return [WindowWarning("recall_tools_left_out", detail)] if taken else []
 
 
-def of_model(model: str | None, models: ModelTable) -> list[WindowWarning]:
-    if model is None or models.window(model) is not None:
+def of_model(model: str | None, models: ModelTable, learned: int) -> list[WindowWarning]:
+    """Warn of a model that nothing is known of: neither a row says it, nor what was ``learned`` of its count."""
+    if model is None or models.window(model) is not None or learned != UNREPORTED:
         return []
     return [
         WindowWarning(

@@ -217,7 +217,7 @@ async def _assemble(call: WindowCall, parts: WindowParts, target: Profile) -> Ke
     warnings = (
         *window.warnings,
         *notices.of_tools(taken_names(request.tools, of_windows(policy)), offered=target.offers_tools),
-        *notices.of_model(request.model or conversation.model, runtime.defaults.models),
+        *notices.of_model(request.model or conversation.model, runtime.defaults.models, target.charge.learned),
         *(notices.of_lag(conversation, cut, policy, threshold) if runtime.chat is not None else ()),
         *notices.of_head(cut.head),
     )
