@@ -137,3 +137,16 @@ def test_a_long_argument_in_anothers_form_keeps_its_shape(client: httpx.Client) 
     assert shown["strict"] is True
     assert shown["edits"][0] == {**edit, "old": shown["edits"][0]["old"]}
     assert len(shown["edits"][0]["old"]) < 300
+
+
+@pytest.mark.parametrize("budget", [16_000, 64_000])
+def test_a_result_that_does_not_fit_is_shown_in_parts_of_a_quarter_of_the_room(
+    client: httpx.Client, budget: int
+) -> None:
+    created(client, id="c", budget=budget, model="gpt-5")
+    append(client, "c", [user("Compare the reports.")])
+    append(client, "c", parallel(report(budget // 8)))
+    found = window(client, budget)
+    room = budget - found["usage"]["sections"]["tools"] - found["usage"]["sections"]["system"]
+    [warning] = [warning for warning in found["warnings"] if warning["code"] == "result_in_part"]
+    assert room * 0.22 <= int(warning["detail"].split()[0].replace(",", "")) <= room * 0.25

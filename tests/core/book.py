@@ -112,9 +112,9 @@ class BookReader:
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         return [(0, len(text), speaker or "")] if text else []
 
-    def parts(self, text: str, question: str) -> list[tuple[int, int]]:
+    def parts(self, text: str, question: str, characters_max: int) -> list[tuple[int, int]]:
         found = [(at, min(100, len(text) - at)) for at in range(0, len(text), 100)]
-        return sorted(found, key=lambda part: question[:5] not in text[part[0] : sum(part)])
+        return sorted(found, key=lambda part: question[:5] not in text[part[0] : sum(part)])[: characters_max // 100]
 
     def topics(self, title: str, lines: Sequence[tuple[str, str]]) -> list[str]:
         return [title, *(line for _, line in lines)]

@@ -110,7 +110,7 @@ def read_whole(text: str) -> None:
     answer = AnsweredCall(Result("c", text, text), OpenCall("c", "tool", text[:200]))
     READER.card(uuid4(), answer, "en", datetime.now(UTC))
     READER.passages(text, None)
-    READER.parts(text, text[:100])
+    READER.parts(text, text[:100], 16_000)
 
 
 @QUICK

@@ -29,7 +29,7 @@ from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
 from app.core.window.contents import LINES_PER_PAGE
-from app.core.window.fresh import part_text
+from app.core.window.fresh import part_text, parts_characters
 from app.core.window.kept import Wish
 from app.core.window.quote import searchable_text, speaker_of
 
@@ -80,6 +80,8 @@ class PreparationRules:
     """Whether memories get vectors."""
     notices: bool = False
     """Whether vectors show what persons want kept."""
+    budget: int = 0
+    """Of the conversation's windows that name none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,10 @@ class TextReader(Protocol):
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         """Return a text's first passages: of a very long text not all."""
 
-    def parts(self, text: str, question: str) -> list[tuple[int, int]]:
-        """Return start and length of the stretches of a text that matter to a question, the best first."""
+    def parts(self, text: str, question: str, characters_max: int) -> list[tuple[int, int]]:
+        """Return start and length of the stretches of a text that matter to a question, the best first; together at
+        most so long.
+        """
 
     def topics(self, title: str, lines: Sequence[tuple[str, str]]) -> list[str]:
         """Return what a page is about, of its title and its messages' roles and lines."""
@@ -302,8 +306,8 @@ def _parts(placement: Placement, index: int, basis: Basis, reader: TextReader) -
     answer = placement.answers[index]
     asked = (one.draft.text for one in basis.placed[0] if one.seq == placement.user_seq)
     question = f"{next(asked, basis.question)[:SCAN_MAX]}\n{answer.call.arguments}"
-    text = blanked(answer.result.text)
-    found = [(start, text[start : start + length]) for start, length in reader.parts(text, question)]
+    text, most = blanked(answer.result.text), parts_characters(basis.rules.budget)
+    found = [(start, text[start : start + length]) for start, length in reader.parts(text, question, most)]
     return [(start, part_text(start, part)) for start, part in found if part.strip()]
 
 

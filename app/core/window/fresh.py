@@ -26,6 +26,12 @@ FRAME_TOKENS, CHANGED_TOKENS = 8, 4
 """Tokens that joining a result to its placeholder's first line adds, and each character that made it neutral."""
 PARTS_SHARE = 0.25
 """Most of the room that the parts of a call group's results take: more would be a cut for what is not even whole."""
+PARTS_CHARACTERS_MIN, TOKEN_CHARACTERS = 16_000, 4
+
+
+def parts_characters(budget: int) -> int:
+    """Return how many characters of a result are kept to be shown in part: what a budget's windows have room for."""
+    return max(PARTS_CHARACTERS_MIN, int(budget * PARTS_SHARE) * TOKEN_CHARACTERS)
 
 
 class ResultPart(NamedTuple):

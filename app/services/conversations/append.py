@@ -55,6 +55,7 @@ from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services import limits
 from app.services.conversations import chains, changes, chapters, forking, learning
+from app.services.conversations.cuts import own_budget
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
@@ -379,6 +380,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
         summarised_from=runtime.defaults.summary_threshold if runtime.chat is not None else None,
         embeds=runtime.embedder is not None,
         notices=noticing.reads(runtime),
+        budget=own_budget(runtime, conversation),
     )
     return Basis(
         conversation=conversation,

@@ -21,8 +21,6 @@ from app.extractive.wishes import wishes_of
 from app.services.memory.archiving import make_card, vectors
 from app.text.language import language
 
-PARTS_CHARACTERS = 16_000
-"""Characters of a result that are chosen for windows in which it does not fit in full."""
 TOPICS_MAX = 3
 """Topics of a page."""
 SCAN_MAX = 20_000
@@ -64,8 +62,8 @@ class ExtractiveReader:
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         return vectors(text, speaker=speaker)
 
-    def parts(self, text: str, question: str) -> list[tuple[int, int]]:
-        return best_parts(text, question, PARTS_CHARACTERS)
+    def parts(self, text: str, question: str, characters_max: int) -> list[tuple[int, int]]:
+        return best_parts(text, question, characters_max)
 
     def topics(self, title: str, lines: Sequence[tuple[str, str]]) -> list[str]:
         return [neutral(topic) for topic in subjects_of_page(title, lines, TOPICS_MAX)]
