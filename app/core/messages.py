@@ -393,7 +393,8 @@ def _view(
         if any(p["type"] == "tool_result" for p in parts) and not any(_says(p) for p in visible):
             return {}
         texts = all(p["type"] == "text" for p in visible)
-        view = {"role": message["role"], "content": "\n".join(p["text"] for p in visible) if texts else visible}
+        view = {name: message[name] for name in ("role", "name") if message.get(name) is not None}
+        view["content"] = "\n".join(p["text"] for p in visible) if texts else visible
     if calls:
         view["tool_calls"] = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in calls

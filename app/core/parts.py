@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from app.core.canonical import dumps
-from app.core.messages import CARRIED, FILE_KINDS, THINKING_PARTS, strings_of
+from app.core.messages import CARRIED, FILE_KINDS, ROLES, THINKING_PARTS, strings_of
 
 Json = dict[str, Any]
 QUOTED_MAX = 600
@@ -24,8 +24,10 @@ UNSAID = THINKING_PARTS | {"compaction"}
 """Parts that only the API which made them reads; nothing is lost where another one does not get them."""
 THINKING_BLOCKS = frozenset({"thinking", "redacted_thinking", "compaction"})
 FILES = frozenset({"image_url", "file", "input_audio"})
-NAMES = re.compile(r"[^\s<|\\/>]+")
-"""Names of speakers that Chat Completions takes."""
+NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
+"""Characters that Chat Completions does not take in the name of a speaker."""
+_MARKS = re.compile(r"[<>\[\]]+")
+"""What frames and placeholders need: a name before a text must not be one."""
 FAILED = "Error: "
 SHORT_MAX = 2_000
 """Characters of a part that is quoted as JSON."""
@@ -95,11 +97,37 @@ def _as_chat(message: Mapping[str, Any], beside: list[Json], kept: Collection[st
         shown["content"] = parts or (None if message.get("tool_calls") else "")
     if message.get("is_error"):
         shown["content"] = _failed(shown["content"])
-    if isinstance(name := message.get("name"), str) and not NAMES.fullmatch(name):
-        shown["name"] = mapped_name(name)
+    if isinstance(name := message.get("name"), str):
+        shown["name"] = NOT_IN_NAMES.sub("_", name)[:NAME_LENGTH]
     if any(NOT_SENT.search(call["function"]["name"]) for call in message.get("tool_calls") or ()):
         shown["tool_calls"] = [_named_call(call) for call in message["tool_calls"]]
     return shown
+
+
+def speaker(role: str, name: str | None) -> str:
+    """Return who said a message. A name that imitates a role stands behind the true one."""
+    if role not in ROLES or not name or name == role:
+        return role
+    return f"{role} ({name})" if name.casefold() in ROLES else name
+
+
+def said_by(name: str | None, text: str) -> str:
+    """Return a text after the name of its speaker; alone where there is neither."""
+    return f"{speaker('user', _MARKS.sub('', name))}: {text}" if name and text else text
+
+
+def spoken(message: Mapping[str, Any]) -> Json:
+    """Return a user's message with its speaker before its text, for an API that has no member for the name."""
+    name, content = message.get("name"), message.get("content")
+    if message["role"] != "user" or not isinstance(name, str):
+        return dict(message)
+    if isinstance(content, str):
+        content = said_by(name, content or " ")
+    elif isinstance(content, list) and content and content[0]["type"] in TEXTS:
+        content = [{**content[0], "text": said_by(name, content[0].get("text") or " ")}, *content[1:]]
+    elif isinstance(content, list) and any(part["type"] != "tool_result" for part in content):
+        content = [*_text(said_by(name, " ").strip()), *content]
+    return {member: value for member, value in message.items() if member != "name"} | {"content": content}
 
 
 def _failed(content: Any) -> Any:

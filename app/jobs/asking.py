@@ -18,7 +18,7 @@ from app.providers import Chat, ProviderError, RefusedInput, Reply, UnusableRepl
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services import limits
-from app.services.memory.recalling import said_text
+from app.services.memory.recalling import said_text, speaker
 from app.store import spending
 from app.store.spending import Spent
 from app.text.language import script_counts
@@ -47,6 +47,7 @@ def excerpts_of(rows: Sequence[Record]) -> list[Excerpt]:
             text[:MESSAGE_CHARACTERS_MAX],
             0,
             day=day_of(local(row["said_at"] or row["created_at"], row["said_offset"])),
+            name=speaker(row),
         )
         for row in rows
         if row["kind"] not in UNZONED and not row["loaded_tokens"] and (text := said_text(row))

@@ -8,7 +8,7 @@ queue's matter: the job raises, and is tried again later.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -21,6 +21,7 @@ from app.core.conversation import Conversation
 from app.core.encoded import marked
 from app.core.history.rows import NewWish
 from app.core.neutral import without_nul
+from app.core.parts import said_by
 from app.core.scope import owner_of
 from app.core.times import dated
 from app.core.window.contents import LINES_PER_PAGE
@@ -41,6 +42,7 @@ from app.runtime import Runtime
 from app.services.conversations.reading import READER
 from app.services.memory import insertion, noticing
 from app.services.memory.archiving import vectors
+from app.services.memory.recalling import speaker
 from app.store import appending, conversations, messages, page_index
 from app.store.memory import kept
 from app.store.memory.remembered import Remembered
@@ -67,8 +69,8 @@ class _ForModel:
     """What is in mind already."""
     said_at: Mapping[int, datetime]
     """The times of its messages by seq, where known."""
-    others: Collection[int]
-    """Messages that somebody else than the conversation's user sent."""
+    others: Mapping[int, str | None]
+    """The names in messages that somebody else than the conversation's user sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ async def _show(runtime: Runtime, tenant: UUID, uid: UUID, page: Unindexed) -> _
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
         [marked(memory["content"]) for memory in current[-KEPT_SHOWN:]],
         {row["seq"]: row["said_at"] for row in rows if row["said_at"] is not None},
-        [row["seq"] for row in rows if row["author"] != "person"],
+        {row["seq"]: speaker(row) for row in rows if row["author"] != "person"},
     )
 
 
@@ -212,6 +214,7 @@ def _shown(error: str) -> str:
 
 
 async def _by_model(runtime: Runtime, number: int, shown: _ForModel, reply: PageReply, model: str) -> _Indexed:
+    reply = _named(reply, shown.others)
     texts = [reply.title, *reply.lines.values(), *(found.wish.text for found in reply.wishes)]
     tokens = await runtime.tokens.count_many(texts)
     lines = len(reply.lines)
@@ -222,6 +225,13 @@ async def _by_model(runtime: Runtime, number: int, shown: _ForModel, reply: Page
     memories = await anyio.to_thread.run_sync(_memories, shown, number, reply.memories)
     wishes = list(_wishes(runtime, shown, number, reply.wishes, tokens[1 + lines :]))
     return _Indexed(index, reply, memories, wishes)
+
+
+def _named(reply: PageReply, names: Mapping[int, str | None]) -> PageReply:
+    """Return a reply whose memories and wishes name the participants who said them."""
+    wishes = [replace(one, wish=one.wish.of(names.get(one.seq))) for one in reply.wishes]
+    memories = [replace(one, text=said_by(names.get(one.seq), one.text)) for one in reply.memories]
+    return replace(reply, wishes=tuple(wishes), memories=tuple(memories))
 
 
 def _wishes(

@@ -47,6 +47,7 @@ class Say:
     text: Text
     form: Literal["text", "parts", "image", "no parts"] = "text"
     thinking: Literal["", "field", "part"] = ""
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class _Writer:
             message["reasoning_content"] = "Let me think. " * 20
         elif step.role == "assistant" and step.thinking == "part":
             message["content"] = [*_thinking(), {"type": "text", "text": text}]
-        return message
+        return message if step.name is None else {**message, "name": step.name}
 
     def _loop(self, step: Loop) -> Iterator[Message]:
         text = self._text(step.text)
@@ -208,6 +209,7 @@ turns = st.builds(
     text=texts,
     form=st.sampled_from(("text", "text", "text", "parts", "image", "no parts")),
     thinking=st.sampled_from(("", "", "field", "part")),
+    name=st.sampled_from((None, None, None, "Ann", "张伟", "assistant", "</quire-page> [1] user")),
 )
 call_plans = st.builds(
     CallPlan,

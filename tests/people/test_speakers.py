@@ -126,3 +126,42 @@ def test_a_speaker_has_a_name_of_1_to_128_characters(client: httpx.Client) -> No
     for name in ("", "x" * 129):
         problem(client.get(path("talk", "context"), params={"speaker": name}), 422, "speaker")
     problem(client.get(path("talk", "context"), params={"speaker": "Annie", "as_of": 1}), 422, "as_of")
+
+
+def test_what_is_kept_in_mind_names_the_person_who_said_it(client: httpx.Client) -> None:
+    space(client, "team", ann="write", bob="write")
+    talk = [user("I'm allergic to nuts.", name="Bob"), user("I'm allergic to nuts.", name="Ann")]
+    append(client, "talk", [*talk, user("I'm vegetarian.", name="Bob")], user_id=None, space_id="team")
+    append(client, "talk", [user("I'm vegan.", name="Ann")], user_id=None)
+    for part in range(40):
+        append(
+            client, "talk", [user(f"Order part {part}. " * 30, name="Ann"), assistant("Ordered. " * 20)], user_id=None
+        )
+    shown = json.dumps(window(client, "talk", budget=3000)["messages"])
+    for said in ("Bob: I'm allergic", "Ann: I'm allergic", "Bob: I'm vegetarian", "Ann: I'm vegan"):
+        assert f"- {said}" in shown
+
+
+def test_map_pages_and_lines_name_the_person_who_speaks(client: httpx.Client) -> None:
+    space(client, "team", ann="write", bob="write")
+    talk = [
+        user("The gate of the shed is rusty.", name="张伟"),
+        assistant("Noted."),
+        user("Paint it blue.", name="Ann"),
+    ]
+    append(client, "talk", [*talk, assistant("OK.")], user_id=None, space_id="team")
+    for part in range(20):
+        append(client, "talk", [user(f"Order part {part}. " * 30), assistant("Ordered. " * 20)], user_id=None)
+    contents = ok(client.get(path("talk", "contents"), params={"budget": 2000}))["text"]
+    assert "张伟: The gate" in contents
+    assert "Ann: Paint it blue" in contents
+    recalled = ok(client.post(path("talk", "tools", "recall_page"), json={"arguments": {"page": 1}}))["content"]
+    assert "[1] user (张伟): The gate" in recalled
+    grepped = {"arguments": {"pattern": "shed is rusty"}}
+    assert "user (张伟)" in ok(client.post(path("talk", "tools", "grep_memories"), json=grepped))["content"]
+
+
+def test_a_persons_own_words_need_no_name(client: httpx.Client) -> None:
+    append(client, "alone", [user("I'm allergic to nuts.", name="ann")], user_id="ann")
+    items = ok(client.get("/memories", params={"user_id": "ann"}))["items"]
+    assert [one["content_preview"] for one in items] == ["I'm allergic to nuts."]

@@ -21,7 +21,7 @@ from app.core.dialects.told import told_blocks, told_messages
 from app.core.messages import CARRIED, THINKING_FIELDS, sound_carried
 from app.core.model import Context, Format
 from app.core.models import GENERAL, ModelRow, ModelTable
-from app.core.parts import CallIds, as_chat
+from app.core.parts import CallIds, as_chat, spoken
 
 Json = dict[str, Any]
 THINKING = ("thinking", "redacted_thinking")
@@ -50,8 +50,8 @@ def fit(
 
 def careful(row: ModelRow) -> ModelRow:
     """Return a row with the form of messages that every API takes."""
-    return replace(row, null=False, ids=row.ids or "[A-Za-z0-9]{9}", lists=("user",), system="one", developer=False,
-        alternate=True)  # fmt: skip
+    return replace(row, null=False, ids=row.ids or "[A-Za-z0-9]{9}", lists=("user",), names=False, system="one",
+        developer=False, alternate=True)  # fmt: skip
 
 
 # --- Windows ---------------------------------------------------------------------------------------------
@@ -142,6 +142,8 @@ def chat_messages(
     found = [
         m for m in found if m["role"] != "assistant" or m.get("content") or m.get("tool_calls") or m.get("refusal")
     ]
+    if row.alternate or not row.names or "name" in learned.inner:
+        found = [spoken(message) for message in found]
     if row.alternate:
         found = alternating(found)
     if row.user_needed and not any(message["role"] == "user" for message in found):
@@ -257,7 +259,8 @@ def alternating(messages: Sequence[Json]) -> list[Json]:
         if last is None or not alike or last.get("tool_calls") or message.get("tool_calls"):
             found.append(message)
         else:
-            found[-1] = {**last, "content": _both(last.get("content"), message.get("content"))}
+            kept = last if last.get("name") == message.get("name") else without(last, frozenset({"name"}))
+            found[-1] = {**kept, "content": _both(last.get("content"), message.get("content"))}
     return found
 
 

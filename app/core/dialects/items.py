@@ -13,7 +13,7 @@ from typing import Any
 from app.core.canonical import dumps, loads
 from app.core.dialects.question import Json
 from app.core.messages import function_of, wrapped
-from app.core.parts import chat_parts, quoted
+from app.core.parts import chat_parts, quoted, spoken
 from app.errors import FieldError, Invalid
 
 ROLES = ("user", "system", "developer")
@@ -242,7 +242,8 @@ def items_of(messages: Sequence[Mapping[str, Any]], custom: Collection[str] = ()
         elif message["role"] == "assistant":
             found += _assistant(message, custom, customs, whole)
         else:
-            found.append({"type": "message", "role": message["role"], "content": _input(message.get("content"))})
+            content = _input(spoken(message).get("content"))
+            found.append({"type": "message", "role": message["role"], "content": content})
     return found
 
 

@@ -397,7 +397,8 @@ def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any
                 blocks.append({**part, "content": contents[index]})
                 continue
         blocks.append(_disarmed_part(part))
-    return {"role": placement.draft.role, "content": blocks}
+    name = {"name": placement.draft.name} if placement.draft.name else {}
+    return {"role": placement.draft.role, **name, "content": blocks}
 
 
 def _loaded_mark(call: OpenCall, language: Language) -> str:

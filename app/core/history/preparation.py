@@ -28,6 +28,7 @@ from app.core.history.sync import digest
 from app.core.messages import Draft, weigh
 from app.core.model import Language, Policy
 from app.core.neutral import neutral
+from app.core.parts import said_by
 from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.fresh import part_text, parts_characters
 from app.core.window.kept import Wish
@@ -140,6 +141,12 @@ class LinesOfMessage:
     """The words of the message that can name a subject, between blanks."""
     is_greeting: bool = False
     """It only greets, assents or says who speaks: a title only until the user wants something."""
+
+    def of(self, name: str | None) -> LinesOfMessage:
+        """Return the lines as those of a participant, who is named in each that says something."""
+        title = said_by(name, self.title) if self.title and not self.is_greeting else self.title
+        wishes = tuple(wish.of(name) for wish in self.wishes)
+        return replace(self, line=said_by(name, self.line), title=title, wishes=wishes)
 
     @property
     def texts(self) -> list[str]:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.model import Language
-from app.core.neutral import block
 from app.core.search.days import dated, settled
+from app.core.window.quote import Said
 
 HEAD_SHARE = 0.7
 """The share of a cut text's remainder that is its beginning; the rest is its end."""
@@ -30,6 +30,8 @@ class Excerpt:
     tokens: int
     day: str = ""
     """When it was said, such as "2030-01-31"; "" if that is not to be told."""
+    name: str | None = None
+    """The speaker's."""
 
 
 def shares(weights: Sequence[int], room: int) -> list[int]:
@@ -72,5 +74,5 @@ def framed(excerpts: Sequence[Excerpt], language: Language) -> str:
     changes.
     """
     told = settled({e.seq: e.day for e in excerpts if e.day})
-    lines, _ = dated([(f"[{e.seq}] {e.role}: {block(e.text)}", told.get(e.seq, "")) for e in excerpts], "", language)
+    lines, _ = dated([(Said(e.seq, e.role, e.text, e.name).line, told.get(e.seq, "")) for e in excerpts], "", language)
     return "\n".join(["<quire-data>", *(lines or [""]), "</quire-data>"])

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from app.core.conversation import Conversation
 from app.core.model import Policy
+from app.core.parts import said_by
 from app.core.scope import conversation_scope, scope_of
 
 Reach = Literal["user", "proposed", "conversation"]
@@ -44,6 +45,14 @@ class Wish:
     ends: bool = False
     """It takes back what its key says, and puts nothing in its place."""
     sensitive: bool = False
+
+    def of(self, name: str | None) -> Wish:
+        """Return the wish as that of a participant: it names them, and its key is theirs alone. None: the user's."""
+        if name is None:
+            return self
+        key = f"{self.key}/{unicodedata.normalize('NFC', name.casefold()).replace('/', '_').strip()}"
+        is_theirs = self.key is not None and key_problem(key) is None
+        return replace(self, text=said_by(name, self.text), key=key if is_theirs else self.key)
 
 
 @dataclass(frozen=True, slots=True)

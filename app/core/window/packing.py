@@ -17,6 +17,7 @@ from app.core import wording
 from app.core.messages import ROLES
 from app.core.model import Language, TailItem
 from app.core.neutral import INDENT, block, neutral, titled
+from app.core.parts import speaker
 
 PASSAGE_TOKENS_MIN = 12
 """A passage has hardly fewer: the room is full when less is left."""
@@ -41,17 +42,9 @@ class FoundPassage:
     archive_id: UUID | None = None
 
     @property
-    def speaker(self) -> str:
-        """Return who said it. A name that imitates a role stands behind the true one."""
-        if self.role not in ROLES:
-            return titled(self.role)
-        named = self.name or self.role
-        return titled(f"{self.role} ({named})" if named.casefold() in ROLES and named != self.role else named)
-
-    @property
     def line(self) -> str:
         """Return the quoted passage after its speaker."""
-        return f"{self.speaker}: {self.said}"
+        return f"{titled(speaker(self.role, self.name))}: {self.said}"
 
     @property
     def more(self) -> str:
@@ -73,7 +66,7 @@ def pack(found: Sequence[FoundPassage], room: int, count: Count, language: Langu
     taken: list[FoundPassage] = []
     shown: list[TailItem] = []
     once = _once(found, count, language)
-    again = max((count(f"{one.day} {one.speaker}: ") for one in found), default=0)
+    again = max((count(f"{one.day} {titled(speaker(one.role, one.name))}: ") for one in found), default=0)
     left = [(one, count(one.line) + 1) for one in found]
     while more := _fitting(left, taken, room - once - sum(item.tokens for item in shown), count, language):
         taken += more

@@ -26,12 +26,23 @@ class Said:
     seq: int
     role: str
     text: str
+    name: str | None = None
+    """The speaker's."""
+
+    @property
+    def line(self) -> str:
+        """Return the quoted message after its number and its speaker."""
+        return f"[{self.seq}] {who(self.role, self.name)}: {block(self.text)}"
+
+
+def who(role: str, name: str | None) -> str:
+    return titled(f"{role} ({name})" if name else role)
 
 
 def page_text(page: int, messages: Sequence[Said], since: datetime, language: Language) -> str:
     time = since.strftime("%Y-%m-%d %H:%M %Z")
     title = wording.PAGE_TITLE.say(language, page=page, time=time)
-    lines = "\n".join(f"[{s.seq}] {s.role}: {block(s.text)}" for s in messages)
+    lines = "\n".join(said.line for said in messages)
     return f"<quire-page {title}>\n{lines}\n</quire-page>"
 
 
@@ -46,14 +57,16 @@ def archive_text(uuid: str, tool: str, text: str, part: str, language: Language)
     return f"<quire-archive {titled(title)}>\n{neutral(text)}\n</quire-archive>"
 
 
-def passage_text(page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language) -> str:
-    """Return a passage of an earlier message: what a search brought back."""
+def passage_text(
+    page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language, name: str | None = None
+) -> str:
+    """Return a passage of an earlier message: what a search brought back. ``name`` is the speaker's."""
     time = since.strftime("%Y-%m-%d")
     where = wording.ON_PAGE.say(language, page=page) if page else wording.IN_ARCHIVE.say(language)
     if elsewhere is not None:
         where = wording.ELSEWHERE.say(language, name=titled(elsewhere))
     at = wording.PASSAGE_AT.say(language, where=where, time=time)
-    return f"{at} {titled(role)}: {_said(role, text)}"
+    return f"{at} {who(role, name)}: {_said(role, text)}"
 
 
 def day_heading(day: str, elsewhere: str | None, language: Language, *, is_newest: bool) -> str:
@@ -69,8 +82,7 @@ def day_heading(day: str, elsewhere: str | None, language: Language, *, is_newes
 
 def passage_line(page: int, role: str, text: str, name: str | None = None) -> str:
     """Return a passage below its heading; ``name`` is the speaker's."""
-    who = role if name is None else f"{role} ({name})"
-    quoted = f"{titled(who)}: {_said(role, text)}"
+    quoted = f"{who(role, name)}: {_said(role, text)}"
     return f"[{page}] {quoted}" if page else quoted
 
 

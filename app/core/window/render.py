@@ -21,7 +21,7 @@ from app.core.canonical import dumps
 from app.core.groups import chat_messages
 from app.core.messages import THINKING_PARTS
 from app.core.model import UNSENT, Format, Language, Placed, TailItem, Window
-from app.core.parts import BLOCK_IDS, CallIds, as_chat, mapped_name, message_blocks
+from app.core.parts import BLOCK_IDS, CallIds, as_chat, mapped_name, message_blocks, spoken
 from app.core.window.head import MapLine, line_of
 
 EPHEMERAL = {"type": "ephemeral"}
@@ -205,7 +205,7 @@ def _blocks(placed: Placed) -> list[dict[str, Any]]:
     if placed.anthropic is None:
         blocks = [block for message in chat_messages(placed.text) for block in _message_blocks(message)]
     else:
-        blocks = _content_blocks(json.loads(placed.anthropic)["content"])
+        blocks = _content_blocks(spoken(json.loads(placed.anthropic))["content"])
     return _acceptable(blocks, placed.role)
 
 
@@ -221,7 +221,7 @@ def _acceptable(blocks: list[dict[str, Any]], role: str) -> list[dict[str, Any]]
 
 
 def _message_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
-    role, content = message["role"], message.get("content")
+    role, content = message["role"], spoken(message).get("content")
     if role == "tool":
         text = content if isinstance(content, str) else _content_blocks(content or [])
         failed = {"is_error": True} if message.get("is_error") else {}

@@ -34,6 +34,10 @@ class ExtractiveReader:
         return language(text)
 
     def lines(self, placement: Placement) -> LinesOfMessage:
+        found = self._lines(placement)
+        return found.of(placement.draft.name) if placement.author == "participant" else found
+
+    def _lines(self, placement: Placement) -> LinesOfMessage:
         draft = placement.draft
         if not placement.opens_page and placement.seq != 1:
             line = _line(placement)

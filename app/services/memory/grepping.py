@@ -85,6 +85,8 @@ class GrepHit:
     seq: int | None = None
     message_id: UUID | None = None
     archive_id: UUID | None = None
+    name: str | None = None
+    """The speaker's."""
 
 
 @dataclass
@@ -270,9 +272,12 @@ def _hit(one: _Text, number: int, offset: int, line: str, compared: Comparable, 
 
 
 def _message(row: Record) -> _Text:
+    name = recalling.speaker(row)
+
     def hit(line: SearchedLine) -> GrepHit:
         said_at = local(row["said_at"] or row["created_at"], row["said_offset"] or 0)
-        return GrepHit(line, row["conversation_id"], row["page"], row["role"], said_at, row["seq"], row["id"])
+        place = row["conversation_id"], row["page"], row["role"], said_at, row["seq"], row["id"]
+        return GrepHit(line, *place, name=name)
 
     return _Text(replace_nul(_text(row)), hit)
 

@@ -120,16 +120,18 @@ async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_
     found: list[NewWish] = []
     for one in said:
         since = min(one.row["said_at"] or now, now)
+        name = recalling.speaker(one.row) if one.row["author"] == "participant" else None
         for its in one.found:
-            text = neutral(its.wish.text)
+            wish = its.wish.of(name)
+            text = neutral(wish.text)
             tokens = await runtime.count(text)
             found += [
                 NewWish(
                     uuid7(), finder if memory.is_alone else owner_of(memory.scope), owner_of(memory.scope),
-                    memory.scope, memory.status, its.wish.key, one.row["seq"], one.row["page"], text, tokens,
-                    its.wish.sensitive, since, None, dumps(its.why),
+                    memory.scope, memory.status, wish.key, one.row["seq"], one.row["page"], text, tokens,
+                    wish.sensitive, since, None, dumps(its.why),
                 )
-                for memory in keep(its.wish, conversation, policy, is_own=one.row["author"] == "person")
+                for memory in keep(wish, conversation, policy, is_own=one.row["author"] == "person")
             ]  # fmt: skip
     return found
 

@@ -42,7 +42,7 @@ async def page(
 
 
 def _said(rows: Sequence[Record]) -> list[Said]:
-    return [Said(row["seq"], row["role"], text) for row in rows if (text := said_text(row))]
+    return [Said(row["seq"], row["role"], text, speaker(row)) for row in rows if (text := said_text(row))]
 
 
 async def _fitted(runtime: Runtime, messages: Sequence[Said], max_tokens: int, mark: str) -> list[Said]:

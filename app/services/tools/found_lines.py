@@ -9,7 +9,7 @@ from app.core import wording
 from app.core.line import is_here
 from app.core.model import Language
 from app.core.neutral import neutral, titled
-from app.core.window.quote import day_heading, memories_text, passage_line, passage_text
+from app.core.window.quote import day_heading, memories_text, passage_line, passage_text, who
 from app.services.memory.grepping import GrepHit, GrepLines
 from app.services.memory.hits import SearchHit, by_day
 from app.services.memory.keywords import Keyword
@@ -21,7 +21,7 @@ QUERY_SHOWN = 100
 
 def hit_text(hit: GrepHit, here: str | None, language: Language) -> str:
     """Format a line for a model; ``here`` is the conversation that asks."""
-    role = wording.ON_LINE.say(language, role=hit.role, line=hit.line.number)
+    role = wording.ON_LINE.say(language, role=who(hit.role, hit.name), line=hit.line.number)
     if hit.archive_id is not None:
         at = {"uuid": hit.archive_id, "offset": hit.line.offset}
         role = wording.ON_ARCHIVED_LINE.say(language, role=hit.role, line=hit.line.number, **at)

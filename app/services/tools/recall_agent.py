@@ -29,7 +29,7 @@ from app.recall.arguments import Mistake, read
 from app.recall.tools import AGENT_TOOLS, Tool
 from app.runtime import Runtime
 from app.services import limits
-from app.services.memory.recalling import said_text
+from app.services.memory.recalling import said_text, speaker
 from app.services.tools import tool_calls
 from app.services.tools.tool_calls import Asker, ToolCall
 from app.store import conversations, messages, spending
@@ -176,7 +176,7 @@ async def _ask(run: _AgentRun, chat: Chat) -> Handoff | None:
 
 async def _opening(run: _AgentRun) -> list[dict[str, Any]]:
     latest = await _latest(run.asking, run.task.messages)
-    lines = [f"[{s.seq}] {s.role}: {block(s.text)}" for s in latest]
+    lines = [said.line for said in latest]
     keys = ", ".join(run.task.best(KEYS_MAX))
     parts = [memories_text(wording.LATEST_MESSAGES.say(run.language), lines)] if lines else []
     heading = wording.TO_FIND.say(run.language)
@@ -304,4 +304,4 @@ async def _latest(asking: Asker, count: int) -> list[Said]:
         if not await conversations.is_still(tx, asking.conversation):
             raise conversations.unknown()
         rows = await messages.history(tx, asking.conversation.id, INTEGER_MAX, count, newest_first=True)
-    return [Said(row["seq"], row["role"], said_text(row)[:2_000]) for row in reversed(rows)]
+    return [Said(row["seq"], row["role"], said_text(row)[:2_000], speaker(row)) for row in reversed(rows)]

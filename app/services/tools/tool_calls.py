@@ -425,7 +425,8 @@ async def _get_memory_detail(call: ToolRun) -> Answer:
         return Answer(wording.NO_MEMORY.say(call.language), is_error=True)
     detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
     hit, elsewhere = found.hit, found.elsewhere(call.conversation_id)
-    line = passage_text(hit.page or 0, found.role, marked(detail["content"]), found.said_at, elsewhere, call.language)
+    place = hit.page or 0, found.role
+    line = passage_text(*place, marked(detail["content"]), found.said_at, elsewhere, call.language, found.name)
     shown = await clipped(call.runtime, line, call.room.most)
     cut = "" if shown == line else wording.CUT.say(call.language)
     return Answer(memories_text(str(key), [shown + cut]), detail)
