@@ -71,7 +71,7 @@ test-clients: $(DEV) ## Install the frameworks that the clients adapt to in .ven
 	$(FRAMEWORKS)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps -r requirements-clients-test.txt
 	QUIRE_FRAMEWORKS_PYTHON=$(FRAMEWORKS)/bin/python $(BIN)/python -m pytest tests/frameworks $(ARGS)
 
-cluster: $(DEV) ## Test several machines: replica, failover, PgBouncer if installed
+cluster: $(DEV) ## Test several machines: failover, PgBouncer if installed
 	$(BIN)/python -m pytest tests/cluster tests/guards/test_sharding.py $(ARGS)
 
 lint: $(DEV) ## Check lint, formatting, types and import contracts

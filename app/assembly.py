@@ -24,7 +24,6 @@ from app.core.window.profile import Defaults
 from app.extractive import intents
 from app.postgres import migrate
 from app.postgres.database import Database
-from app.postgres.replica import Replica
 from app.providers import Chat, Embedder, Reranker, build
 from app.providers.model_api import BASE_URL, ModelApi
 from app.providers.upstream import Upstream
@@ -60,21 +59,20 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
             rules = (access(settings), retention(settings), proxying(settings), working(settings))
             parts = (judging(settings, embedder), database, counter, migrate.HEAD, *rules, chat, embedder)
             metrics, upstream, issuer = Metrics(), upstream_of(settings), issuer_of(settings)
-            async with _replica(settings, database, metrics) as replica:
-                runtime = Runtime(
-                    *parts, reranker=reranker, replica=replica, metrics=metrics, tracing=tracing, upstream=upstream,
-                    identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
-                    auditing=taken(settings, Auditing), masks=Masks(masked_kinds(settings.quire_masks)),
-                )  # fmt: skip
-                yield runtime
-                await runtime.turns.close()
-                await serving.write_last(runtime)
-                await limits.write_last(runtime)
-                for away in (upstream, issuer, runtime.meters.sender):
-                    if away is not None:
-                        await away.close()
-                await asyncio.gather(*runtime.door.tasks)
-                await anyio.to_thread.run_sync(tracing.close)
+            runtime = Runtime(
+                *parts, reranker=reranker, metrics=metrics, tracing=tracing, upstream=upstream,
+                identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
+                auditing=taken(settings, Auditing), masks=Masks(masked_kinds(settings.quire_masks)),
+            )  # fmt: skip
+            yield runtime
+            await runtime.turns.close()
+            await serving.write_last(runtime)
+            await limits.write_last(runtime)
+            for away in (upstream, issuer, runtime.meters.sender):
+                if away is not None:
+                    await away.close()
+            await asyncio.gather(*runtime.door.tasks)
+            await anyio.to_thread.run_sync(tracing.close)
         finally:
             for provider in (chat, embedder, reranker):
                 if provider is not None:
@@ -104,23 +102,6 @@ def upstream_of(settings: Settings) -> Upstream | None:
         dialect=settings.quire_proxy_upstream_dialect,
         models=TABLE.extended(settings.quire_models),
     )
-
-
-@asynccontextmanager
-async def _replica(settings: Settings, primary: Database, metrics: Metrics) -> AsyncIterator[Replica | None]:
-    """Yield the replica that the settings name. While it is unreachable or not yet probed, it gets no reads."""
-    if settings.database_replica_url is None:
-        yield None
-        return
-    size, cache = settings.quire_pool_size, settings.quire_statement_cache
-    database = await Database.connect(
-        settings.database_replica_url, pool_size=size, statement_cache=cache, at_once=False
-    )
-    primary.replica = replica = Replica(primary, database, metrics.read)
-    try:
-        yield replica
-    finally:
-        await replica.close()
 
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:

@@ -164,8 +164,6 @@ def _lifespan(
             ]
             if runtime.embedder is not None:  # after the server listens, so that it listens sooner
                 watches.append(asyncio.create_task(_prepare(runtime.embedder)))
-            if runtime.replica is not None:
-                watches.append(asyncio.create_task(runtime.replica.watch()))
             try:
                 async with _working(runtime, pace, wanted=with_worker):
                     yield

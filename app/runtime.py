@@ -24,7 +24,6 @@ from app.core.edge.rate import Bucket, Share
 from app.core.window.profile import Defaults
 from app.inflight import Turns
 from app.postgres.database import Database
-from app.postgres.replica import Replica
 from app.providers import Chat, Embedder, Reranker
 from app.providers.successes import Successes
 from app.providers.upstream import Upstream
@@ -133,7 +132,6 @@ class Runtime:
     """None: search uses keywords only."""
     reranker: Reranker | None = None
     """None: results stay in the order of the search."""
-    replica: Replica | None = None
     """What `database` reads from, if anything: to be watched."""
     identity: IdentityProvider = field(default_factory=IdentityProvider)
     quota: Quota = field(default_factory=Quota)

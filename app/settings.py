@@ -76,12 +76,6 @@ class Settings(BaseSettings):
         pattern=r"^postgres(ql)?://",
         description="The same database with the role that owns its tables, for `quire migrate`. Unset: DATABASE_URL.",
     )
-    database_replica_url: str | None = Field(
-        None,
-        pattern=r"^postgres(ql)?://",
-        description="Streaming replica of DATABASE_URL (or several behind one name) for windows and searches,"
-        " used while it has all acknowledged writes.",
-    )
 
     quire_host: str = Field("127.0.0.1", description="Address to listen on.")
     quire_port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")

@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
@@ -38,8 +38,6 @@ from app.postgres.transactions import AnyTx, Connection, ReadTx, Tx, bound
 # In quotes: generic in their stubs only.
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Check: TypeAlias = Callable[[Connection], Awaitable[None]]
-P = ParamSpec("P")
-T = TypeVar("T")
 
 ACQUIRE_SECONDS = 5.0
 """Wait for a connection to write with."""
@@ -58,9 +56,6 @@ ORDERED = {"enable_seqscan": "off", "enable_sort": "off", "enable_incremental_so
 
 TENANTS_AT_ONCE = 500
 """Tenants of one statement, so that it ends in time however many have work."""
-
-CATCH_UP_SECONDS = 0.05
-"""For a replica to catch up: a search takes the primary longer than that is worth, a window does not."""
 
 # A statement is planned once a connection, for any values: planning most of ours takes longer than running them. And
 # without sequential scans: a plan that was made for an empty table is kept when that has thousands of rows. Citus is
@@ -117,12 +112,6 @@ def wake_at_commit(tx: Tx) -> None:
     _with_work.add(tx.connection)
 
 
-class Reads(Protocol):
-    """The server for reads: a replica, or its primary (`app/postgres/replica.py`)."""
-
-    async def read(self, work: "Callable[[Database], Awaitable[T]]", *, wait_seconds: float = 0.0) -> T: ...
-
-
 class Database:
     """A pool of connections, lent out for one transaction or one statement at a time."""
 
@@ -137,16 +126,12 @@ class Database:
         self._check = check
         self.faults: dict[str, str] = {}
         """What failed of the server's storage since the start: `storage_damaged`, `storage_full`, and what it said."""
-        self.replica: Reads | None = None
-        """None: this server answers every read."""
         self.work_came = asyncio.Event()
         """Set after a commit that enqueued work, so that a worker in the same process need not wait for its poll."""
 
     @classmethod
-    async def connect(
-        cls, dsn: str, *, pool_size: int = 8, statement_cache: bool = True, at_once: bool = True
-    ) -> "Database":
-        """Open the pool. Raises StorageUnavailable with the reason if the database refuses, unless not `at_once`.
+    async def connect(cls, dsn: str, *, pool_size: int = 8, statement_cache: bool = True) -> "Database":
+        """Open the pool. Raises StorageUnavailable with the reason if the database refuses.
 
         `statement_cache=False` is for PgBouncer in transaction mode: no prepared statements, and
         the time-outs are set in each transaction, because its sessions are shared.
@@ -155,8 +140,8 @@ class Database:
         """
         with_session = SERVER_TIMEOUTS if statement_cache else {}
         try:
-            pool = await _pool(dsn, int(at_once), pool_size, with_session, statement_cache=statement_cache)
-            is_sharded = at_once and await pool.fetchval(IS_CITUS, timeout=FIRST_SECONDS)
+            pool = await _pool(dsn, 1, pool_size, with_session, statement_cache=statement_cache)
+            is_sharded = await pool.fetchval(IS_CITUS, timeout=FIRST_SECONDS)
             if not statement_cache:  # then no plan is cached, and each is made for the tables as they are
                 return cls(pool, pool, preamble=_set_local(SERVER_TIMEOUTS), is_sharded=is_sharded)
             ordered = await _pool(dsn, 0, 1, with_session | ORDERED, statement_cache=True)
@@ -179,27 +164,6 @@ class Database:
         named = [{"tenant": UUID(int=tenant.int), "owner": UUID(int=owner.int)} for owner in sorted(sharing)]
         shares = "".join(SHARE.format(**one) for one in named)
         return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, committing, ACQUIRE_SECONDS, shares)
-
-    async def read(
-        self, tenant: UUID, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Do what only reads, in a snapshot: on a replica that has all that was acknowledged, or else here.
-
-        It is done twice if the replica fails.
-        """
-        return await self._read(0.0, tenant, lambda tx: work(tx, *args, **kwargs))
-
-    async def read_patiently(
-        self, tenant: UUID, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Do as `read` what takes a while: a replica has CATCH_UP_SECONDS to catch up."""
-        return await self._read(CATCH_UP_SECONDS, tenant, lambda tx: work(tx, *args, **kwargs))
-
-    async def read_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
-        """Do as `fetch_row`, on a replica that has all that was acknowledged, or else here."""
-        if self.replica is None:
-            return await self.fetch_row(sql, *args, **named)
-        return await self.replica.read(lambda server: server.fetch_row(sql, *args, **named))
 
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
         """Open a read-only transaction of one tenant on this server that sees it as of its first statement."""
@@ -301,13 +265,6 @@ class Database:
                 await asyncio.wait_for(pool.close(), timeout=STATEMENT_SECONDS)
             except TimeoutError:
                 pool.terminate()
-
-    async def _read(self, wait_seconds: float, tenant: UUID, work: Callable[[ReadTx], Awaitable[T]]) -> T:
-        async def read(server: Database) -> T:
-            async with server.snapshot(tenant) as tx:
-                return await work(tx)
-
-        return await (self.replica.read(read, wait_seconds=wait_seconds) if self.replica else read(self))
 
     @asynccontextmanager
     async def _transaction(

@@ -104,7 +104,7 @@ async def load(database: Database | ReadTx, tenant: UUID, conversation_id: str, 
     sql, stretches = along(WINDOW.text, conversation_id)
     arguments = (str(tenant), *WINDOW.arguments({"conversation": conversation_id, **values_of(wanted)}), *stretches)
     if isinstance(database, Database):
-        row = await database.read_row(sql, *arguments)
+        row = await database.fetch_row(sql, *arguments)
     else:
         row = await database.connection.fetchrow(sql, *arguments)
     parts = _parts(row)

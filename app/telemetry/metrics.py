@@ -51,8 +51,6 @@ class Metrics:
         self.stopped = Gauge("quire_lane_stopped", "1: its provider does not take us.", ["lane"], registry=own)
         self.up = Gauge("quire_database_up", "1: the database answers.", registry=own)
         self.pool = Gauge("quire_pool_connections", "Connections to the database.", ["state"], registry=own)
-        self._reads = Counter("quire_reads", "Windows and searches read, by whom.", ["by"], registry=own)
-        self.replica_usable = Gauge("quire_replica_usable", "1: the replica is asked.", registry=own)
         self._lag = Gauge(
             "quire_event_loop_lag_seconds", "Longest hold-up of the event loop since the last look.", registry=own
         )
@@ -83,10 +81,6 @@ class Metrics:
         self._calls.labels(kind, outcome).inc()
         self._call_tokens.labels(kind, "prompt").inc(prompt_tokens)
         self._call_tokens.labels(kind, "completion").inc(completion_tokens)
-
-    def read(self, by: str) -> None:
-        """Count a read by the server that answered it: primary or replica."""
-        self._reads.labels(by).inc()
 
     async def watch_lag(self) -> None:
         """Measure repeatedly how late the event loop wakes this task."""

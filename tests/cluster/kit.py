@@ -142,12 +142,3 @@ def _url(said: IO[str] | None) -> str:
         if "/docs" in line:
             return line.split("/docs")[0].split()[-1]
     raise AssertionError("it ended at its start")
-
-
-def metric(client: httpx.Client, name: str) -> float:
-    lines = client.get("/metrics").text.splitlines()
-    return next((float(line.split()[-1]) for line in lines if line.startswith(f"{name} ")), 0.0)
-
-
-def read_by(client: httpx.Client) -> dict[str, float]:
-    return {by: metric(client, f'quire_reads_total{{by="{by}"}}') for by in ("primary", "replica")}

@@ -138,15 +138,11 @@ def test_compose_forwards_every_setting_but_those_that_it_fixes() -> None:
 
 
 def test_compose_can_name_other_database_machines() -> None:
-    own = assignments(ROOT / "deploy" / "compose.env", "# ")
-    assert own.keys() == {"DATABASE_REPLICA_URL"}
     (hosts,) = assignments(ROOT / "deploy" / "env.example", "# ").values()
     for name, url in (("api", "DATABASE_URL"), ("worker", "DATABASE_URL"), ("migrate", "MIGRATION_DATABASE_URL")):
         written = COMPOSE["services"][name]["environment"][url]
         place = written.partition("@")[2].replace("${QUIRE_DATABASE_HOSTS:-database}", hosts)
         assert place == "10.0.0.1:5432,10.0.0.2:5432/quire?target_session_attrs=read-write"
-    for name in ("api", "worker"):
-        assert compose_settings(name, **own).database_replica_url == own["DATABASE_REPLICA_URL"]
 
 
 def test_no_container_of_ours_gets_the_owners_password() -> None:
@@ -278,7 +274,7 @@ def test_what_is_scraped_says_so_with_path_and_port(manifests: list[Json]) -> No
 
 def test_the_settings_name_the_second_database_machine() -> None:
     named = assignments(KUBERNETES / "settings.env", "# ")
-    assert named.keys() == {"DATABASE_URL", "DATABASE_REPLICA_URL"}
+    assert named.keys() == {"DATABASE_URL"}
     checked = Settings.model_validate({name.lower(): value for name, value in named.items()})
     assert checked.database_url
     assert checked.database_url.endswith("@a,b/quire?target_session_attrs=read-write")

@@ -99,7 +99,8 @@ async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> 
         if shown is not None and shown.is_in_force:
             return shown
         if call.request.call is None:
-            return await call.runtime.database.read(call.tenant, _looked, call, parts, target, shown)
+            async with call.runtime.database.snapshot(call.tenant) as tx:
+                return await _looked(tx, call, parts, target, shown)
         after = await cuts.store(call.runtime, call.tenant, parts, target, wanted, shown.window if shown else None)
         if after is None and shown is not None:
             return shown
@@ -263,7 +264,8 @@ async def _with_fresh(call: WindowCall, conversation: Conversation, window: Wind
     uuids = fresh.wanted(window)
     if not uuids:
         return window
-    results = await call.runtime.database.read(call.tenant, _fresh, conversation, uuids, fresh.tokens_max(window))
+    async with call.runtime.database.snapshot(call.tenant) as tx:
+        results = await _fresh(tx, conversation, uuids, fresh.tokens_max(window))
     size = sum(len(result.text or "") for result in results)
     return await run_in_thread_if_large(size, fresh.with_fresh, window, results)
 

@@ -29,7 +29,8 @@ async def learned(runtime: Runtime, tenant: UUID, known: Conversation | None, se
     newest = runtime.caches.served.last(tenant, known.uid)
     window = (newest.frame, newest.served) if newest is not None else None
     if window is None or ledger_of(*window).total != reported.window_tokens:
-        window = await runtime.database.read(tenant, _recorded, known.id, reported.window_tokens)
+        async with runtime.database.snapshot(tenant) as tx:
+            window = await _recorded(tx, known.id, reported.window_tokens)
     charge, percents = charge_of(runtime, known), dict(known.file_percents)
     predicted = Charge(charge.family, OURS).tokens(Mix(reported.window_tokens))
     if window is not None:

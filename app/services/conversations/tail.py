@@ -101,8 +101,8 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
             free -= item.tokens
             in_full.add(number)
     search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
-    read = runtime.database.read_patiently if query else runtime.database.read
-    found, hits = await read(call.tenant, _find, search, free, shown.window)
+    async with runtime.database.snapshot(call.tenant) as tx:
+        found, hits = await _find(tx, search, free, shown.window)
     archives, of_archives, of_loaded = await _archives(runtime, found.loaded, language, count)
     named = [*speaker, *archives, *pages.values()]
     items, of_hits = await _packed(search, found, named, hits, room, count)
@@ -112,7 +112,8 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
 
 async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int, count: Count) -> Gathered:
     search, found = gathered.search, gathered.found
-    hits = await call.runtime.database.read_patiently(call.tenant, _not_in_view, search, found, window)
+    async with call.runtime.database.snapshot(call.tenant) as tx:
+        hits = await _not_in_view(tx, search, found, window)
     items, of_hits = await _packed(search, found, gathered.named, hits, room, count)
     return replace(gathered, items=items, quoted={**gathered.quoted, **of_hits})
 
@@ -264,7 +265,8 @@ async def _speaker(
     """
     if (name := call.request.speaker) is None:
         return [], []
-    lines = await call.runtime.database.read(call.tenant, _kept, conversation, name, call.request.bound_to)
+    async with call.runtime.database.snapshot(call.tenant) as tx:
+        lines = await _kept(tx, conversation, name, call.request.bound_to)
     if lines is None:
         return [], [WindowWarning("speaker_not_shown", "the name stands for no member whose memories you can see")]
     item, left_out = for_speaker(name, lines, conversation.language or "en", room, count)
@@ -285,7 +287,10 @@ async def _pages(
 ) -> tuple[dict[int, TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
     """Return the pages that were named, in full, with warnings and the words that they quote."""
     numbers = call.request.pages
-    pages = await call.runtime.database.read(call.tenant, _messages, conversation, numbers) if numbers else {}
+    pages: dict[int, Sequence[Record]] = {}
+    if numbers:
+        async with call.runtime.database.snapshot(call.tenant) as tx:
+            pages = await _messages(tx, conversation, numbers)
     items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
     quoted: dict[QuotedPlace, str] = {}

@@ -124,16 +124,11 @@ class _GrepRun:
 
     async def read(self, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Read within what is left of the time. Raises GrepTooSlow if nothing is."""
-        return await self.database.read_patiently(
-            self.tenant, _in_time, self.deadline, lambda tx: work(tx, *args, **kwargs)
-        )
-
-
-async def _in_time(tx: ReadTx, deadline: float, work: Callable[[ReadTx], Awaitable[T]]) -> T:
-    if (left := deadline - monotonic()) <= 0:
-        raise GrepTooSlow
-    await stored.limit(tx, left)
-    return await work(tx)
+        async with self.database.snapshot(self.tenant) as tx:
+            if (left := self.deadline - monotonic()) <= 0:
+                raise GrepTooSlow
+            await stored.limit(tx, left)
+            return await work(tx, *args, **kwargs)
 
 
 def pattern_of(text: str, *, is_regex: bool) -> Pattern:

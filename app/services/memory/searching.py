@@ -241,7 +241,8 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     queries = [await ready(runtime, tenant, text, request.mode, request.asked_at) for text in texts]
     keywords = [term for word in request.keywords for term in bm25.query(word)]
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
-    answers, lags = await runtime.database.read_patiently(tenant, _answers, wide, queries, keywords)
+    async with runtime.database.snapshot(tenant) as tx:
+        answers, lags = await _answers(tx, wide, queries, keywords)
     hits, each = answers[0].hits, len(answers) // len(queries)
     if len(answers) > 1:
         hits = await anyio.to_thread.run_sync(_fused, [one.hits for one in answers], each, wide)

@@ -102,7 +102,6 @@ async def measure(runtime: Runtime) -> None:
     in_use, idle = runtime.database.connections()
     metrics.pool.labels("in use").set(in_use)
     metrics.pool.labels("idle").set(idle)
-    metrics.replica_usable.set(runtime.replica is not None and runtime.replica.usable)
     try:
         lanes = await depths.by_lane(runtime.database, await table.busy(runtime.database))
     except StorageUnavailable:
