@@ -1,11 +1,17 @@
-"""One talk as each tool stores it, made by hand from the shape of real files: request, call, result, answer."""
+"""One talk as each tool stores it: request, call, result, answer.
+
+Those in `written/` were written by the tools themselves, from a model on loopback (OpenCode 1.18.33, Cline 3.0.65), by
+their own recorder (Gemini CLI 0.61.0) or by their SDK's types (Copilot 1.0.27). The others are made by hand from the
+shape of real files.
+"""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from quire_command.files.reading import Document
+from quire_command.files.reading import Document, document
 
 Json = dict[str, Any]
 WHEN = "2025-10-03T12:00:00Z"
@@ -237,17 +243,93 @@ STRANDS = {
         ])
     },
 }  # fmt: skip
+OPEN_WEBUI = [{
+    "id": "c14", "user_id": "u", "title": "Tea", "created_at": 1_700_000_000,
+    "chat": {"params": {"system": "Be brief."}, "history": {"currentId": "a", "messages": {
+        "u": {"id": "u", "parentId": None, "role": "user", "content": "Plot it", "timestamp": 1_700_000_000,
+              "files": [{"type": "file", "name": "a.csv", "url": "f1"}]},
+        "old": {"id": "old", "parentId": "u", "role": "assistant", "content": "An answer that was replaced"},
+        "a": {"id": "a", "parentId": "u", "role": "assistant", "timestamp": 1_700_000_010,
+              "content": '<details type="reasoning" done="true"><summary>Thought</summary>&gt; think</details>\n'
+                         '<details type="tool_calls" done="true" id="k" name="python" '
+                         'arguments="{&quot;input&quot;: &quot;plot()&quot;}" result="&quot;done&quot;">'
+                         "<summary>Tool Executed</summary></details>\nHere it is"},
+    }}},
+}]  # fmt: skip
+OPEN_WEBUI_ITEMS = [{
+    "id": "c15", "user_id": "u", "chat": {"history": {"currentId": "a", "messages": {
+        "u": {"id": "u", "parentId": None, "role": "user", "content": "Plot it"},
+        "a": {"id": "a", "parentId": "u", "role": "assistant", "content": "Here it is", "output": [
+            {"type": "reasoning", "content": [{"type": "output_text", "text": "think"}], "summary": None},
+            *ITEMS[2:],
+        ]},
+    }}},
+}]  # fmt: skip
+LIBRECHAT = {
+    "conversationId": "c16", "title": "Tea", "options": {"promptPrefix": "Be brief."}, "messagesTree": [
+        {"messageId": "u", "parentMessageId": "00000000-0000-0000-0000-000000000000", "isCreatedByUser": True,
+         "text": "Plot it", "createdAt": WHEN, "user": "u", "children": [
+             {"messageId": "old", "parentMessageId": "u", "isCreatedByUser": False,
+              "text": "An answer that was replaced", "children": []},
+             {"messageId": "a", "parentMessageId": "u", "isCreatedByUser": False, "children": [], "content": [
+                 {"type": "think", "think": "think"},
+                 {"type": "tool_call", "tool_call": {"id": "k", "name": "python", "args": '{"input": "plot()"}',
+                                                     "output": "done"}},
+                 {"type": "text", "text": "Here it is"},
+             ]},
+         ]},
+    ],
+}  # fmt: skip
+LOBEHUB = {
+    "mode": "pglite", "schemaHash": "x", "data": {
+        "sessions": [{"id": "inbox", "title": "Inbox"}], "topics": [{"id": "c17", "title": "Tea"}],
+        "messages": [
+            {"id": "u", "role": "user", "content": "Plot it", "topicId": "c17", "createdAt": "2025-10-03T12:00:00Z"},
+            {"id": "old", "role": "assistant", "content": "An answer that was replaced", "topicId": "c17",
+             "parentId": "u", "createdAt": "2025-10-03T12:00:01Z"},
+            {"id": "c", "role": "assistant", "content": "", "topicId": "c17", "parentId": "u",
+             "createdAt": "2025-10-03T12:00:02Z", "reasoning": {"content": "think"},
+             "tools": [{"id": "k", "type": "default", "identifier": "p", "apiName": "python",
+                        "arguments": '{"input": "plot()"}'}]},
+            {"id": "t", "role": "tool", "content": "done", "topicId": "c17", "parentId": "c",
+             "createdAt": "2025-10-03T12:00:03Z"},
+            {"id": "a", "role": "assistant", "content": "Here it is", "topicId": "c17", "parentId": "t",
+             "createdAt": "2025-10-03T12:00:04Z"},
+        ],
+        "messagePlugins": [{"id": "t", "toolCallId": "k", "apiName": "python"}],
+    },
+}  # fmt: skip
+HINDSIGHT = {
+    "items": [
+        {"id": "m1", "text": "Likes tea", "context": "a talk", "date": WHEN, "fact_type": "world", "tags": ["user:ann"],
+         "entities": "Ann, Tea", "metadata": {"source": "slack"}, "state": "valid"},
+        {"id": "m2", "text": "Likes coffee", "fact_type": "world", "state": "invalidated", "invalidation_reason": "no"},
+    ],
+    "total": 3, "limit": 2, "offset": 0,
+}  # fmt: skip
+WRITTEN = Path(__file__).parent / "written"
+
+
+def recorded(name: str) -> Document:
+    return document(name, (WRITTEN / name).read_bytes())
+
+
 SAMPLES: dict[str, Any] = {
     "agent-framework": AGENT_FRAMEWORK, "autogen": AUTOGEN, "chatgpt": CHATGPT, "claude-ai": CLAUDE_AI,
     "claude-code": CLAUDE_CODE, "codex": CODEX, "google-adk": ADK, "langchain": LANGCHAIN, "langgraph": LANGGRAPH,
     "letta": LETTA, "llama-index": LLAMA_INDEX, "messages": MESSAGES, "openai-agents": ITEMS,
-    "pydantic-ai": PYDANTIC, "redis": REDIS, "semantic-kernel": SEMANTIC_KERNEL, "zep": ZEP,
+    "pydantic-ai": PYDANTIC, "redis": REDIS, "semantic-kernel": SEMANTIC_KERNEL, "zep": ZEP, "open-webui": OPEN_WEBUI,
+    "librechat": LIBRECHAT, "lobehub": LOBEHUB,
 }  # fmt: skip
 DOCUMENTS = {name: Document(f"{name}.json", value) for name, value in SAMPLES.items()} | {
     "agno": Document("agno.sqlite", tables=AGNO), "strands": Document("session.json", files=STRANDS),
+    "gemini-cli": recorded("gemini-cli.jsonl"), "opencode": recorded("opencode.json"),
+    "cline": recorded("cline.messages.json"), "copilot-cli": recorded("copilot-cli.jsonl"),
 }  # fmt: skip
 NAMED = {
     "agent-framework": "c9", "agno": "c12", "chatgpt": "c1", "claude-ai": "c2", "claude-code": "c3", "codex": "c4",
     "google-adk": "c11", "langgraph": "c7", "llama-index": "c10", "pydantic-ai": "c8", "redis": "c6",
-    "strands": "c13", "zep": "c5",
+    "strands": "c13", "zep": "c5", "open-webui": "c14", "librechat": "c16", "lobehub": "c17", "copilot-cli": "c20",
+    "gemini-cli": "11111111-2222-4333-8444-555555555555", "opencode": "ses_ddf95b74dffedsNy38psIakOtn",
+    "cline": "1795840237041_3yeuz",
 }  # fmt: skip

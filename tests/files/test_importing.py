@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.erasure.test_commands import quire
-from tests.files.samples import CHATGPT, CLAUDE_CODE, DOCUMENTS, STRANDS, Json, line
+from tests.files.samples import CHATGPT, CLAUDE_CODE, DOCUMENTS, STRANDS, WRITTEN, Json, line
 
 
 def written(folder: Path, name: str, value: Any) -> Path:
@@ -49,6 +49,15 @@ def test_a_file_that_says_whose_it_is_needs_no_options(
     assert found["imported"]["messages"] == len(client.get(f"/conversations/{kept['id']}/messages").json()["items"])
     again = receipt(base_url, file)
     assert (again["imported"], again["matched"]["conversations"]) == ({}, 1)
+
+
+@pytest.mark.parametrize("name", sorted(one.name for one in WRITTEN.iterdir()))
+def test_what_a_tool_wrote_itself_is_stored_once(client: httpx.Client, base_url: str, name: str) -> None:
+    found = receipt(base_url, WRITTEN / name, "--user", "u")
+    kept = client.get("/conversations", params={"user_id": "u"}).json()["items"]
+    assert found["imported"]["messages"] == sum(one["messages"] for one in kept)
+    again = receipt(base_url, WRITTEN / name, "--user", "u")
+    assert (again["imported"], again["matched"]["messages"]) == ({}, found["imported"]["messages"])
 
 
 def test_a_session_that_grew_goes_on_and_one_that_was_rewound_branches_off(

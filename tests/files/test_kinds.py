@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import json
+import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.core.messages import Limits, read
+from app.errors import QuireError
 from quire_command.files import kinds, lines
 from quire_command.files.reading import Document, document
 from quire_command.files.values import Memory, Skipped, Talk
-from tests.files.samples import CLAUDE_CODE, CODEX, DOCUMENTS, MESSAGES, NAMED, Json, chatgpt, line, node
+from tests.files.samples import (
+    CLAUDE_CODE,
+    CODEX,
+    DOCUMENTS,
+    HINDSIGHT,
+    MESSAGES,
+    NAMED,
+    OPEN_WEBUI_ITEMS,
+    Json,
+    chatgpt,
+    line,
+    node,
+    recorded,
+)
 
 ROLES = "user, assistant, tool, developer, system"
 
@@ -148,3 +166,80 @@ def test_the_default_number_of_rows_is_said() -> None:
 def test_a_list_without_a_name_is_called_after_its_file() -> None:
     [talk] = talks("messages", Document("folder/tea.json", MESSAGES))
     assert talk.id == "messages:tea"
+
+
+def spoiled(value: Any, chance: random.Random) -> Any:
+    """A value of which members are gone, or others."""
+    if chance.random() < 0.04:
+        return chance.choice([None, 7, "x", [], {}, [{}], {"type": "text"}])
+    if isinstance(value, dict):
+        return {key: spoiled(one, chance) for key, one in value.items() if chance.random() > 0.04}
+    return [spoiled(one, chance) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("source", DOCUMENTS)
+@given(seed=st.integers(0, 2**32))
+def test_a_spoiled_file_is_read_or_refused(source: str, seed: int) -> None:
+    whole, chance = DOCUMENTS[source], random.Random(seed)
+    found = Document(
+        whole.name, *(spoiled(one, chance) for one in (whole.value, dict(whole.tables), dict(whole.files)))
+    )
+    with suppress(ValueError):
+        for talk in talks(source, found):
+            sendable, _ = lines.sendable(talk, lines.now())
+            with suppress(QuireError):
+                drafts(sendable)
+
+
+def test_what_a_person_took_back_and_what_an_agent_said_is_told_apart() -> None:
+    for source in ("gemini-cli", "copilot-cli"):
+        found = list(kinds.found_in(DOCUMENTS[source], kinds.BY_NAME[source]))
+        assert "2 messages were taken back" in str(next(one for one in found if isinstance(one, Skipped)))
+    helper = talks("copilot-cli", DOCUMENTS["copilot-cli"])[1]
+    assert (texts(helper), helper.metadata) == (["said by a helper"], {"parent": "copilot-cli:c20", "agent": "explore"})
+    [agent] = talks("gemini-cli", Document("main/agent-1.jsonl", recorded("gemini-cli-agent.jsonl").value))
+    assert (agent.metadata["parent"], texts(agent)) == ("gemini-cli:main", ["said to a sub-agent", "Its report"])
+
+
+def test_failed_calls_thoughts_titles_and_summaries_are_kept() -> None:
+    [talk] = talks("gemini-cli", DOCUMENTS["gemini-cli"])
+    failed = [message["tool_call_id"] for message, _ in talk.said if message.get("is_error")]
+    assert (talk.title, failed) == ("Tea", ["k2"])
+    assert talk.said[1][0]["reasoning_content"] == "Plan\nplot first"
+    copilot = talks("copilot-cli", DOCUMENTS["copilot-cli"])[0]
+    assert (copilot.title, list(copilot.summaries)) == ("Tea", ["They plotted."])
+
+
+def test_a_folder_of_opencode_is_read_as_its_export() -> None:
+    whole = DOCUMENTS["opencode"].value
+    session = whole["info"]["id"]
+    files = [Document(f"storage/session/global/{session}.json", whole["info"])]
+    for message in whole["messages"]:
+        key = message["info"]["id"]
+        files.append(Document(f"storage/message/{session}/{key}.json", message["info"]))
+        files += [Document(f"storage/part/{key}/{part['id']}.json", part) for part in message["parts"]]
+    [folder] = kinds.together(files)
+    assert talks("opencode", folder) == talks("opencode", DOCUMENTS["opencode"])
+    reverted = {**whole, "info": {**whole["info"], "revert": {"messageID": whole["messages"][1]["info"]["id"]}}}
+    [skipped, talk] = kinds.found_in(Document("x.json", reverted), kinds.BY_NAME["opencode"])
+    assert "2 messages were taken back" in str(skipped)
+    assert isinstance(talk, Talk)
+    assert len(talk.said) == 1
+
+
+def test_answers_in_items_and_prompts_of_chat_interfaces_are_read() -> None:
+    [talk] = talks("open-webui", Document("c.json", OPEN_WEBUI_ITEMS))
+    assert [message["role"] for message, _ in talk.said] == ["user", "assistant", "tool", "assistant"]
+    for source in ("open-webui", "librechat"):
+        main, branch = talks(source, DOCUMENTS[source])
+        assert main.said[0][0] == {"role": "system", "content": "Be brief.", "client_id": f"{NAMED[source]}:system"}
+        assert (branch.parent, texts(branch)) == (main.id, ["An answer that was replaced"])
+
+
+def test_facts_of_a_bank_are_memories() -> None:
+    [memory, gone, more] = kinds.found_in(Document("m.json", HINDSIGHT), kinds.BY_NAME["hindsight"])
+    assert isinstance(memory, Memory)
+    assert (memory.text, list(memory.keywords)) == ("Likes tea", ["world", "Ann", "Tea", "user:ann"])
+    assert memory.metadata == {"source": "slack", "context": "a talk", "fact_type": "world"}
+    assert "invalidated" in str(gone)
+    assert "2 of 3" in str(more)

@@ -30,7 +30,7 @@ from quire_command.files.values import (
 # --- Trees -----------------------------------------------------------------------------------------------
 
 
-def _trees(
+def trees(
     base: Talk, shown: Sequence[str], paths: Sequence[Sequence[str]], said: Mapping[str, Sequence[Said]]
 ) -> Iterator[Talk]:
     """Yield a conversation of the nodes that are shown, and a branch for each other path through its tree."""
@@ -54,7 +54,7 @@ def _with(talk: Talk, said: Sequence[Said]) -> Talk:
     return Talk(talk.id, said, talk.title, talk.user, talk.summaries, talk.metadata, talk.parent, talk.shared)
 
 
-def _path(parents: Mapping[str, Any], leaf: str | None, name: str) -> list[str]:
+def path_to(parents: Mapping[str, Any], leaf: str | None, name: str) -> list[str]:
     """Return the nodes from the root to a leaf. Raises ValueError for a cycle."""
     found: dict[str, None] = {}
     at: Any = leaf
@@ -96,16 +96,16 @@ def _chatgpt_talk(found: Json, mapping: Mapping[str, Any], name: str) -> Iterato
     has_children = set(parents.values())
     leaves = [key for key in nodes if key not in has_children] or list(nodes)[-1:]
     current = found.get("current_node")
-    shown = _path(parents, current if current in nodes else leaves[-1], name)
+    shown = path_to(parents, current if current in nodes else leaves[-1], name)
     called: dict[str, str] = {}
     for key, node in nodes.items():
         message = node.get("message") or {}
         if str(message.get("recipient") or "all") != "all":
             called[key] = str(message.get("id") or key)
     said = {key: list(_of_node(key, node, parents, called)) for key, node in nodes.items()}
-    others = [_path(parents, leaf, name) for leaf in leaves if leaf not in shown]
+    others = [path_to(parents, leaf, name) for leaf in leaves if leaf not in shown]
     base = Talk(f"chatgpt:{name}"[:120], (), titled(found.get("title")))
-    yield from _trees(base, shown, others, said)
+    yield from trees(base, shown, others, said)
 
 
 def _of_node(key: str, node: Json, parents: Mapping[str, Any], called: Mapping[str, str]) -> Iterator[Said]:
@@ -194,9 +194,9 @@ def claude_ai(document: Document) -> Iterator[Found]:
             for key, link, previous in zip(keys, links, before, strict=True)
         }
         leaves = [key for key in keys if key not in set(parents.values())] or keys[-1:]
-        shown = _path(parents, leaves[-1], str(uuid))
-        others = [_path(parents, leaf, str(uuid)) for leaf in leaves[:-1]]
-        yield from _trees(base, shown, others, said)
+        shown = path_to(parents, leaves[-1], str(uuid))
+        others = [path_to(parents, leaf, str(uuid)) for leaf in leaves[:-1]]
+        yield from trees(base, shown, others, said)
 
 
 def _chat(message: Json) -> Iterator[Said]:

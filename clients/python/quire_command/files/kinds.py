@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from quire_command.files import agents, chats, coding, items, langchain, microsoft, pam, services
+from quire_command.files import agents, chats, coding, items, langchain, microsoft, pam, services, terminal, webui
 from quire_command.files.reading import Document
 from quire_command.files.values import Found, Memory, Skipped, is_list_of
 
@@ -33,11 +33,19 @@ KINDS: Sequence[Kind] = (
     Kind("pydantic-ai", agents.knows_pydantic_ai, agents.pydantic_ai),
     Kind("claude-code", coding.knows_claude_code, coding.claude_code),
     Kind("codex", coding.knows_codex, coding.codex),
+    Kind("copilot-cli", terminal.knows_copilot, terminal.copilot),
+    Kind("gemini-cli", terminal.knows_gemini, terminal.gemini_cli),
+    Kind("opencode", terminal.knows_opencode, terminal.opencode),
+    Kind("cline", terminal.knows_cline, terminal.cline),
+    Kind("open-webui", webui.knows_open_webui, webui.open_webui),
+    Kind("librechat", webui.knows_librechat, webui.librechat),
+    Kind("lobehub", webui.knows_lobehub, webui.lobehub),
     Kind("chatgpt", chats.knows_chatgpt, chats.chatgpt),
     Kind("claude-ai", chats.knows_claude_ai, chats.claude_ai),
     Kind("letta", services.knows_letta, services.letta),
     Kind("zep", services.knows_zep, services.zep),
     Kind("redis", services.knows_redis, services.redis),
+    Kind("hindsight", services.knows_hindsight, services.hindsight),
     Kind("mem0", services.knows_mem0, services.mem0),
     Kind("crewai", services.knows_crewai, services.crewai),
     Kind("langchain", langchain.knows_langchain, langchain.langchain),
@@ -52,6 +60,9 @@ def together(documents: Sequence[Document]) -> list[Document]:
     """Return documents with those in one that belong together: a session's folder, tables with a file each."""
     folders = list(agents.strands_folders(documents))
     taken = {f"{d.name[: -len('session.json')]}{path}" for d in folders for path in d.files}
+    if (storage := terminal.opencode_folder(documents)) is not None:
+        folders.append(storage)
+        taken |= {document.name for document in documents if terminal.is_stored(document)}
     rest = [document for document in documents if document.name not in taken]
     tables = {d.stem: d.value for d in rest if is_list_of(d.value) and d.stem.endswith(("_sessions", "_runs"))}
     whole = Document("tables", tables=tables)

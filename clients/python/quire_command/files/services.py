@@ -1,4 +1,4 @@
-"""Exports of memory services: Letta, Zep, Redis agent-memory-server, mem0 and CrewAI."""
+"""Exports of memory services: Letta, Zep, Redis agent-memory-server, Hindsight, mem0 and CrewAI."""
 
 from __future__ import annotations
 
@@ -269,6 +269,48 @@ def redis(document: Document) -> Iterator[Found]:
     )
     for memory in value.get("memories") or []:
         yield _memory(memory, memory.get("text"), value.get("user_id"), ("topics", "entities", "namespace"))
+
+
+# --- Hindsight -------------------------------------------------------------------------------------------
+
+
+_HINDSIGHT_FACETS = ("context", "fact_type", "occurred_start", "occurred_end")
+
+
+def _hindsight_facts(value: Any) -> list[Json]:
+    """Return the facts of a page of the API, of a list of them, or of an exported document."""
+    if isinstance(value, dict):
+        value = value.get("items") or value.get("facts") or []
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def knows_hindsight(document: Document) -> bool:
+    facts = _hindsight_facts(document.value)
+    return bool(facts) and all("fact_type" in one and isinstance(one.get("text"), str) for one in facts)
+
+
+def hindsight(document: Document) -> Iterator[Found]:
+    """Read a bank's memories as the API lists them, or a document of an export. What was invalidated is left out."""
+    facts = _hindsight_facts(document.value)
+    if not facts:
+        raise ValueError("the file has no list of memories")
+    for number, fact in enumerate(facts, 1):
+        place = f"{document.name}, memory {number}"
+        if fact.get("state") == "invalidated":
+            yield Skipped(place, f"it was invalidated: {fact.get('invalidation_reason') or 'no reason is given'}")
+            continue
+        entities = fact.get("entities") or []
+        names = [name.strip() for name in entities.split(",")] if isinstance(entities, str) else entities
+        about = {name: fact[name] for name in _HINDSIGHT_FACETS if fact.get(name)}
+        times = (fact.get(name) for name in ("mentioned_at", "date", "event_date", "occurred_start"))
+        whole = {
+            **fact, "id": fact.get("id") or fact.get("source_id"), "names": names,
+            "metadata": {**(fact.get("metadata") or {}), **about}, "created_at": next(filter(None, times), None),
+        }  # fmt: skip
+        yield _memory(whole, fact.get("text"), None, ("fact_type", "names", "tags"))
+    total = document.value.get("total") if isinstance(document.value, dict) else None
+    if isinstance(total, int) and total > len(facts):
+        yield Skipped(document.name, f"it has {len(facts)} of {total} memories: list the rest with offset")
 
 
 # --- mem0 and CrewAI -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -166,6 +166,26 @@ def returned(call_id: Any, content: Any, *, failed: bool = False, **more: Any) -
         **({"is_error": True} if failed else {}),
         **more,
     }
+
+
+Step = tuple[str, Any]
+"""A part of an answer: ``text`` and a part, ``thought`` and words, or ``call`` and a call with its result, if any."""
+
+
+def turns(key: str, steps: Iterable[Step], time: str | None) -> Iterator[Said]:
+    """Yield an answer's messages, their ids made of ``key``: another begins where it goes on after its calls."""
+    runs: list[dict[str, list[Any]]] = [{"text": [], "thought": [], "call": []}]
+    for kind, value in steps:
+        if kind != "call" and runs[-1]["call"]:
+            runs.append({"text": [], "thought": [], "call": []})
+        runs[-1][kind].append(value)
+    number = 0
+    for run in runs:
+        answer = answered(content_of(run["text"]), [made for made, _ in run["call"]], "\n".join(run["thought"]))
+        for message in (answer, *(result for _, result in run["call"] if result is not None)):
+            if not is_empty(message):
+                yield {**message, **ided(f"{key}:{number}" if number else key)}, time
+                number += 1
 
 
 def is_empty(message: Mapping[str, Any]) -> bool:
