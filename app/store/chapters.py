@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncpg import Record
 
-from app.core.window.contents import LINES_PER_PAGE, Chapter, ChapterName, entitled
+from app.core.window.contents import CHAPTERS_MAX, LINES_PER_PAGE, Chapter, ChapterName, entitled
 from app.extractive.chapters import OTHERS_MAX, VOLUME, Shelf, ToldPage
 from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 
 LEVELS = 8
 """Eight to the power of seven chapters are more than a conversation has."""
-NEWEST = 128
-"""The newest chapters of each level that a map shows, at most."""
 RECALLED_MAX = 20
 """Recalled pages around which the map is opened, the newest."""
 
 _SQL = SqlFile(
-    __file__, levels=LEVELS, newest=NEWEST, others_max=OTHERS_MAX, volume=VOLUME, lines_per_page=LINES_PER_PAGE
+    __file__, levels=LEVELS, newest=CHAPTERS_MAX, others_max=OTHERS_MAX, volume=VOLUME, lines_per_page=LINES_PER_PAGE
 )
 AROUND = _SQL.statement("around")
 SHELF = _SQL.statement("shelf")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from asyncpg import Record
@@ -78,7 +77,8 @@ def _columns(row: Record, *names: str) -> Iterable[tuple[Any, ...]]:
 
 
 def _entry(row: Record) -> PageEntry:
-    lines = tuple(ContentsLine(*line) for line in _columns(row, "seqs", "roles", "lines", "line_tokens"))
+    columns = (row[name] or () for name in ("seqs", "roles", "lines", "line_tokens"))
+    lines = tuple(map(ContentsLine, *columns))
     return titled(
         PageEntry(row["page"], row["title"], row["title_tokens"], lines, row["count"], row["at_page"], day=row["day"])
     )
@@ -90,7 +90,7 @@ def titled(page: PageEntry) -> PageEntry:
         return page
     lines = (line for line in page.lines if line.role == "assistant" and has_subject(line.text))
     line = next(lines, None)
-    return replace(page, title=line.text if line else "", title_tokens=line.tokens if line else 0)
+    return page._replace(title=line.text if line else "", title_tokens=line.tokens if line else 0)
 
 
 def _names(row: Record) -> PageNames:

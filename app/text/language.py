@@ -7,6 +7,7 @@ what is looked at. Callers that must be bounded pass ``window(text)``.
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -95,7 +96,7 @@ def language(text: str) -> Language:
 
 def fold(text: str) -> str:
     """Return the form in which texts are compared: width, case and the script of Chinese do not matter."""
-    return simplified(unicodedata.normalize("NFKC", text).casefold())
+    return text.lower() if text.isascii() else simplified(unicodedata.normalize("NFKC", text).casefold())
 
 
 def fold_each(text: str) -> str:
@@ -195,15 +196,16 @@ def _abbreviates(before: str, after: str) -> bool:
 
 def words(text: str) -> list[str]:
     """Return the words in order: Latin ones in lower case with identifiers whole, Chinese ones segmented."""
-    if text.isascii():
-        return _WORD.findall(text.lower())
-    result: list[str] = []
-    for token in _WORD.findall(text):
-        if is_han(token):
-            result.extend(segments(token))
+    return _WORD.findall(text.lower()) if text.isascii() else list(each_word(text))
+
+
+def each_word(text: str) -> Iterator[str]:
+    """Yield the words, as they are looked at."""
+    for token in _WORD.finditer(text):
+        if is_han(token[0]):
+            yield from segments(token[0])
         else:
-            result.append(token.lower())
-    return result
+            yield token[0].lower()
 
 
 def segments(run: str) -> list[str]:

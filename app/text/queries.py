@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from app.text import bm25
 from app.text.chinese_scripts import simplified
-from app.text.language import fold, is_han, words
+from app.text.language import each_word, fold, is_han, words
 from app.text.questions import asks
 from app.text.small_talk import (
     CHINESE_PHRASES,
@@ -42,7 +42,6 @@ _ASKS = re.compile(
 _WHO_ASKS = re.compile(r"\bwho am i\b|我是谁")
 _LABELS = re.compile(r"^\[\w+\]\s*", re.MULTILINE)
 """Of what was sent with a text: `[image]`."""
-_APOSTROPHE = str.maketrans("\u2019", "'")
 _ENGLISH_PHRASE = re.compile(
     rf"\b(?:(?:{'|'.join(map(re.escape, sorted(ENGLISH_PHRASES, key=len, reverse=True)))})|"
     rf"(?:{'|'.join(ENGLISH_PRAISE)}) (?:{'|'.join(ENGLISH_PRAISED)}))\b"
@@ -86,8 +85,8 @@ _VALUE = re.compile(
 
 def has_subject(text: str) -> bool:
     """Return whether a text has a subject; "thanks", "谢谢", "sounds good, go ahead" and "" have none."""
-    folded = fold(text).translate(_APOSTROPHE) if len(text) <= SMALL_TALK_CHARACTERS else ""
-    if not folded or any(map(_is_surely_subject, words(folded))) or _WHO_ASKS.search(folded):
+    folded = fold(text).replace("\u2019", "'") if len(text) <= SMALL_TALK_CHARACTERS else ""
+    if not folded or any(map(_is_surely_subject, each_word(folded))) or _WHO_ASKS.search(folded):
         return bool(text)
     rest = _CHINESE_PHRASE.sub(" ", _ENGLISH_PHRASE.sub(" ", _TALKED.sub("", folded)))
     return any(_is_subject(word) for word in words(rest))

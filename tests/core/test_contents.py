@@ -189,7 +189,7 @@ def test_the_lines_of_runs_can_be_switched_off() -> None:
 
 
 def test_the_page_reads_in_chinese_too() -> None:
-    entries = [entry(2, recalls=1, day="2030-01-05"), replace(entry(3), title="部署")]
+    entries = [entry(2, recalls=1, day="2030-01-05"), entry(3)._replace(title="部署")]
     page = compose(entries, frozenset({2}), (), 4, 400, POLICY, "zh", count)
     assert text_of(page) == "1\n[2030-01]\n2: About 2（已召回1次）\n3–4: 部署"
 

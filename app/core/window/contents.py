@@ -21,7 +21,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import zip_longest
+from typing import NamedTuple
 
 from app.core import wording
 from app.core.model import Language, Policy
@@ -44,6 +46,10 @@ PAGE_OVERHEAD = 4
 """Tokens that "123: " and the line end add to a title."""
 PAGE_TOKENS_MIN = 10
 """A page's line has hardly ever fewer: more pages than fit so are not read."""
+CHAPTER_TOKENS_MIN = 12
+"""A chapter's line has hardly ever fewer, with the terms that it has before pages have lines."""
+CHAPTERS_MAX = 128
+"""The newest chapters of each level that a map shows."""
 RECALLED_TOKENS = 8
 """Tokens of " (recalled 12×)"."""
 MONTH_TOKENS = 8
@@ -54,8 +60,7 @@ OPEN_PAGES = 36
 """Pages that can be in no chapter yet, and some more: their titles stand for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentsLine:
+class ContentsLine(NamedTuple):
     seq: int
     role: str
     text: str
@@ -71,9 +76,8 @@ class PageNames:
     lines: Mapping[int, tuple[str, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class PageEntry:
-    """An archived page as the contents page knows it."""
+class PageEntry(NamedTuple):
+    """An archived page as the contents page knows it. A tuple, like its lines: each cut makes hundreds of them."""
 
     page: int
     title: str
@@ -170,7 +174,7 @@ def renamed(entry: PageEntry, names: PageNames | None) -> PageEntry:
         for line in entry.lines
     )
     title, tokens = (names.title, names.title_tokens) if names.title else (entry.title, entry.title_tokens)
-    return replace(entry, title=title, title_tokens=tokens, lines=lines, source="llm")
+    return entry._replace(title=title, title_tokens=tokens, lines=lines, source="llm")
 
 
 def is_listed(page: int, recall_count: int, last_recalled_page: int, now_page: int, policy: Policy) -> bool:
@@ -183,6 +187,12 @@ def is_listed(page: int, recall_count: int, last_recalled_page: int, now_page: i
 def oldest_listable(now_page: int, policy: Policy) -> int:
     """Return the first page that can be listed without having been recalled."""
     return max(1, now_page - policy.unlist_after_turns)
+
+
+def pages_max(room: int, last_page: int) -> int:
+    """Return how many pages can have lines of their own in a room, beside the chapters of the others."""
+    chapters = min(CHAPTERS_MAX, max(0, last_page - OPEN_PAGES) // RUN_PAGES)
+    return int(max(room * PAGES_SHARE, room - CHAPTER_TOKENS_MIN * chapters)) // PAGE_TOKENS_MIN
 
 
 # --- What is open ------------------------------------------------------------------------------------
@@ -216,26 +226,25 @@ class _Map:
     weights: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Tokens of runs by their terms: many tries have the same."""
 
-    def covers(self) -> list[list[_Run]]:
+    def covers(self) -> list[Callable[[], Sequence[_Run]]]:
         """Return the ways to cover all pages by runs, the coarsest first: the oldest share a line, then the largest
-        volumes, then each volume open into its parts, the newest first.
+        volumes, then each volume open into its parts, the newest first. Few of many are looked at.
         """
         known = [one for one in self.chapters if one.last_page <= self.last_page]
-        cover = self._filled([self._run(one) for one in known if not any(_holds(other, one) for other in known)])
-        found = [[self._joined(cover[:at]), *cover[at:]] for at in range(len(cover), 1, -1)]
-        found.append(cover)
-        for volume in sorted(known, key=lambda one: (-one.level, -one.first_page)):
+        volumes = sorted((one for one in known if one.level > 1), key=lambda one: (-one.level, -one.first_page))
+        cover = self._filled([_run(one) for one in known if not any(_holds(volume, one) for volume in volumes)])
+        found = [partial(self._coarse, cover, at) for at in range(len(cover), 0, -1)]
+        for volume in volumes:
             parts = [one for one in known if one.level == volume.level - 1 and _holds(volume, one)]
             if parts and parts[0].first_page == volume.first_page:
                 kept = [run for run in cover if run.of is not None and run.of is not volume]
-                runs = [*kept, *(self._run(one) for one in parts)]
-                cover = self._filled(sorted(runs, key=lambda run: run.first))
-                found.append(cover)
+                cover = self._filled(sorted([*kept, *map(_run, parts)], key=lambda run: run.first))
+                found.append(partial(self._coarse, cover, 1))
         return found
 
-    def _run(self, chapter: Chapter) -> _Run:
-        terms = tuple(map(flat, chapter.terms))
-        return _Run(chapter.first_page, chapter.last_page, terms, chapter.first_day, chapter)
+    def _coarse(self, cover: Sequence[_Run], joined: int) -> Sequence[_Run]:
+        """Return a cover whose oldest runs, so many, are one."""
+        return [self._joined(cover[:joined]), *cover[joined:]] if joined > 1 else cover
 
     def _filled(self, runs: Sequence[_Run]) -> list[_Run]:
         """Return runs with others of at most RUN_PAGES between and after them."""
@@ -262,7 +271,7 @@ class _Map:
 
     def line(self, run: _Run, terms: int) -> str:
         pages = f"{run.first}–{run.last}" if run.last > run.first else str(run.first)
-        said = ", ".join(run.terms[:terms])
+        said = flat(", ".join(run.terms[:terms]))
         return f"{pages}: {said}" if said else pages
 
     def weigh(self, run: _Run, terms: int) -> int:
@@ -271,6 +280,10 @@ class _Map:
         if key not in self.weights:
             self.weights[key] = self.count(self.line(run, terms)) + 1
         return self.weights[key]
+
+
+def _run(chapter: Chapter) -> _Run:
+    return _Run(chapter.first_page, chapter.last_page, chapter.terms, chapter.first_day, chapter)
 
 
 def _holds(volume: Chapter, part: Chapter) -> bool:
@@ -338,20 +351,23 @@ def compose(
 def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) -> _Open | None:
     """Return what is open, by the steps of the module's docstring; None if not even one line fits."""
     recent = sorted(entries, key=lambda e: (-e.last_used, -e.page))
-    covers = [_Open(cover) for cover in tree.covers()] if policy.chapter_lines else [_Open(())]
+    covers: Sequence[Callable[[], Sequence[_Run]]] = tree.covers() if policy.chapter_lines else [tuple]
+    coarsest = covers[0]()
 
     def fits(shown: _Open) -> bool:
         return shown.weight(tree) <= cap
 
-    def listing(count: int) -> _Open:
-        return replace(covers[0], pages=tuple(recent[:count]))
+    def opened(number: int) -> _Open:
+        return _Open(covers[number](), pages=tuple(recent[:pages]))
 
-    if not fits(covers[0]):
+    if not fits(_Open(coarsest)):
         return None
-    pages_room = max(cap * PAGES_SHARE, cap - _chapters_weight(covers[-1].cover, tree))
-    pages = _most(len(recent), lambda n: _pages_weight(recent[:n]) <= pages_room and fits(listing(n)))
-    shown = [replace(cover, pages=tuple(recent[:pages])) for cover in covers]
-    best = shown[max(0, _most(len(shown), lambda n: fits(shown[n - 1])) - 1)]
+    pages_room = max(cap * PAGES_SHARE, cap - _chapters_weight(covers[-1](), tree))
+    pages = _most(
+        len(recent),
+        lambda n: _pages_weight(recent[:n]) <= pages_room and fits(_Open(coarsest, pages=tuple(recent[:n]))),
+    )
+    best = opened(max(0, _most(len(covers), lambda n: fits(opened(n - 1))) - 1))
     best = replace(best, terms=_most(TERMS, lambda n: fits(replace(best, terms=n))))
     return replace(best, full=_most(pages, lambda n: fits(replace(best, full=n))))
 

@@ -48,7 +48,7 @@ class CutPlan:
     def oldest_read(self) -> int:
         """The first page to read, beside those of the zone and those recalled of late."""
         oldest = contents.oldest_listable(self.cut.last_page, self.policy)
-        fitting = self.last_page - self.room // contents.PAGE_TOKENS_MIN
+        fitting = self.last_page - contents.pages_max(self.room, self.last_page)
         return max(1, min(max(oldest, fitting), self.last_page - contents.OPEN_PAGES))
 
     @property
@@ -204,7 +204,7 @@ def _contents(
     policy = plan.policy
     cap = policy.contents_max + (policy.summary_max if is_summary and policy.summary_enabled else 0)
     named = [contents.renamed(page, material.names.get(page.page)) for page in material.pages]
-    pages = [page if page.day == dates[page.page] else replace(page, day=dates[page.page]) for page in named]
+    pages = [page._replace(day=dates[page.page]) for page in named]
     is_open = frozenset(page.page for page in pages if _is_open(page, plan))
     return contents.compose(
         pages, is_open, material.chapters, plan.last_page, min(room, cap), policy, plan.language, reader.count
