@@ -24,18 +24,18 @@ _CODE = patterns_of(Path(__file__).with_name("code.txt"), ("code", "log"))
 _CODE_LINE, _LOG_LINE = re.compile(_CODE["code_line"], re.ASCII), re.compile(_CODE["log_line"])
 _DEFINITION = re.compile(_CODE["definition"], re.MULTILINE)
 _HINTS: Mapping[str, tuple[str, ...]] = {
-    "Python": (),
+    "Python": ("def ", "import ", "class ", "@", "elif ", "if __name__"),
     "TypeScript": ("interface ", "type ", ": string", ": number", ": boolean"),
     "JavaScript": ("const ", "let ", "var ", "=> {", "function", "require("),
     "Go": ("package ", "func ", ":= "),
     "Rust": ("fn ", "let mut ", "impl", "#[derive"),
     "Java": ("public ", "import java"),
     "C/C++": ("#include", "std::", "int ", "void ", "char ", "static "),
-    "SQL": (),
-    "CSS": (";", "{"),
-    "Shell": (),
+    "SQL": ("select ", "create table", "insert into"),
+    "CSS": (";\n", "{\n"),
+    "Shell": ("#!/bin/", "fi\n", "done\n", "esac\n", "echo "),
 }
-"""What stands in every line that tells of a language: a text without it need not be searched. Empty: no such thing."""
+"""What stands in every line that tells of a language, in lower case: a text without it need not be searched."""
 _LANGUAGES = tuple(
     (name, re.compile(_CODE[f"language {name.partition('/')[0].lower()}"], flags), hints)
     for name, hints in _HINTS.items()
@@ -142,8 +142,9 @@ def without_markup(sentence: str) -> str:
 def code_language(source: str) -> str:
     """Return the programming language with the most tell-tale lines; "" if there are none."""
     text = source[:20_000]
+    folded = f"{text.lower()}\n"
     scores = [
-        (_hits(pattern, text) if not hints or any(hint in text for hint in hints) else 0, name)
+        (_hits(pattern, text) if any(hint in folded for hint in hints) else 0, name)
         for name, pattern, hints in _LANGUAGES
     ]
     best = max(scores, key=lambda score: score[0])

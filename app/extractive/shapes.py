@@ -85,9 +85,9 @@ def _kind(body: str) -> Kind:
     if is_refusal and not looks_like_log(lines[0]):
         return "prose"
     plain = [_unnumbered(line) for line in lines]
-    if "Traceback (most recent call last)" in body[:20_000] or _share(plain, looks_like_log) >= 0.3:
+    if "Traceback (most recent call last)" in body[:20_000] or _is_often(plain, looks_like_log):
         return "log"
-    return "code" if len(lines) > 1 and _share(plain, looks_like_code) >= 0.3 else "prose"
+    return "code" if len(lines) > 1 and _is_often(plain, looks_like_code) else "prose"
 
 
 def _lines(body: str) -> Iterator[str]:
@@ -97,6 +97,12 @@ def _lines(body: str) -> Iterator[str]:
 def _unnumbered(line: str) -> str:
     number = _NUMBERED.match(line)
     return line[number.end() :] if number else line
+
+
+def _is_often(lines: list[str], test: Callable[[str], bool]) -> bool:
+    """Return whether three lines in ten pass a test; the others are not looked at."""
+    least = -(-3 * len(lines) // 10)
+    return bool(lines) and sum(1 for _ in islice(filter(test, lines), least)) == least
 
 
 def _share(lines: list[str], test: Callable[[str], bool]) -> float:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from app.core.history.judging import Likely, certainty, judgement, kind_of
 from app.core.window.kept import Wish
@@ -39,13 +40,26 @@ _FORGET = re.compile(
 )
 _QUOTATION = re.compile(r"^['\"‘“「『《]|[\"‘“「『][^\"’”」』]{6,}[\"’”」』]")
 """Of a sentence: words that somebody else may have said."""
+_LETTERS = re.compile("[a-z]+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _PARTS = ("please", "end", "han", "name", "diets")
 """Sections of the file that are parts of the others."""
 
 
-_PATTERNS = {
-    name: re.compile(pattern, re.IGNORECASE)
+class _Wording(NamedTuple):
+    """A pattern, and words, if any, of which each of its English matches has one: most sentences have none."""
+
+    pattern: re.Pattern[str]
+    words: frozenset[str]
+
+    def is_in(self, text: str) -> bool:
+        if self.words and text.isascii() and self.words.isdisjoint(_LETTERS.findall(text.lower())):
+            return False
+        return self.pattern.search(text) is not None
+
+
+WORDINGS = {
+    name.partition(": ")[0]: _Wording(re.compile(pattern, re.IGNORECASE), frozenset(name.partition(": ")[2].split()))
     for name, pattern in patterns_of(
         Path(__file__).with_name("wishes.txt"),
         _PARTS,
@@ -53,8 +67,8 @@ _PATTERNS = {
     ).items()
     if name not in _PARTS
 }
-_KEYS = {name.removeprefix("key "): one for name, one in _PATTERNS.items() if name.startswith("key ")}
-_ENDS = {name.removeprefix("end "): one for name, one in _PATTERNS.items() if name.startswith("end ")}
+_KEYS = {name.removeprefix("key "): one for name, one in WORDINGS.items() if name.startswith("key ")}
+_ENDS = {name.removeprefix("end "): one for name, one in WORDINGS.items() if name.startswith("end ")}
 _PLAINLY = {
     "plainly": "",
     "plainly always": "always ",
@@ -214,7 +228,7 @@ def wish_of(text: str) -> Wish | None:
 
 
 def _says(name: str, text: str) -> bool:
-    return _PATTERNS[name].search(text) is not None
+    return WORDINGS[name].is_in(text)
 
 
 def _wish(text: str, *, is_standing: bool) -> Wish | None:
@@ -240,24 +254,24 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
 
 def _told(plain: str) -> str:
     """Return what doubt can be told by: all but the head of an order and a word that it puts in quotation marks."""
-    head = _PATTERNS["order"].match(plain)
+    head = WORDINGS["order"].pattern.match(plain)
     return _WORD.sub("", plain[head.end() :]) if head else plain
 
 
 def _plainly(text: str) -> str:
     """Return an order without its polite or wordy head: "I'd like you to call me Lin" is "call me Lin"."""
     for section, head in (("plainly", ""), *_PLAINLY.items()):
-        if found := _PATTERNS[section].match(text):
+        if found := WORDINGS[section].pattern.match(text):
             text = head + (found[found.lastindex] if found.lastindex else text[found.end() :])
     return squeeze(_AGAIN.sub(r"\1", text))
 
 
-def _key_of(text: str, keys: Mapping[str, re.Pattern[str]]) -> str | None:
-    return next((key for key, pattern in keys.items() if pattern.search(text)), None)
+def _key_of(text: str, keys: Mapping[str, _Wording]) -> str | None:
+    return next((key for key, wording in keys.items() if wording.is_in(text)), None)
 
 
 def _is_lasting(text: str) -> bool:
     """Return whether a standing wish is an order in lasting words, to the assistant and to nobody's team."""
-    if not _says("lasting", text) or _PATTERNS["of_oneself"].match(text) is not None:
+    if not _says("lasting", text) or WORDINGS["of_oneself"].pattern.match(text) is not None:
         return False
     return not any(_says(name, text) for name in ("team", "whenever", "preference", "anybodys"))

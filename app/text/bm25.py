@@ -102,7 +102,7 @@ def _is_word(run: str) -> bool:
 
 def _is_usual(run: str) -> bool:
     """Return whether a run is a word whose terms are remembered."""
-    return len(run) <= WORD_CACHED_MAX and _is_word(run)
+    return len(run) <= WORD_CACHED_MAX and (run.isascii() or _is_word(run))
 
 
 def _run_terms(run: str) -> Iterable[str]:
@@ -156,9 +156,9 @@ def document(text: str, speaker: str = "") -> str:
     that says how much of it asks.
     """
     counts: dict[int, int] = {}
-    for run in _runs(text):
+    for run, times in Counter(_runs(text)).items():
         for index in _word_components(run) if _is_usual(run) else map(component, _run_terms(run)):
-            counts[index] = counts.get(index, 0) + 1
+            counts[index] = counts.get(index, 0) + times
     asking = _asking(text, sum(counts.values()))
     for index in _STOPPED & counts.keys():
         del counts[index]

@@ -6,7 +6,7 @@ import pytest
 
 from app.core.window.kept import Wish, key_problem
 from app.extractive.blocks import take_apart
-from app.extractive.wishes import wishes_of
+from app.extractive.wishes import WORDINGS, wishes_of
 from app.text.language import window
 
 HERE = Path(__file__).parent
@@ -134,3 +134,12 @@ def test_what_follows_a_paragraph_that_hands_it_over_is_nobodys_wish(text: str) 
 @pytest.mark.parametrize("text", ["Some rules for you:\n\nAlways name your sources.", "请记住：\n\n以后都列出来源。"])
 def test_ones_own_wishes_can_be_announced(text: str) -> None:
     assert follows(text)
+
+
+def test_the_words_of_a_wording_are_in_all_that_it_matches() -> None:
+    """A sentence without any of them is not searched."""
+    texts = [text for _, _, text in LABELLED]
+    texts += [line.split("\t")[-1] for name in NOTES for line in (HERE / f"{name}.tsv").read_text("utf-8").splitlines()]
+    matches = [(wording, text) for text in texts for wording in WORDINGS.values() if wording.pattern.search(text)]
+    assert len(matches) > 300
+    assert [text for wording, text in matches if not wording.is_in(text)] == []
