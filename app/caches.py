@@ -18,6 +18,7 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from app.core.conversation import Conversation
+from app.core.history.preparation import OpenPage
 from app.core.line import Line
 from app.core.model import Context, Cut, Role, Window
 from app.core.scope import owner_of
@@ -29,6 +30,7 @@ from app.store.served import Row
 from app.store.windows import WindowParts
 
 CONVERSATIONS_CACHED = 20_000
+OPEN_PAGES_CACHED = 2_000
 COUNTS_CACHED = 2_000
 MESSAGES_CACHED = 40_000
 """About 250 bytes each."""
@@ -269,6 +271,10 @@ class Caches:
     _conversations: LRUCache[tuple[UUID, str], Conversation] = field(
         default_factory=lambda: LRUCache(CONVERSATIONS_CACHED)
     )
+    _open_pages: TTLCache[tuple[UUID, str], tuple[UUID, int, OpenPage]] = field(
+        default_factory=lambda: TTLCache(OPEN_PAGES_CACHED, WINDOWS_KEPT_SECONDS)
+    )
+    """With the uid and the version of the conversation whose last page it is."""
 
     def conversation(self, tenant: UUID, conversation_id: str) -> Conversation | None:
         return self._conversations.get((tenant, conversation_id))
@@ -276,9 +282,18 @@ class Caches:
     def keep_conversation(self, tenant: UUID, conversation: Conversation) -> None:
         self._conversations[tenant, conversation.id] = conversation
 
+    def open_page(self, tenant: UUID, conversation: Conversation) -> OpenPage | None:
+        """Return the last page of a conversation as it is in this version, if this process wrote it of late."""
+        uid, version, page = self._open_pages.get((tenant, conversation.id), (None, 0, None))
+        return page if (uid, version) == (conversation.uid, conversation.version) else None
+
+    def keep_open_page(self, tenant: UUID, conversation: Conversation, page: OpenPage) -> None:
+        self._open_pages[tenant, conversation.id] = conversation.uid, conversation.version, page
+
     def forget_conversation(self, tenant: UUID, conversation_id: str) -> None:
         """Read a changed conversation anew next time."""
         self._conversations.pop((tenant, conversation_id), None)
+        self._open_pages.pop((tenant, conversation_id), None)
 
     def forget_erased(self, tenant: UUID, conversation_ids: Iterable[str]) -> None:
         """Drop all that is cached of conversations with erased content, and every text that can quote them."""
@@ -301,3 +316,4 @@ class Caches:
         while True:
             await asyncio.sleep(WINDOWS_KEPT_SECONDS / 2)
             self.windows.expire()
+            self._open_pages.expire()

@@ -7,6 +7,7 @@ conversation says is found in its user's or its space's scope; a memory can hold
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 SPACE = "space:"
@@ -73,6 +74,7 @@ def shown(scope: str) -> str:
     return f"{SPACE}{space}" if space is not None else "user" if scope.startswith("u:") else "conversation"
 
 
+@lru_cache(maxsize=20_000)
 def owner_of(scope: str) -> UUID:
     """Return the scope as an index key of fixed size."""
     return uuid5(NAMESPACE_URL, f"quire:{scope}")

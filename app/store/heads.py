@@ -12,12 +12,12 @@ from app.core.window import contents
 from app.core.window.contents import LINES_PER_PAGE, ContentsLine, PageEntry, PageNames
 from app.core.window.cut import CutPlan, Material
 from app.core.window.head import EXTRACTIVE, Written
-from app.core.window.topics import counted
+from app.core.window.topics import MENTIONS_MAX, counted
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 from app.store import chapters
 from app.store.memory.kept import in_mind, read_kept
-from app.store.page_index import MENTIONS_MAX, names_of
+from app.store.page_index import names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
 from app.text.queries import has_subject
 

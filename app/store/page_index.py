@@ -10,16 +10,13 @@ from asyncpg import Record
 
 from app.core.line import Line
 from app.core.window.contents import PageNames
-from app.core.window.topics import Topic, counted
+from app.core.window.topics import MENTIONS_MAX, Topic, counted
 from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import line_of
 from app.text.queries import has_subject
-
-MENTIONS_MAX = 200
-"""The newest mentions are read; older topics are no longer of interest."""
 
 # A new revision of what heads may quote, unless the conversation is gone, or its past was changed since.
 BEGIN = """

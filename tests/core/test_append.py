@@ -27,6 +27,8 @@ from app.core.history.preparation import (
 )
 from app.core.messages import Limits, read
 from app.core.model import Policy, Totals
+from app.core.window.contents import LINES_PER_PAGE
+from app.core.window.topics import MENTIONS_MAX
 from tests.core.book import NOW, RECALL_TOOLS, Book, BookReader, count
 from tests.core.conversations import Message, Transcript, calls, result, transcripts, user
 
@@ -89,6 +91,32 @@ def test_a_page_is_indexed_as_it_closes_from_what_is_stored_and_what_arrives() -
     left = decided(arriving)
     assert (list(left.indexes), list(left.mentions), list(left.follow_up.pages)) == ([], [], [1])
     assert left.conversation.indexed_through == 0
+
+
+@given(transcripts())
+def test_an_open_page_that_is_remembered_is_the_one_that_is_stored(transcript: Transcript) -> None:
+    """Over appends that close one page each, which those that close several do not tell."""
+    book, remembered = Book(POLICY), None
+    written: list[Append] = []
+    for batch in transcript.batches:
+        given_ = replace(basis(batch, book), conversation=book.conversation, is_new=not written, open=remembered)
+        given_ = replace(given_, closing=remembered if len(given_.closed) == 1 else None)
+        written.append(decided(given_))
+        book.conversation, remembered = written[-1].conversation, written[-1].open
+        if remembered is not None:
+            assert remembered == stored_page(written)
+
+
+def stored_page(written: Sequence[Append]) -> OpenPage:
+    page = next(page for append in reversed(written) for page in reversed(append.pages))
+    rows = [row for append in written for row in append.messages]
+    first = [row for row in rows if page.first_seq <= row.seq < page.first_seq + LINES_PER_PAGE]
+    lines = [
+        ("tool" if row.kind == "result" else row.role, row.line) for row in first if row.line and row.kind != "prompt"
+    ]
+    mentions = sorted((-one.page, one.topic) for append in written for one in append.mentions)
+    topics = list(dict.fromkeys(topic for _, topic in mentions))[:MENTIONS_MAX]
+    return OpenPage(page.first_seq, page.title, lines, topics)
 
 
 def test_a_message_is_read_anew_under_another_policy() -> None:

@@ -88,7 +88,7 @@ def test_a_turn_takes_a_statement_a_request(agent: httpx.Client, log: Log) -> No
             log.new()
     asked = {name: [sql for sql in log.new() if not _BESIDE.search(sql)] for name in turn(agent, 3)}
     assert {name: len(statements) for name, statements in asked.items()} == {
-        "a user message": 2,  # what the page that it closes is about, and the append
+        "a user message": 1,
         "its window": 1,
         "a call with its result": 1,
         "the window after it": 1,

@@ -15,7 +15,7 @@ from app.core.calibration import FILES_KEPT
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.ingest import Placement, form_marks, form_tokens, unmatched_results, weight
-from app.core.history.preparation import Arrival, Basis, Counts, NewId, Preparation, Prepared
+from app.core.history.preparation import Arrival, Basis, Counts, NewId, OpenPage, Preparation, Prepared
 from app.core.history.rows import (
     ArchivePlace,
     ClosedPage,
@@ -34,7 +34,7 @@ from app.core.scope import owner_of
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
 from app.core.window.kept import keep
-from app.core.window.topics import merged
+from app.core.window.topics import MENTIONS_MAX, merged
 
 SUMMARY_STEP = 5
 """New messages after which a refresh of the rolling summary is enqueued."""
@@ -77,6 +77,8 @@ class Append:
     pages: Sequence[NewPage] = ()
     indexes: Sequence[ClosedPage] = ()
     """That of the page that it closes, unless a job makes it."""
+    open: OpenPage | None = None
+    """The conversation's last page afterwards, where it is known."""
     mentions: Sequence[NewMention] = ()
     wishes: Sequence[NewWish] = ()
     archives: Sequence[NewArchive] = ()
@@ -95,13 +97,15 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
     if (topics := preparation.topics) is not None:
         after = replace(after, revision=after.revision + 1, indexed_through=basis.closed[0])
     memories = _memories(found, after, new_id)
+    pages, mentions = _pages(basis, found, counts), _mentions(basis, topics or ())
     return Append(
         conversation=after,
         is_new=basis.is_new,
         messages=rows,
-        pages=_pages(basis, found, counts),
+        pages=pages,
         indexes=[ClosedPage(basis.closed[0], tuple(topics))] if topics is not None else (),
-        mentions=_mentions(basis, topics or ()),
+        open=_open(basis, found, pages, mentions),
+        mentions=mentions,
         wishes=list(_wishes(basis, found, counts, new_id)),
         archives=list(_archives(found, after, counts)),
         memories=memories,
@@ -293,6 +297,21 @@ def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewP
 def _mentions(basis: Basis, topics: Sequence[str]) -> list[NewMention]:
     known = basis.closing.topics if basis.closing is not None else ()
     return [NewMention(basis.closed[0], topic) for topic in merged(known, topics)]
+
+
+def _open(
+    basis: Basis, found: Sequence[Prepared], pages: Sequence[NewPage], mentions: Sequence[NewMention]
+) -> OpenPage | None:
+    """Return the last page afterwards, with the topics up to it; None where what is stored of it has to be read."""
+    page = basis.open
+    if pages:
+        is_first = not basis.conversation.end.last_seq
+        known = basis.closing.topics if basis.closing is not None else () if is_first else None
+        page = None
+        if known is not None:
+            topics = dict.fromkeys([*sorted(mention.topic for mention in mentions), *known])
+            page = OpenPage(pages[-1].first_seq, pages[-1].title, (), list(topics)[:MENTIONS_MAX])
+    return page and page.with_lines(found, basis.placed[1].last_page)
 
 
 def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) -> Iterator[NewArchive]:

@@ -10,7 +10,7 @@ An append holds for the version of the conversation that it was decided on. For 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -96,6 +96,18 @@ class OpenPage:
     topics: Sequence[str]
     """The conversation's topics, the latest first."""
 
+    def with_lines(self, messages: Iterable[Prepared], number: int) -> OpenPage:
+        """Return the page with the lines of more messages, as far as they are its own."""
+        more = [
+            ("tool" if one.placement.kind == "result" else one.placement.draft.role, one.lines.line)
+            for one in messages
+            if one.placement.page == number
+            and one.placement.seq < self.first_seq + LINES_PER_PAGE
+            and one.placement.kind != "prompt"
+            and one.lines.line
+        ]
+        return replace(self, lines=[*self.lines, *more])
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -116,6 +128,8 @@ class Basis:
     """The conversation's title is a greeting: what the user wants replaces it."""
     closing: OpenPage | None = None
     """The page that the arrivals close, if it gets its index with them."""
+    open: OpenPage | None = None
+    """The conversation's last page, where it is known."""
 
     @cached_property
     def placed(self) -> tuple[list[Placement], ConversationEnd]:
@@ -260,15 +274,8 @@ def prepare(
 def _topics(basis: Basis, messages: Sequence[Prepared], reader: TextReader) -> list[str] | None:
     if basis.closing is None:
         return None
-    more = [
-        ("tool" if one.placement.kind == "result" else one.placement.draft.role, one.lines.line)
-        for one in messages
-        if one.placement.page == basis.closed[0]
-        and one.placement.seq < basis.closing.first_seq + LINES_PER_PAGE
-        and one.placement.kind != "prompt"
-        and one.lines.line
-    ]
-    return reader.topics(basis.closing.title, [*basis.closing.lines, *more])
+    page = basis.closing.with_lines(messages, basis.closed[0])
+    return reader.topics(page.title, page.lines)
 
 
 def _prepared_again(before: Prepared | None, placement: Placement, basis: Basis) -> Prepared | None:

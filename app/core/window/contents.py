@@ -233,7 +233,9 @@ class _Map:
         known = [one for one in self.chapters if one.last_page <= self.last_page]
         volumes = sorted((one for one in known if one.level > 1), key=lambda one: (-one.level, -one.first_page))
         cover = self._filled([_run(one) for one in known if not any(_holds(volume, one) for volume in volumes)])
-        found = [partial(self._coarse, cover, at) for at in range(len(cover), 0, -1)]
+        found: list[Callable[[], Sequence[_Run]]] = [
+            partial(self._coarse, cover, at) for at in range(len(cover), 0, -1)
+        ]
         for volume in volumes:
             parts = [one for one in known if one.level == volume.level - 1 and _holds(volume, one)]
             if parts and parts[0].first_page == volume.first_page:

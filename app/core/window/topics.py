@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 HEAD_TOPICS_MAX = 12
+MENTIONS_MAX = 200
+"""The newest mentions are read; older topics are no longer of interest."""
 WORDS_ALIKE = 0.8
 PAIRS_ALIKE = 0.65
 """Dice's coefficients, of words and of pairs of characters, from which on two topics are one."""

@@ -329,6 +329,9 @@ async def _closing(task: _Task, known: Conversation | None, selection: Arrivals)
     closed = _basis(task, known, selection).closed
     if len(closed) != 1:
         return None
+    page = runtime.caches.open_page(task.tenant, known)
+    if page is not None and known.indexed_through == closed[0] - 1:
+        return page
     found = await page_index.unindexed(runtime.database, task.tenant, known.id, known.uid, closed[0], LINES_PER_PAGE)
     if found is None or found.indexed_through != closed[0] - 1:
         return None
@@ -391,6 +394,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
         language=conversation.language or spoken_language(selection.arrivals, READER),
         rules=rules,
         now=task.now,
+        open=runtime.caches.open_page(task.tenant, known) if known is not None else None,
     )
 
 
@@ -469,6 +473,8 @@ def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
     if decided.append.follow_up.is_needed:
         task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
+    if (page := decided.append.open) is not None:
+        task.runtime.caches.keep_open_page(task.tenant, conversation, page)
     _begin_reading(task, decided)
     contents = (archive.content for archive in decided.append.archives)
     bodies = (message.body for message in decided.append.messages)

@@ -169,10 +169,12 @@ async def store(
             made = replace(made, is_squeezed=True)
         if last is not None and cut.shows(last) == cut.shows(made):
             return None
-        if await windows.store_cut(tx, now, made):
-            runtime.caches.forget_conversation(tenant, conversation.id)
+        if await windows.store_cut(tx, now, made) and tenant in runtime.meters.telling:
             await outbox.tell(tx, outbox.event("cut.made", conversation_id=conversation.id, epoch=made.number))
-        return await windows.load(tx, tenant, now.id, replace(wanted, budget=target.budget))
+        after = await windows.load(tx, tenant, now.id, replace(wanted, budget=target.budget))
+    if after is not None:  # the next append knows the epoch
+        runtime.caches.keep_conversation(tenant, after.conversation)
+    return after
 
 
 async def newest(runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None) -> Cut:
