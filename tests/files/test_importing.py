@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
+from app.core.messages import Limits, read
 from tests.erasure.test_commands import quire
 from tests.files.samples import CHATGPT, CLAUDE_CODE, DOCUMENTS, STRANDS, WRITTEN, Json, line
 
@@ -140,6 +142,55 @@ def test_a_bundle_of_portable_memory_comes_back_whole(client: httpx.Client, base
     members = ("role", "content", "tool_calls", "tool_call_id", "client_id")
     assert [[one[name] for name in members] for one in after] == [[one[name] for name in members] for one in before]
     assert "--output" in quire(base_url, "export", "--user", "u", "--to", "pam").output
+
+
+def everything(client: httpx.Client, name: str) -> list[Json]:
+    """What a conversation says, whatever form its messages have."""
+    items = client.get(f"/conversations/{quote(name)}/messages", params={"limit": 1000}).json()["items"]
+    drafts = read([{k: v for k, v in one.items() if k in SENT and v is not None} for one in items], Limits())
+    calls = [[(call.name, json.loads(call.arguments)) for call in one.calls] for one in drafts]
+    results = [[(result.call_id, result.text) for result in one.results] for one in drafts]
+    return [
+        {"who": "user" if told else one.role, "text": one.text, "calls": made, "results": told}
+        for one, made, told in zip(drafts, calls, results, strict=True)
+    ]
+
+
+SENT = ("role", "content", "tool_calls", "tool_call_id")
+
+
+@pytest.mark.parametrize("form", ["openai", "claude-code"])
+@pytest.mark.parametrize("source", ["codex", "claude-code", "gemini-cli", "langchain"])
+def test_what_is_written_in_anothers_form_comes_back(
+    client: httpx.Client, base_url: str, tmp_path: Path, source: str, form: str
+) -> None:
+    value = DOCUMENTS[source].value
+    receipt(base_url, written(tmp_path, "talk.jsonl" if source != "langchain" else "talk.json", value), "--user", "u")
+    names = [one["id"] for one in client.get("/conversations", params={"user_id": "u"}).json()["items"]]
+    before = {name: everything(client, name) for name in names}
+    folder = tmp_path / "out"
+    done = quire(base_url, "export", "--user", "u", "--to", form, "-o", str(folder))
+    assert done.exit_code == 0, done.output
+    assert client.delete("/users/u").status_code == 200
+    found = receipt(base_url, folder, "--user", "v")
+    assert (found["skipped"], found["files"]) == ([], len(names))
+    after = [one["id"] for one in client.get("/conversations", params={"user_id": "v"}).json()["items"]]
+    key = str
+    assert sorted((everything(client, name) for name in after), key=key) == sorted(before.values(), key=key)
+    assert (receipt(base_url, folder, "--user", "v"))["imported"] == {}
+
+
+def test_what_a_form_has_no_place_for_is_said(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    receipt(base_url, written(tmp_path, "talk.json", CHATGPT), "--user", "u")
+    client.post("/memories", json={"user_id": "u", "content": "Likes tea."})
+    done = quire(base_url, "export", "--user", "u", "--to", "openai", "-o", str(tmp_path / "out"))
+    assert "openai has no place for: 1 memories" in done.stderr
+    assert "times" in done.stderr
+    assert "--output" in quire(base_url, "export", "--user", "u", "--to", "openai").output
+    [branch, main] = sorted((tmp_path / "out").iterdir())
+    assert "An answer that was replaced" in branch.read_text()
+    assert "Plot it" in branch.read_text()
+    assert "An answer that was replaced" not in main.read_text()
 
 
 def test_a_long_conversation_is_stored_in_parts(client: httpx.Client, base_url: str, tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ from urllib.parse import quote
 import click
 import httpx
 
-from quire_command.files import kinds, lines
+from quire_command.files import kinds, lines, writing
 from quire_command.files.kinds import Kind
 from quire_command.files.pam import bundle
 from quire_command.files.reading import NAMED_MAX, Document, document, documents, looks_like
-from quire_command.files.values import Found, Memory, Skipped, Talk
+from quire_command.files.values import Found, Memory, Skipped, Talk, dumps
 from quire_command.service import AsJson, Key, Url, opened, progress, refuse_problem, show
 
 NDJSON: Final = {"Content-Type": "application/x-ndjson"}
@@ -300,8 +300,17 @@ def _chunks(file: IO[bytes], sent: Callable[[int], object]) -> Iterator[bytes]:
 @click.option("--user", "user_id", help="Everything of this user.")
 @click.option("--space", "space_id", help="This space, with its members and everything in it.")
 @click.option("--conversation", "conversation_id", help="This conversation, with its archives and memories.")
-@click.option("--to", "form", type=click.Choice(["quire", "pam"]), default="quire", show_default=True, help="Form.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="File, stdout if left out; of pam a new folder.")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["quire", "pam", *writing.FORMS]),
+    default="quire",
+    show_default=True,
+    help="Form.",
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="File, or stdout; a new folder for any other form."
+)
 @Url
 @Key
 def export(
@@ -315,16 +324,18 @@ def export(
 ) -> None:
     """Take the data of a user, a space or a conversation out of a running Quire, as lines that `quire import` takes.
 
-    `--to pam` writes a bundle of Portable AI Memory 1.0 instead: all messages and what is held, no derived data.
+    `--to pam` writes a bundle of Portable AI Memory 1.0 instead: all messages and what is held, no derived data;
+    `--to openai` a file of messages for each conversation, and `--to claude-code` sessions of Claude Code. What these
+    two have no place for is counted on stderr.
     """
     given = {"users": user_id, "spaces": space_id, "conversations": conversation_id}
     named = [(kind, name) for kind, name in given.items() if name is not None]
     if len(named) != 1:
         raise click.UsageError("Name a --user, a --space or a --conversation.")
     [(kind, name)] = named
-    if form == "pam" and (output is None or output.exists()):
-        raise click.UsageError("--to pam needs --output, a folder that is not there yet.")
-    path = f"/{kind}/{quote(name, safe='')}"
+    if form != "quire" and (output is None or output.exists()):
+        raise click.UsageError(f"--to {form} needs --output, a folder that is not there yet.")
+    path, left_out = f"/{kind}/{quote(name, safe='')}", Counter[str]()
     with opened(url, api_key) as client, client.stream("GET", f"{path}/export") as answer:
         if answer.is_error:
             answer.read()
@@ -333,11 +344,17 @@ def export(
             written = _counted(answer.iter_bytes(), bar.update)
             if form == "pam" and output is not None:
                 _write_bundle(output, bundle(_values(written), name))
+            elif form != "quire" and output is not None:
+                found = writing.FORMS[form](_values(written))
+                _write_bundle(output, found.files)
+                left_out = found.left_out
             elif output is not None:
                 _write(output, written)
             else:
                 for chunk in written:
                     click.echo(chunk, nl=False)
+    if left := ", ".join(f"{count} {what}" for what, count in left_out.items()):
+        click.echo(f"{form} has no place for: {left}.", err=True)
 
 
 def _messages(client: httpx.Client, kind: str, name: str) -> int:
@@ -379,7 +396,11 @@ def _write_bundle(output: Path, files: Mapping[str, Any]) -> None:
     for path, value in files.items():
         file = output / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
+        is_lines = file.suffix == ".jsonl"
+        whole = (
+            "".join(f"{dumps(one)}\n" for one in value) if is_lines else json.dumps(value, ensure_ascii=False, indent=1)
+        )
+        file.write_text(whole, "utf-8")
 
 
 def _write(output: Path, chunks: Iterable[bytes]) -> None:
