@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -191,6 +193,44 @@ def test_what_a_form_has_no_place_for_is_said(client: httpx.Client, base_url: st
     assert "An answer that was replaced" in branch.read_text()
     assert "Plot it" in branch.read_text()
     assert "An answer that was replaced" not in main.read_text()
+
+
+MEASURED = """
+import sys
+from app.cli import main
+try:
+    main(sys.argv[1:], prog_name="quire")
+finally:
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print(peak.split()[1], file=sys.stderr)
+"""
+
+
+def peak_bytes(file: Path) -> tuple[int, int]:
+    """The most memory that an import of a file takes, and the lines that it would send."""
+    asked = [sys.executable, "-c", MEASURED, "import", "--print", "--user", "u", str(file)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    return int(done.stderr.split()[-1]) * 1024, done.stdout.count("\n")
+
+
+@pytest.mark.slow
+def test_a_large_export_is_read_conversation_by_conversation(tmp_path: Path) -> None:
+    text = "Tea is grown in Hangzhou. " * 4000
+
+    def export(count: int) -> Path:
+        talks = ({**CHATGPT[0], "conversation_id": f"c{n}"} for n in range(count))
+        whole = ",".join(
+            json.dumps(one).replace('"Here it is"', json.dumps(f"{text}{n}")) for n, one in enumerate(talks)
+        )
+        (file := tmp_path / "conversations.json").write_text(f"[{whole}]")
+        return file
+
+    small, lines = peak_bytes(export(4))
+    file = export(450)
+    assert file.stat().st_size > 45_000_000
+    large, more = peak_bytes(file)
+    assert more * 4 == lines * 450
+    assert large - small < 30_000_000
 
 
 def test_a_long_conversation_is_stored_in_parts(client: httpx.Client, base_url: str, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from app.core.messages import Limits, read
 from app.errors import QuireError
 from quire_command.files import kinds, lines
-from quire_command.files.reading import Document, document
+from quire_command.files.reading import Document, document, elements, large_lines
 from quire_command.files.values import Memory, Skipped, Talk
 from tests.files.samples import (
     CLAUDE_CODE,
@@ -166,6 +168,28 @@ def test_the_default_number_of_rows_is_said() -> None:
 def test_a_list_without_a_name_is_called_after_its_file() -> None:
     [talk] = talks("messages", Document("folder/tea.json", MESSAGES))
     assert talk.id == "messages:tea"
+
+
+@pytest.mark.parametrize("text", ["", "[", '[{"a": 1}', '[{"a": 1} {"b"', "[1, x]", '{"a": [1]}', "[" * 100_000])
+def test_a_list_with_a_mistake_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no list|is JSON that ends too early|is nested too deeply"):
+        list(elements(BytesIO(text.encode())))
+
+
+def test_a_list_is_read_element_by_element_wherever_it_is_cut() -> None:
+    long = [{"n": n, "text": "茶" * 700_000} for n in range(5)]
+    for whole in (long, [], [1, [2, 3], {"a": "]"}, "x"]):
+        for written in (json.dumps(whole, ensure_ascii=False, indent=1), "\ufeff" + json.dumps(whole)):
+            assert list(elements(BytesIO(written.encode()))) == whole
+
+
+def test_large_lines_are_read_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "rollout.jsonl"
+    file.write_text("\n".join([*map(json.dumps, CODEX), '{"half']))
+    found = large_lines(file)
+    assert found == document("rollout.jsonl", file.read_bytes())
+    file.write_text(json.dumps(CODEX, indent=1))
+    assert large_lines(file) is None
 
 
 def spoiled(value: Any, chance: random.Random) -> Any:

@@ -20,7 +20,7 @@ import httpx
 from quire_command.files import kinds, lines, writing
 from quire_command.files.kinds import Kind
 from quire_command.files.pam import bundle
-from quire_command.files.reading import NAMED_MAX, Document, document, documents, looks_like
+from quire_command.files.reading import LARGE_BYTES, NAMED_MAX, Document, document, looks_like, size_of
 from quire_command.files.values import Found, Memory, Skipped, Talk, dumps
 from quire_command.service import AsJson, Key, Url, opened, progress, refuse_problem, show
 
@@ -98,15 +98,20 @@ def import_file(
         if given["source"] is None and file is not None and _is_quires(file):
             receipt.add(_send(file, url, api_key))
         else:
-            chosen = list(_found(path, file, given, receipt))
-            users = sorted({one.user for one in chosen})
-            if len(users) > 1 and not each_user:
-                named = ", ".join(users[:NAMED_MAX])
-                raise click.UsageError(f"{path} names {len(users)} users ({named}): add --user, or --each-user.")
+            chosen: Iterable[_Chosen] = _found(path, file, given, receipt)
+            is_large = str(path) != "-" and size_of(path) > LARGE_BYTES
+            chosen = chosen if is_large else list(chosen)
+            sizes = Counter[str]()
+            for one in _found(path, None, given, Receipt()) if is_large else chosen:
+                sizes[one.user] += len(one)
+            if len(sizes) > 1 and not each_user:
+                named = ", ".join(sorted(sizes)[:NAMED_MAX])
+                raise click.UsageError(f"{path} names {len(sizes)} users ({named}): add --user, or --each-user.")
             if only_print:
-                click.echo("".join(f"{line}\n" for one in chosen for line in one.lines()), nl=False)
+                for one in chosen:
+                    click.echo("".join(f"{line}\n" for line in one.lines()), nl=False)
                 return
-            _import(chosen, receipt, url, api_key)
+            _import(chosen, receipt, sizes.total(), url, api_key)
     show(receipt.as_json(), receipt.words(), as_json=as_json)
     if receipt.refused:
         raise SystemExit(1)
@@ -146,7 +151,7 @@ def _found(path: Path, file: IO[bytes] | None, given: Mapping[str, str | None], 
             reason = looks_like(one.value) if one.value is not None or not one.skipped else "cannot be read"
             receipt.skipped += one.skipped or (Skipped(one.name, f"{reason}; no tool that Quire knows writes it"),)
             continue
-        receipt.files += 1
+        receipt.files += one.number == 1
         for chosen in _of_document(one, kind, given, receipt, path):
             taken += 1
             yield chosen
@@ -156,12 +161,12 @@ def _found(path: Path, file: IO[bytes] | None, given: Mapping[str, str | None], 
         raise click.ClickException(f"{path} holds nothing to import.{others}{left}")
 
 
-def _documents(path: Path, file: IO[bytes] | None, wanted: Kind | None) -> list[Document]:
+def _documents(path: Path, file: IO[bytes] | None, wanted: Kind | None) -> Iterator[Document]:
     try:
-        if file is None:
-            return kinds.together(list(documents(path)))
-        is_stdin = str(path) == "-"
-        return [document("stdin" if is_stdin else path.name, file.read(), None if is_stdin else path)]
+        if file is not None and str(path) == "-":
+            yield document("stdin", file.read())
+        else:
+            yield from kinds.documents(path)
     except ValueError as error:
         needs = f"--from {wanted.name} takes its files; " if wanted else ""
         raise click.ClickException(f"{needs}{path} {error}.") from None
@@ -214,14 +219,14 @@ def _renamed(found: Sequence[Found], conversation_id: str, name: str) -> list[Fo
     return [replace(one, id=new(one.id), parent=new(one.parent)) if isinstance(one, Talk) else one for one in found]
 
 
-def _import(chosen: Sequence[_Chosen], receipt: Receipt, url: str, api_key: str | None) -> None:
+def _import(chosen: Iterable[_Chosen], receipt: Receipt, total: int, url: str, api_key: str | None) -> None:
     """Store each conversation by itself, so that one that is refused stops none of the others."""
-    with opened(url, api_key) as client, progress("Importing", sum(map(len, chosen))) as bar:
+    with opened(url, api_key) as client, progress("Importing", total) as bar:
         for one in chosen:
             try:
                 _store(client, one, receipt, bar.update)
             except click.ClickException as error:
-                if len(chosen) == 1:
+                if isinstance(chosen, list) and len(chosen) == 1:
                     raise
                 receipt.refused.append(Skipped(str(one.talk.id if one.talk else "memories"), error.message))
 

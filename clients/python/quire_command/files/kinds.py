@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from quire_command.files import agents, chats, coding, items, langchain, microsoft, pam, services, terminal, webui
-from quire_command.files.reading import Document
+from quire_command.files.reading import LARGE_BYTES, Document, document, elements, in_folder, large_lines, names_in
 from quire_command.files.values import Found, Memory, Skipped, is_list_of
 
 
@@ -17,6 +19,8 @@ class Kind:
     name: str
     knows: Callable[[Document], bool]
     read: Callable[[Document], Iterator[Found]]
+    is_apart: bool = False
+    """Each element of its list is a conversation by itself: a large one is read element by element."""
 
 
 KINDS: Sequence[Kind] = (
@@ -37,11 +41,11 @@ KINDS: Sequence[Kind] = (
     Kind("gemini-cli", terminal.knows_gemini, terminal.gemini_cli),
     Kind("opencode", terminal.knows_opencode, terminal.opencode),
     Kind("cline", terminal.knows_cline, terminal.cline),
-    Kind("open-webui", webui.knows_open_webui, webui.open_webui),
-    Kind("librechat", webui.knows_librechat, webui.librechat),
+    Kind("open-webui", webui.knows_open_webui, webui.open_webui, is_apart=True),
+    Kind("librechat", webui.knows_librechat, webui.librechat, is_apart=True),
     Kind("lobehub", webui.knows_lobehub, webui.lobehub),
-    Kind("chatgpt", chats.knows_chatgpt, chats.chatgpt),
-    Kind("claude-ai", chats.knows_claude_ai, chats.claude_ai),
+    Kind("chatgpt", chats.knows_chatgpt, chats.chatgpt, is_apart=True),
+    Kind("claude-ai", chats.knows_claude_ai, chats.claude_ai, is_apart=True),
     Kind("letta", services.knows_letta, services.letta),
     Kind("zep", services.knows_zep, services.zep),
     Kind("redis", services.knows_redis, services.redis),
@@ -54,6 +58,47 @@ KINDS: Sequence[Kind] = (
 """The first that knows a file reads it: what says more of itself stands before."""
 BY_NAME = {kind.name: kind for kind in KINDS}
 NAMES = sorted(BY_NAME)
+
+
+_GROUPED = re.compile(r"(.*/)?(session\.json|(session|message|part)/[^/]+/[^/]+\.json|[^/]*_(sessions|runs)\.json)")
+"""Files that can belong with others of their folder."""
+
+
+def documents(path: Path) -> Iterator[Document]:
+    """Yield the documents of a file or a folder, one after the other. Raises ValueError for another file."""
+    if not path.is_dir():
+        yield from _of_file(path)
+        return
+    names = names_in(path)
+    roots = tuple(name[: -len("session.json")] for name in names if name.split("/")[-1] == "session.json")
+    grouped = [name for name in names if _GROUPED.fullmatch(name) or name.startswith(roots)]
+    taken = set(grouped)
+    yield from together([in_folder(path, name) for name in grouped])
+    for name in names:
+        if name not in taken:
+            yield in_folder(path, name)
+
+
+def _of_file(path: Path) -> Iterator[Document]:
+    if path.stat().st_size > LARGE_BYTES and _is_apart(path):
+        with path.open("rb") as file:
+            for number, element in enumerate(elements(file), 1):
+                yield Document(f"{path.name}, element {number}", [element], number=number)
+        return
+    if path.stat().st_size > LARGE_BYTES and (found := large_lines(path)) is not None:
+        yield found
+        return
+    yield document(path.name, path.read_bytes(), path)
+
+
+def _is_apart(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            first = next(elements(file), None)
+        except ValueError:
+            return False
+    kind = kind_of(Document(path.name, [first]))
+    return kind is not None and kind.is_apart
 
 
 def together(documents: Sequence[Document]) -> list[Document]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from quire_command.files.packed import dumped
 from quire_command.files.values import Json, Skipped
@@ -21,6 +23,12 @@ _REFUSED = {
     b"%PDF": "is a PDF",
 }
 SQLITE = b"SQLite format 3\x00"
+LARGE_BYTES = 32_000_000
+"""A larger file, or folder, is read twice, piece by piece: to know what it holds, and to store it."""
+PIECE_BYTES = 4_000_000
+ELEMENT_MAX = 256_000_000
+"""Characters of one conversation."""
+_BETWEEN = re.compile(r"[\s,]*")
 NAMED_MAX = 6
 """Members that are named of a JSON object."""
 
@@ -37,26 +45,53 @@ class Document:
     files: Mapping[str, Any] = field(default_factory=dict)
     """JSON by path, of a folder."""
     skipped: tuple[Skipped, ...] = ()
+    number: int = 1
+    """Of a large list that is read element by element: the place of this one."""
 
     @property
     def stem(self) -> str:
         return Path(self.name).stem
 
 
-def documents(path: Path) -> Iterator[Document]:
-    """Yield the documents of a file or a folder, in the order of their names. Raises ValueError for another file.
+def names_in(path: Path) -> list[str]:
+    """Return the files of a folder by their paths within it, in order."""
+    files = (one for one in path.rglob("*") if one.is_file() and not one.name.startswith("."))
+    return sorted(str(one.relative_to(path)) for one in files)
 
-    A file in a folder that cannot be read is a document with nothing but what is skipped.
-    """
-    if not path.is_dir():
-        yield document(path.name, path.read_bytes(), path)
-        return
-    for file in sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith(".")):
-        name = str(file.relative_to(path))
+
+def size_of(path: Path) -> int:
+    return sum((path / name).stat().st_size for name in names_in(path)) if path.is_dir() else path.stat().st_size
+
+
+def in_folder(path: Path, name: str) -> Document:
+    """Return the document of a file in a folder; of one that cannot be read nothing but what is skipped."""
+    try:
+        return document(name, (path / name).read_bytes(), path / name)
+    except ValueError as error:
+        return Document(name, skipped=(Skipped(name, str(error)),))
+
+
+def elements(file: IO[bytes]) -> Iterator[Any]:
+    """Yield the elements of a JSON array, of which few are held at once. Raises ValueError, as ``document`` does."""
+    decode, decoder = codecs.getincrementaldecoder("utf-8-sig")("replace").decode, json.JSONDecoder()
+    text, at = decode(file.read(PIECE_BYTES)).lstrip(), 1
+    if not text.startswith("["):
+        raise ValueError("is no list")
+    while True:
+        found = _BETWEEN.match(text, at)
+        at = found.end() if found else at
+        if text[at : at + 1] == "]":
+            return
         try:
-            yield document(name, file.read_bytes(), file)
-        except ValueError as error:
-            yield Document(name, skipped=(Skipped(name, str(error)),))
+            value, at = decoder.raw_decode(text, at)
+            yield value
+        except RecursionError:
+            raise ValueError("is nested too deeply") from None
+        except ValueError:
+            piece = file.read(max(PIECE_BYTES, len(text) - at))  # twice as much each time, so that it ends soon
+            if not piece or len(text) - at > ELEMENT_MAX:
+                raise ValueError("is JSON that ends too early, or with a mistake in it") from None
+            text, at = text[at:] + decode(piece), 0
 
 
 def document(name: str, content: bytes, path: Path | None = None) -> Document:
@@ -83,17 +118,28 @@ def _json(name: str, text: str) -> Document:
     except RecursionError:
         raise ValueError("is nested too deeply") from None
     except ValueError as error:
-        whole, skipped = _lines(name, text)
+        whole, skipped = _lines(name, text.split("\n"))
         if whole:
             return Document(name, whole, skipped=tuple(skipped))
         raise ValueError(_why_not(text, error)) from None
 
 
-def _lines(name: str, text: str) -> tuple[list[Any], list[Skipped]]:
+def large_lines(path: Path) -> Document | None:
+    """Return the document of a large file of JSON lines, of which only the values are held; None for another file."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
+        first, _ = _lines(path.name, [file.readline()])
+        if not first:
+            return None
+        file.seek(0)
+        whole, skipped = _lines(path.name, file)
+    return Document(path.name, whole, skipped=tuple(skipped))
+
+
+def _lines(name: str, lines: Iterable[str]) -> tuple[list[Any], list[Skipped]]:
     """Return the JSON of each line that has some, and the lines that are left out."""
     whole: list[Any] = []
     skipped: list[Skipped] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
