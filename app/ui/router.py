@@ -22,6 +22,7 @@ from app.runtime import Runtime
 from app.services.memory import archiving, searching
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.searching import SearchRequest
+from app.services.tools.why import places
 from app.services.views import inspect, progress
 from app.store import archives, conversation_list, conversations
 from app.text import bm25
@@ -138,9 +139,10 @@ async def page_in_full(
         conversation = await _mine(tx, viewer, conversation_id)
         view = await inspect.page_view(tx, conversation, number)
         (item,) = await one.some_pages(tx, conversation, [number])
+    found = await places(runtime, viewer.tenant, conversation, number)
     return await page(
         request, "page.html", section="conversations", viewer=viewer,
-        conversation=inspect.conversation_view(conversation), book_page=view, item=item,
+        conversation=inspect.conversation_view(conversation), book_page=view, item=item, places=found,
         messages=[stored_message(m) for m in view["messages"][:MESSAGES_SHOWN]],
         left_out=max(0, len(view["messages"]) - MESSAGES_SHOWN),
     )  # fmt: skip

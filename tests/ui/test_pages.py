@@ -99,6 +99,13 @@ def test_the_commands_on_the_first_page_work(client: httpx.Client) -> None:
     assert page(client, link).one("h1").words == "Hello"
 
 
+def test_a_page_says_where_each_of_its_messages_is_in_the_window(client: httpx.Client) -> None:
+    shipped(client, budget=3000, limit=150)
+    first, last = (page(client, f"/ui/conversations/release/pages/{n}").one("ol", class_="whole") for n in (1, 22))
+    assert {one.words for one in first.all("span", class_="zone")} == {"system", "contents page"}
+    assert {one.words for one in last.all("span", class_="zone")} <= {"verbatim", "condensed", "contents page"}
+
+
 def test_a_conversation_without_a_message_has_its_pages(client: httpx.Client) -> None:
     created(client, id="empty")
     for rest in ("", "/pages", "/archives"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from uuid import UUID
 
 from asyncpg import Record
 
 from app import errors
 from app.core import wording
 from app.core.canonical import dumps
+from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
 from app.core.neutral import block, neutral
 from app.core.window.render import IN_VIEW, PLACES, Place, place_of
@@ -54,6 +56,17 @@ async def why(
         "line": line._asdict() if line else None, "text": text, "archive_ids": list(map(str, row["archive_ids"])),
         "offers_tools": shown.offers_tools, "recalls": [found for found in recalls if found is not None],
     }  # fmt: skip
+
+
+async def places(runtime: Runtime, tenant: UUID, conversation: Conversation, page: int) -> dict[int, Place]:
+    """Return the places of a page's messages in the conversation's own window; none where no window fits."""
+    try:
+        shown = await context.look(runtime, tenant, conversation.id, ContextRequest(chooses=False))
+    except errors.BudgetTooSmall:
+        return {}
+    async with runtime.database.snapshot(tenant) as tx:
+        rows = await messages.page_messages(tx, conversation.id, page)
+    return {row["seq"]: place_of(shown.window, row["seq"], page, row["kind"])[0] for row in rows}
 
 
 _MARKS = {"erased": wording.ERASED, "pruned": wording.PRUNED}
