@@ -38,6 +38,7 @@ def test_a_turn_from_the_question_to_the_next_window(quire: Any) -> None:
     assert quire.context("d/1", format="anthropic").system.startswith("Be brief.")
     assert [one["id"] for one in quire.windows("d/1", batch=1)] == [2, 1]
     assert quire.window("d/1", 1)["verified"]
+    assert quire.why("d/1", 3, budget=4000)["recalls"][0]["tool"] == "load_tool_history"
     assert quire.window_changes("d/1", 2)["settings"] == quire.window_changes("d/1", 2, since=1)["settings"]
     assert quire.delete("d/1")["erased"]["messages"] == 3
     with pytest.raises(NotFound):

@@ -172,6 +172,10 @@ class Quire:
         path = calls.conversation(conversation, "windows", str(number), "diff")
         return cast(Json, self.send(calls.read(path, **{"from": since})))
 
+    def why(self, conversation: str, seq: int, *, budget: int | None = None) -> Json:
+        """Get a message's place in the window of now, and the `recalls` that bring it back, with their tokens."""
+        return cast(Json, self.send(calls.read(calls.conversation(conversation, "why"), seq=seq, budget=budget)))
+
     def conversation(self, conversation: str) -> Json:
         return cast(Json, self.send(calls.read(calls.conversation(conversation))))
 
@@ -476,6 +480,10 @@ class AsyncQuire:
         """Get what came into a served window and what went out, and why, since another; by default the one before."""
         path = calls.conversation(conversation, "windows", str(number), "diff")
         return cast(Json, await self.send(calls.read(path, **{"from": since})))
+
+    async def why(self, conversation: str, seq: int, *, budget: int | None = None) -> Json:
+        """Get a message's place in the window of now, and the `recalls` that bring it back, with their tokens."""
+        return cast(Json, await self.send(calls.read(calls.conversation(conversation, "why"), seq=seq, budget=budget)))
 
     async def conversation(self, conversation: str) -> Json:
         return cast(Json, await self.send(calls.read(calls.conversation(conversation))))

@@ -15,6 +15,7 @@ export type Window = Schemas["ContextResponse"];
 export type ServedList = Schemas["ServedList"];
 export type ServedWindow = Schemas["ServedWindow"];
 export type WindowDifference = Schemas["WindowDifference"];
+export type Whereabouts = Schemas["Whereabouts"];
 export type ToolSchemas = Schemas["ToolSchemas"];
 export type ToolResult = Schemas["ToolResult"];
 export type SearchResults = Schemas["SearchResults"];
@@ -126,6 +127,11 @@ export class Quire {
   windowChanges(conversation: string, number: number, since?: number): Promise<WindowDifference> {
     const path = pathOf("conversations", conversation, "windows", String(number), "diff");
     return this.send({ method: "GET", path, query: { from: since } });
+  }
+
+  /** Get a message's place in the window of now, and the `recalls` that bring it back, with their tokens. */
+  why(conversation: string, seq: number, budget?: number): Promise<Whereabouts> {
+    return this.send({ method: "GET", path: pathOf("conversations", conversation, "why"), query: { seq, budget } });
   }
 
   /** Erase a conversation. Returns the number of deleted rows per table. */

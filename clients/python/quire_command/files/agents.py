@@ -13,6 +13,7 @@ from quire_command.files.values import (
     Said,
     Skipped,
     Talk,
+    Turn,
     answered,
     call,
     content_of,
@@ -172,26 +173,22 @@ def _block_text(message: Json) -> str:
 
 def _of_strands(row: Json) -> Iterator[Said]:
     message = row.get("redact_message") or row["message"]
-    time = time_of(row.get("created_at"))
-    parts, calls, thoughts = list[Json](), list[Json](), list[str]()
+    turn = Turn()
     for block in message.get("content") or []:
         if "text" in block:
-            parts.append(text_part(block["text"]))
+            turn.parts.append(text_part(block["text"]))
         elif "toolUse" in block:
             use = block["toolUse"]
-            calls.append(call(use.get("toolUseId"), use.get("name"), use.get("input")))
+            turn.calls.append(call(use.get("toolUseId"), use.get("name"), use.get("input")))
         elif "toolResult" in block:
             result = block["toolResult"]
             content = content_of([_strands_part(one) for one in result.get("content") or []])
-            yield returned(result.get("toolUseId"), content, failed=result.get("status") == "error"), time
+            turn.results.append(returned(result.get("toolUseId"), content, failed=result.get("status") == "error"))
         elif "reasoningContent" in block:
-            thoughts.append(str((block["reasoningContent"].get("reasoningText") or {}).get("text") or ""))
+            turn.thoughts.append(str((block["reasoningContent"].get("reasoningText") or {}).get("text") or ""))
         elif not block.keys() & {"cachePoint", "guardContent"}:
-            parts.append(_strands_part(block))
-    if message["role"] == "assistant":
-        yield answered(content_of(parts), calls, "\n".join(thoughts), **ided(message.get("tracking_id"))), time
-    elif parts:
-        yield spoken(role_of(message["role"]), content_of(parts), **ided(message.get("tracking_id"))), time
+            turn.parts.append(_strands_part(block))
+    yield from turn.said(role_of(message["role"]), time_of(row.get("created_at")), **ided(message.get("tracking_id")))
 
 
 def _strands_part(block: Json) -> Json:
@@ -248,9 +245,7 @@ def agno(document: Document) -> Iterator[Found]:
 
 
 def _of_runs(runs: Iterable[Json]) -> Iterator[Said]:
-    prompts: set[str] = set()
     seen: set[str] = set()
-    first_prompt: str | None = None
     for run in runs:
         messages = run.get("messages") or []
         for place, message in enumerate(messages):
@@ -258,10 +253,7 @@ def _of_runs(runs: Iterable[Json]) -> Iterator[Said]:
             if message.get("from_history") or key in seen or message.get("role") is None:
                 continue
             seen.add(key)
-            is_prompt = place == 0 and message["role"] in ("system", "developer")
-            if is_prompt:
-                prompts.add(str(message.get("content")))
-                first_prompt = first_prompt or str(message.get("content"))
+            if place == 0 and message["role"] in ("system", "developer"):
                 continue
             yield from _of_agno(message)
 
@@ -353,32 +345,27 @@ def _not_rewound(events: Sequence[Json]) -> list[Json]:
 
 def _of_event(event: Json) -> Iterator[Said]:
     author, time, more = event.get("author"), time_of(event.get("timestamp")), ided(event.get("id"))
-    parts, calls, thoughts = list[Json](), list[Json](), list[str]()
+    turn = Turn()
     for part in (event.get("content") or {}).get("parts") or []:
         if (called := member(part, "function_call")) is not None:
-            calls.append(call(called.get("id"), called.get("name"), called.get("args")))
+            turn.calls.append(call(called.get("id"), called.get("name"), called.get("args")))
         elif (result := member(part, "function_response")) is not None:
             text, failed = _response_text(result.get("response"))
-            yield returned(result.get("id"), text, failed=failed), time
+            turn.results.append(returned(result.get("id"), text, failed=failed))
         elif (media := member(part, "inline_data")) is not None:
-            kind = str(member(media, "mime_type") or "")
-            parts.append(media_part(kind, str(media.get("data") or ""), member(media, "display_name")))
+            turn.parts.append(_adk_media(media, media.get("data")))
         elif (file := member(part, "file_data")) is not None:
-            parts.append(
-                media_part(
-                    str(member(file, "mime_type") or ""),
-                    str(member(file, "file_uri") or ""),
-                    member(file, "display_name"),
-                )
-            )
+            turn.parts.append(_adk_media(file, member(file, "file_uri")))
         elif part.get("thought"):
-            thoughts.append(str(part.get("text") or ""))
+            turn.thoughts.append(str(part.get("text") or ""))
         elif part.get("text"):
-            parts.append(text_part(part["text"]))
-    if author in ("user", "system") and parts:
-        yield spoken(str(author), content_of(parts), **more), time
-    elif author not in ("user", "system") and (parts or calls or thoughts):
-        yield answered(content_of(parts), calls, "\n".join(thoughts), **named(author), **more), time
+            turn.parts.append(text_part(part["text"]))
+    if turn == Turn():
+        return
+    if author in ("user", "system"):
+        yield from turn.said(str(author), time, **more)
+    else:
+        yield from turn.said("assistant", time, **named(author), **more)
 
 
 def _adk_media(media: Json, data: Any) -> Json:
@@ -443,48 +430,33 @@ def llama_index(document: Document) -> Iterator[Found]:
 
 def _of_llama(message: Json) -> Iterator[Said]:
     role, kept = role_of(message.get("role")), message.get("additional_kwargs") or {}
-    parts, thoughts = list[Json](), list[str]()
-    calls = function_calls(kept.get("tool_calls"))
+    turn = Turn(calls=function_calls(kept.get("tool_calls")))
     blocks = message.get("blocks")
     if blocks is None:
         blocks = [{"block_type": "text", "text": message.get("content") or ""}]
     for block in blocks:
         match block.get("block_type"):
             case "text":
-                parts.append(text_part(block.get("text") or ""))
+                turn.parts.append(text_part(block.get("text") or ""))
             case "thinking":
-                thoughts.append(str(block.get("content") or ""))
+                turn.thoughts.append(str(block.get("content") or ""))
             case "tool_call":
-                calls.append(call(block.get("tool_call_id"), block.get("tool_name"), block.get("tool_kwargs")))
-            case "image" | "audio" | "video" | "document":
-                data = block.get(block["block_type"]) or block.get("data") or block.get("url")
-                kind = str(block.get("image_mimetype") or block.get("document_mimetype") or f"{block['block_type']}/*")
-                named_as = block.get("title") or block.get("path")
-                parts.append(
-                    media_part(kind, str(data), named_as) if data else text_part(f"[{block['block_type']}: {named_as}]")
-                )
+                turn.calls.append(call(block.get("tool_call_id"), block.get("tool_name"), block.get("tool_kwargs")))
+            case "image" | "audio" | "video" | "document" as kind:
+                turn.parts.append(_llama_media(block, kind))
             case "cache_point" | "cached":
                 continue
             case _:
-                parts.append(text_part(block))
+                turn.parts.append(text_part(block))
     more = ided(message.get("id"))
     if role == "tool":
-        text = content_of(parts)
+        text = content_of(turn.parts)
         failed = isinstance(text, str) and text.startswith("Encountered error:")
         yield returned(kept.get("tool_call_id"), text, failed=failed, **more), None
-    elif role == "assistant":
-        yield (
-            answered(
-                content_of([p for p in parts if p.get("text") != ""]),
-                calls,
-                "\n".join(thoughts),
-                **named(kept.get("name")),
-                **more,
-            ),
-            None,
-        )
-    else:
-        yield spoken(role, content_of(parts), **named(kept.get("name")), **more), None
+        return
+    if role == "assistant":
+        turn.parts = [part for part in turn.parts if part.get("text") != ""]
+    yield from turn.said(role, None, **named(kept.get("name")), **more)
 
 
 def _llama_media(block: Json, kind: str) -> Json:

@@ -11,6 +11,7 @@ from quire_command.files.values import (
     Json,
     Said,
     Talk,
+    Turn,
     answered,
     call,
     content_of,
@@ -81,28 +82,25 @@ def _of_agent(message: Json) -> Iterator[Said]:
     role = role_of(message["role"]["value"] if isinstance(message["role"], dict) else message["role"])
     more = {**named(message.get("author_name")), **ided(message.get("message_id"))}
     time = time_of(message.get("created_at"))
-    parts, calls, thoughts, results = list[Json](), list[Json](), list[str](), list[Json]()
+    turn = Turn()
     for part in message["contents"]:
         match part.get("type"):
             case "function_call":
-                calls.append(call(part.get("call_id"), part.get("name"), part.get("arguments")))
+                turn.calls.append(call(part.get("call_id"), part.get("name"), part.get("arguments")))
             case "function_result":
-                results.append(returned(part.get("call_id"), part.get("result"), failed=bool(part.get("exception"))))
+                failed = bool(part.get("exception"))
+                turn.results.append(returned(part.get("call_id"), part.get("result"), failed=failed))
             case "text_reasoning":
-                thoughts.append(str(part.get("text") or ""))
+                turn.thoughts.append(str(part.get("text") or ""))
             case "text":
-                parts.append(text_part(part.get("text") or ""))
+                turn.parts.append(text_part(part.get("text") or ""))
             case "data" | "uri":
-                parts.append(media_part(str(part.get("media_type") or ""), str(part.get("uri") or "")))
+                turn.parts.append(media_part(str(part.get("media_type") or ""), str(part.get("uri") or "")))
             case "usage" | "function_approval_request" | "function_approval_response":
                 continue
             case _:
-                parts.append(text_part(part))
-    yield from ((result, time) for result in results)
-    if role == "assistant":
-        yield answered(content_of(parts), calls, "\n".join(thoughts), **more), time
-    elif role != "tool":
-        yield spoken(role, content_of(parts), **more), time
+                turn.parts.append(text_part(part))
+    yield from turn.said(role, time, **more)
 
 
 # --- Semantic Kernel -------------------------------------------------------------------------------------
@@ -126,28 +124,30 @@ def semantic_kernel(document: Document) -> Iterator[Found]:
 def _of_kernel(message: Json) -> Iterator[Said]:
     role, more = role_of(message.get("role")), named(message.get("name"))
     time = time_of((message.get("metadata") or {}).get("created_at"))
-    parts, calls, thoughts = list[Json](), list[Json](), list[str]()
+    turn = Turn()
     for item in message["items"]:
         match item.get("content_type"):
             case "function_call":
-                calls.append(call(item.get("id"), item.get("name") or item.get("function_name"), item.get("arguments")))
+                name = item.get("name") or item.get("function_name")
+                turn.calls.append(call(item.get("id"), name, item.get("arguments")))
             case "function_result":
                 failed = bool((item.get("metadata") or {}).get("exception"))
-                yield returned(item.get("id") or item.get("call_id"), item.get("result"), failed=failed), time
+                turn.results.append(returned(item.get("id") or item.get("call_id"), item.get("result"), failed=failed))
             case "reasoning":
-                thoughts.append(str(item.get("text") or ""))
+                turn.thoughts.append(str(item.get("text") or ""))
             case "text" | "streaming_text":
-                parts.append(text_part(item.get("text") or ""))
-            case "image" | "audio" | "binary" | "file_reference":
-                uri = str(item.get("data_uri") or item.get("uri") or item.get("file_id") or "")
-                kind = uri[5:].split(";", maxsplit=1)[0] if uri.startswith("data:") else f"{item['content_type']}/*"
-                parts.append(media_part(kind, uri) if uri else text_part(f"[{item['content_type']}]"))
+                turn.parts.append(text_part(item.get("text") or ""))
+            case "image" | "audio" | "binary" | "file_reference" as kind:
+                turn.parts.append(_kernel_media(item, kind))
             case _:
-                parts.append(text_part(item.get("text") or item))
-    if role == "assistant":
-        yield answered(content_of(parts), calls, "\n".join(thoughts), **more), time
-    elif role != "tool":
-        yield spoken(role, content_of(parts), **more), time
+                turn.parts.append(text_part(item.get("text") or item))
+    yield from turn.said(role, time, **more)
+
+
+def _kernel_media(item: Json, kind: str) -> Json:
+    uri = str(item.get("data_uri") or item.get("uri") or item.get("file_id") or "")
+    form = uri[5:].split(";", maxsplit=1)[0] if uri.startswith("data:") else f"{kind}/*"
+    return media_part(form, uri) if uri else text_part(f"[{kind}]")
 
 
 # --- AutoGen ---------------------------------------------------------------------------------------------

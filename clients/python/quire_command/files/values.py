@@ -168,6 +168,30 @@ def returned(call_id: Any, content: Any, *, failed: bool = False, **more: Any) -
     }
 
 
+@dataclass(slots=True)
+class Turn:
+    """One message while its parts are read: what it says, calls, thinks and returns."""
+
+    parts: list[Json] = field(default_factory=list)
+    calls: list[Json] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    results: list[Json] = field(default_factory=list)
+
+    def said(self, role: str, time: str | None, **more: Any) -> Iterator[Said]:
+        """Yield the results, and what is said beside them."""
+        yield from ((result, time) for result in self.results)
+        if role == "tool" or (self.results and not (self.parts or self.calls or self.thoughts)):
+            return
+        content = content_of(self.parts)
+        is_answer = role == "assistant"
+        yield (
+            answered(content, self.calls, "\n".join(self.thoughts), **more)
+            if is_answer
+            else spoken(role, content, **more),
+            time,
+        )
+
+
 Step = tuple[str, Any]
 """A part of an answer: ``text`` and a part, ``thought`` and words, or ``call`` and a call with its result, if any."""
 
