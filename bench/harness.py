@@ -27,6 +27,8 @@ from app.postgres.embedded import EmbeddedPostgres
 from bench.clients import Job, Outcome
 
 USER = "bench"
+MODEL = "gpt-5"
+"""Of all conversations: it counts with the vocabulary that the benchmarks count with."""
 QUIRE = ("-c", "import app.cli; app.cli.main(['serve'])")
 """As `quire serve`, but safe from whoever stops all processes of that name."""
 STOP_SECONDS = 20
@@ -218,7 +220,7 @@ class Api:
         self._connection.close()
 
     def create(self, conversation: str, budget: int | None = None, **settings: Any) -> None:
-        body = {"id": conversation, "user_id": USER, "budget": budget, "settings": settings}
+        body = {"id": conversation, "user_id": USER, "budget": budget, "model": MODEL, "settings": settings}
         self.call("POST", "/conversations", body)
 
     def append(self, conversation: str, messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -184,7 +184,8 @@ def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dic
             continue
         forms.setdefault(_key(word), Counter())[word] += 1
     spread = Counter(chain.from_iterable(others))
-    weights = {key: found.total() * math.log(1 + (len(others) + 1) / (1 + spread[key])) for key, found in forms.items()}
+    rarity = {key: math.log((len(others) + 1.5) / (spread[key] + 0.5)) for key in forms}
+    weights = {key: found.total() * rarity[key] for key, found in forms.items()}
     best = sorted(weights, key=lambda key: -weights[key])[:KNOWN_TERMS]
     return weights, [forms[key].most_common(1)[0][0] for key in best]
 

@@ -28,7 +28,7 @@ from bench.tables import Table, show
 BUDGETS = (8_000, 16_000)
 FIRST = 3
 K1, B = 1.2, 0.75
-_SPAN = re.compile(r"\[(?:Pages? |第)(\d+)(?:–(\d+))?")
+_SPAN = re.compile(r"(\d+)(?:–(\d+))?: ")
 Line = tuple[range, str]
 """The pages of a line of the map, and its text."""
 
@@ -99,7 +99,7 @@ def lines_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
     head = next((m["content"] for m in messages if str(m["content"]).startswith("<quire-memory>")), "")
     for block in re.split(r"\n(?! )", head):
         if span := _SPAN.match(block):
-            yield range(int(span[1]), int(span[2] or span[1]) + 1), block[block.index("]") + 1 :]
+            yield range(int(span[1]), int(span[2] or span[1]) + 1), block[span.end() :]
 
 
 def ranked(question: str, lines: Sequence[str]) -> list[int]:

@@ -17,7 +17,7 @@ from quire_command.demo.transcript import DemoStep, Message, Transcript, batches
 APPEND_MESSAGES_MAX = 50
 TIMEOUT_SECONDS = 60
 RECALLED_PAGE = 2
-USER = "demo"
+USER, MODEL = "demo", "gpt-5"
 
 
 def replay(
@@ -91,8 +91,10 @@ class Service:
             self.call("POST", f"/conversations/{conversation}/messages", json=body, headers={"Idempotency-Key": key})
 
     def set_budget(self, conversation: str, budget: int) -> None:
-        """Make the budget the conversation's own: the inspector opens with it. A refusal changes nothing else."""
-        self.client.request("PATCH", f"/conversations/{conversation}", json={"budget": budget})
+        """Make the budget, of a model that counts as Quire does, the conversation's own: the inspector opens with it.
+        A refusal changes nothing else.
+        """
+        self.client.request("PATCH", f"/conversations/{conversation}", json={"budget": budget, "model": MODEL})
 
     def look(self, conversation: str, turn: int, budget: int) -> Frame:
         begun = self.clock()
