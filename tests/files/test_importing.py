@@ -64,6 +64,46 @@ def test_what_a_tool_wrote_itself_is_stored_once(client: httpx.Client, base_url:
     assert (again["imported"], again["matched"]["messages"]) == ({}, found["imported"]["messages"])
 
 
+def on_disk(folder: Path, source: str) -> Path:
+    found = DOCUMENTS[source]
+    for name, value in found.files.items():
+        written(folder, name, value)
+    for name, rows in found.tables.items():
+        written(folder, f"{name}.json", rows)
+    return folder if found.files or found.tables else written(folder, "talk.json", found.value)
+
+
+@pytest.mark.parametrize("source", DOCUMENTS)
+def test_a_second_import_of_anything_changes_nothing(
+    client: httpx.Client, base_url: str, tmp_path: Path, source: str
+) -> None:
+    asked = (on_disk(tmp_path, source), "--from", source, "--user", "u")
+    found = receipt(base_url, *asked)
+    before = client.get("/users/u/export").text
+    again = receipt(base_url, *asked)
+    assert (again["imported"], again["matched"]["messages"]) == ({}, found["imported"]["messages"])
+    assert client.get("/users/u/export").text == before
+
+
+@pytest.mark.parametrize("source", ["autogen", "semantic-kernel", "messages", "pydantic-ai"])
+def test_a_source_that_was_rewound_and_went_on_branches_off_whatever_names_its_messages(
+    client: httpx.Client, base_url: str, tmp_path: Path, source: str
+) -> None:
+    def file(text: str) -> Path:
+        return written(
+            tmp_path, "talk.json", json.loads(json.dumps(DOCUMENTS[source].value).replace("Here it is", text))
+        )
+
+    asked = ("--from", source, "--user", "u")
+    count = receipt(base_url, file("Here it is"), *asked)["imported"]["messages"]
+    found = receipt(base_url, file("Here is another"), *asked)
+    names = [quote(one["id"]) for one in client.get("/conversations", params={"user_id": "u"}).json()["items"]]
+    known = [client.get(f"/conversations/{name}").json() for name in names]
+    [branch] = [one for one in known if one["parent_id"]]
+    assert (found["imported"]["messages"], branch["forked_after"]) == (1, count - 1)
+    assert receipt(base_url, file("Here is another"), *asked)["imported"] == {}
+
+
 def test_a_session_that_grew_goes_on_and_one_that_was_rewound_branches_off(
     client: httpx.Client, base_url: str, tmp_path: Path
 ) -> None:

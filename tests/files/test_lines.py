@@ -46,6 +46,22 @@ def test_without_ids_places_are_compared() -> None:
     assert fresh(plain, [None]) is plain
 
 
+def test_a_message_without_an_id_is_known_by_what_it_says() -> None:
+    def plain(*texts: str, name: str = "c") -> Talk:
+        return sendable(Talk(name, [({"role": "user", "content": text}, None) for text in texts]), NOW)[0]
+
+    stored = names(plain("a", "ok", "b", "ok"))
+    assert len(set(stored)) == 4
+    assert fresh(plain("a", "ok", "b", "ok"), stored) is None
+    grown = fresh(plain("a", "ok", "b", "ok", "c"), stored)
+    assert grown is not None
+    assert ([message["content"] for message, _ in grown.said], grown.shared) == (["c"], 4)
+    rewound = fresh(plain("a", "ok", "x"), stored)
+    assert rewound is not None
+    assert ([message["content"] for message, _ in rewound.said], rewound.parent, rewound.shared) == (["x"], "c", 2)
+    assert not set(names(plain("a", name="d"))) & set(stored)
+
+
 def test_times_that_go_back_or_lie_ahead_are_dropped_and_what_is_empty_is_named() -> None:
     times = ["2025-10-03T12:00:00+02:00", "2025-10-03T09:00:00Z", None, "2025-10-03T10:00:01Z", "2027-01-01T00:00:00Z"]
     said = [({"role": "user", "content": "a", "client_id": "same"}, time) for time in times]
@@ -53,7 +69,10 @@ def test_times_that_go_back_or_lie_ahead_are_dropped_and_what_is_empty_is_named(
     assert [time for _, time in found.said] == [
         "2025-10-03T12:00:00+02:00", None, None, "2025-10-03T10:00:01+00:00", None
     ]  # fmt: skip
-    assert [message.get("client_id") for message, _ in found.said] == ["same", None, None, None, None]
+    first, *others = [message["client_id"] for message, _ in found.said]
+    assert first == "same"
+    assert len(set(others)) == 4
+    assert all(name.startswith("said:") for name in others)
     assert [(one.place, one.reason) for one in skipped] == [("c, message 6", "it is empty")]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import chain, count
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -21,7 +23,8 @@ HEADER = {"type": "header", "format": "quire", "version": 1}
 def sendable(talk: Talk, now: datetime) -> tuple[Talk, list[Skipped]]:
     """Return a conversation as the service takes it, and what is left out: what is empty or too long.
 
-    Times that go back or lie ahead are dropped, and ids that occur twice.
+    Times that go back or lie ahead are dropped. A message without an id of its own, or with one that occurs twice, is
+    named by what it says: so a second import knows it again, wherever it stands by then.
     """
     said: list[tuple[Json, str | None]] = []
     skipped: list[Skipped] = []
@@ -40,14 +43,19 @@ def sendable(talk: Talk, now: datetime) -> tuple[Talk, list[Skipped]]:
             time = None
         newest = max(time, newest) if time is not None and newest is not None else time or newest
         own = message.get("client_id")
-        if own in ids:
-            once = {name: value for name, value in message.items() if name != "client_id"}
-        else:
-            once = message
-            ids |= {own} if own is not None else set()
-        said.append((once, time.isoformat() if time is not None else None))
+        if own is None or own in ids:
+            own = _by_content(talk, message)
+            own = next(name for name in chain([own], (f"{own}:{n}" for n in count(2))) if name not in ids)
+        ids.add(own)
+        said.append(({**message, "client_id": own}, time.isoformat() if time is not None else None))
     metadata, cut = _metadata(talk)
     return replace(talk, said=said, summaries=(), metadata=metadata), skipped + cut
+
+
+def _by_content(talk: Talk, message: Json) -> str:
+    """Return a name for a message of a conversation; of a branch another than for the same words before it."""
+    told = {name: value for name, value in message.items() if name != "client_id"}
+    return f"said:{sha256(dumps([talk.id, told]).encode('utf-8', 'replace')).hexdigest()[:24]}"
 
 
 def _metadata(talk: Talk) -> tuple[Json, list[Skipped]]:
