@@ -16,7 +16,7 @@ from app.core.wording import EARLIER_CONVERSATIONS
 from tests.api.kit import append, history, ok, system, user
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
-from tests.proxy.kit import Begun, Script, arriving, ask, conversations, openai_of, sent, stored, tool
+from tests.proxy.kit import Begun, Script, arriving, ask, calling, conversations, openai_of, sent, stored, tool
 
 Listed = list[Any]
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
@@ -96,6 +96,39 @@ def test_an_edited_turn_of_a_named_conversation_is_a_branch_that_its_id_shows(
     goes_on(chat, listed, "back again")
     assert [text for role, text in stored(client, "c") if role == "user"] == ["one", "two", "back again"]
     assert len(ok(client.get("/conversations/c/branches"))["items"]) == 1
+
+
+@pytest.mark.parametrize("turns", [1, 3], ids=["a turn", "turns"])
+@pytest.mark.parametrize("lead", [[], [system("Be brief.")]], ids=["", "prompt"])
+def test_an_edit_of_the_first_message_is_another_line_once_the_list_goes_on(
+    client: httpx.Client, chat: openai.OpenAI, script: Script, turns: int, lead: Listed
+) -> None:
+    first = lead
+    for text in ("What is the capital of France?", "Since when?", "And before?")[:turns]:
+        first = goes_on(chat, first, text)
+    other = goes_on(chat, lead, "What is the capital of Switzerland?")
+    other = goes_on(chat, other, "How large is it?")
+    assert "France" not in str(script.asked[-1])
+    other = goes_on(chat, other, "And the lake?")
+    assert stored(client, "c") == [(m["role"], m["content"]) for m in other[len(lead) :]]
+    old = ok(client.get("/conversations/c/messages", params={"branch": "c"}))["items"]
+    assert [m["content"] for m in old[: 2 * turns]] == [m["content"] for m in first[len(lead) :]]
+
+
+def test_a_client_that_begins_its_list_anew_goes_on_with_its_conversation(
+    client: httpx.Client, chat: openai.OpenAI, script: Script
+) -> None:
+    goes_on(chat, goes_on(chat, [], "My locker is number 7."), "It is green.")
+    goes_on(chat, goes_on(chat, [], "Good morning!"), "Which locker is mine?")
+    assert "locker is number 7" in str(script.asked[-1])
+    assert len(stored(client, "c")) == 8
+    script.says(calling(("look", {})))
+    asked = [user("My locker is number 8 now, look.")]
+    called = sent(ask(chat, asked, tools=[tool("look")]))
+    found = {"role": "tool", "tool_call_id": called["tool_calls"][0]["id"], "content": "It is."}
+    ask(chat, [*asked, called, found], tools=[tool("look")])
+    assert "locker is number 7" in str(script.asked[-1])
+    assert not ok(client.get("/conversations/c/branches"))["items"]
 
 
 def test_answers_that_a_client_changes_are_not_stored_again(

@@ -253,7 +253,7 @@ def _after(
         prompt_tokens=before.prompt_tokens + prompt_tokens,
         file_weights=(*before.file_weights, *_file_weights(basis, found))[-FILES_KEPT:],
         chain=chain,
-        asked=chain if basis.origin == "proxy question" else before.asked,
+        asked=(basis.anew or chain) if basis.origin == "proxy question" else before.asked,
         asked_from=goes_on or (found[0].placement.seq if basis.origin == "proxy question" else None),
         refused=before.refused and basis.origin == "proxy recall",
         answered=before.answered or (chain if basis.origin == "proxy answer" else None),

@@ -124,6 +124,8 @@ class Basis:
     now: datetime
     question: str = ""
     """What the user said last before the arrivals; needed where a result among them is archived."""
+    anew: bytes | None = None
+    """The chain of a proxy's list that shares nothing with what is stored; None: of any other."""
     is_only_greeted: bool = False
     """The conversation's title is a greeting: what the user wants replaces it."""
     closing: OpenPage | None = None

@@ -395,6 +395,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
         rules=rules,
         now=task.now,
         open=runtime.caches.open_page(task.tenant, known) if known is not None else None,
+        anew=selection.anew,
     )
 
 

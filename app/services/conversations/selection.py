@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from difflib import SequenceMatcher
 from typing import assert_never
 from uuid import UUID
 
@@ -17,12 +18,15 @@ from app import errors
 from app.core.calibration import Lesson, ReportedUsage
 from app.core.conversation import Conversation
 from app.core.dialects.proxy import edited, leaves_out, meet
+from app.core.history.author import author_of
 from app.core.history.preparation import Arrival
 from app.core.history.sync import LOOK_BACK, begins_with, chains, digest, is_edited, match, pieces
 from app.core.messages import Draft
+from app.core.model import PEOPLE
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.lists import CallersList
+from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
     AppendRequest,
     ImportedMessages,
@@ -33,9 +37,14 @@ from app.services.conversations.requests import (
     can_use,
     new_conversation_user,
 )
+from app.services.memory.recalling import said_text
 from app.store import branches, conversations, messages
 from app.store.messages import ToldMessage
 
+ALIKE_SHARE, COMPARED_CHARACTERS = 0.6, 500
+"""An edited message has most of the characters of the one that it replaces, in their order."""
+PAGES_EDITED = 2
+"""The edited first message and the one that it replaces: of a longer conversation both have to be alike."""
 PROBES = 32
 """Chains read at once: three rounds locate a difference among 20,000 messages."""
 
@@ -77,6 +86,8 @@ class Arrivals:
     asked_before: AskedBefore | None = None
     has_earlier: bool = False
     """The conversation is new, and its user has others."""
+    anew: bytes | None = None
+    """The chain of a proxy's list that shares nothing with what is stored; None: of any other."""
 
     @property
     def first(self) -> int:
@@ -257,9 +268,12 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
             before = (await messages.chains(tx, known.id, [through]))[through] or b""
             raise BranchingError(known, through, chains(listed.digests, before), 0)
         branching = await edited_turn(tx, known, listed) if request.follows is None else None
+        if branching is None and not alike and request.follows is None:
+            branching = await _edited_opening(tx, known, listed)
         if branching is not None and not _came_later(newest, branching.after, request.arrived_at):
             raise branching
-        return replace(selection, reported_usage=_reported(runtime, tx.tenant, known))
+        anew = listed.chains[-1] if newest and not alike and selection.first == listed.lead else None
+        return replace(selection, anew=anew, reported_usage=_reported(runtime, tx.tenant, known))
     if met.asked:
         asked_through = newest[told_by[met.asked - 1]].seq
     else:
@@ -287,6 +301,28 @@ def _came_later(newest: Sequence[ToldMessage], after: int, arrived_at: datetime)
     """Return whether what a list leaves out was stored after it arrived: its sender could not know it."""
     left_out = next((told for told in newest if told.seq > after), None)
     return left_out is not None and left_out.created_at > arrived_at
+
+
+async def _edited_opening(tx: ReadTx, known: Conversation, listed: CallersList) -> BranchingError | None:
+    """Return where a list shows that the first message was edited: the edited one came as a list of its own, and the
+    list goes on behind its answer. A client that lost its list begins anew likewise, but with another opening.
+    """
+    if not known.asked or known.asked not in listed.chains[1:-1] or listed.roles[-2:] != ["assistant", "user"]:
+        return None
+    edited, *_, before, newest = listed.drafts(listed.lead)
+    if author_of(newest, before, known.user_id) not in PEOPLE:
+        return None
+    start = known.end.prompt_through
+    if known.totals.last_page > PAGES_EDITED:
+        opening = await messages.history(tx, known.id, start, 1, newest_first=False)
+        if READER.greets(edited.text) or not all(_is_alike(said_text(row), edited.text) for row in opening):
+            return None
+    return BranchingError(known, start, listed.chains, 0)
+
+
+def _is_alike(one: str, other: str) -> bool:
+    compared = (one[:COMPARED_CHARACTERS], other[:COMPARED_CHARACTERS])
+    return SequenceMatcher(None, *compared, autojunk=False).ratio() >= ALIKE_SHARE
 
 
 async def edited_turn(tx: ReadTx, known: Conversation, listed: CallersList) -> BranchingError | None:

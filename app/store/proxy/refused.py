@@ -17,7 +17,7 @@ from app.store.conversations import calls_text
 # The newest question to the proxy, if nothing that callers know of follows it.
 MARK = """
 UPDATE conversations SET refused = true, version = version + 1
- WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND asked = chain AND asked_from IS NOT NULL
+ WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND asked_from IS NOT NULL
 """
 
 
