@@ -20,6 +20,7 @@ from app.postgres.transactions import Tx
 from app.queue import enqueue
 from app.queue.enqueue import NewWork
 from app.queue.outbox import NewEvent
+from app.store import conversations
 from app.store.conversations import calls_text
 from app.store.memory import embeddings, kept
 
@@ -466,6 +467,10 @@ async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWi
     await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, source, *columns_of(NewWish, wishes))
     if held := [wish for wish in wishes if wish.status == "held" and wish.valid_to is None]:
         await tx.execute(DROP_PROPOSALS, [wish.holder for wish in held], [wish.content for wish in held])
+    now = await conversations.find(tx, str(conversation.id))
+    shown = await conversations.find(tx, now.shown) if now is not None and now.shown else None
+    if now is not None and shown is not None and shown.uid != now.uid:  # its messages were edited away meanwhile
+        await kept.follow(tx, now.line, shown.line)
 
 
 _INSERT_MEMORIES = f"""INSERT INTO memories (tenant_id, {", ".join(_names(NewMemory))})

@@ -44,8 +44,10 @@ SUMMARISED = """
 SELECT through_seq FROM summaries
  WHERE tenant_id = $1 AND conversation_id = $2 AND through_seq <= $3 AND revision <= $4 ORDER BY version DESC LIMIT 1
 """
-
-
+# The titles of the pages that can give a conversation its title.
+TITLES = """
+SELECT page, title FROM pages WHERE tenant_id = $1 AND conversation_id = $2 AND page <= 20 ORDER BY page
+"""
 # Pages in a range that a line has no index of.
 UNINDEXED = """
 SELECT p.page FROM pages p
@@ -79,6 +81,12 @@ async def chaptered(tx: ReadTx, line: str, page: int) -> int:
 
 async def summarised(tx: ReadTx, line: str, seq: int, revision: int) -> int:
     return int(await tx.fetchval(SUMMARISED, line, seq, revision) or 0)
+
+
+async def is_titled_later(tx: ReadTx, line: str, page: int, title: str) -> bool:
+    """Return whether a conversation's title is that of a page after some page, and of none up to it."""
+    pages = [row["page"] for row in await tx.fetch(TITLES, line) if row["title"] == title]
+    return bool(pages) and pages[0] > page
 
 
 async def unindexed(tx: ReadTx, line: str, first: int, end: int) -> list[int]:

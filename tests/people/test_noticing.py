@@ -10,11 +10,16 @@ from asyncpg import Record
 
 from app.assembly import judging
 from app.core.history.judging import certainty, ending, judgement, kind_of
+from app.core.line import CallersId
+from app.core.messages import Limits
 from app.core.window.kept import Wish
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
 from app.runtime import Runtime
+from app.services.conversations.append import append
+from app.services.conversations.lists import read_list
+from app.services.conversations.requests import SyncedList
 from app.services.memory.noticing import agrees
 from app.services.memory.revising import Change, change
 from app.settings import Settings
@@ -128,6 +133,23 @@ async def test_what_is_taken_back_in_other_words_ends_or_is_proposed_to(local: R
     assert await texts(local) == [] or ending["status"] == "proposed"
 
 
+async def test_what_an_edited_message_ended_holds_again_and_its_late_wishes_follow_nobody(local: Runtime) -> None:
+    await told(local, "Always answer in French.")
+    hello = [user("Hello."), assistant("Hi.")]
+    await synced(local, *hello, user(BACK), assistant("Right."))
+    await drain(local)
+    assert [one["status"] for one in await all_endings(local)] == ["held"]
+    assert await texts(local) == []
+    await synced(local, *hello, user("Is it raining?"), assistant("No."))
+    assert await texts(local) == ["Always answer in French."]
+    await synced(local, *hello, user("I've got a shellfish allergy, keep that in mind for every recipe."))
+    await synced(local, *hello, user("Is it raining?"), assistant("No."))
+    await drain(local)
+    assert await texts(local) == ["Always answer in French."]
+    await synced(local, *hello, user(BACK), assistant("Right."), user("And now?"))
+    assert await texts(local) == []
+
+
 async def test_a_person_who_accepts_an_ending_has_the_memory_ended(local: Runtime) -> None:
     await told(local, "Always answer in French.")
     policy = replace(local.defaults.policy, carry="proposed")
@@ -148,6 +170,12 @@ async def test_what_is_to_be_forgotten_is_no_wish(local: Runtime, text: str) -> 
 async def all_endings(made: Runtime) -> Sequence[Any]:
     async with made.database.begin(DEFAULT_TENANT) as tx:
         return await tx.fetch("SELECT * FROM memories WHERE tenant_id = $1 AND metadata LIKE '%\"ends\":%'")
+
+
+async def synced(made: Runtime, *messages: Any) -> None:
+    listed = read_list(list(messages), None, Limits(), made.caches.messages)
+    sent = SyncedList(listed, "u", on_fork="branch")
+    await append(made, DEFAULT_TENANT, CallersId("c"), sent, None)
 
 
 TEXTS = Path(__file__).parents[1] / "text"

@@ -64,3 +64,23 @@ def test_wishes_in_traditional_characters_are_kept_as_written(client: httpx.Clie
     for number, text in enumerate(("以後都用中文回答。", "我對花生過敏。", "以後不要用表情符號。")):
         append(client, f"c{number}", [user(text)])
     assert sorted(held(client)) == sorted(["以後都用中文回答。", "我對花生過敏。", "以後不要用表情符號。"])
+
+
+def test_a_proposal_and_a_title_of_an_edited_message_go_and_return_with_its_branch(client: httpx.Client) -> None:
+    ok(client.post("/conversations", json={"id": "c", "user_id": "u", "settings": {"carry": "proposed"}}), 201)
+    synced(client, *FRENCH)
+    title = ok(client.get(path("c")))["title"]
+    proposals = proposed(client)
+    assert proposals
+    assert "French" in title
+    synced(client, *HELLO, user("What is the weather in Bern?"), assistant("Sunny."))
+    assert proposed(client) == []
+    assert "Bern" in ok(client.get(path("c")))["title"]
+    synced(client, *FRENCH, user("And now?"))
+    assert proposed(client) == proposals
+    assert ok(client.get(path("c")))["title"] == title
+
+
+def proposed(client: httpx.Client) -> list[str]:
+    items = ok(client.get("/memories", params={"user_id": "u", "status": "proposed"}))["items"]
+    return [one["content_preview"] for one in items]

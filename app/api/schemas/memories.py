@@ -19,7 +19,7 @@ from app.core.search.fusion import QUERIES_MAX
 from app.core.search.grep import PATTERN_MAX
 from app.core.window.kept import KEY_MAX
 
-MemoryStatus = Literal["held", "proposed", "refused", "withdrawn"]
+MemoryStatus = Literal["held", "proposed", "refused", "withdrawn", "retracted"]
 SOURCES = "person, rule, llm, tool or import; extractive: a message or an archive"
 SCOPE = "`user`, `conversation`, or `space:` and the id of a space"
 _SCOPE = "^(user|conversation|space:[^\\x00-\\x1f\\x7f]{1,128})$"

@@ -21,8 +21,10 @@ from app.core.scope import conversation_scope, scope_of
 
 Reach = Literal["user", "proposed", "conversation"]
 """How far a wish goes: with its user at once, with them once a person accepts it, or nowhere."""
-Status = Literal["held", "proposed", "refused", "withdrawn"]
-"""A withdrawn one quotes a message that was edited away; it holds again with the branch of that message."""
+Status = Literal["held", "proposed", "refused", "withdrawn", "retracted"]
+"""A withdrawn one quotes a message that was edited away, and was held; a retracted one was proposed. It is what it was
+again with the branch of that message.
+"""
 
 CLOSED_KEYS = frozenset({"name", "address", "pronouns", "answer_language", "time_zone", "units", "diet"})
 """Keys that the rules know. Each has one value, the same in every language."""

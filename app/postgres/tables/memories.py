@@ -135,7 +135,7 @@ memories = Table(
         ondelete="CASCADE",
     ),
     CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name="type"),
-    CheckConstraint("status IN ('held', 'proposed', 'refused', 'withdrawn')", name="status"),
+    CheckConstraint("status IN ('held', 'proposed', 'refused', 'withdrawn', 'retracted')", name="status"),
     CheckConstraint("valid_to >= valid_from", name="validity"),
     CheckConstraint(
         "scope IS NULL OR (holder IS NOT NULL AND valid_from IS NOT NULL AND learnt_at IS NOT NULL)", name="dated"

@@ -57,7 +57,10 @@ async def fork(tx: Tx, known: Conversation, request: ForkRequest) -> Conversatio
 
 async def at(tx: Tx, known: Conversation, after: int, new: NewBranch) -> Conversation | None:
     """Make a branch of a locked conversation after a message; None if its id is taken."""
-    decided = forks.fork(known, await _place(tx, known, after), new)
+    place = await _place(tx, known, after)
+    if known.title is not None and await branches.is_titled_later(tx, known.line, place.page, known.title):
+        known = replace(known, title=None)
+    decided = forks.fork(known, place, new)
     last = decided.branch.totals.last_page
     pages = await branches.unindexed(tx, decided.branch.line, last - INDEXED_AGAIN_MAX, last)
     decided = forks.without_index(decided, pages)

@@ -102,7 +102,7 @@ def _check(before: Record, wanted: Change) -> None:
     until = wanted.valid_to or (None if wanted.content else before["valid_to"])
     if until is not None and until < since:
         problems.append({"loc": ["body", "valid_to"], "msg": "must not be earlier than `valid_from`"})
-    if wanted.status in ("proposed", "withdrawn") and before["status"] != wanted.status:
+    if wanted.status not in (None, "held", "refused") and before["status"] != wanted.status:
         problems.append({"loc": ["body", "status"], "msg": "must be held or refused"})
     if problems:
         raise errors.Invalid(errors=problems)

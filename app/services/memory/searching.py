@@ -362,7 +362,7 @@ async def _search(
     for limit in (request.limit, request.limit + REPEATS_MAX):
         results = await memories.search(tx, view.owners, asked, where, limit=limit)
         texts = await with_texts(tx, results.hits, sensitive=request.sensitive)
-        found = [hit for hit in texts if hit.status not in ("refused", "withdrawn")]
+        found = [hit for hit in texts if hit.status not in ("refused", "withdrawn", "retracted")]
         found = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in found]
         found = [replace(hit, is_doubtful=is_small_talk or not query.is_answered_by(hit.hit)) for hit in found]
         told = spoken(found, by_words=query.mode != "semantic")

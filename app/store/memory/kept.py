@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -123,25 +124,40 @@ async def settle(tx: Tx, gone: Sequence[Record]) -> None:
     await withdraw(tx, {row["holder"] for row in gone if row["pinned"] and row["status"] == "held"})
 
 
-# What messages of one line ($2, $3: its conversations, and the last message of each) gave to wider scopes is withdrawn
-# where another ($4, $5) lacks them; what was holds again where that has them.
+# What messages of one line ($2, $3: its conversations, and the last message of each) gave to wider scopes, or ended, is
+# withdrawn where another ($4, $5) lacks them; what was is again what it was where that has them.
 FOLLOW = """
-UPDATE memories m SET status = CASE m.status WHEN 'held' THEN 'withdrawn' ELSE 'held' END
+UPDATE memories m SET status = CASE m.status WHEN 'held' THEN 'withdrawn' WHEN 'withdrawn' THEN 'held'
+                                             WHEN 'proposed' THEN 'retracted' ELSE 'proposed' END
   FROM (SELECT m.id, bool_or(s.is_new) AS is FROM memories m
           JOIN (SELECT *, false FROM unnest($2::text[], $3::int[]) UNION ALL
                 SELECT *, true FROM unnest($4::text[], $5::int[])) AS s (id, seq, is_new)
             ON m.conversation_id = s.id AND m.seq <= s.seq
-         WHERE m.tenant_id = $1 AND m.scope NOT LIKE 'c:%' AND m.status IN ('held', 'withdrawn') GROUP BY m.id) f
- WHERE m.tenant_id = $1 AND m.id = f.id AND CASE m.status WHEN 'held' THEN NOT f.is ELSE f.is END RETURNING m.holder
+         WHERE m.tenant_id = $1 AND (m.scope NOT LIKE 'c:%' OR m.metadata LIKE '%"ends":%')
+           AND m.status IN ('held', 'withdrawn', 'proposed', 'retracted') GROUP BY m.id) f
+ WHERE m.tenant_id = $1 AND m.id = f.id AND (m.status IN ('held', 'proposed')) <> f.is
+RETURNING m.holder, m.status, m.valid_to, m.source, m.metadata
+"""
+HOLD_AGAIN = """
+UPDATE memories SET valid_to = NULL
+ WHERE tenant_id = $1 AND holder = $2 AND id = $3 AND valid_to = greatest(valid_from, $4::timestamptz)
 """
 
 
 async def follow(tx: Tx, before: Line, after: Line) -> None:
-    """Withdraw what only a line that is no longer shown said, and let hold again what the one shown now said."""
+    """Withdraw what only a line that is no longer shown said, and let hold again what the one shown now said: so is
+    what it ended.
+    """
     places: list[object] = []
     for line in (before, after):
         places += [[*(one.id for one in line.stretches), line.own], [*(one.seq for one in line.stretches), INTEGER_MAX]]
-    await withdraw(tx, [row["holder"] for row in await tx.fetch(FOLLOW, *places)])
+    changed = await tx.fetch(FOLLOW, *places)
+    for row in changed:
+        ended = json.loads(row["metadata"]).get("ends") if row["source"] == "rule" else None
+        if ended is not None and row["status"] in ("held", "withdrawn"):
+            sql = END if row["status"] == "held" else HOLD_AGAIN
+            await tx.execute(sql, row["holder"], UUID(ended), row["valid_to"])
+    await withdraw(tx, [row["holder"] for row in changed])
 
 
 # The memories that a conversation gave to a wider scope.

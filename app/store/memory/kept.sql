@@ -99,7 +99,7 @@ SELECT {fields}, c.user_id, c.space_id FROM memories m
 SELECT m.status FROM memories m
  WHERE m.tenant_id = :tenant AND m.holder = :holder AND md5(m.content) = md5(:content) AND m.content = :content
    AND m.key IS NOT DISTINCT FROM :key::text AND (m.expires_at IS NULL OR m.expires_at > now())
-   AND m.status <> 'withdrawn'
+   AND m.status NOT IN ('withdrawn', 'retracted')
    AND (m.status <> 'held' OR m.valid_to IS NULL AND (m.key IS NULL OR NOT EXISTS (
      SELECT FROM memories n
       WHERE n.tenant_id = :tenant AND n.holder = :holder AND n.key = m.key AND n.status = 'held'

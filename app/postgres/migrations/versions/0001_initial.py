@@ -596,7 +596,7 @@ def upgrade() -> None:
     sa.Column('valid_from', sa.DateTime(timezone=True), nullable=True, comment='since when it is true'),
     sa.Column('valid_to', sa.DateTime(timezone=True), nullable=True, comment='when it was ended; that of its first moment: it ends its key'),
     sa.Column('learnt_at', sa.DateTime(timezone=True), nullable=True, comment='when it was stored: heads made before do not know it'),
-    sa.CheckConstraint("status IN ('held', 'proposed', 'refused', 'withdrawn')", name=op.f('memories_status_check')),
+    sa.CheckConstraint("status IN ('held', 'proposed', 'refused', 'withdrawn', 'retracted')", name=op.f('memories_status_check')),
     sa.CheckConstraint('valid_to >= valid_from', name=op.f('memories_validity_check')),
     sa.CheckConstraint('scope IS NULL OR (holder IS NOT NULL AND valid_from IS NOT NULL AND learnt_at IS NOT NULL)', name=op.f('memories_dated_check')),
     sa.CheckConstraint("type IN ('episode', 'passage', 'preference', 'fact', 'general', 'command_output')", name=op.f('memories_type_check')),
