@@ -123,8 +123,6 @@ def spoken(message: Mapping[str, Any]) -> Json:
         return dict(message)
     if isinstance(content, str):
         content = said_by(name, content or " ")
-    elif isinstance(content, list) and content and content[0]["type"] in TEXTS:
-        content = [{**content[0], "text": said_by(name, content[0].get("text") or " ")}, *content[1:]]
     elif isinstance(content, list) and any(part["type"] != "tool_result" for part in content):
         content = [*_text(said_by(name, " ").strip()), *content]
     return {member: value for member, value in message.items() if member != "name"} | {"content": content}

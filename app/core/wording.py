@@ -64,7 +64,6 @@ ARCHIVE_ERASED = Wording(
 
 PAGE = Wording("[Page {page}{to}]", "[第{page}页{to}]")
 PAGES = Wording("[Pages {first}–{last}{to}]", "[第{first}–{last}页{to}]")
-UNTIL = Wording("{since} to {day}", "{since} 至 {day}")
 RECALLED = Wording(" (recalled {count}×)", "（已召回{count}次）")
 
 # --- Answers of tools ------------------------------------------------------------------------------

@@ -144,12 +144,8 @@ def code_language(source: str) -> str:
     text = source[:20_000]
     folded = f"{text.lower()}\n"
     scores = [
-        (_hits(pattern, text) if any(hint in folded for hint in hints) else 0, name)
+        (sum(1 for _ in islice(pattern.finditer(text), 50)) if any(hint in folded for hint in hints) else 0, name)
         for name, pattern, hints in _LANGUAGES
     ]
     best = max(scores, key=lambda score: score[0])
     return best[1] if best[0] else ""
-
-
-def _hits(pattern: re.Pattern[str], text: str) -> int:
-    return sum(1 for _ in islice(pattern.finditer(text), 50))

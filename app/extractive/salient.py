@@ -49,7 +49,7 @@ def choose(texts: Sequence[str], weights: Sequence[float], *, max_items: int, ma
     ones, among those that still fit.
     """
     vectors = _vectors(texts)
-    values = [weight * (0.4 + _informativeness(vector)) for weight, vector in zip(weights, vectors, strict=True)]
+    values = [weight * (0.4 + min(len(vector), 12) / 12) for weight, vector in zip(weights, vectors, strict=True)]
     repeated = [0.0] * len(texts)
     holders = _holders(vectors)
     open_positions = list(range(len(texts)))
@@ -78,10 +78,6 @@ def _vectors(texts: Sequence[str]) -> list[dict[str, float]]:
         norm = math.sqrt(sum([weight * weight for weight in vector.values()])) or 1.0
         vectors.append({word: weight / norm for word, weight in vector.items()})
     return vectors
-
-
-def _informativeness(vector: dict[str, float]) -> float:
-    return min(len(vector), 12) / 12
 
 
 def _holders(vectors: Sequence[dict[str, float]]) -> dict[str, list[tuple[int, float]]]:

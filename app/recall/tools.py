@@ -281,13 +281,12 @@ def prompt(form: ToolFormat) -> dict[Language, str]:
     languages: tuple[Language, ...] = ("en", "zh")
     if form == "attp":
         return {
-            one: "\n".join([prompts.prompt("attp", one), *(_line(tool, one) for tool in TOOLS)]) for one in languages
+            one: "\n".join(
+                [prompts.prompt("attp", one), *(f"- {tool.signature}: {tool.description(one)}" for tool in TOOLS)]
+            )
+            for one in languages
         }
     return {one: f"{prompts.prompt('guide', one)} {prompts.prompt('guide_more', one)}" for one in languages}
-
-
-def _line(tool: Tool, language: Language) -> str:
-    return f"- {tool.signature}: {tool.description(language)}"
 
 
 def _schema(form: ToolFormat, tool: Tool, description: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -156,7 +156,7 @@ class Past:
 
 async def keep(tx: Tx, past: Past, digest: str, kept: KeptText) -> None:
     """Keep a text, in a transaction that shares the owner and holds the conversation."""
-    body = await run_in_thread_if_large(len(kept.text), _packed, kept)
+    body = await run_in_thread_if_large(len(kept.text), lambda: pack(kept.pieces))
     await tx.execute(
         KEEP, conversation=past.conversation_id, uid=past.uid, erasures=past.erasures, digest=bytes.fromhex(digest),
         part=kept.part, through=kept.through, body=body, sources=list(kept.sources), withdrawn=past.withdrawn,
@@ -185,10 +185,6 @@ async def texts(
     wanted = [bytes.fromhex(digest) for digest in digests if digest]
     rows = [*await tx.fetch(TEXTS, conversation_id, wanted, sensitive), *await tx.fetch(OWN_TEXTS, wanted)]
     return {row["digest"].hex(): (unpack(row["body"]), row["part"]) for row in rows}
-
-
-def _packed(kept: KeptText) -> bytes:
-    return pack(kept.pieces)
 
 
 # Texts that can quote messages from one on, but for what a caller sends along with each request.

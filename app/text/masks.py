@@ -60,10 +60,6 @@ def _passes_luhn(found: str) -> bool:
     return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
-def _is_phone(found: str) -> bool:
-    return 8 <= sum(c.isdigit() for c in found) <= 15
-
-
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 """Of the digits of a resident identity number: GB 11643-1999."""
 
@@ -90,7 +86,7 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "mixed": _is_mixed,
     "secret": _is_secret,
     "luhn": _passes_luhn,
-    "phone": _is_phone,
+    "phone": lambda found: 8 <= sum(c.isdigit() for c in found) <= 15,
     "resident": _is_resident,
     "ssn": _is_social_security,
     "iban": _is_iban,

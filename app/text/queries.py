@@ -129,7 +129,7 @@ def _is_surely_subject(word: str) -> bool:
 def answering(texts: Sequence[str], query: str) -> list[int]:
     """Return the indexes of the texts that are more than the query, asked again."""
     query_terms = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
-    return [place for place, text in enumerate(texts) if not _asks_again(text, query_terms)]
+    return [place for place, text in enumerate(texts) if not (asks(text) and _repeats(text, query_terms))]
 
 
 def telling_more(texts: Sequence[str], said: str) -> list[int]:
@@ -137,10 +137,6 @@ def telling_more(texts: Sequence[str], said: str) -> list[int]:
     terms = set(bm25.terms(said[: bm25.QUERY_CHARACTERS]))
     bare = [_LABELS.sub("", text) for text in texts]
     return [place for place, text in enumerate(bare) if has_subject(text) and not _repeats(text, terms)]
-
-
-def _asks_again(text: str, query_terms: set[str]) -> bool:
-    return asks(text) and _repeats(text, query_terms)
 
 
 def _repeats(text: str, query_terms: set[str]) -> bool:

@@ -143,7 +143,7 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
     asked = proxy_request(request, caller, wishes, question)
     stored = await ask(runtime, asked) if keeps(wishes, question) else None
     if stored is not None:
-        more[CONVERSATION] = _encoded(stored.conversation.id)
+        more[CONVERSATION] = quote(stored.conversation.id, safe="/:@~")
     request.state.headers = {**getattr(request.state, "headers", {}), **more}
     try:
         turn = await answer(runtime, upstream, stored) if stored else answer_unstored(runtime, upstream, asked)
@@ -227,7 +227,3 @@ def user_of(caller: Caller, header: str | None, question: Question) -> str | Non
     if user_id is not None:
         check_id(user_id, loc)
     return caller.user(user_id, loc)
-
-
-def _encoded(text: str) -> str:
-    return quote(text, safe="/:@~")

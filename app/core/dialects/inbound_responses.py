@@ -201,7 +201,11 @@ class ResponsesWriter:
         events: list[Event] = []
         name = "output_text" if kind == "text" else "refusal"
         if self._open != kind:
-            part = {"type": "output_text", "text": "", "annotations": []} if kind == "text" else _refusal("")
+            part = (
+                {"type": "output_text", "text": "", "annotations": []}
+                if kind == "text"
+                else {"type": "refusal", "refusal": ""}
+            )
             item = {"id": self._own_id("msg"), "type": "message", "role": "assistant", "status": "in_progress"}
             events = [*self._close(), self._added({**item, "content": [part]})]
             events.append(
@@ -285,10 +289,6 @@ class ResponsesWriter:
         item["arguments"] = item["arguments"] or "{}"
         told = {"name": item["name"], "arguments": item["arguments"]}
         return [self._event("response.function_call_arguments.done", **within, **told)]
-
-
-def _refusal(text: str) -> Json:
-    return {"type": "refusal", "refusal": text}
 
 
 def responses_usage(usage: Mapping[str, Any]) -> Json:

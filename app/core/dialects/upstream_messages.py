@@ -66,15 +66,11 @@ def _options(question: Question) -> Json:
     stop = options.get("stop")
     found = {
         "max_tokens": question.answer_tokens_max or ANSWER_TOKENS,
-        "temperature": min(1, options["temperature"]) if _is_number(options.get("temperature")) else None,
+        "temperature": min(1, options["temperature"]) if type(options.get("temperature")) in (int, float) else None,
         "top_p": options.get("top_p"), "stop_sequences": [stop] if isinstance(stop, str) else stop,
         "tool_choice": _choice(options), "output_config": _output(options.get("response_format")),
     }  # fmt: skip
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
 
 
 def _choice(options: Mapping[str, Any]) -> Json | None:

@@ -405,7 +405,8 @@ def _written(tree: _Map, shown: _Open, language: Language) -> ContentsPage:
     lines = [ListedRun(run.first, run.last, tree.line(run, shown.terms)) for run in runs]
     texts = {run.first: (line.line, run.day) for run, line in zip(runs, lines, strict=True)}
     for at, page in enumerate(shown.pages):
-        texts[page.page] = (_map_line(page, language, with_lines=at < shown.full), page.day)
+        text = _entry_text(f"{page.page}:", page, language, with_lines=at < shown.full)
+        texts[page.page] = (text, page.day)
     blocks: list[str] = []
     month = ""
     for text, day in (texts[page] for page in sorted(texts)):
@@ -422,12 +423,10 @@ def _written(tree: _Map, shown: _Open, language: Language) -> ContentsPage:
     )
 
 
-def _map_line(entry: PageEntry, language: Language, *, with_lines: bool) -> str:
+def _entry_text(label: str, entry: PageEntry, language: Language, *, with_lines: bool) -> str:
     recalled = wording.RECALLED.say(language, count=entry.recall_count) if entry.recall_count else ""
-    heading = f"{entry.page}: {flat(entry.title)}{recalled}"
-    if not with_lines:
-        return heading
-    return "\n".join([heading, *(f"  {line.role}: {flat(line.text)}" for line in entry.lines)])
+    lines = [f"  {line.role}: {flat(line.text)}" for line in entry.lines] if with_lines else []
+    return "\n".join([f"{label} {flat(entry.title)}{recalled}", *lines])
 
 
 def run_lines(entries: Sequence[PageEntry], room: int, language: Language) -> tuple[int, list[str]]:
@@ -441,13 +440,6 @@ def run_lines(entries: Sequence[PageEntry], room: int, language: Language) -> tu
         room -= entry.brief_tokens + (entry.lines_tokens if with_lines else 0)
         if room - tokens_of({day for _, day in shown} | {entry.day}) < 0 and shown:
             break
-        shown.append((_page_text(entry, language, with_lines=with_lines), entry.day))
+        label = wording.PAGE.say(language, page=entry.page, to="")
+        shown.append((_entry_text(label, entry, language, with_lines=with_lines), entry.day))
     return entries[len(shown) - 1].page, dated(shown, "", language)[0]
-
-
-def _page_text(entry: PageEntry, language: Language, *, with_lines: bool) -> str:
-    recalled = wording.RECALLED.say(language, count=entry.recall_count) if entry.recall_count else ""
-    heading = f"{wording.PAGE.say(language, page=entry.page, to='')} {flat(entry.title)}{recalled}"
-    if not with_lines:
-        return heading
-    return "\n".join([heading, *(f"  {line.role}: {flat(line.text)}" for line in entry.lines)])

@@ -8,14 +8,14 @@ from uuid import UUID
 from app.core.conversation import Conversation
 from app.core.history.placeholder import as_sent
 from app.core.history.sync import digest, link
-from app.core.messages import Limits, read
+from app.core.messages import read
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
+from app.services.conversations.lists import UNLIMITED
 from app.store import conversations, messages
 
 BATCH = 200
 """Messages that get their chains in one transaction."""
-UNLIMITED = Limits(message_chars=2**40, result_chars=2**40)
 
 
 async def complete(runtime: Runtime, tenant: UUID, conversation_id: str) -> None:

@@ -26,7 +26,7 @@ from app.core.model import INTEGER_MAX
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.append import append
-from app.services.conversations.chains import UNLIMITED
+from app.services.conversations.lists import UNLIMITED
 from app.services.conversations.requests import PostedMessages
 from app.services.idempotency import IdempotencyKey
 from app.store import conversations, messages

@@ -14,7 +14,7 @@ from app.core.history.preparation import Arrival
 from app.core.messages import read
 from app.runtime import Runtime
 from app.services.conversations.append import append
-from app.services.conversations.chains import UNLIMITED
+from app.services.conversations.lists import UNLIMITED
 from app.services.conversations.requests import ProxyAnswer
 from app.services.proxy.question import ProxyTurn
 from app.services.proxy.writing import scalars
