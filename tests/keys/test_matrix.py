@@ -102,6 +102,7 @@ ROUTES: dict[str, Route] = {
     "get /conversations/{conversation_id}/status": Route("read", "unknown", "/conversations/{conversation}/status"),
     "get /conversations/{conversation_id}/topics": Route("read", "unknown", "/conversations/{conversation}/topics"),
     "get /conversations/{conversation_id}/requests": Route("read", "unknown", "/conversations/{conversation}/requests"),
+    "get /conversations/{conversation_id}/why": Route("read", "unknown", "/conversations/{conversation}/why?seq=1"),
     "get /conversations/{conversation_id}/windows": Route("read", "unknown", "/conversations/{conversation}/windows"),
     "get /conversations/{conversation_id}/windows/{window}": Route(
         "read", "unknown", "/conversations/{conversation}/windows/1"
