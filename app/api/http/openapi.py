@@ -57,7 +57,7 @@ EXAMPLES: dict[str, Any] = {
     "memory_store_id": "memstore_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
     "window": 1, "wait": False,
     "memory_id": "mem_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
-    "memory_version_id": "memver_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
+    "memory_version_id": "memver_0192d5f0a2a87c0e8f0a1b2c3d4e5f60", "seq": 1,
     **dict.fromkeys(
         ("uuid", "note", "memory_key", "job_id", "key_id", "webhook_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"
     ),
