@@ -19,6 +19,8 @@ SCAN_CHARACTERS = 200_000
 """Of a longer text, so many of the beginning and END_CHARACTERS of the end are looked at."""
 END_CHARACTERS = 4_000
 STRETCH_CHARACTERS = 400
+OTHERS_CHARACTERS = 16_000
+"""Up to which stretches are taken that hold neither a word of the question nor an error: they cost as much."""
 K1 = 1.2
 EDGE, ERROR, VALUE = 2.0, 2.0, 0.15
 """What the first and the last stretch, one with an error, and each value in one are worth."""
@@ -32,9 +34,11 @@ def best_parts(text: str, question: str, characters_max: int) -> list[tuple[int,
     stretches = list(_stretches(text))
     worth = _worth([text[start : start + length] for start, length in stretches], question)
     found: list[tuple[int, int]] = []
-    for at in sorted(range(len(stretches)), key=lambda i: (-worth[i], i)):
-        if stretches[at][1] <= characters_max:
-            characters_max -= stretches[at][1]
+    taken = 0
+    for at in sorted(range(len(stretches)), key=lambda i: (-worth[i][0], i)):
+        (_, matters), (_, length) = worth[at], stretches[at]
+        if taken + length <= (characters_max if matters else min(characters_max, OTHERS_CHARACTERS)):
+            taken += length
             found.append(stretches[at])
     return found
 
@@ -51,14 +55,16 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
             at = to
 
 
-def _worth(stretches: list[str], question: str) -> list[float]:
+def _worth(stretches: list[str], question: str) -> list[tuple[float, bool]]:
+    """Return the score of each, and whether it holds a word of the question, or an error."""
     wanted = set(bm25.terms(question)) - bm25.STOP_WORDS
     found = [Counter(term for term in bm25.terms(text) if term in wanted) for text in stretches]
     holders = Counter(term for terms in found for term in terms)
     weights = {term: log(1 + len(stretches) / count) for term, count in holders.items()}
     worth = []
     for at, (text, terms) in enumerate(zip(stretches, found, strict=True)):
+        fails = bool(_ERROR.search(text))
         score = sum(weights[term] * count * (K1 + 1) / (count + K1) for term, count in terms.items())
-        score += EDGE * (at in (0, len(stretches) - 1)) + ERROR * bool(_ERROR.search(text)) + VALUE * specifics(text)
-        worth.append(score)
+        score += EDGE * (at in (0, len(stretches) - 1)) + ERROR * fails + VALUE * specifics(text)
+        worth.append((score, fails or bool(terms)))
     return worth

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.extractive.parts import END_CHARACTERS, SCAN_CHARACTERS, best_parts
+from app.extractive.parts import END_CHARACTERS, OTHERS_CHARACTERS, SCAN_CHARACTERS, best_parts
 
 FILLER = "The quay was quiet and the ships lay at anchor all day long.\n" * 15
 
@@ -39,6 +39,13 @@ def test_an_error_and_both_ends_come_before_the_rest() -> None:
     text = f"begin\n{FILLER}ERROR: the crane failed\n{FILLER}exit code 3\n"
     found = "".join(texts(text, "", 1_300))
     assert all(part in found for part in ("begin", "ERROR: the crane failed", "exit code 3"))
+
+
+def test_what_has_nothing_to_do_with_the_question_fills_no_large_window() -> None:
+    told = "".join(f"Berth {number} is free.\n" for number in range(1_500))
+    found = "".join(texts(FILLER * 40 + told, "Which berth is free?", 100_000))
+    assert found.count("Berth") == 1_500
+    assert len(found) < len(told) + OTHERS_CHARACTERS
 
 
 def test_of_a_very_long_text_the_beginning_and_the_end_are_looked_at() -> None:
