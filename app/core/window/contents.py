@@ -356,7 +356,7 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) 
     """Return what is open, by the steps of the module's docstring; None if not even one line fits."""
     recent = sorted(entries, key=lambda e: (-e.last_used, -e.page))
     covers: Sequence[Callable[[], Sequence[_Run]]] = tree.covers() if policy.chapter_lines else [tuple]
-    coarsest = covers[0]()
+    coarsest, finest = covers[0](), covers[-1]()
 
     def fits(shown: _Open) -> bool:
         return shown.weight(tree) <= cap
@@ -366,11 +366,16 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) 
 
     if not fits(_Open(coarsest)):
         return None
-    pages_room = max(cap * PAGES_SHARE, cap - _chapters_weight(covers[-1](), tree))
-    pages = _most(
-        len(recent),
-        lambda n: _unrecalled_weight(recent[:n]) <= pages_room and fits(_Open(coarsest, pages=tuple(recent[:n]))),
-    )
+    room = max(cap * PAGES_SHARE, cap - _chapters_weight(finest, tree))
+
+    def has_room(count: int) -> bool:
+        listed = recent[:count]
+        if _pages_weight(listed) <= room:
+            return fits(_Open(coarsest, pages=tuple(listed)))
+        rest = [page for page in listed if not page.recall_count]  # the others open beside chapters without terms
+        return _pages_weight(rest) <= room and fits(_Open(finest, pages=tuple(listed)))
+
+    pages = _most(len(recent), has_room)
     best = opened(max(0, _most(len(covers), lambda n: fits(opened(n - 1))) - 1))
     best = replace(best, terms=_most(TERMS, lambda n: fits(replace(best, terms=n))))
     return replace(best, full=_most(pages, lambda n: fits(replace(best, full=n))))
@@ -382,10 +387,8 @@ def _chapters_weight(cover: Sequence[_Run], tree: _Map) -> int:
     return MONTH_TOKENS * months + sum(tree.weigh(run, 0 if run.is_titled else TERMS_FIRST) for run in cover)
 
 
-def _unrecalled_weight(pages: Sequence[PageEntry]) -> int:
-    """Return what pages that nobody called back weigh: the others open whatever they leave to chapters."""
-    rest = [page for page in pages if not page.recall_count]
-    return sum(page.brief_tokens for page in rest) + MONTH_TOKENS * len({page.day[:7] for page in rest} - {""})
+def _pages_weight(pages: Sequence[PageEntry]) -> int:
+    return sum(page.brief_tokens for page in pages) + MONTH_TOKENS * len({page.day[:7] for page in pages} - {""})
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:
