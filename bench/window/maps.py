@@ -1,4 +1,4 @@
-"""Whether the map of a window leads to what left it: `python -m bench.window.maps FOLDER [--budget N …]`.
+"""Whether the map of a window leads to what left it: `python -m bench.window.maps FOLDER`.
 
 FOLDER holds data sets as `bench.search.talks` reads them. Each conversation is appended over HTTP, and its window read at each
 budget, without a query and without a model. Asked about are questions whose evidence has left the window; the lines of

@@ -3,11 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.dialects.deltas import AnswerSoFar
-from app.core.dialects.proxy import Candidate, Met, ToolOwners, added, answered_prefixes, continued, meet, sound_calls
+from app.core.dialects.proxy import (
+    Candidate,
+    Met,
+    ToolOwners,
+    added,
+    answered_prefixes,
+    continued,
+    is_reworded,
+    meet,
+    sound_calls,
+)
 from app.core.history.sync import DIGEST_BYTES, chains
 from tests.providers.fake_openai import events_of
 
@@ -172,3 +183,16 @@ def test_streamed_parts_add_up_to_the_answer_without_recalls(text: str, wanted: 
         (call["id"], call["function"]["name"], call["function"]["arguments"]) for call in kept
     ]
     assert answer.usage == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_so"),
+    [
+        ("Plan a trip to Oslo in May.", "Plan a trip to Bergen in May.", True),
+        ("帮我写一封给房东的信", "帮我写一封给房东的邮件", True),
+        ("Plan a trip to Oslo in May.", "Why does this test fail?", False),
+        ("a b c d " * 9_000, "the drain leaks " * 9_000, False),
+    ],
+)
+def test_an_edited_message_shares_most_of_its_pairs_of_characters(one: str, other: str, is_so: bool) -> None:
+    assert is_reworded(one, other) is is_so

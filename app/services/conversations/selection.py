@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import SequenceMatcher
 from typing import assert_never
 from uuid import UUID
 
 from app import errors
 from app.core.calibration import Lesson, ReportedUsage
 from app.core.conversation import Conversation
-from app.core.dialects.proxy import edited, leaves_out, meet
+from app.core.dialects.proxy import edited, is_reworded, leaves_out, meet
 from app.core.history.author import author_of
 from app.core.history.preparation import Arrival
 from app.core.history.sync import LOOK_BACK, begins_with, chains, digest, is_edited, match, pieces
@@ -41,8 +40,6 @@ from app.services.memory.recalling import said_text
 from app.store import branches, conversations, messages
 from app.store.messages import ToldMessage
 
-ALIKE_SHARE, COMPARED_CHARACTERS = 0.6, 500
-"""An edited message has most of the characters of the one that it replaces, in their order."""
 PAGES_EDITED = 2
 """The edited first message and the one that it replaces: of a longer conversation both have to be alike."""
 PROBES = 32
@@ -315,14 +312,9 @@ async def _edited_opening(tx: ReadTx, known: Conversation, listed: CallersList) 
     start = known.end.prompt_through
     if known.totals.last_page > PAGES_EDITED:
         opening = await messages.history(tx, known.id, start, 1, newest_first=False)
-        if READER.greets(edited.text) or not all(_is_alike(said_text(row), edited.text) for row in opening):
+        if READER.greets(edited.text) or not all(is_reworded(said_text(row), edited.text) for row in opening):
             return None
     return BranchingError(known, start, listed.chains, 0)
-
-
-def _is_alike(one: str, other: str) -> bool:
-    compared = (one[:COMPARED_CHARACTERS], other[:COMPARED_CHARACTERS])
-    return SequenceMatcher(None, *compared, autojunk=False).ratio() >= ALIKE_SHARE
 
 
 async def edited_turn(tx: ReadTx, known: Conversation, listed: CallersList) -> BranchingError | None:

@@ -64,11 +64,6 @@ class ProxyRequest:
     """What goes on to the model's API of the client's headers."""
 
     @property
-    def arrived_at(self) -> datetime:
-        """Return when it arrived on the calendar, which the times of messages are of."""
-        return datetime.now(UTC) - timedelta(seconds=asyncio.get_running_loop().time() - self.arrived)
-
-    @property
     def asker(self) -> tuple[UUID, str | None, str | None]:
         """Return whose conversations it can go on, as far as the request says."""
         return self.caller.tenant, self.new_user_id, self.conversation_id
@@ -124,8 +119,9 @@ async def ask(runtime: Runtime, request: ProxyRequest, *, was_passed: bool = Fal
             await forking.show_again(runtime, tenant, name)
     elif request.conversation_id is not None:
         name = CallersId(name)
+    ago = timedelta(seconds=asyncio.get_running_loop().time() - request.arrived)
     question = ProxyQuestion(
-        listed, digest, request.arrived, request.arrived_at, request.user_id, request.new_user_id,
+        listed, digest, request.arrived, datetime.now(UTC) - ago, request.user_id, request.new_user_id,
         retried=request.retried, bound_to=request.caller.user_id, is_large=request.is_large, follows=request.follows,
         was_passed=was_passed,
     )  # fmt: skip
