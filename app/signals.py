@@ -30,10 +30,6 @@ class Stopping:
         self.exit_code = 0
         self._tell: Callable[[], object] | None = None
 
-    @property
-    def is_told(self) -> bool:
-        return self._is_told
-
     def tell(self, exit_code: int = 0) -> None:
         """Record that the process must stop."""
         if not self._is_told:

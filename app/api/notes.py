@@ -16,7 +16,6 @@ from app.api.http.runtime import Wired
 from app.api.http.writes import Write, WriteRequest
 from app.api.schemas import parts as schemas
 from app.api.schemas.conversations import ErasureResponse
-from app.core.model import INTEGER_MAX
 from app.core.window.topics import most_mentioned
 from app.services.lifecycle import noting
 from app.services.lifecycle.noting import Noting
@@ -89,7 +88,7 @@ async def list_topics(runtime: Wired, caller: Reader, conversation_id: Conversat
     """
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        topics = await page_index.topics(tx, conversation.id, INTEGER_MAX, INTEGER_MAX, TOPIC_MENTIONS)
+        topics = await page_index.topics(tx, conversation.id, TOPIC_MENTIONS)
     items = [
         {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}
         for topic in most_mentioned(topics)[:TOPICS_MAX]

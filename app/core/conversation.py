@@ -80,7 +80,6 @@ class Conversation:
     """Tokens of its leading system messages."""
     system_tokens: int = 0
     language: Language | None = None
-    revision: int = 0
     indexed_through: int = 0
     """Up to this page all have an index."""
     chaptered_through: int = 0
@@ -89,8 +88,8 @@ class Conversation:
     """The last seq that the newest summary covers."""
     epoch: int = 0
     """The number of its newest cut."""
-    chain: bytes | None = b""
-    """Covers all its messages but the prompt; None if it predates chains and was never synced."""
+    chain: bytes = b""
+    """Covers all its messages but the prompt."""
     asked: bytes | None = None
     """The chain where the newest request through the proxy ended; None if there was none."""
     answered: bytes | None = None

@@ -24,10 +24,8 @@ class Stretch(NamedTuple):
     """The last message."""
     page: int
     """The page of that message."""
-    revision: int
-    """What was learned up to it is shared."""
     at: datetime
-    """When it was no longer the newest message: what was kept in mind up to then is shared."""
+    """When it was no longer the newest message: what was learned or kept in mind up to then is shared."""
 
 
 class Line(str):
@@ -108,4 +106,4 @@ def is_here(here: str | None, conversation_id: str | None) -> bool:
 
 
 def line_text(stretches: Iterable[Stretch]) -> str:
-    return dumps([[one.id, str(one.uid), one.seq, one.page, one.revision, one.at.isoformat()] for one in stretches])
+    return dumps([[one.id, str(one.uid), one.seq, one.page, one.at.isoformat()] for one in stretches])

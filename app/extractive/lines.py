@@ -130,11 +130,9 @@ def _joined(one: str, other: str) -> str:
     return f"{one}{other}" if one[-1:] in _FULL_WIDTH else f"{one} {other}"
 
 
-def title_of(request: Reading, assistant_text: str = "") -> str:
-    """Return a page's title, at most 60 characters: the request as a phrase, or the answer if the request says little.
-    What an agent's program says has none until it is answered.
-    """
-    if not assistant_text.strip() and _is_by_program(request.seen):
+def title_of(request: Reading) -> str:
+    """Return a page's title, at most 60 characters: the request as a phrase. What an agent's program says has none."""
+    if _is_by_program(request.seen):
         return ""
     blocks = request.blocks
     if blocks is None or not request.ranked:
@@ -144,11 +142,7 @@ def title_of(request: Reading, assistant_text: str = "") -> str:
     else:
         said = _request(request, blocks, 200)
     line = _POINTING.sub("", said)
-    title = _as_title(line)
-    if assistant_text.strip() and (_is_by_program(request.seen) or not _telling(title, 1)):
-        answer = _as_title(message_line("assistant", assistant_text, max_chars=200))
-        title = answer if _telling(answer, 1) or not title else title
-    return one_line(title or line, 60)
+    return one_line(_as_title(line) or line, 60)
 
 
 def greets(message: Reading) -> bool:

@@ -96,9 +96,10 @@ async def _apply(runtime: Runtime, claimed: Claimed, unnamed: _Unnamed, name: Ch
     conversation, chapter = unnamed.conversation, unnamed.chapter
     own, generation = conversation.line.own, conversation.own_generation
     async with runtime.database.begin(claimed.tenant) as tx:
-        revision = await page_index.begin_revision(tx, own, conversation.uid, generation)
-        if revision is None:  # its pages are not what they were: once more, unless the conversation is gone
+        at = await page_index.hold(tx, own, conversation.uid, generation)
+        if at is None:
+            # Its pages are not what they were: once more, unless the conversation is gone.
             await table.requeue(tx, claimed)
             return
-        await chapters.name(tx, own, chapter, revision, name, model)
+        await chapters.name(tx, own, chapter, name, model, at)
         await table.finish(tx, claimed)

@@ -273,14 +273,14 @@ async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Inde
     tenant, name = claimed.tenant, page.conversation_id
     topics = merged(page.found.topics, indexed.index.topics)
     async with runtime.database.begin(tenant) as tx:
-        revision, is_stored = await page_index.index(tx, name, page.uid, page.found.generation, indexed.index, topics)
-        if revision is None:  # the page is not what it was: once more, unless the conversation is gone
+        is_stored = await page_index.index(tx, name, page.uid, page.found.generation, indexed.index, topics)
+        if is_stored is None:  # the page is not what it was: once more, unless the conversation is gone
             await table.requeue(tx, claimed)
         elif is_stored and indexed.reply is not None and page.shown is not None:
             await appending.keep_wishes(tx, page.shown.conversation, indexed.wishes, source="llm")
             await insertion.insert_remembered(runtime, tx, indexed.memories)
             await outbox.tell(tx, *outbox.proposals(indexed.wishes, name))
-        if revision is not None and indexed.refused is None:
+        if is_stored is not None and indexed.refused is None:
             await table.finish(tx, claimed)
-    if revision is not None and indexed.refused is not None:
+    if is_stored is not None and indexed.refused is not None:
         raise indexed.refused

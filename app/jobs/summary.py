@@ -214,12 +214,12 @@ async def _apply(runtime: Runtime, claimed: Claimed, due: _Due, new: StoredSumma
     generation = conversation.own_generation
     threshold = runtime.defaults.summary_threshold
     async with runtime.database.begin(tenant) as tx:
-        revision = await page_index.begin_revision(tx, conversation.id, conversation.uid, generation)
-        if revision is not None and await summaries.insert(tx, conversation.id, new, revision):
+        at = await page_index.hold(tx, conversation.id, conversation.uid, generation)
+        if at is not None and await summaries.insert(tx, conversation.id, new, at):
             through = new.through_seq
             written = outbox.event("summary.written", conversation_id=conversation.id, through_seq=through)
             await outbox.tell(tx, written)
-        if revision is None or summarising.due_through(conversation.totals.last_seq, new.through_seq, threshold):
+        if at is None or summarising.due_through(conversation.totals.last_seq, new.through_seq, threshold):
             await table.requeue(tx, claimed)
         else:
             await table.finish(tx, claimed)

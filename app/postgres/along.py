@@ -30,22 +30,20 @@ TABLES = {
     "messages": _Table(
         "seq id client_id page user_seq call_group kind role author body view short loaded anthropic parts calls "
         "results full_tokens short_tokens loaded_tokens full_before short_before history_before line line_tokens words "
-        "archive_ids fresh_tokens marks revision created_at digest chain said_at said_offset",
+        "archive_ids fresh_tokens marks created_at digest chain said_at said_offset",
         "seq <= {seq}",
         "seq <= {seq}",
     ),
-    "pages": _Table("page first_seq title title_tokens revision created_at", "first_seq <= {seq}", "page <= {page}"),
+    "pages": _Table("page first_seq title title_tokens created_at", "first_seq <= {seq}", "page <= {page}"),
     "cuts": _Table(
         "number budget step condensed_from verbatim_from pinned room half_mark full_total last_seq last_page "
         "generation is_squeezed forms head sources created_at",
         "last_seq <= {seq}",
     ),
-    "recalls": _Table(
-        "page count at_page revision created_at", "page <= {page} AND revision <= {revision}", "page <= {page}"
-    ),
+    "recalls": _Table("page count at_page created_at", "page <= {page} AND created_at <= {at}", "page <= {page}"),
     "page_index": _Table(
-        "page revision source model title title_tokens topics seqs lines line_tokens error created_at",
-        "page < {page} AND revision <= {revision}",
+        "page source model title title_tokens topics seqs lines line_tokens error created_at",
+        "page < {page} AND created_at <= {at}",
         "page < {page}",
     ),
     "chapters": _Table(
@@ -55,13 +53,13 @@ TABLES = {
         "first_page < {page}",
     ),
     "chapter_names": _Table(
-        "first_page last_page revision model title title_tokens sentence sentence_tokens created_at",
-        "first_page < {page} AND revision <= {revision}",
+        "first_page last_page model title title_tokens sentence sentence_tokens created_at",
+        "first_page < {page} AND created_at <= {at}",
         "first_page < {page}",
     ),
-    "topic_mentions": _Table("topic count page revision created_at", "page < {page} AND revision <= {revision}"),
+    "topic_mentions": _Table("topic count page created_at", "page < {page} AND created_at <= {at}"),
     "summaries": _Table(
-        "version through_seq revision text tokens model created_at", "through_seq <= {seq} AND revision <= {revision}"
+        "version through_seq text tokens model created_at", "through_seq <= {seq} AND created_at <= {at}"
     ),
     "archives": _Table(
         "id scope digest user_id seq tool_name tool_input query_summary result_summary key_terms sources placeholder "
@@ -86,7 +84,7 @@ _CLAUSE = re.compile(r"[()]|ORDER BY|\bUNION\b")
 _LIMITED = re.compile(r"((?:\s*[\w.]+(?: DESC| ASC)?\s*,?)+?)\s+LIMIT")
 _NARROW = re.compile(r"\b(?:seq|page) (?:= |BETWEEN)|\bseq >=? [^)]*\bseq <=? ")
 """Of a range that holds few rows, whatever its order."""
-_PLACES = {"id": "text", "seq": "int", "page": "int", "revision": "int", "at": "timestamptz"}
+_PLACES = {"id": "text", "seq": "int", "page": "int", "at": "timestamptz"}
 
 
 def along(sql: str, line: str) -> tuple[str, tuple[object, ...]]:

@@ -174,7 +174,7 @@ def append_sql(shape: StatementShape) -> str:
     # PostgreSQL reads c first and then runs the others from the last to the first: work and the key are locked last.
     ordered = [parts[0], *reversed(last), *parts[1:]]
     with_parts = ",\n     ".join(part.within() for part in ordered)
-    return f"WITH {with_parts}\nSELECT revision FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
+    return f"WITH {with_parts}\nSELECT id FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
 
 
 @lru_cache(STATEMENTS_KEPT)
@@ -245,7 +245,7 @@ class _Part:
 
 
 _ALIAS = re.compile(r"\{(\w)\}")
-_CONVERSATION = "(SELECT tenant_id, id, revision FROM conversations WHERE tenant_id = $1::uuid AND id = $2) AS c"
+_CONVERSATION = "(SELECT tenant_id, id FROM conversations WHERE tenant_id = $1::uuid AND id = $2) AS c"
 MEMORIES = ("memories", "unembedded", "withdrawals")
 
 
@@ -259,15 +259,15 @@ def _conversation(*, is_new: bool, indexes: bool) -> tuple[str, int]:
             (tenant_id, id, uid, version, user_id, system, system_tokens, has_earlier, scopes, space_id, created_at,
              {columns})
           VALUES ($1::uuid, $2, $3::uuid, $4::int + 2, {own}, $5, {", ".join(state.values())})
-          ON CONFLICT (tenant_id, id) DO NOTHING RETURNING tenant_id, id, revision"""
+          ON CONFLICT (tenant_id, id) DO NOTHING RETURNING tenant_id, id"""
         return sql, at + len(OWN)
-    if indexes:  # a new revision, which heads made before do not know
-        state |= {"revision": "revision + 1", "indexed_through": f"greatest(indexed_through, ${at}::int)"}
+    if indexes:
+        state["indexed_through"] = f"greatest(indexed_through, ${at}::int)"
         at += 1
     sets = ", ".join(f"{name} = {value}" for name, value in state.items())
     sql = f"""UPDATE conversations SET version = version + 1, {sets}
           WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
-          RETURNING tenant_id, id, revision"""
+          RETURNING tenant_id, id"""
     return sql, at
 
 
@@ -299,7 +299,7 @@ class _Target:
         return _Part(self.alias, self.table, sql, rows)
 
 
-_OF_CONVERSATION = {"conversation_id": "c.id", "revision": "c.revision", "created_at": "$5::timestamptz"}
+_OF_CONVERSATION = {"conversation_id": "c.id", "created_at": "$5::timestamptz"}
 _OF_WISH = {
     "conversation_id": "c.id", "conversation_uid": "$3::uuid", "source": "'rule'", "type": "'preference'",
     "pinned": "true", "start": "0", "length": "0", "terms": f"'{kept.NO_TERMS}'::sparsevec",

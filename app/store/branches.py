@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from asyncpg import Record
@@ -18,9 +19,9 @@ from app.store.conversations import calls_text
 PLACE = """
 SELECT m.seq, m.page, m.user_seq, m.call_group, m.kind, m.full_before + m.full_tokens AS full_total,
        m.short_before + m.short_tokens AS short_total, m.chain, m.said_at, m.said_offset,
-       n.revision, n.created_at, n.history_before AS history_total
+       n.created_at, n.history_before AS history_total
   FROM messages m
-  LEFT JOIN LATERAL (SELECT revision, created_at, history_before FROM messages
+  LEFT JOIN LATERAL (SELECT created_at, history_before FROM messages
                       WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 ORDER BY seq LIMIT 1) n ON true
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = $3
 """
@@ -42,7 +43,7 @@ SELECT last_page FROM chapters
 """
 SUMMARISED = """
 SELECT through_seq FROM summaries
- WHERE tenant_id = $1 AND conversation_id = $2 AND through_seq <= $3 AND revision <= $4 ORDER BY version DESC LIMIT 1
+ WHERE tenant_id = $1 AND conversation_id = $2 AND through_seq <= $3 AND created_at <= $4 ORDER BY version DESC LIMIT 1
 """
 # The titles of the pages that can give a conversation its title.
 TITLES = """
@@ -79,8 +80,8 @@ async def chaptered(tx: ReadTx, line: str, page: int) -> int:
     return int(await tx.fetchval(CHAPTERED, line, page) or 0)
 
 
-async def summarised(tx: ReadTx, line: str, seq: int, revision: int) -> int:
-    return int(await tx.fetchval(SUMMARISED, line, seq, revision) or 0)
+async def summarised(tx: ReadTx, line: str, seq: int, at: datetime) -> int:
+    return int(await tx.fetchval(SUMMARISED, line, seq, at) or 0)
 
 
 async def is_titled_later(tx: ReadTx, line: str, page: int, title: str) -> bool:
@@ -107,7 +108,7 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
         line=line_text(fork.stretches), trunk=fork.stretches[0].id, scopes=after.scopes, last_seq=end.last_seq,
         last_page=end.last_page, user_seq=end.user_seq, prompt_through=end.prompt_through, open_group=end.group,
         open_calls=calls_text(end), full_total=totals.full, short_total=totals.short, history_total=totals.history,
-        language=after.language, revision=after.revision, indexed_through=after.indexed_through,
+        language=after.language, indexed_through=after.indexed_through,
         chaptered_through=after.chaptered_through, summary_through=after.summary_through, chain=after.chain,
         answered=after.answered, said_at=after.said_at, said_offset=fork.said_offset, asked=after.asked,
         asked_from=after.asked_from, parent=after.parent, is_apart=after.is_apart,

@@ -8,11 +8,11 @@ user_id, space_id, system, model, budget, policy, metadata, prompt_tokens, syste
 -- What was recalled for its newest user message stays in its windows.
 INSERT INTO conversations
   (tenant_id, id, uid, title, parent_id, line, trunk, scopes, last_seq, last_page, user_seq, prompt_through, open_group,
-   open_calls, full_total, short_total, history_total, language, revision, generation, epoch, indexed_through,
+   open_calls, full_total, short_total, history_total, language, generation, epoch, indexed_through,
    chaptered_through, summary_through, pruned_through, chain, answered, said_at, said_offset, recalled_seq,
    recalled, recalled_tokens, asked, asked_from, parent, is_apart, file_weights, {copied})
 SELECT :tenant, :id, :uid, :title, :parent_id, :line, :trunk, :scopes, :last_seq, :last_page, :user_seq,
-       :prompt_through, :open_group, :open_calls, :full_total, :short_total, :history_total, :language, :revision,
+       :prompt_through, :open_group, :open_calls, :full_total, :short_total, :history_total, :language,
        generation, epoch, :indexed_through, :chaptered_through, :summary_through, :last_seq, :chain, :answered,
        :said_at, :said_offset, CASE recalled_seq WHEN :user_seq THEN :user_seq ELSE 0 END,
        CASE recalled_seq WHEN :user_seq THEN recalled END,

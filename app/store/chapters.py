@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from asyncpg import Record
@@ -85,10 +86,10 @@ async def unnamed(tx: ReadTx, conversation_id: str, first_page: int) -> Chapter 
     return _chapter(row) if row else None
 
 
-async def name(tx: Tx, conversation_id: str, of: Chapter, revision: int, given: ChapterName, model: str) -> None:
-    """Store what a model named a chapter, as known from a revision on."""
+async def name(tx: Tx, conversation_id: str, of: Chapter, given: ChapterName, model: str, at: datetime) -> None:
+    """Store what a model named a chapter. ``at``: when it did."""
     await tx.execute(
-        NAME, conversation=conversation_id, first_page=of.first_page, last_page=of.last_page, revision=revision,
+        NAME, conversation=conversation_id, first_page=of.first_page, last_page=of.last_page, at=at,
         model=model, **values_of(given),
     )  # fmt: skip
 

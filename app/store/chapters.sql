@@ -84,10 +84,10 @@ SELECT {chapter} FROM chapters c
 
 -- name: name
 -- Stores what a model named a chapter, unless it has a name.
-INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, revision, model, title, title_tokens,
-                           sentence, sentence_tokens)
-VALUES (:tenant, :conversation, :first_page, :last_page, :revision, :model, :title, :title_tokens, :sentence,
-        :sentence_tokens)
+INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, model, title, title_tokens,
+                           sentence, sentence_tokens, created_at)
+VALUES (:tenant, :conversation, :first_page, :last_page, :model, :title, :title_tokens, :sentence,
+        :sentence_tokens, :at)
 ON CONFLICT DO NOTHING;
 
 -- name: holding

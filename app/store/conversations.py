@@ -30,7 +30,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
  c.created_at, c.updated_at, c.version, c.last_seq, c.last_page, c.user_seq, c.prompt_through, c.open_group,
  c.open_calls, c.full_total, c.short_total, c.history_total, c.prompt_tokens, c.system_tokens, c.learned_percent,
  c.file_percents, c.file_weights,
- c.language, c.revision, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
+ c.language, c.generation, c.epoch, c.indexed_through, c.chaptered_through, c.summary_through, c.chain,
  c.asked, c.answered, c.said_at, c.said_offset, c.asked_from, c.refused, c.erasures, c.has_earlier, c.scopes,
  c.recalled_seq, c.recalled, c.recalled_tokens, c.parent_id, c.line, c.is_forked, c.shown,
  coalesce((SELECT sum(d.count) FROM withdrawals d
@@ -61,9 +61,6 @@ def read_conversation(row: Record) -> Conversation:
         history=row["history_total"],
         generation=row["generation"] + row["withdrawn"],
     )
-    chain = row["chain"]
-    if chain is None and not end.last_seq:
-        chain = b""
     plain = ("uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
     more = (
         "updated_at",
@@ -72,7 +69,6 @@ def read_conversation(row: Record) -> Conversation:
         "prompt_tokens",
         "system_tokens",
         "language",
-        "revision",
         "epoch",
     )
     through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
@@ -85,7 +81,7 @@ def read_conversation(row: Record) -> Conversation:
         **values,
         file_percents=tuple(json.loads(row["file_percents"]).items()),
         file_weights=tuple(FileWeight(*weight) for weight in json.loads(row["file_weights"])),
-        id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=chain,
+        id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=row["chain"] or b"",
         said_at=said_at, anchored=anchored,
     )  # fmt: skip
 
@@ -93,8 +89,8 @@ def read_conversation(row: Record) -> Conversation:
 def line_of(row: Record) -> Line:
     """Return the line of a conversation by its ``id``, ``line`` and ``is_forked``."""
     stretches = (
-        Stretch(id_, UUID(uid), seq, page, revision, datetime.fromisoformat(at))
-        for id_, uid, seq, page, revision, at in (json.loads(row["line"]) if row["line"] != "[]" else ())
+        Stretch(id_, UUID(uid), seq, page, datetime.fromisoformat(at))
+        for id_, uid, seq, page, at in (json.loads(row["line"]) if row["line"] != "[]" else ())
     )
     return Line(row["id"], stretches, is_forked=row["is_forked"])
 

@@ -138,27 +138,6 @@ async def prompt_digests(tx: ReadTx, conversation_id: str, through: int) -> list
     return [row["digest"] or bytes(DIGEST_BYTES) for row in rows]
 
 
-# Digests and chains of messages that were stored before there were any.
-SET_CHAINS = """
-UPDATE messages m SET digest = s.digest, chain = s.chain
-  FROM unnest($3::int[], $4::bytea[], $5::bytea[]) AS s (seq, digest, chain)
- WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.seq = s.seq
-"""
-# The conversation's own, once all its messages have theirs.
-SET_CHAIN = """
-UPDATE conversations SET chain = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2
-"""
-
-
-async def set_chains(tx: Tx, conversation_id: str, chains: Sequence[tuple[int, bytes, bytes]]) -> None:
-    columns = [list(column) for column in zip(*chains, strict=True)]
-    await tx.execute(SET_CHAINS, conversation_id, *columns)
-
-
-async def set_chain(tx: Tx, conversation_id: str, chain: bytes) -> None:
-    await tx.execute(SET_CHAIN, conversation_id, chain)
-
-
 # A message with its place, for indexing it.
 WHOLE = f"""
 SELECT {MESSAGE_FIELDS}, m.conversation_id, c.uid, c.user_id, c.space_id, c.is_apart,
@@ -203,9 +182,24 @@ async def pages(
     return await tx.fetch(PAGES, conversation=conversation_id, after=after, limit=limit)
 
 
-async def count_recall(tx: Tx, conversation_id: str, first_page: int, last_page: int) -> bool:
-    """Return whether any of the pages is there. The conversation must be locked, so that counts follow each other."""
-    place = {"conversation": conversation_id, "first_page": first_page, "last_page": last_page}
+async def count_recall(
+    tx: Tx,
+    conversation_id: str,
+    first_page: int,
+    last_page: int,
+    at: datetime | None = None,
+    at_page: int | None = None,
+) -> bool:
+    """Return whether any of the pages is there. The conversation must be locked, so that counts follow each other.
+    ``at``, ``at_page``: when they were recalled, and the page that was being written; None: now.
+    """
+    place = {
+        "conversation": conversation_id,
+        "first_page": first_page,
+        "last_page": last_page,
+        "at": at,
+        "at_page": at_page,
+    }
     return bool(await tx.fetch(RECALL, **place))
 
 

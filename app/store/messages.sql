@@ -1,17 +1,17 @@
 -- name: recall
 -- Counts one recall more of each page; nothing if there is no such page.
 WITH c AS (
-  UPDATE conversations SET revision = revision + 1, version = version + 1
+  UPDATE conversations SET version = version + 1
    WHERE tenant_id = :tenant AND id = :conversation AND EXISTS (
      SELECT FROM pages
       WHERE tenant_id = :tenant AND conversation_id = :conversation AND page BETWEEN :first_page AND :last_page)
-  RETURNING revision, last_page
+  RETURNING last_page
 )
-INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page, revision)
+INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page, created_at)
 SELECT :tenant, :conversation, p.page,
        1 + coalesce((SELECT max(count) FROM recalls
                       WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = p.page), 0),
-       c.last_page, c.revision
+       coalesce(:at_page::int, c.last_page), coalesce(:at::timestamptz, clock_timestamp())
   FROM c
   JOIN pages p ON p.tenant_id = :tenant AND p.conversation_id = :conversation
    AND p.page BETWEEN :first_page AND :last_page

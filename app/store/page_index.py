@@ -1,9 +1,12 @@
-"""Results of background jobs about pages: titles, lines, topics. Append-only, and stamped with the revision."""
+"""Results of background jobs about pages: titles, lines, topics. Append-only, each with the time when it was learned:
+a branch shares what was learned before its fork.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from uuid import UUID
 
 from asyncpg import Record
@@ -18,24 +21,28 @@ from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import line_of
 from app.text.queries import has_subject
 
-# A new revision of what heads may quote, unless the conversation is gone, or its past was changed since.
-BEGIN = """
-UPDATE conversations SET revision = revision + 1
- WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND generation = $4
-RETURNING revision
+# The conversation, locked, unless it is gone, or its past was changed since.
+HOLD = """
+SELECT 1 FROM conversations WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND generation = $4 FOR NO KEY UPDATE
 """
 _SQL = SqlFile(__file__)
 UNINDEXED = _SQL.statement("unindexed")
-INDEX = _SQL.statement("index", revision="c.revision", and_c=", c", stored="i.page, i.revision", of_i="i, ")
+_NOW = "coalesce(:at::timestamptz, clock_timestamp())"
+INDEX = _SQL.statement("index", and_c=", c", at=_NOW, stored="i.page, i.created_at", of_i="i, ")
 ADVANCE = _SQL.statement("advance")
-PUT = _SQL.statement("put", revision=":revision::int", and_c="")
-MENTION = _SQL.statement("mention", stored=":page::int, :revision::int", of_i="")
+PUT = _SQL.statement("put", and_c="", at=":at::timestamptz")
+MENTION = _SQL.statement("mention", stored=":page::int, :at::timestamptz", of_i="")
 
 
-async def begin_revision(tx: ReadTx, conversation_id: str, uid: UUID, generation: int) -> int | None:
-    """Lock the conversation and return the revision for a new result; None if the result's basis is outdated."""
-    row = await tx.fetchrow(BEGIN, conversation_id, uid, generation)
-    return row["revision"] if row else None
+async def now(tx: ReadTx) -> datetime:
+    """Return the database's time. Ask for it with the conversation locked: what is learned later has a later one."""
+    at: datetime = await tx.connection.fetchval("SELECT clock_timestamp()")
+    return at
+
+
+async def hold(tx: Tx, conversation_id: str, uid: UUID, generation: int) -> datetime | None:
+    """Lock the conversation for a new result; return the time, None if the result's basis is outdated."""
+    return await now(tx) if await tx.fetchrow(HOLD, conversation_id, uid, generation) is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +104,25 @@ async def index(
     generation: int,
     new: NewPageIndex,
     mentions: Sequence[str],
-) -> tuple[int | None, bool]:
-    """Store an index; return its revision, None if its basis is outdated, and whether it was stored.
+    at: datetime | None = None,
+) -> bool | None:
+    """Store an index; return whether it was stored, None if its basis is outdated.
 
-    ``mentions`` contains each topic once.
+    ``mentions`` contains each topic once. ``at``: when it was learned; None: now.
     """
     if tx.is_sharded:
         place = {"conversation": conversation_id, "uid": uid, "generation": generation, "page": new.page}
-        revision = await tx.fetchval(ADVANCE, **place)
-        if revision is None:
-            return None, False
-        if await tx.fetchrow(PUT, conversation=conversation_id, revision=revision, **asdict(new)) is None:
-            return revision, False
-        await tx.execute(MENTION, conversation=conversation_id, page=new.page, revision=revision, mentions=mentions)
-        return revision, True
+        if await tx.fetchval(ADVANCE, **place) is None:
+            return None
+        at = at or await now(tx)
+        if await tx.fetchrow(PUT, conversation=conversation_id, at=at, **asdict(new)) is None:
+            return False
+        await tx.execute(MENTION, conversation=conversation_id, page=new.page, at=at, mentions=mentions)
+        return True
     row = await tx.fetchrow(
-        INDEX, conversation=conversation_id, uid=uid, generation=generation, mentions=mentions, **asdict(new)
+        INDEX, conversation=conversation_id, uid=uid, generation=generation, mentions=mentions, at=at, **asdict(new)
     )
-    return (row["revision"], row["is_stored"]) if row else (None, False)
+    return row["is_stored"] if row else None
 
 
 EXISTS = """
@@ -126,7 +134,7 @@ async def exists(tx: ReadTx, conversation_id: str, page: int) -> bool:
     return await tx.fetchrow(EXISTS, conversation_id, page) is not None
 
 
-# What the model wrote of some pages, as it was known at a revision.
+# What the model wrote of some pages.
 NAMES = """
 SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
  WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[]) AND source = 'llm'
@@ -153,17 +161,15 @@ def names_of(title: str | None, tokens: int, lines: Mapping[int, tuple[str, int]
 
 # --- Topics -----------------------------------------------------------------------------------------
 
-# The newest mentions on pages up to one, as they were known at a revision.
+# The newest mentions.
 MENTIONS = """
 SELECT topic, count, page FROM topic_mentions
- WHERE tenant_id = $1 AND conversation_id = $2 AND page <= $3 AND revision <= $4
- ORDER BY page DESC, topic LIMIT $5
+ WHERE tenant_id = $1 AND conversation_id = $2
+ ORDER BY page DESC, topic LIMIT $3
 """
 
 
-async def topics(
-    tx: ReadTx, conversation_id: str, last_page: int, revision: int, limit: int = MENTIONS_MAX
-) -> list[Topic]:
+async def topics(tx: ReadTx, conversation_id: str, limit: int = MENTIONS_MAX) -> list[Topic]:
     """Return the topics of the newest ``limit`` mentions, the latest first."""
-    rows = await tx.fetch(MENTIONS, conversation_id, last_page, revision, limit)
+    rows = await tx.fetch(MENTIONS, conversation_id, limit)
     return counted((row["topic"], row["count"], row["page"]) for row in rows)

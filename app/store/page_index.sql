@@ -29,20 +29,18 @@ SELECT c.id, c.line, c.is_forked, c.generation, c.indexed_through, p.first_seq, 
 
 -- name: index
 -- Stores a page's index, counts a mention for each of its topics, and advances the number of pages that are indexed
--- without a gap, under a new revision for heads. Does nothing if the conversation is gone or its past was changed
--- since; stores no index if the page has one or is gone. A model's index replaces an extractive one, which heads do not
--- quote.
+-- without a gap. Does nothing if the conversation is gone or its past was changed since; stores no index if the page
+-- has one or is gone. A model's index replaces an extractive one.
 --
 -- The conversation is locked first. After waiting for the lock, the statement sees the conversation as it is then, but
 -- its pages as they were before: so it advances only over the pages that it sees, and never back.
 WITH c AS ({advance}), i AS ({put}), m AS ({mention})
-SELECT c.revision, EXISTS (SELECT FROM i) AS is_stored FROM c;
+SELECT EXISTS (SELECT FROM i) AS is_stored FROM c;
 
 -- name: advance
--- Its first part: a new revision, and the number of pages.
+-- Its first part: the number of pages.
 UPDATE conversations c
-     SET revision = c.revision + 1,
-         indexed_through = greatest(c.indexed_through, coalesce(
+     SET indexed_through = greatest(c.indexed_through, coalesce(
            (SELECT p.page - 1 FROM pages p
              WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation
                AND p.page > c.indexed_through AND p.page <> :page
@@ -53,25 +51,25 @@ UPDATE conversations c
            (SELECT page FROM pages
              WHERE tenant_id = :tenant AND conversation_id = :conversation ORDER BY page DESC LIMIT 1)))
    WHERE c.tenant_id = :tenant AND c.id = :conversation AND c.uid = :uid AND c.generation = :generation
-  RETURNING c.revision;
+  RETURNING c.id;
 
 -- name: put
 -- Its second part: the page's index. (Along a line, tables are found after FROM: pages come first.)
-INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, model, title, title_tokens, topics, seqs,
-                          lines, line_tokens, error)
-  SELECT :tenant, :conversation, p.page, {revision}, :source, :model, :title, :title_tokens, :topics, :seqs,
-         :lines, :line_tokens, :error
+INSERT INTO page_index (tenant_id, conversation_id, page, source, model, title, title_tokens, topics, seqs, lines,
+                          line_tokens, error, created_at)
+  SELECT :tenant, :conversation, p.page, :source, :model, :title, :title_tokens, :topics, :seqs, :lines,
+         :line_tokens, :error, {at}
     FROM pages p{and_c} WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page = :page
   ON CONFLICT (tenant_id, conversation_id, page) DO UPDATE
-     SET revision = excluded.revision, source = excluded.source, model = excluded.model, title = excluded.title,
+     SET source = excluded.source, model = excluded.model, title = excluded.title,
          title_tokens = excluded.title_tokens, topics = excluded.topics, seqs = excluded.seqs, lines = excluded.lines,
          line_tokens = excluded.line_tokens, error = excluded.error
    WHERE page_index.source = 'extractive' AND excluded.source = 'llm'
-  RETURNING page, revision;
+  RETURNING page, created_at;
 
 -- name: mention
 -- Its third part: the topics.
-INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
+INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, created_at)
   SELECT :tenant, :conversation, t.topic,
          1 + coalesce((SELECT max(count) FROM topic_mentions
                         WHERE tenant_id = :tenant AND conversation_id = :conversation AND topic = t.topic), 0),

@@ -8,6 +8,7 @@ from asyncpg import Record
 
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
+from app.store.windows import CUT_FIELDS
 
 # Conversations of a user in the order in which they were made, so that branches come after what they share.
 CONVERSATIONS = """
@@ -18,30 +19,21 @@ SELECT id, uid FROM conversations WHERE tenant_id = $1 AND space_id = $2 AND uid
 """
 # A stretch of the messages, with the call that each archive answers.
 MESSAGES = """
-SELECT seq, id, kind, author, body, view, archive_ids, revision, created_at, said_at, said_offset, digest FROM messages
+SELECT seq, id, kind, author, body, view, archive_ids, created_at, said_at, said_offset, digest FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq > $3 AND seq <= $4 ORDER BY seq LIMIT $5
 """
 CARDS = """
 SELECT id, tool_name, query_summary, result_summary, key_terms, sources, expires_at FROM archives
  WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) ORDER BY array_position($2::uuid[], id)
 """
-_SQL = SqlFile(__file__)
-LEARNT = _SQL.statement("learnt")
-PAGE = """
-SELECT page, source, model, title, topics, seqs, lines, error FROM page_index
- WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3
-"""
-CHAPTER = """
-SELECT first_page, last_page, title, sentence, model FROM chapter_names
- WHERE tenant_id = $1 AND conversation_id = $2 AND first_page = $3
-"""
-MENTIONS = """
-SELECT topic FROM topic_mentions
- WHERE tenant_id = $1 AND conversation_id = $2 AND page = $3 AND revision = $4 ORDER BY topic
-"""
-SUMMARY = """
-SELECT version, through_seq, text, model FROM summaries WHERE tenant_id = $1 AND conversation_id = $2 AND version = $3
-"""
+_SQL = SqlFile(__file__, cut_fields=CUT_FIELDS)
+LEARNT = {
+    "page": _SQL.statement("page"),
+    "chapter": _SQL.statement("chapter"),
+    "summary": _SQL.statement("summary"),
+    "recall": _SQL.statement("recall"),
+}
+CUTS = _SQL.statement("cuts")
 # Memories with content of their own: a conversation's ($2), or those of an owner ($3) outside of any.
 MEMORIES = """
 SELECT id, conversation_id, type, content, nul_offsets, keywords, metadata, source, sensitive, seq, page, expires_at,

@@ -1,9 +1,10 @@
-"""Versions of a conversation's rolling summary. Append-only, and stamped with the revision."""
+"""Versions of a conversation's rolling summary. Append-only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from asyncpg import Record
 
@@ -36,7 +37,7 @@ async def newest(tx: ReadTx, conversation_id: str) -> StoredSummary:
 
 
 INSERT = """
-INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
+INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, text, tokens, model, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (tenant_id, conversation_id, version) DO NOTHING
 RETURNING version
@@ -44,11 +45,9 @@ RETURNING version
 COVER = "UPDATE conversations SET summary_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
-async def insert(tx: Tx, conversation_id: str, new: StoredSummary, revision: int) -> bool:
-    """Return whether it was stored; False if there is such a version already."""
-    row = await tx.fetchrow(
-        INSERT, conversation_id, new.version, new.through_seq, revision, new.text, new.tokens, new.model
-    )
+async def insert(tx: Tx, conversation_id: str, new: StoredSummary, at: datetime) -> bool:
+    """Return whether it was stored; False if there is such a version. ``at``: when it was written."""
+    row = await tx.fetchrow(INSERT, conversation_id, new.version, new.through_seq, new.text, new.tokens, new.model, at)
     if row is None:
         return False
     await tx.execute(COVER, conversation_id, new.through_seq)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -52,6 +53,7 @@ NEWER = _SQL.statement("newer")
 ENTRIES = _SQL.statement("entries")
 LINES = _SQL.statement("lines")
 STORE_CUT = _SQL.statement("store_cut")
+PUT_CUT = _SQL.statement("put_cut")
 NEWEST_CUT = _SQL.statement("newest_cut")
 SUMS = """
 SELECT page, user_seq, full_before + full_tokens AS full, short_before + short_tokens AS short FROM messages
@@ -125,7 +127,7 @@ def _parts(row: Record | None) -> WindowParts | None:
     items = _items(row)
     return WindowParts(
         read_conversation(row),
-        read_cut(row),
+        read_cut(row) if row["e_number"] is not None else None,
         tuple(item for item in items if item.kind == "prompt"),
         tuple(item for item in items if item.kind != "prompt"),
         bool(row["is_read"]),
@@ -133,9 +135,7 @@ def _parts(row: Record | None) -> WindowParts | None:
     )
 
 
-def read_cut(row: Record) -> Cut | None:
-    if row["e_number"] is None:
-        return None
+def read_cut(row: Record) -> Cut:
     values = {name: row[f"e_{name}"] for name in CUT_COLUMNS}
     forms = tuple(FreshForm(*form) for form in json.loads(values.pop("forms")))
     return Cut(**values | {"forms": forms, "head": read_head(values["head"]), "sources": tuple(values["sources"])})
@@ -235,13 +235,22 @@ async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: 
 
 async def store_cut(tx: Tx, conversation: Conversation, cut: Cut) -> bool:
     """Store a cut in a transaction that shares the owners of what it quotes; return False where another was faster."""
-    values = {name: getattr(cut, name) for name in CUT_COLUMNS}
-    values |= {"forms": dumps(cut.forms), "head": dumps(values_of(cut.head)), "sources": list(cut.sources)}
     number = await tx.fetchval(
         STORE_CUT, conversation=conversation.line.own, uid=conversation.uid,
-        own_generation=conversation.own_generation, **values,
+        own_generation=conversation.own_generation, **_cut_values(cut),
     )  # fmt: skip
     return number is not None
+
+
+async def put_cut(tx: Tx, conversation: Conversation, cut: Cut, at: datetime) -> bool:
+    """Store a cut that another service made of a locked conversation; return False if it does not belong there."""
+    number = await tx.fetchval(PUT_CUT, conversation=conversation.line.own, at=at, **_cut_values(cut))
+    return number is not None
+
+
+def _cut_values(cut: Cut) -> dict[str, Any]:
+    values = {name: getattr(cut, name) for name in CUT_COLUMNS}
+    return values | {"forms": dumps(cut.forms), "head": dumps(values_of(cut.head)), "sources": list(cut.sources)}
 
 
 async def newest_cut(tx: ReadTx, conversation: Conversation, budget: int) -> Cut | None:

@@ -154,6 +154,21 @@ INSERT INTO cuts (tenant_id, conversation_id, {cut_columns})
 SELECT :tenant, c.id, {cut_values} FROM c
 RETURNING number;
 
+-- name: put_cut
+-- Stores a cut of an import with its number, unless there is one, or a zone would not begin where a call group does.
+WITH c AS (
+  UPDATE conversations SET epoch = greatest(epoch, :number)
+   WHERE tenant_id = :tenant AND id = :conversation
+     AND NOT EXISTS (SELECT FROM cuts
+                      WHERE tenant_id = :tenant AND conversation_id = :conversation AND number = :number)
+     AND NOT EXISTS (SELECT FROM messages WHERE tenant_id = :tenant AND conversation_id = :conversation
+                        AND seq IN (:condensed_from, :verbatim_from, :pinned) AND call_group <> seq)
+  RETURNING id
+)
+INSERT INTO cuts (tenant_id, conversation_id, created_at, {cut_columns})
+SELECT :tenant, c.id, :at, {cut_values} FROM c
+RETURNING number;
+
 -- name: newest_cut
 -- The newest cut of a budget.
 SELECT {cut_fields} FROM cuts e

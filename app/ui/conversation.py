@@ -13,7 +13,7 @@ from starlette.requests import Request
 from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.model import INTEGER_MAX, Context, Format
+from app.core.model import Context, Format
 from app.core.window.budget import BUDGET_MAX
 from app.core.window.render import origins
 from app.core.window.topics import Topic
@@ -298,5 +298,5 @@ async def some_pages(tx: ReadTx, conversation: Conversation, numbers: Sequence[i
 
 
 async def _topics(tx: ReadTx, conversation: Conversation) -> list[Topic]:
-    topics = await page_index.topics(tx, conversation.id, INTEGER_MAX, INTEGER_MAX)
+    topics = await page_index.topics(tx, conversation.id)
     return sorted(topics, key=lambda topic: (-topic.mentions, -topic.last_page, topic.name))[:TOPICS_SHOWN]

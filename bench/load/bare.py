@@ -50,9 +50,8 @@ UPDATE conversations SET last_seq = last_seq + $3, version = version + 1, update
 """
 INSERT = """
 INSERT INTO messages (tenant_id, conversation_id, seq, id, role, body, page, user_seq, call_group, kind, parts, calls,
-                      results, full_tokens, short_tokens, loaded_tokens, full_before, short_before, line, line_tokens,
-                      revision)
-SELECT $1, $2, seq, id, role, body, 1, 1, 1, 'message', 1, 0, 0, 60, 60, 0, 0, 0, '', 0, 0
+                      results, full_tokens, short_tokens, loaded_tokens, full_before, short_before, line, line_tokens)
+SELECT $1, $2, seq, id, role, body, 1, 1, 1, 'message', 1, 0, 0, 60, 60, 0, 0, 0, '', 0
   FROM unnest($3::int[], $4::uuid[], $5::text[], $6::text[]) AS m (seq, id, role, body)
 """
 RANGE = """

@@ -16,7 +16,7 @@ from app.telemetry import logs
 from app.worker import HANDLERS, run
 
 INSERT = """
-INSERT INTO page_index (tenant_id, conversation_id, page, revision, source) VALUES ($1, $2, $3, 0, 'extractive')
+INSERT INTO page_index (tenant_id, conversation_id, page, source) VALUES ($1, $2, $3, 'extractive')
 """
 
 

@@ -76,9 +76,9 @@ def lived(client: httpx.Client, *, erases: bool = True) -> None:
 
 
 def seen(client: httpx.Client, name: str = "c") -> list[Any]:
-    """The windows, without the numbers of their epochs: each change of the past moves those."""
+    """The windows of many budgets, with the numbers of their cuts."""
     windows = [window(client, name, budget=b, format=f) for b in BUDGETS for f in ("openai", "anthropic")]
-    kept = ("messages", "system", "tools", "usage", "pages", "archive_refs", "stable_messages", "warnings")
+    kept = ("messages", "system", "tools", "usage", "pages", "archive_refs", "stable_messages", "warnings", "epoch")
     return [{name: found[name] for name in kept} for found in windows]
 
 
@@ -90,7 +90,8 @@ def test_a_conversation_is_the_same_after_export_and_import(
     append(client, "c", turn(0), user_id="u")
     ok(client.delete(path("c")))
     lived(client, erases=erases)
-    lines, shown = exported(client, path("c")), seen(client)
+    shown = seen(client)
+    lines = exported(client, path("c"))
     before = (history(client, "c"), ok(client.get(path("c"))), ok(client.get(path("c", "notes"))))
     delete_every_row()
     answer = imported(client, lines)
@@ -172,6 +173,11 @@ def said(seq: int, text: str = "hi", **more: Any) -> str:
     return line(type="message", conversation_id="c", seq=seq, message=user(text), **more)
 
 
+def cut(**values: Any) -> str:
+    found = {"number": 1, "budget": 8_000, "last_seq": 1, "last_page": 1} | values
+    return line(type="cut", conversation_id="c", created_at="2026-11-28T00:00:00Z", cut=found)
+
+
 SOME_ID = "00000000-0000-7000-8000-000000000000"
 
 
@@ -200,6 +206,9 @@ def remembered(**more: Any) -> str:
             2,
         ),
         ([CONVERSATION, line(type="page", conversation_id="c", page=9, source="llm")], 422, 2),
+        ([CONVERSATION, said(1), cut(condensed_from=3)], 422, 3),
+        ([CONVERSATION, said(1), cut(last_seq=9)], 422, 3),
+        ([CONVERSATION, said(1), cut(head={"shown": "x"})], 422, 3),
         ([line(type="memory", id="00000000-0000-7000-8000-000000000000", memory_type="fact", content="x")], 422, 1),
         ([line(type="header", format="quire", version=2)], 422, 1),
         ([line(type="conversation", id="c", title="t" * 501)], 422, 1),

@@ -162,12 +162,12 @@ async def learn(tx: Tx, conversation: str) -> None:
     index = page_index.NewPageIndex(1, "llm", "m", text, 9, [text], [1], [text], [9])
     found = await conversations.get(tx, conversation)
     place = (conversation, found.uid, found.own_generation)
-    assert (await page_index.index(tx, *place, index, [text]))[1]
+    assert await page_index.index(tx, *place, index, [text])
     scope, now = conversation_scope(conversation), datetime.now(UTC)
     wish = NewWish(uuid7(), owner_of("u:u"), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
     await appending.keep_wishes(tx, found, [wish], "llm")
-    assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), 1)
-    await chapters.name(tx, conversation, Chapter(1, 9, 12, 13), 1, ChapterName(text, 9, text, 9), "m")
+    assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), now)
+    await chapters.name(tx, conversation, Chapter(1, 9, 12, 13), ChapterName(text, 9, text, 9), "m", now)
 
 
 async def fill(
@@ -192,40 +192,40 @@ async def fill(
     await superuser.execute(f"""
     INSERT INTO messages (tenant_id, conversation_id, seq, id, client_id, page, user_seq, call_group, kind, role, body,
                           parts, calls, results, full_tokens, short_tokens, loaded_tokens, full_before, short_before,
-                          line, line_tokens, revision)
+                          line, line_tokens)
     SELECT '{tenant}', c.id, s, gen_random_uuid(), 'm' || s, (s + 1) / 2, s - 1 + s % 2, s, 'message',
            CASE s % 2 WHEN 1 THEN 'user' ELSE 'assistant' END,
            format('{{"role":"%s","content":"message %s %s"}}', CASE s % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, s,
                   repeat('word ', 30)),
-           1, 0, 0, 40, 40, 0, (s - 1) * 40, (s - 1) * 40, 'line ' || s, 4, 0
+           1, 0, 0, 40, 40, 0, (s - 1) * 40, (s - 1) * 40, 'line ' || s, 4
       FROM conversations c, generate_series(1, c.last_seq) s
      WHERE c.tenant_id = '{tenant}' AND c.id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, title_tokens, revision)
-    SELECT tenant_id, conversation_id, page, seq, 'title ' || page, 4, 0 FROM messages
+    INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, title_tokens)
+    SELECT tenant_id, conversation_id, page, seq, 'title ' || page, 4 FROM messages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%' AND role = 'user'""")
     await superuser.execute(f"""
-    INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page, revision)
-    SELECT tenant_id, conversation_id, page, 1, page, 0 FROM pages
+    INSERT INTO recalls (tenant_id, conversation_id, page, count, at_page)
+    SELECT tenant_id, conversation_id, page, 1, page FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, title, title_tokens, seqs, lines,
+    INSERT INTO page_index (tenant_id, conversation_id, page, source, title, title_tokens, seqs, lines,
                             line_tokens)
-    SELECT tenant_id, conversation_id, page, page, 'llm', 'named ' || page, 4,
+    SELECT tenant_id, conversation_id, page, 'llm', 'named ' || page, 4,
            ARRAY[first_seq], ARRAY['line ' || first_seq], ARRAY[4] FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
-    SELECT tenant_id, conversation_id, 'topic ' || page % 30, page / 30, page, page FROM pages
+    INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page)
+    SELECT tenant_id, conversation_id, 'topic ' || page % 30, page / 30, page FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, revision, model, title, title_tokens,
+    INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, model, title, title_tokens,
                                sentence, sentence_tokens)
-    SELECT tenant_id, conversation_id, page, page, page, 'm', 'chapter ' || page, 4, 'It begins.', 4 FROM pages
+    SELECT tenant_id, conversation_id, page, page, 'm', 'chapter ' || page, 4, 'It begins.', 4 FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
-    SELECT tenant_id, conversation_id, page, page * 2, page, 'summary ' || page, 4, 'm' FROM pages
+    INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, text, tokens, model)
+    SELECT tenant_id, conversation_id, page, page * 2, 'summary ' || page, 4, 'm' FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
     INSERT INTO cuts (tenant_id, conversation_id, number, budget, step, condensed_from, verbatim_from, pinned, room,

@@ -32,18 +32,18 @@ WITH c AS (
   INSERT INTO conversations (tenant_id, id, uid, last_seq, last_page, full_total, short_total)
   VALUES ('{DEFAULT_TENANT}', 'long', '{DEFAULT_TENANT}', {MESSAGES}, {MESSAGES // 2}, {MESSAGES * 60}, {MESSAGES * 60})
 ), p AS (
-  INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, title_tokens, revision)
-  SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n - 1, 'title', 1, 0 FROM generate_series(1, {MESSAGES // 2}) AS n
+  INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, title_tokens)
+  SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n - 1, 'title', 1 FROM generate_series(1, {MESSAGES // 2}) AS n
 ), i AS (
-  INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, title)
-  SELECT '{DEFAULT_TENANT}', 'long', n, n, 'llm', 'named' FROM generate_series(1, {MESSAGES // 2}) AS n
+  INSERT INTO page_index (tenant_id, conversation_id, page, source, title)
+  SELECT '{DEFAULT_TENANT}', 'long', n, 'llm', 'named' FROM generate_series(1, {MESSAGES // 2}) AS n
    WHERE n <> {MESSAGES // 2 - 25}
 ), t AS (
-  INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, revision)
-  SELECT '{DEFAULT_TENANT}', 'long', 'topic ' || n % 40, n / 40, n, n FROM generate_series(1, {MESSAGES // 2}) AS n
+  INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page)
+  SELECT '{DEFAULT_TENANT}', 'long', 'topic ' || n % 40, n / 40, n FROM generate_series(1, {MESSAGES // 2}) AS n
 ), s AS (
-  INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, revision, text, tokens, model)
-  SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n, n, 'said', 1, 'm' FROM generate_series(1, {MESSAGES // 2}) AS n
+  INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, text, tokens, model)
+  SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n, 'said', 1, 'm' FROM generate_series(1, {MESSAGES // 2}) AS n
 ), k AS (
   INSERT INTO cuts (tenant_id, conversation_id, number, budget, step, condensed_from, verbatim_from, pinned, room,
                     half_mark, full_total, last_seq, last_page, generation, is_squeezed, forms, head)
@@ -51,10 +51,9 @@ WITH c AS (
           {MESSAGES // 2}, 0, false, '[]', '{{}}')
 )
 INSERT INTO messages (tenant_id, conversation_id, seq, id, page, user_seq, call_group, kind, role, body, parts, calls,
-                      results, full_tokens, short_tokens, loaded_tokens, full_before, short_before, line, line_tokens,
-                      revision)
+                      results, full_tokens, short_tokens, loaded_tokens, full_before, short_before, line, line_tokens)
 SELECT '{DEFAULT_TENANT}', 'long', n, gen_random_uuid(), (n + 1) / 2, n, n, 'message', 'user', '{{}}', 1, 0, 0, 60, 60,
-       0, 60 * (n - 1), 60 * (n - 1), 'line', 1, 0
+       0, 60 * (n - 1), 60 * (n - 1), 'line', 1
   FROM generate_series(1, {MESSAGES}) AS n
 """
 TENANT = f"'{DEFAULT_TENANT}'"
@@ -99,7 +98,7 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     "walk": (walk.MESSAGES, {"seq": MESSAGES // 2, "marks": "erased", "limit": 100}),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
     "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}'"),
-    "topics": (MENTIONS, f"{HERE}, {LATE_PAGE}, {MESSAGES}, 150"),
+    "topics": (MENTIONS, f"{HERE}, 150"),
     "page to index": (
         UNINDEXED,
         {"uid": DEFAULT_TENANT, "page": MESSAGES // 2 - 25, "lines_max": 30, "mentions_max": 100},

@@ -117,7 +117,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
         {"conversation": "c", "pages": [1, 500, 3000, *range(9950, 9990)], "before": 19_980, "lines_max": 30},
     ),
     "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)])),
-    "topics": (page_index.MENTIONS, (ANN, "c", 9990, 9980, 200)),
+    "topics": (page_index.MENTIONS, (ANN, "c", 200)),
     "newest summary": (summaries.NEWEST, (ANN, "c")),
     "page to index": (
         page_index.UNINDEXED,
@@ -140,6 +140,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "line_tokens": [],
             "error": None,
             "mentions": ["topic 1", "topic of its own"],
+            "at": None,
         },
     ),
     "history": (messages.HISTORY, (ANN, "c", 10_000, 101)),
@@ -151,7 +152,10 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
     "newest digests": (messages.NEWEST_DIGESTS, (ANN, "c", 500, 1000)),
     "pages": (messages.PAGES, {"conversation": "c", "after": 5000, "limit": 51}),
     "some pages": (messages.SOME_PAGES, {"conversation": "c", "pages": [1, 500, 9000]}),
-    "recall": (messages.RECALL, {"conversation": "c", "first_page": 5000, "last_page": 5000}),
+    "recall": (
+        messages.RECALL,
+        {"conversation": "c", "first_page": 5000, "last_page": 5000, "at": None, "at_page": None},
+    ),
     "list": (
         conversation_list.LIST,
         {"owner": None, "pattern": None, "after": None, "after_uid": None, "limit": 51, "topics": [], "metadata": "{}"},

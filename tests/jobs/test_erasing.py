@@ -115,7 +115,8 @@ def test_model_output_survives_export_and_import_without_new_calls(
         if number % 7 == 6:
             recall(client, "c", number - 4)
     worker.drain()
-    lines, shown_before = exported(client, path("c")), seen(client)
+    shown_before = seen(client)
+    lines = exported(client, path("c"))
     kinds = [json.loads(line)["type"] for line in lines]
     assert (kinds.count("page"), kinds.count("recall")) == (29, 4)
     assert kinds.count("summary") >= 2

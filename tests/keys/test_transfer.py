@@ -27,8 +27,10 @@ def populate(client: httpx.Client, key: str, *user_ids: str) -> None:
 def test_sensitive_memories_are_exported_only_with_their_scope(locked: httpx.Client, mint: Mint) -> None:
     full, plain = mint(), mint(scopes=("read",))
     populate(locked, full, "ann")
-    for body in (SECRET, OPEN, SECRET | {"conversation_id": "anns"}):
+    for body in (SECRET | {"pinned": True}, OPEN, SECRET | {"conversation_id": "anns"}):
         ok(locked.post("/memories", json=body, headers=bearing(full)), 201)
+    window = locked.get("/conversations/anns/context", params={"budget": 4_000}, headers=bearing(full)).text
+    assert "Takes" in window, "a cut quotes it"
     for path in ("/users/ann/export", "/conversations/anns/export"):
         assert "Takes" in locked.get(path, headers=bearing(full)).text
         text = locked.get(path, headers=bearing(plain)).text

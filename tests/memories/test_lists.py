@@ -20,8 +20,8 @@ from tests.api.kit import Json, append, assistant, created, ok, problem, user
 pytestmark = pytest.mark.anyio
 
 TOPICS = """
-INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, topics)
-SELECT tenant_id, id, 1, 1, 'extractive', '{Shipping}' FROM conversations WHERE id IN ('c0', 'c3')
+INSERT INTO page_index (tenant_id, conversation_id, page, source, topics)
+SELECT tenant_id, id, 1, 'extractive', '{Shipping}' FROM conversations WHERE id IN ('c0', 'c3')
 """
 MANY = """
 INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content, valid_from, learnt_at)

@@ -69,8 +69,8 @@ async def index(postgres: EmbeddedPostgres) -> None:
     """Give the page of `work` a topic, as its job does."""
     connection = await asyncpg.connect(postgres.superuser_dsn)
     await connection.execute(
-        "INSERT INTO page_index (tenant_id, conversation_id, page, revision, source, topics)"
-        " SELECT tenant_id, id, 1, 1, 'extractive', '{Shipping}' FROM conversations WHERE id = 'work'"
+        "INSERT INTO page_index (tenant_id, conversation_id, page, source, topics)"
+        " SELECT tenant_id, id, 1, 'extractive', '{Shipping}' FROM conversations WHERE id = 'work'"
     )
     await connection.close()
 

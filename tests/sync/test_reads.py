@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import asyncpg
 import httpx
@@ -13,10 +12,9 @@ from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.services.conversations.selection import PROBES
 from app.store import messages
-from tests.api.kit import Json, append, assistant, call, created, ok, path, result, system, user
-from tests.api.test_concurrency import assert_consistent, at_once
+from tests.api.kit import Json, append, assistant, user
 from tests.guards.test_bounded_reads import nodes, read
-from tests.sync.kit import dialogue, fork, said, stored, sync
+from tests.sync.kit import dialogue, fork, sync
 
 pytestmark = pytest.mark.slow
 
@@ -75,64 +73,8 @@ def test_long_grown_trimmed_and_forked_lists_are_distinguished(client: httpx.Cli
     assert 700 in answer["passed_over"]
 
 
-# --- Conversations that are older than chains ---------------------------------------------------------
-
-FORGET = (
-    "UPDATE conversations SET chain = NULL, version = version + 1",
-    "UPDATE messages SET chain = NULL, digest = NULL",
-)
-
-
-def older(ask: Ask) -> None:
-    """As the migration leaves what was stored before it."""
-    for statement in FORGET:
-        ask(statement)
-
-
-def test_an_old_conversation_gets_its_chains_when_it_is_synced(client: httpx.Client, run_as_superuser: Ask) -> None:
-    whole = [system("Be brief."), *dialogue(*range(60)), user(), call("a"), result("a", "long " * 5000)]
-    append(client, "c", whole)
-    kept = "SELECT seq, digest, chain FROM messages ORDER BY seq"
-    before = run_as_superuser(kept)
-    older(run_as_superuser)
-    append(client, "c", [assistant("said before the first sync")])
-    asked = [*whole, assistant("said before the first sync"), user("new")]
-    assert [m["seq"] for m in sync(client, "c", asked)["appended"]] == [len(asked)]
-    assert run_as_superuser(kept)[: len(before)] == before
-    assert stored(client, "c") == said(asked)
-    assert fork(client, "c", [*asked[:9], user("changed")]) == (9, 10)
-    assert run_as_superuser("SELECT FROM messages WHERE chain IS NULL OR digest IS NULL") == []
-
-
-def test_old_conversations_without_messages_or_with_a_prompt_alone_can_be_synced(
-    client: httpx.Client, run_as_superuser: Ask
-) -> None:
-    created(client, id="empty", user_id="u")
-    append(client, "prompt", [system("Be brief.")])
-    older(run_as_superuser)
-    assert sync(client, "empty", dialogue(1))["matched"] == 0
-    assert sync(client, "prompt", [system("Be brief."), *dialogue(1)])["matched"] == 1
-    assert ok(client.get(path("prompt")))["system"] is None
-    for name in ("empty", "prompt"):
-        assert len(sync(client, name, [*dialogue(1), *dialogue(2)])["appended"]) == 4
-
-
-def test_concurrent_syncs_of_an_old_conversation_store_new_messages_once(
-    client: httpx.Client, run_as_superuser: Ask
-) -> None:
-    append(client, "c", dialogue(*range(150)))
-    older(run_as_superuser)
-    answers: list[Any] = at_once(lambda _: sync(client, "c", dialogue(*range(151))), 6)
-    assert sum(len(answer["appended"]) for answer in answers) == 4
-    assert_consistent(run_as_superuser, "c")
-
-
 def test_a_list_still_matches_after_messages_are_deleted(client: httpx.Client, run_as_superuser: Ask) -> None:
     whole = dialogue(*range(10))
     append(client, "c", whole)
     run_as_superuser("DELETE FROM messages WHERE seq <= 8")
     assert sync(client, "c", [*whole, user("a")])["matched"] == 40
-    older(run_as_superuser)
-    assert fork(client, "c", [*whole, user("a"), user("b")])[0] == 0
-    assert sync(client, "c", [*whole[8:], user("a"), user("b")])["matched"] == 33
-    assert sync(client, "c", [*whole, user("a"), user("b"), user("c")], on_fork="append")["matched"] == 42

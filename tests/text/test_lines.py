@@ -159,29 +159,20 @@ def test_a_blank_message_has_no_line(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "assistant", "title"),
+    ("user", "title"),
     [
-        (
-            "Hi, could you please compare leasing and buying a van for me? Thanks",
-            "",
-            "Compare leasing and buying a van",
-        ),
-        ("你好，能不能帮我比较一下租车和买车？谢谢", "", "比较一下租车和买车"),
-        ("If it is not too late, can you cancel order 5531?", "", "Cancel order 5531"),
-        ("yes please", "Your seat is now 14C by the window.", "Your seat is now 14C by the window"),
-        ("Can you help with that? The invoice of March is wrong.", "", "The invoice of March is wrong"),
-        ("我还可以教你怎么折！哇，这主意好极了！", "", "我还可以教你怎么折"),
-        (
-            "<env_context>\n<cwd>/srv</cwd>\n</env_context>",
-            "The build of the harbour map passes.",
-            "The build of the harbour map passes",
-        ),
-        ("<env_context>\n<cwd>/srv</cwd>\n</env_context>\nDraw the harbour map", "Done.", "Draw the harbour map"),
-        ("", "", ""),
+        ("Hi, could you please compare leasing and buying a van for me? Thanks", "Compare leasing and buying a van"),
+        ("你好，能不能帮我比较一下租车和买车？谢谢", "比较一下租车和买车"),
+        ("If it is not too late, can you cancel order 5531?", "Cancel order 5531"),
+        ("Can you help with that? The invoice of March is wrong.", "The invoice of March is wrong"),
+        ("我还可以教你怎么折！哇，这主意好极了！", "我还可以教你怎么折"),
+        ("<env_context>\n<cwd>/srv</cwd>\n</env_context>", ""),
+        ("<env_context>\n<cwd>/srv</cwd>\n</env_context>\nDraw the harbour map", "Draw the harbour map"),
+        ("", ""),
     ],
 )
-def test_a_title_is_the_request_as_a_phrase(user: str, assistant: str, title: str) -> None:
-    assert title_of(read("user", user), assistant) == title
+def test_a_title_is_the_request_as_a_phrase(user: str, title: str) -> None:
+    assert title_of(read("user", user)) == title
 
 
 def test_a_call_shows_its_telling_arguments_first() -> None:

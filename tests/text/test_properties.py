@@ -137,7 +137,7 @@ def test_a_message_with_words_has_a_line(text: str) -> None:
 @QUICK
 @given(TEXTS, TEXTS)
 def test_titles_queries_and_notes_respect_their_limits(user: str, assistant: str) -> None:
-    assert is_line(title_of(read("user", user), assistant), 60)
+    assert is_line(title_of(read("user", user)), 60)
     assert is_line(query_summary(user[:40], {assistant[:20]: user, "n": 10**5000, "x": [None, {"y": user}]}), 120)
     assert all(note and is_line(note, 200) for note in standing_notes(user))
 
@@ -193,7 +193,7 @@ def test_sentences_and_words_accept_any_text(text: str) -> None:
 
 EVERYTHING: dict[str, Callable[[str], object]] = {
     "message_line": lambda text: [message_line(role, text) for role in ("user", "assistant", "tool")],
-    "title of a page": lambda text: title_of(read("user", text), text),
+    "title of a page": lambda text: title_of(read("user", text)),
     "call_line": lambda text: call_line("t", text),
     "key_terms": key_terms,
     "summarize": lambda text: summarize(text, language="en"),

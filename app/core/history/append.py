@@ -95,7 +95,7 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
     rows, totals = _rows(basis, found, counts, new_id)
     after = _after(basis, found, totals, rows[-1].chain, counts)
     if (topics := preparation.topics) is not None:
-        after = replace(after, revision=after.revision + 1, indexed_through=basis.closed[0])
+        after = replace(after, indexed_through=basis.closed[0])
     memories = _memories(found, after, new_id)
     pages, mentions = _pages(basis, found, counts), _mentions(basis, topics or ())
     return Append(
@@ -136,7 +136,7 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
     full, short, history = totals.full, totals.short, totals.history
     for one in found:
         arrival = basis.arrivals[one.placement.index]
-        if not arrival.is_inner and chain is not None and one.placement.kind != "prompt":
+        if not arrival.is_inner and one.placement.kind != "prompt":
             chain = link(chain, one.digest)
         row = _row(one, arrival, (full, short, history), chain, counts, new_id, dict(basis.conversation.file_percents))
         full += row.full_tokens
@@ -150,7 +150,7 @@ def _rows(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId
 
 
 def _row(
-    one: Prepared, arrival: Arrival, before: tuple[int, int, int], chain: bytes | None, counts: Counts, new_id: NewId,
+    one: Prepared, arrival: Arrival, before: tuple[int, int, int], chain: bytes, counts: Counts, new_id: NewId,
     files: Mapping[str, int],
 ) -> NewMessage:  # fmt: skip
     """Return a message's row. ``before``: what all messages before it weigh, verbatim, condensed and
@@ -237,9 +237,7 @@ def _stored_body(one: Prepared) -> dict[str, Any]:
     return {**original, "content": blocks}
 
 
-def _after(
-    basis: Basis, found: Sequence[Prepared], totals: Totals, chain: bytes | None, counts: Counts
-) -> Conversation:
+def _after(basis: Basis, found: Sequence[Prepared], totals: Totals, chain: bytes, counts: Counts) -> Conversation:
     before = basis.conversation
     goes_on = before.asked_from if basis.origin in ("proxy question", "proxy recall") else None
     prompt_tokens = sum(weight(one.forms.view, counts) for one in found if one.placement.kind == "prompt")

@@ -26,11 +26,10 @@ class ForkPlace:
     full: int = 0
     short: int = 0
     history: int = 0
-    chain: bytes | None = b""
+    chain: bytes = b""
     answered: bytes | None = None
     said_at: datetime | None = None
     said_offset: int = 0
-    revision: int = 0
     at: datetime | None = None
     """When the next message came; None: there is none."""
     chaptered: int = 0
@@ -63,10 +62,10 @@ def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
     line = known.line
     keeper = line.keeper(place.seq)
     stretches = [one for one in line.through(place.seq) if one.id != keeper]
-    shared = Stretch(keeper, known.uid, place.seq, place.page, place.revision, at)
+    shared = Stretch(keeper, known.uid, place.seq, place.page, at)
     for one in line.stretches:
         if one.id == keeper:
-            shared = shared._replace(uid=one.uid, revision=min(one.revision, place.revision), at=min(one.at, at))
+            shared = shared._replace(uid=one.uid, at=min(one.at, at))
     stretches.append(shared)
     end = ConversationEnd(
         place.seq, place.page, place.user_seq, min(known.end.prompt_through, place.seq), place.group, place.open_calls
@@ -89,7 +88,6 @@ def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
         ),
         language=known.language if place.user_seq else None,
         file_weights=tuple(weight for weight in known.file_weights if weight.seq <= place.seq),
-        revision=place.revision,
         indexed_through=min(known.indexed_through, max(0, place.page - 1)),
         chaptered_through=place.chaptered,
         summary_through=place.summarised,
@@ -113,7 +111,7 @@ def at_end(known: Conversation, place: ForkPlace) -> ForkPlace:
         place, seq=totals.last_seq, page=totals.last_page, user_seq=known.end.user_seq, group=known.end.group,
         open_calls=tuple(replace(call, is_far=call.is_left) for call in known.end.open_calls), full=totals.full,
         short=totals.short, history=totals.history, chain=known.chain, answered=known.answered, said_at=known.said_at,
-        revision=known.revision, at=None, chaptered=known.chaptered_through, summarised=known.summary_through,
+        at=None, chaptered=known.chaptered_through, summarised=known.summary_through,
     )  # fmt: skip
 
 

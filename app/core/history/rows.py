@@ -51,7 +51,7 @@ class NewMessage:
     marks: tuple[int, ...]
     """Those of its verbatim and condensed form, and of what is loaded or archived; without zeros at the end."""
     digest: bytes
-    chain: bytes | None
+    chain: bytes
     """None where that of the message before is not known."""
     said_at: datetime | None
     """When it was said; None where the sender did not tell."""

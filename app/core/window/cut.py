@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from app.core.model import OPENING_TOKENS, Cut, Entry, FreshForm, Language, Policy, Totals, Window
+from app.core.model import INTEGER_MAX, OPENING_TOKENS, Cut, Entry, FreshForm, Language, Policy, Totals, Window
 from app.core.search import days
 from app.core.window import contents, head, kept, paging
+from app.core.window.budget import RESERVES
 from app.core.window.contents import Chapter, PageEntry, PageNames
 from app.core.window.head import HeadReader, HeadSummary, SummaryLine, Written
 from app.core.window.kept import KeptLine
@@ -118,6 +119,14 @@ def shows(cut: Cut) -> tuple[object, ...]:
     """Return what tells the windows of two cuts apart."""
     at = cut.last_seq if cut.is_squeezed else 0
     return cut.zones, cut.room, cut.generation, cut.head.tokens, cut.is_squeezed, at
+
+
+def is_of(cut: Cut, totals: Totals) -> bool:
+    """Return whether a cut from elsewhere can be one of a conversation with these totals."""
+    zones = 1 <= cut.condensed_from <= cut.verbatim_from <= cut.last_seq + 1 and 0 <= cut.pinned <= cut.last_seq
+    now = 0 <= cut.last_seq <= totals.last_seq and 0 <= cut.last_page <= totals.last_page
+    sizes = (cut.number, cut.budget, cut.room, cut.full_total, cut.half_mark)
+    return zones and now and 0 <= cut.step <= len(RESERVES) and all(0 <= size <= INTEGER_MAX for size in sizes)
 
 
 def asked(entries: Sequence[Entry]) -> list[Entry]:

@@ -54,7 +54,7 @@ from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services import limits
-from app.services.conversations import chains, changes, chapters, forking, learning
+from app.services.conversations import changes, chapters, forking, learning
 from app.services.conversations.cuts import own_budget
 from app.services.conversations.reading import READER
 from app.services.conversations.requests import (
@@ -69,7 +69,6 @@ from app.services.conversations.selection import (
     Arrivals,
     AskedBefore,
     BranchingError,
-    UnchainedError,
     select_at_once,
     select_new_messages,
 )
@@ -171,9 +170,6 @@ async def append(
     try:
         async with runtime.queue(tenant, conversation_id):
             return await _append(task)
-    except UnchainedError:
-        await chains.complete(runtime, tenant, conversation_id)
-        return await append(runtime, tenant, conversation_id, request, key)
     except BranchingError as branching:
         name = await forking.branch(runtime, tenant, conversation_id, branching)
         return await append(runtime, tenant, name, request, key)

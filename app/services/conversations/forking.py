@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -25,7 +24,7 @@ from app.queue import enqueue
 from app.runtime import Runtime
 from app.services.conversations.placing import Shares
 from app.services.conversations.selection import BranchingError
-from app.store import branches, conversations
+from app.store import branches, conversations, page_index
 from app.store.memory import kept
 
 INDEXED_AGAIN_MAX = 50
@@ -45,7 +44,7 @@ class ForkRequest:
 async def fork(tx: Tx, known: Conversation, request: ForkRequest) -> Conversation:
     """Make a branch of a locked conversation. Raises Invalid for a place that is not there, Conflict for a taken id."""
     after = await _seq(tx, known, request)
-    new = NewBranch(request.id or str(uuid7()), uuid7(), request.title, _now(), request.shares)
+    new = NewBranch(request.id or str(uuid7()), uuid7(), request.title, await page_index.now(tx), request.shares)
     made = await at(tx, known, after, new)
     if made is not None:
         return made
@@ -69,10 +68,6 @@ async def at(tx: Tx, known: Conversation, after: int, new: NewBranch) -> Convers
     if pages:
         await enqueue.enqueue(tx, [enqueue.page(new.id, new.uid, page) for page in pages])
     return await conversations.get(tx, new.id)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _said(name: str, message: str) -> FieldError:
@@ -125,21 +120,20 @@ async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
     in_group = row["kind"] in ("call", "result")
     shown = await branches.group(tx, line, row["call_group"], seq) if in_group else []
     answered = await branches.first_answer(tx, line, seq) if known.answered is not None else None
-    revision = row["revision"] if row["revision"] is not None else known.revision
     place = ForkPlace(
         seq=seq, page=row["page"], user_seq=row["user_seq"], group=row["call_group"] if row["kind"] == "call" else 0,
         open_calls=open_again(shown, row["call_group"]), full=row["full_total"], short=row["short_total"],
-        history=row["history_total"] or 0, chain=row["chain"],
+        history=row["history_total"] or 0, chain=row["chain"] or b"",
         answered=known.answered if answered is not None else None,
         said_at=local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None,
-        said_offset=row["said_offset"], revision=revision, at=row["created_at"],
+        said_offset=row["said_offset"], at=row["created_at"],
     )  # fmt: skip
     if seq == known.totals.last_seq:
         return forks.at_end(known, place)
     return replace(
         place,
         chaptered=await branches.chaptered(tx, line, place.page),
-        summarised=await branches.summarised(tx, line, seq, revision),
+        summarised=await branches.summarised(tx, line, seq, row["created_at"]),
     )
 
 
@@ -158,7 +152,7 @@ async def branch(runtime: Runtime, tenant: UUID, named: str, branching: Branchin
         name = await branches.continued(tx, held.line.root, branching.chains, branching.alike)
         if name is None:
             name = str(uuid7())
-            await at(tx, held, branching.after, NewBranch(name, uuid7(), None, _now()))
+            await at(tx, held, branching.after, NewBranch(name, uuid7(), None, await page_index.now(tx)))
         await show(runtime, tx, named, held, name)
     runtime.caches.forget_conversation(tenant, str(known.id))
     return CallersId(named, name) if isinstance(named, CallersId) else name

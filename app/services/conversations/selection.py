@@ -106,14 +106,10 @@ class BranchingError(Exception):
         """How many of the list's messages lead to it."""
 
 
-class UnchainedError(Exception):
-    """The conversation is older than chains are: see ``chains.complete``."""
-
-
 async def select_new_messages(
     runtime: Runtime, tx: ReadTx, known: Conversation | None, request: AppendRequest
 ) -> Arrivals:
-    """Return what is left to append. Raises Fork, Invalid if it is too much at once, or UnchainedError."""
+    """Return what is left to append. Raises Fork, or Invalid if it is too much at once."""
     if known is None:
         has_earlier = await conversations.has_any(tx, new_conversation_user(request))
         return replace(_select_for_new(request), has_earlier=has_earlier)
@@ -123,8 +119,6 @@ async def select_new_messages(
         case ProxyAnswer():
             return await _of_answer(tx, known, request)
         case SyncedList() | ProxyQuestion():
-            if known.chain is None:
-                raise UnchainedError
             system = await _system(tx, known, request)
             if isinstance(request, SyncedList):
                 selection = await _of_list(tx, known, request)

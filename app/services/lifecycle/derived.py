@@ -1,24 +1,29 @@
-"""Insert what jobs had learned of a conversation: pages, summaries and recalls of an import."""
+"""Insert what was derived from a conversation's messages: pages, chapters, summaries, recalls and cuts of an import."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.core.conversation import Conversation
 from app.core.neutral import flat
+from app.core.window import cut
 from app.core.window.contents import ChapterName
 from app.errors import Invalid
-from app.postgres.transactions import ReadTx, Tx
+from app.postgres.transactions import Tx
 from app.runtime import Runtime
-from app.services.lifecycle.lines import ChapterLine, ImportedSummary, PageLine, RecallLine
-from app.store import chapters, messages, page_index, portable, summaries
+from app.services.lifecycle.lines import ChapterLine, CutLine, ImportedSummary, PageLine, RecallLine
+from app.store import chapters, messages, page_index, portable, summaries, windows
 from app.store.page_index import NewPageIndex
 from app.store.summaries import StoredSummary
+
+DerivedLine = PageLine | ChapterLine | ImportedSummary | RecallLine | CutLine
 
 
 async def insert(
     runtime: Runtime,
     tx: Tx,
     known: Conversation,
-    line: PageLine | ChapterLine | ImportedSummary | RecallLine,
+    line: DerivedLine,
 ) -> bool:
     """Insert a line into its locked conversation; return False if it is there already. Raises Invalid."""
     match line:
@@ -30,7 +35,10 @@ async def insert(
             return await _summary(runtime, tx, known, line)
         case RecallLine():
             has = await tx.fetchrow(portable.HAS_RECALL, known.id, line.page, line.count)
-            return has is None and await messages.count_recall(tx, known.id, line.page, line.page)
+            at = (line.created_at, line.at_page)
+            return has is None and await messages.count_recall(tx, known.id, line.page, line.page, *at)
+        case CutLine():
+            return await _cut(tx, known, line)
 
 
 async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -> bool:
@@ -49,9 +57,7 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     )  # fmt: skip
     mentions = list(dict.fromkeys(map(flat, line.mentions)))
     place = (known.id, known.uid, known.own_generation)
-    revision, is_stored = await page_index.index(tx, *place, new, mentions)
-    assert revision is not None, "it is locked"
-    if not is_stored:
+    if not await page_index.index(tx, *place, new, mentions, line.created_at):
         raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
     return True
 
@@ -65,7 +71,7 @@ async def _chapter(runtime: Runtime, tx: Tx, known: Conversation, line: ChapterL
     title, sentence = flat(line.title), flat(line.sentence)
     tokens = await runtime.tokens.count_many([title, sentence])
     name = ChapterName(title, tokens[0], sentence, tokens[1])
-    await chapters.name(tx, own, chapter, await _revision(tx, known), name, line.model)
+    await chapters.name(tx, own, chapter, name, line.model, line.created_at or await page_index.now(tx))
     return True
 
 
@@ -79,11 +85,13 @@ async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: Imported
     text = "\n".join(flat(part) for part in line.text.split("\n"))
     (tokens,) = await runtime.tokens.count_many([text])
     new = StoredSummary(line.version, line.through_seq, text, tokens, line.model)
-    revision = await _revision(tx, known)
-    return await summaries.insert(tx, known.id, new, revision)
+    return await summaries.insert(tx, known.id, new, line.created_at or await page_index.now(tx))
 
 
-async def _revision(tx: ReadTx, known: Conversation) -> int:
-    revision = await page_index.begin_revision(tx, known.id, known.uid, known.own_generation)
-    assert revision is not None, "it is locked"
-    return revision
+async def _cut(tx: Tx, known: Conversation, line: CutLine) -> bool:
+    """Store a cut; False if its number is taken. Raises Invalid if it is of other messages."""
+    found = replace(line.cut, generation=known.totals.generation)
+    if not cut.is_of(found, known.totals):
+        message = "must have zones within the messages before it"
+        raise Invalid("The cut is of other messages.", errors=[{"loc": ["cut"], "msg": message}])
+    return await windows.put_cut(tx, known, found, line.created_at)

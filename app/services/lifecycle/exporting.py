@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -27,13 +28,14 @@ from app.core.scope import files_of, owner_of, scope_of, space_scope
 from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable
 from app.postgres.database import widen
+from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
 from app.services.lifecycle.lines import FORMAT, VERSION
 from app.services.spaces import MEMBERS_MAX
 from app.services.views import inspect
-from app.store import conversations, messages, portable
+from app.store import conversations, messages, portable, windows
 from app.store import spaces as stored_spaces
 from app.store.memory import files
 
@@ -146,10 +148,9 @@ async def _conversation(of: Export, conversation_id: str, bound_to: str | None, 
             return
         branch = {} if alone or not conversation.line.stretches else await _branch(tx, conversation)
     yield dumps(_conversation_line(conversation) | branch)
-    after, revision = 0, 0
+    after = 0
     if branch:
-        shared = conversation.line.stretches[-1]
-        after, revision = shared.seq, shared.revision
+        after = conversation.line.stretches[-1].seq
         conversation = replace(conversation, id=conversation.line.own)
     while after < conversation.totals.last_seq:
         async with of.snapshot() as tx:
@@ -158,16 +159,15 @@ async def _conversation(of: Export, conversation_id: str, bound_to: str | None, 
         if not rows:
             return
         for row in rows:
-            async for line in _learnt(of, conversation, revision, row["revision"]):
-                yield line
-            revision = row["revision"]
             texts, cards = await _archived(of, row["archive_ids"])
             size = len(row["body"]) + sum(map(len, texts.values()))
             yield await run_in_thread_if_large(size, _message_line, conversation, row, texts, cards)
         after = rows[-1]["seq"]
-    async for line in _learnt(of, conversation, revision, conversation.revision):
+    async for line in _learnt(of, conversation):
         yield line
     async for line in _beside(of, conversation.id, conversation.user_id):
+        yield line
+    async for line in _cuts(of, conversation):
         yield line
     yield dumps({"type": "end", "conversation_id": conversation.id})
 
@@ -242,38 +242,37 @@ def _card(row: Record) -> dict[str, Any]:
     }
 
 
-async def _learnt(of: Export, conversation: Conversation, after: int, through: int) -> AsyncIterator[str]:
-    if after >= through:
-        return
+async def _learnt(of: Export, conversation: Conversation) -> AsyncIterator[str]:
+    """Yield what jobs and recalls made known of a conversation, each with its time: branches share what is older."""
+    for kind, statement in portable.LEARNT.items():
+        rows = of.each(partial(_after, statement, conversation.id), "place")
+        async for row in rows:
+            yield dumps({"type": kind, "conversation_id": conversation.id, **_learnt_line(row)})
+
+
+def _after(statement: Statement, name: str, tx: ReadTx, after: Sequence[int] | None) -> Awaitable[Sequence[Record]]:
+    return tx.fetch(statement, conversation=name, after=after or [], limit=AT_ONCE)
+
+
+def _learnt_line(row: Record) -> dict[str, Any]:
+    values = dict(row) | {"created_at": time_text(row["created_at"])}
+    del values["place"]
+    if (seqs := values.pop("seqs", None)) is not None:
+        values["lines"] = dict(zip(map(str, seqs), values["lines"], strict=True))
+    return values
+
+
+async def _cuts(of: Export, conversation: Conversation) -> AsyncIterator[str]:
+    """Yield the cuts that are in force, without those that quote what the export may not hold."""
+    generation = conversation.totals.generation
     async with of.snapshot() as tx:
-        events = await tx.fetch(portable.LEARNT, conversation=conversation.id, after=after, through=through)
-    for event in events:
-        async with of.snapshot() as tx:
-            line = await _event(tx, conversation.id, event)
-        if line is not None:
-            yield dumps({"type": event["kind"], "conversation_id": conversation.id, **line})
-
-
-async def _event(tx: ReadTx, name: str, event: Record) -> dict[str, Any] | None:
-    if event["kind"] == "recall":
-        return {"page": event["n"], "count": event["m"]}
-    if event["kind"] == "summary":
-        row = await tx.fetchrow(portable.SUMMARY, name, event["n"])
-        return dict(row) if row else None
-    if event["kind"] == "chapter":
-        row = await tx.fetchrow(portable.CHAPTER, name, event["n"])
-        return dict(row) if row else None
-    row = await tx.fetchrow(portable.PAGE, name, event["n"])
-    if row is None:
-        return None
-    values = dict(row)
-    seqs = values.pop("seqs")
-    mentions = await tx.fetch(portable.MENTIONS, name, event["n"], event["revision"])
-    return {
-        **values,
-        "lines": dict(zip(map(str, seqs), values["lines"], strict=True)),
-        "mentions": [m["topic"] for m in mentions],
-    }
+        rows = await tx.fetch(
+            portable.CUTS, conversation=conversation.id, generation=generation, sensitive=of.sensitive
+        )
+    for row in rows:
+        found = replace(windows.read_cut(row), generation=0)  # how often the past was changed stays behind
+        line = {"type": "cut", "conversation_id": conversation.id, "created_at": time_text(row["created_at"])}
+        yield dumps(line | {"cut": asdict(found) | {"sources": list(map(str, found.sources))}})
 
 
 async def _beside(

@@ -1,8 +1,7 @@
 """Import lines (see app.services.lifecycle.lines) through the same appends as any other message, by the same rules.
 
 An import can be repeated, as a whole or from where it stopped: what already exists is recognised by place and id and
-left alone; anything that differs is a conflict, reported with its line. Results of jobs are inserted at the place where
-the jobs produced them, so that windows equal those of the source.
+left alone; anything that differs is a conflict, reported with its line.
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ from app.services.lifecycle.lines import (
     ArchiveLine,
     ChapterLine,
     ConversationLine,
+    CutLine,
     EndLine,
     FileLine,
     Header,
@@ -58,7 +58,7 @@ from app.services.memory import files, insertion
 from app.services.memory.archiving import all_vectors, rows_of, vectors
 from app.services.memory.files import StoredFile
 from app.services.memory.remembering import searchable
-from app.store import archives, branches, conversations, portable
+from app.store import archives, branches, conversations, page_index, portable
 from app.store import spaces as stored_spaces
 from app.store.conversations import NewConversation
 from app.store.memory import files as stored_files
@@ -68,6 +68,10 @@ from app.store.spaces import NewSpace
 
 MESSAGES_AT_ONCE = 200
 """Messages of one append, where nothing says which were sent together."""
+TABLES = {
+    "page": "page_index", "chapter": "chapter_names", "summary": "summaries", "recall": "recalls", "cut": "cuts",
+}  # fmt: skip
+"""Of what was derived, by the kind of line."""
 CHARACTERS_AT_ONCE = 4_000_000
 """Characters of messages that wait to be appended; a line's own length is bounded where it is read."""
 
@@ -149,7 +153,7 @@ async def _take(job: _Import, number: int, value: Any) -> None:
         case ConversationLine():
             await _finish(job)
             job.into = await _conversation(job, line)
-        case PageLine() | ChapterLine() | ImportedSummary() | RecallLine():
+        case PageLine() | ChapterLine() | ImportedSummary() | RecallLine() | CutLine():
             await _flush(job)
             await _learn(job, line)
         case EndLine():
@@ -234,7 +238,8 @@ async def _branch(tx: Tx, line: ConversationLine, new: NewConversation) -> bool:
     if parent is None or parent.user_id != new.user_id or parent.totals.last_seq < line.forked_after:
         message = "must be a conversation of the lines before, with the messages up to `forked_after`"
         raise Invalid("What the branch shares is not there.", errors=[{"loc": ["parent_id"], "msg": message}])
-    made = await forking.at(tx, parent, line.forked_after, NewBranch(new.id, new.uid, new.title, datetime.now(UTC)))
+    branch = NewBranch(new.id, new.uid, new.title, await page_index.now(tx))
+    made = await forking.at(tx, parent, line.forked_after, branch)
     if made is not None:
         await conversations.change(tx, made, new)
         if line.shown:
@@ -332,15 +337,14 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
 # --- What was learned ---------------------------------------------------------------------------------
 
 
-async def _learn(job: _Import, line: PageLine | ChapterLine | ImportedSummary | RecallLine) -> None:
+async def _learn(job: _Import, line: derived.DerivedLine) -> None:
     into, tenant = _in(job, line.conversation_id), job.tenant
     async with job.runtime.database.begin(tenant) as tx:
         known = await conversations.lock(tx, into.id, bound_to=job.limit.user_id)
         if known is None or known.uid != into.uid:
             raise Conflict("The conversation was erased during the import.")
         made = await derived.insert(job.runtime, tx, known, line)
-    names = {"page": "page_index", "chapter": "chapter_names", "summary": "summaries", "recall": "recalls"}
-    (job.done if made else job.matched)[names[line.type]] += 1
+    (job.done if made else job.matched)[TABLES[line.type]] += 1
     into.fresh = into.fresh or made
     job.runtime.caches.forget_conversation(tenant, into.id)
 

@@ -1,8 +1,8 @@
 """The lines of an export: JSON objects, one per line, in the order of their import.
 
-A conversation's line comes first, then its messages in order. What was learned of it stands between them, at the place
-where it was learned: heads quote what was known when they were made, so the order reproduces the same windows. Tokens,
-forms, pages and places are not exported; an import derives them by the rules of any append.
+A conversation's line comes first, then its messages in order, what was learned of them, its memories and archives, and
+its newest cuts, with which an import shows the same windows. Tokens, forms, pages and places of messages are not
+exported; an import derives them by the rules of any append.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from app.core.messages import (
     NOT_IN_IDS,
     TITLE_MAX,
 )
-from app.core.model import INTEGER_MAX
+from app.core.model import INTEGER_MAX, Cut
 from app.core.neutral import flat
 from app.core.window.budget import BUDGET_MAX
 from app.core.window.kept import Status, key_problem
@@ -164,6 +164,7 @@ class PageLine(ImportLine):
     lines: dict[str, Text] = {}
     """Lines by seq."""
     error: Short | None = None
+    created_at: Time | None = None
 
 
 class ChapterLine(ImportLine):
@@ -176,6 +177,7 @@ class ChapterLine(ImportLine):
     title: Short
     sentence: Short
     model: Short
+    created_at: Time | None = None
 
 
 class ImportedSummary(ImportLine):
@@ -185,6 +187,7 @@ class ImportedSummary(ImportLine):
     through_seq: Seq
     text: Text
     model: Short
+    created_at: Time | None = None
 
 
 class RecallLine(ImportLine):
@@ -192,6 +195,20 @@ class RecallLine(ImportLine):
     conversation_id: Id
     page: Seq
     count: Seq
+    at_page: Seq | None = None
+    """The page that was being written."""
+    created_at: Time | None = None
+
+
+class CutLine(ImportLine):
+    """A cut of the conversation's windows, with its frozen head."""
+
+    model_config = ConfigDict(strict=False)  # dataclasses within are read from objects
+
+    type: Literal["cut"]
+    conversation_id: Id
+    cut: Cut
+    created_at: Time
 
 
 class EndLine(ImportLine):
@@ -269,6 +286,7 @@ AnyLine = Annotated[
     | ChapterLine
     | ImportedSummary
     | RecallLine
+    | CutLine
     | EndLine
     | MemoryLine
     | ArchiveLine

@@ -52,12 +52,8 @@ UPDATE conversations
 CHAIN = "SELECT chain FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3"
 
 
-async def chain_before(tx: ReadTx, conversation_id: str, seq: int) -> bytes | None:
-    """Return the chain before a message; None if it is not known."""
-    if seq == 1:
-        return b""
-    found: bytes | None = await tx.fetchval(CHAIN, conversation_id, seq - 1)
-    return found
+async def chain_before(tx: ReadTx, conversation_id: str, seq: int) -> bytes:
+    return await tx.fetchval(CHAIN, conversation_id, seq - 1) or b""
 
 
 async def leave(tx: Tx, after: Conversation, first: int, line: tuple[str, int], *, unsaid: bool) -> None:
