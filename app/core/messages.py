@@ -250,6 +250,9 @@ def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], probl
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if content is None:
+        audio = message.get("audio")
+        if role == "assistant" and isinstance(audio, dict) and isinstance(said := audio.get("transcript"), str):
+            return [{"type": "text", "text": said}]
         if role != "assistant":
             problems.at((*loc, "content"), "must be a string or a list of content parts")
         return []
@@ -386,7 +389,8 @@ def _view(
             view[CARRIED] = carried
         if not view.get("content"):
             # No API takes an empty list, nor an assistant without both content and calls.
-            view = {**view, "role": message["role"], "content": None if calls else ""}
+            said = "\n".join(part["text"] for part in parts if part.get("type") == "text")
+            view = {**view, "role": message["role"], "content": said or (None if calls else "")}
     else:
         dropped = THINKING_PARTS | {"tool_use", "tool_result"}
         visible = [p for p in parts if p["type"] not in dropped]
@@ -486,6 +490,8 @@ IMAGE_TOKENS = 1_600
 FILE_TOKENS_MIN, FILE_TOKENS_MAX = 500, 50_000
 CHARACTERS_PER_FILE_TOKEN = 12
 """Characters of base64 for each token of a file, between the two bounds: about 9 bytes."""
+CHARACTERS_PER_SEALED_TOKEN = 4
+"""Of ciphertext: what is sealed is a text, which has a token for about four bytes; base64 adds a third."""
 _IMAGES = frozenset({"image_url", "image", "input_image"})
 
 
@@ -522,11 +528,13 @@ def _weigh_part(part: dict[str, Any], files: Mapping[str, int]) -> tuple[list[st
         return [], 3
     if _is_file(part):
         return [], _size(part) * files.get(FILE_KINDS[part["type"]], 100) // 100
-    return [dumps(part)], 3
+    text = dumps(part)
+    read = marked(text)
+    return [read], 3 + (len(text) - len(read)) // CHARACTERS_PER_SEALED_TOKEN
 
 
 def _is_text_source(part: dict[str, Any]) -> bool:
-    source = part.get("source")
+    source = part.get("source") or {"type": part.get("source_type")}
     return isinstance(source, dict) and source.get("type") in ("text", "content")
 
 

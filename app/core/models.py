@@ -111,6 +111,8 @@ class ModelRow:
     """Whether the content beside calls can be null."""
     lists: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")
     """Roles whose content can be a list of parts."""
+    parts: tuple[str, ...] = ()
+    """Types of the parts of a list that are taken; empty: all."""
     names: bool = True
     """Whether a user's message can name its speaker; else the name stands before the text."""
     alternate: bool = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from app.core.canonical import dumps
@@ -19,7 +19,7 @@ from app.core.messages import CARRIED, FILE_KINDS, ROLES, THINKING_PARTS, string
 Json = dict[str, Any]
 QUOTED_MAX = 600
 """Characters of a part that is quoted as text."""
-TEXTS = frozenset({"text", "input_text", "output_text", "summary_text"})
+TEXTS = frozenset({"text", "input_text", "output_text", "summary_text", "text-plain"})
 UNSAID = THINKING_PARTS | {"compaction"}
 """Parts that only the API which made them reads; nothing is lost where another one does not get them."""
 THINKING_BLOCKS = frozenset({"thinking", "redacted_thinking", "compaction"})
@@ -32,6 +32,8 @@ FAILED = "Error: "
 SHORT_MAX = 2_000
 """Characters of a part that is quoted as JSON."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{200,}")
+_UNREAD = re.compile("type|url|title|(encrypted|signature).*|.*_(id|type|age|at)|id|citations")
+"""Members of a hosted tool's result that say nothing to another API's model, or stand in a line already."""
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,", re.ASCII)
 
 _MEMBERS: Mapping[str, tuple[str, ...]] = {
@@ -142,37 +144,48 @@ def _text(text: Any) -> list[Json]:
     return [{"type": "text", "text": text}] if isinstance(text, str) and text else []
 
 
-def _chat_image(part: Mapping[str, Any]) -> list[Json]:
-    given, source = part.get("image_url"), _object(part.get("source"))
-    url = given.get("url") if isinstance(given, Mapping) else given
-    if source.get("type") in ("base64", "url"):
-        url = source.get("url") or f"data:{source.get('media_type')};base64,{source.get('data')}"
-    if not isinstance(url, str):
-        return _text(quoted(part))
-    detail = (given if isinstance(given, Mapping) else part).get("detail")
-    return [{"type": "image_url", "image_url": {"url": url, **({"detail": detail} if detail else {})}}]
-
-
 def _chat_file(part: Mapping[str, Any]) -> list[Json]:
-    given = _object(part.get("file")) or part
-    names = ("filename", "file_data", "file_id", "file_url")
-    found = {name: given[name] for name in names if isinstance(given.get(name), str)}
-    return [{"type": "file", "file": found}] if found.keys() - {"filename"} else _text(quoted(part))
+    """Return an image, a recording or another file, as OpenAI, Anthropic and both generations of LangChain have it."""
+    inner = [part[name] for name in ("image_url", "file", "source") if part.get(name)]
+    holder = inner[0] if inner and isinstance(inner[0], Mapping) else part
+
+    def first(*names: str) -> str:
+        return next((holder[name] for name in names if isinstance(holder.get(name), str)), "")
+
+    kind = next((kind for kind in ("image", "audio") if kind in str(part["type"])), "file")
+    data, given = first("file_data", "base64", "data"), first("media_type", "mime_type")
+    if data and given and not data.startswith("data:"):
+        data = f"data:{given};base64,{data}"
+    if isinstance(part.get("text"), str):
+        return _text(part["text"])
+    if kind == "image" and (url := data or first("url", "image_url")):
+        detail = {"detail": first("detail")} if first("detail") else {}
+        return [{"type": "image_url", "image_url": {"url": url, **detail}}]
+    if kind == "audio" and data.startswith("data:"):
+        sound = given.rpartition("/")[2]
+        said = {"data": data.partition(",")[2], "format": {"mpeg": "mp3", "x-wav": "wav"}.get(sound, sound)}
+        return [{"type": "input_audio", "input_audio": said}]
+    place = {"file_data": data, "file_id": first("file_id") or _own_id(part), "file_url": first("url", "file_url")}
+    if kind != "file" or not any(place.values()):
+        return _text(quoted(part))
+    named = {"filename": first("filename") or str(part.get("title") or ""), **place}
+    return [{"type": "file", "file": {name: value for name, value in named.items() if value}}]
+
+
+def _own_id(part: Mapping[str, Any]) -> str:
+    """Return the id of LangChain's file, which is one of the API that the part goes to."""
+    id_ = part.get("id") if part.get("source_type") == "id" else part.get("file_id")
+    return id_ if isinstance(id_, str) and part["type"] in ("image", "file") else ""
 
 
 def _chat_document(part: Mapping[str, Any]) -> list[Json]:
     source, title = _object(part.get("source")), str(part.get("title") or "document")
-    match source.get("type"):
-        case "text":
-            return _text(f"{title}\n{source.get('data', '')}")
-        case "base64":
-            data = f"data:{source.get('media_type')};base64,{source.get('data')}"
-            return [{"type": "file", "file": {"filename": title, "file_data": data}}]
-        case "content" if isinstance(content := source.get("content"), str):
-            return _text(f"{title}\n{content}")
-        case "content" if isinstance(content := source.get("content"), list):
-            return [found for inner in content if isinstance(inner, Mapping) for found in chat_parts(inner)]
-    return _text(quoted(part))
+    content = source.get("data" if source.get("type") == "text" else "content")
+    if isinstance(content, str) and source.get("type") in ("text", "content"):
+        return _text(f"{title}\n{content}")
+    if isinstance(content, list):
+        return [found for inner in content if isinstance(inner, Mapping) for found in chat_parts(inner)]
+    return _chat_file({**part, "title": title}) if source.get("type") == "base64" else _text(quoted(part))
 
 
 def _found(part: Mapping[str, Any]) -> str:
@@ -220,45 +233,41 @@ def _said(text: Any) -> list[Json]:
     return [{"type": "text", "text": text}] if isinstance(text, str) and text.strip() else []
 
 
-def _image_block(part: Mapping[str, Any]) -> list[Json]:
-    given = part.get("image_url")
-    url = given.get("url") if isinstance(given, Mapping) else given
-    if not isinstance(url, str):
-        return _said(quoted(part))
-    return [{"type": "image", "source": _source(url) or {"type": "url", "url": url}}]
-
-
 def _source(url: str) -> Json | None:
     found = _DATA_URL.match(url) if ";base64," in url[:200] else None
     return {"type": "base64", "media_type": found[1], "data": url[found.end() :]} if found else None
 
 
 def _file_block(part: Mapping[str, Any]) -> list[Json]:
-    given = _object(part.get("file")) or part
-    data, url = given.get("file_data"), given.get("file_url")
-    title = {"title": given["filename"]} if isinstance(given.get("filename"), str) else {}
-    source = _source(data) if isinstance(data, str) else None
-    if source is not None and source["media_type"].startswith("image/"):
-        return [{"type": "image", "source": source}]
-    if source is not None and source["media_type"] == "application/pdf":
-        return [{"type": "document", "source": source, **title}]
-    if isinstance(url, str):
-        return [{"type": "document", "source": {"type": "url", "url": url}, **title}]
-    return _said(quoted(part))
+    if "source" in part:
+        return [_whole(part)]
+    if isinstance(part.get("text"), str):
+        return _said(part["text"])
+    found = _chat_file(part)[0]
+    given = found.get("image_url") or found.get("file") or {}
+    encoded = _source(given.get("url") or given.get("file_data") or "")
+    url = given.get("file_url") or (not encoded and given.get("url"))
+    source = encoded or ({"type": "url", "url": url} if url else None)
+    if id_ := _own_id(part):
+        source = {"type": "file", "file_id": id_}
+    if "image" in part["type"] or (encoded and encoded["media_type"].startswith("image/")):
+        return [{"type": "image", "source": source}] if source else _said(quoted(part))
+    if source is None or (encoded and encoded["media_type"] != "application/pdf"):
+        return _said(quoted(part))
+    return [{"type": "document", "source": source, **({"title": given["filename"]} if "filename" in given else {})}]
 
 
 _CHAT: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
     **dict.fromkeys(TEXTS, lambda part: _text(part.get("text"))),
-    **dict.fromkeys(("image_url", "image", "input_image"), _chat_image),
-    **dict.fromkeys(("file", "input_file"), _chat_file),
+    **dict.fromkeys(("image_url", "image", "input_image", "file", "input_file", "audio"), _chat_file),
+    "input_audio": lambda part: [{"type": "input_audio", "input_audio": part.get("input_audio")}],
     "document": _chat_document,
     "search_result": lambda part: _text(_found(part)),
     "refusal": lambda part: [{"type": "refusal", "refusal": part["refusal"]}] if part.get("refusal") else [],
-    "input_audio": lambda part: [{"type": "input_audio", "input_audio": part.get("input_audio")}],
 }
 _BLOCKS: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
-    **dict.fromkeys(TEXTS, _text_block), **dict.fromkeys(("image_url", "input_image"), _image_block),
-    **dict.fromkeys(("file", "input_file"), _file_block), "tool_result": _result_block,
+    **dict.fromkeys(TEXTS, _text_block), "tool_result": _result_block,
+    **dict.fromkeys(("image_url", "image", "input_image", "file", "input_file", "audio"), _file_block),
     "refusal": lambda part: _said(part.get("refusal")),
     "thinking": lambda part: [_whole(part)] if part.get("signature") else [],
     **dict.fromkeys(("document", "redacted_thinking"), lambda part: [_whole(part)]),
@@ -280,8 +289,13 @@ def is_quoted(part: Mapping[str, Any], dialect: str) -> bool:
 
 
 def quoted(part: Mapping[str, Any]) -> str:
-    """Return a part in one line: as JSON if it is short and holds nothing encoded, else its kind and what names it."""
+    """Return a part in one line: as JSON if it is short and holds nothing encoded, else its kind and what names it.
+
+    The result of a tool that an API runs itself is what a model reads of it: titles, addresses and texts, line by line.
+    """
     kind = part.get("type", "part")
+    if str(kind).endswith("_tool_result"):
+        return "\n".join([f"[{kind}]", *dict.fromkeys(_read_of(part.get("content")))])
     size = 0
     for text in strings_of(part):
         size += len(text)
@@ -289,6 +303,17 @@ def quoted(part: Mapping[str, Any]) -> str:
         return dumps({name: value for name, value in part.items() if name != "cache_control"})
     told = [text for text in strings_of({n: v for n, v in part.items() if n != "type"}) if not _ENCODED.search(text)]
     return f"[{kind}: {', '.join(told)[:QUOTED_MAX]} ({size:,} characters)]"
+
+
+def _read_of(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value.strip() and not _ENCODED.search(value):
+        yield value
+    elif isinstance(value, list):
+        yield from (line for inner in value for line in _read_of(inner))
+    elif isinstance(value, Mapping):
+        url, title = value.get("url"), value.get("title")
+        yield from [f"{title} ({url})"] if url and title else filter(None, (url, title))
+        yield from (line for name, inner in value.items() if not _UNREAD.fullmatch(name) for line in _read_of(inner))
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -140,7 +141,7 @@ class Upstream:
     def fitted(self, request: ModelRequest, learned: Learned) -> dict[str, Any]:
         """Return a request as the model's API wants it (``fitting.fit``)."""
         row = self.row(str(request.body["model"]), alternate=request.alternate)
-        return fitting.fit(row, self.asked.dialect, request.body, learned, request.repeated)
+        return fitting.fit(row, self.asked.dialect, request.body, learned, request.repeated, time.time())
 
     def learned(self, model: str) -> Learned:
         """Return what the model's API is known to refuse."""

@@ -6,7 +6,7 @@ memory; that is also why no compressed answer is taken. No error carries the key
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -74,11 +74,21 @@ class Wire:
 
         ``assembled`` makes one of a stream that comes although none was wanted.
         """
+        options = self._options(headers)
+        return await self._whole(
+            self._client.post(path, body=_scalar(body), cast_to=httpx2.Response, options=options), assembled
+        )
+
+    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        """Send a GET; like ``post``."""
+        return await self._whole(self._client.get(path, cast_to=httpx2.Response, options=self._options(headers)))
+
+    async def _whole(
+        self, asking: Awaitable[httpx2.Response], assembled: Callable[[bytes], Mapping[str, Any]] | None = None
+    ) -> Mapping[str, Any]:
         failure: ProviderError
         try:
-            response = await self._client.post(
-                path, body=_scalar(body), cast_to=httpx2.Response, options=self._options(headers)
-            )
+            response = await asking
         except (openai.OpenAIError, httpx2.RequestError) as error:
             failure = self._failure(error)
         else:
@@ -86,17 +96,6 @@ class Wire:
                 return assembled(response.content)
             return self._envelope(response.content)
         # Outside of the handler, so that no request with its headers hangs on the error as its context.
-        raise failure
-
-    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-        """Send a GET; like ``post``."""
-        failure: ProviderError
-        try:
-            response = await self._client.get(path, cast_to=httpx2.Response, options=self._options(headers))
-        except (openai.OpenAIError, httpx2.RequestError) as error:
-            failure = self._failure(error)
-        else:
-            return self._envelope(response.content)
         raise failure
 
     async def stream(

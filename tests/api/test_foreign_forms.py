@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 from typing import Any
 
 import httpx
@@ -176,6 +178,68 @@ def test_files_are_documents_of_messages_and_back(client: httpx.Client) -> None:
     assert found["content"] == [document, document]
     chat = window(client, "c", budget=8000)["messages"][-1]
     assert chat["content"] == [{"type": "file", "file": pdf}] * 2
+
+
+LANGCHAINS = {
+    "first": {"source_type": "base64", "mime_type": "{kind}", "data": "iVBORw0KGgo="},
+    "second": {"mime_type": "{kind}", "base64": "iVBORw0KGgo="},
+    "by address": {"url": "https://x.org/a"},
+}
+
+
+@pytest.mark.parametrize("form", LANGCHAINS)
+def test_langchains_standard_blocks_are_those_of_each_api(client: httpx.Client, form: str) -> None:
+    def block(type_: str, kind: str) -> Json:
+        return {"type": type_, **{name: value.format(kind=kind) for name, value in LANGCHAINS[form].items()}}
+
+    sent = [user([text("Look."), block("image", "image/png"), block("file", "application/pdf")])]
+    is_url = form == "by address"
+    pdf = "data:application/pdf;base64,iVBORw0KGgo="
+    assert shown(client, sent)[-1]["content"][1:] == [
+        {"type": "image_url", "image_url": {"url": "https://x.org/a" if is_url else URL}},
+        {"type": "file", "file": {"file_url": "https://x.org/a"} if is_url else {"file_data": pdf}},
+    ]
+    messages = window(client, "c", budget=8000, format="anthropic")["messages"]
+    url = {"type": "url", "url": "https://x.org/a"}
+    document = {"type": "document", "source": url if is_url else {**PNG, "media_type": "application/pdf"}}
+    assert messages[-1]["content"][1:] == [{"type": "image", "source": url if is_url else PNG}, document]
+
+
+def test_a_recording_of_langchain_is_one_of_openais(client: httpx.Client) -> None:
+    sound = {"type": "audio", "mime_type": "audio/mpeg", "base64": "SUQz"}
+    heard = {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}}
+    assert shown(client, [user([text("Listen."), sound])])[-1]["content"][1:] == [heard]
+
+
+def sealed(size: int) -> str:
+    return base64.b64encode(random.Random(size).randbytes(size)).decode()
+
+
+def test_what_a_hosted_tool_found_is_read_by_other_models_without_ciphertext(client: httpx.Client) -> None:
+    hits = [
+        {"type": "web_search_result", "url": f"https://x{i}.org", "title": f"Page {i}", "encrypted_content": sealed(i)}
+        for i in range(2_400, 2_405)
+    ]
+    used = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "tea"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": hits}
+    told = shown(client, [user("Find it."), said(used, found, text("Longjing.")), user("And?")])[-2]["content"]
+    assert told[1]["text"].split("\n")[1] == "Page 2400 (https://x2400.org)"
+    assert told[2] == text("Longjing.")
+    assert hits[0]["encrypted_content"] not in json.dumps(told)
+    window_ = window(client, "c", budget=8000, format="anthropic")
+    assert found in window_["messages"][-2]["content"]
+
+
+@pytest.mark.parametrize("large", [
+    {"type": "mcp_tool_result", "tool_use_id": "srvtoolu_1", "content": [text("A line of what was found. " * 4_000)]},
+    {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "A long report. " * 6_000}},
+    {"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{'QUJD' * 50_000}"}},
+], ids=["result", "text", "file"])  # fmt: skip
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_block_that_is_too_large_gives_way_before_its_message(client: httpx.Client, large: Json, form: str) -> None:
+    role = "assistant" if large["type"] == "mcp_tool_result" else "user"
+    sent = [user("Find it."), {"role": role, "content": [large, text("Longjing, said the page.")]}, user("And?")]
+    assert "Longjing, said the page." in json.dumps(shown(client, sent, form))
 
 
 def test_what_has_no_counterpart_is_quoted_by_name_without_what_is_encoded(client: httpx.Client) -> None:

@@ -62,6 +62,8 @@ def test_without_keys_a_page_in_a_browser_reaches_nothing(serve: Serve, mint: Mi
     assert client.get("/healthz", headers={"host": "evil.example"}).status_code == 200
     assert client.get("/conversations/c", headers={"host": "localhost:1"}).status_code == 200
     assert named.get("/conversations/c", headers={"host": "quire.example"}).status_code == 200
+    for page, status in (("https://quire.example", 400), ("https://evil.example", 403)):
+        assert named.post("/mcp", json={}, headers={"origin": page}).status_code == status
     key = bearing(mint(scopes=("read",)))  # with a key it is no matter: no page has one
     assert client.get("/conversations", headers={"host": "evil.example", **key}).status_code == 200
 

@@ -477,6 +477,7 @@ def events_of(whole: Json, *, usage: bool) -> list[Json]:
     message = choice["message"]
     deltas: list[Json] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": word} for word in re.findall(r"\S+\s*|\s+", message.get("content") or "")]
+    deltas += [{"audio": {name: value}} for name, value in (message.get("audio") or {}).items()]
     for index, call in enumerate(message.get("tool_calls") or []):
         name, arguments = call["function"]["name"], call["function"]["arguments"]
         half = len(arguments) // 2

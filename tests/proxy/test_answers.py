@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from app.text.tokens import TokenCounter
-from tests.api.kit import append, ok, turn, user
+from tests.api.kit import append, history, ok, turn, user
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
 from tests.proxy.kit import Script, ask, sent, stored
@@ -81,6 +81,23 @@ def test_a_streams_usage_is_asked_for_and_told_to_those_who_want_it(chat: openai
         chunks = list(chat.chat.completions.create(model="fake", messages=listed, stream=True, **options))
         assert script.asked[-1]["stream_options"] == {"include_usage": True}
         assert any(chunk.usage is not None for chunk in chunks) == bool(wanted)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_spoken_answer_is_text_and_its_id_goes_back_until_it_expires(
+    client: httpx.Client, chat: openai.OpenAI, script: Script, *, streams: bool
+) -> None:
+    for conversation, expires_at in (("new", 4_000_000_000), ("old", 1)):
+        audio = {"id": "audio_1", "data": "QUJD", "transcript": "Forty two.", "expires_at": expires_at}
+        script.says({"content": None, "audio": audio})
+        headers = {"X-Quire-Conversation": conversation}
+        ask(chat, [{"role": "user", "content": "Say it."}], stream=streams, extra_headers=headers)
+        assert [m["content"] for m in history(client, conversation)] == ["Say it.", "Forty two."]
+        ask(chat, [{"role": "user", "content": "Again."}], extra_headers=headers)
+        said = next(m for m in script.asked[-1]["messages"] if m["role"] == "assistant")
+        assert said == {"role": "assistant", "content": "Forty two.", "audio": {"id": "audio_1"}} or (
+            conversation == "old" and "audio" not in said
+        )
 
 
 @pytest.mark.parametrize(

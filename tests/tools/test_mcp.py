@@ -17,7 +17,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from app.api.mcp import server as mcp_server
-from app.assembly import access
 from app.core.wording import PROPOSED
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
@@ -238,15 +237,6 @@ def test_requests_are_stateless(seeded: httpx.Client) -> None:
 )
 def test_a_page_of_another_origin_reaches_nothing(seeded: httpx.Client, headers: Json, status: int) -> None:
     assert seeded.post("/mcp", json=LIST, headers=ACCEPT | headers).status_code == status
-
-
-def test_other_hosts_are_allowed_by_name(settings: Settings) -> None:
-    named = settings.model_copy(update={"quire_hosts": "quire.example, db:9000,[fe80::1]"})
-    found = mcp_server.security(access(named))
-    assert {"quire.example", "quire.example:*", "db:9000", "[fe80::1]", "[fe80::1]:*"} <= set(found.allowed_hosts)
-    assert {"https://quire.example", "http://db:9000"} <= set(found.allowed_origins)
-    assert "db" not in found.allowed_hosts
-    assert found.enable_dns_rebinding_protection
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from app import errors
 from app.api.http.body import require_utf8
 from app.api.http.callers import Reader
 from app.api.http.fast_routes import every_turn
+from app.api.http.runtime import runtime_of
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps, loads
+from app.core.edge.hosts import is_ours, named_in
 from app.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -49,6 +53,9 @@ async def mcp(request: Request, caller: Reader) -> Response:
     """
     request.state.caller = caller
     require_utf8(request.headers)
+    access, origin = runtime_of(request).access, request.headers.get("origin")
+    if origin is not None and not is_ours(urlsplit(origin).netloc, named_in(access.hosts, access.host)):
+        raise errors.Forbidden("Quire answers no web page of another origin; add its host to QUIRE_HOSTS.")
     on_demand: OnDemand = request.app.state.mcp
     return _Handed(await on_demand.manager())
 

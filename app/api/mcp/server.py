@@ -21,8 +21,6 @@ from mcp.shared.exceptions import MCPError
 from app import __version__, errors
 from app.api.http.path_ids import check_id
 from app.core.edge.caller import Caller
-from app.core.edge.deployment import Access
-from app.core.edge.hosts import ANY, named_in
 from app.core.model import Language
 from app.recall import tools
 from app.recall.tools import Tool
@@ -32,8 +30,6 @@ from app.services.tools.remember import remember
 from app.services.tools.tool_calls import ToolCall
 
 BODY_MAX_BYTES = 1024 * 1024
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - to listen on; nobody is called so
 NOBODY = (
     "Nobody is named whose memories these are: put conversation_id or user_id into the server's URL, or send the "
     "header X-Quire-Conversation or X-Quire-User."
@@ -74,24 +70,10 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
         on_list_tools=list_tools, on_call_tool=call_tool,
     )  # fmt: skip
     return StreamableHTTPSessionManager(
-        server, json_response=True, stateless=True, security_settings=security(runtime.access),
+        server, json_response=True, stateless=True,
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the router has checked
         max_request_body_size=min(BODY_MAX_BYTES, runtime.defaults.limits.body_bytes),
     )  # fmt: skip
-
-
-def security(access: Access) -> TransportSecuritySettings:
-    """Return the allowed hosts and origins: a web page must not reach a service on its visitor's machine."""
-    own = () if access.host in WILDCARDS else (access.host,)
-    named = sorted(named_in(access.hosts, *own))
-    if ANY in named:
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    hosts = [host for name in (*LOOPBACK, *named) for host in ([name] if _has_port(name) else [name, f"{name}:*"])]
-    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
-
-
-def _has_port(name: str) -> bool:
-    return ":" in name.rsplit("]", 1)[-1]
 
 
 async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCall) -> types.CallToolResult:

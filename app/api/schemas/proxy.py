@@ -12,19 +12,28 @@ from app.api.http.body import RequestModel
 from app.core.messages import ID_MAX, MODEL_MAX
 
 
-class ChatBody(RequestModel):
-    """A chat completion request. Other fields go to the model's API unchanged."""
+class ModelBody(RequestModel):
+    """What requests of all dialects have. Other fields go to an API of the same dialect unchanged."""
 
     model_config = ConfigDict(extra="allow")
 
     model: str | None = Field(
         None, min_length=1, max_length=MODEL_MAX, description="model name of the API behind the proxy"
     )
-    messages: list[Any] = Field(description="the whole list, or only new messages")
     stream: bool | None = None
+    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
+
+
+class ChatBody(ModelBody):
+    messages: list[Any] = Field(description="the whole list, or only new messages")
     n: int | None = Field(None, description="must be 1")
     user: str | None = Field(None, description="the conversation's user, unless a header names it")
-    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
+
+
+class MessagesBody(ModelBody):
+    messages: list[Any] = Field(description="the whole list, or only new messages")
+    system: str | list[dict[str, Any]] | None = Field(None, description="text or text blocks")
+    max_tokens: int | None = Field(None, ge=1, description="maximum tokens of the answer")
 
 
 class ProxiedRequestResponse(BaseModel):
@@ -54,89 +63,29 @@ class ProxiedRequestList(BaseModel):
     next_cursor: str | None
 
 
-class ChatCompletion(BaseModel):
-    """The model API's response; with `stream`, server-sent events of its chunks."""
+class ModelAnswer(BaseModel):
+    """The answer in the request's dialect; with `stream`, server-sent events of its parts."""
 
     model_config = ConfigDict(extra="allow")
 
     id: str
-    object: str
-    created: int
     model: str
-    choices: list[dict[str, Any]]
     usage: dict[str, Any] | None = Field(None, description="sum over all model calls for this answer")
-
-
-class CountTokensBody(RequestModel):
-    """Messages to count. Other fields go to a Messages API unchanged."""
-
-    model_config = ConfigDict(extra="allow")
-
-    model: str | None = Field(
-        None, min_length=1, max_length=MODEL_MAX, description="model name of the API behind the proxy"
-    )
-    messages: list[Any] = Field(description="the whole list, or only new messages")
-    system: str | list[dict[str, Any]] | None = Field(None, description="text or text blocks")
-    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
-
-
-class MessagesBody(CountTokensBody):
-    """A request of Anthropic's Messages. Other fields go to a Messages API unchanged."""
-
-    max_tokens: int | None = Field(None, ge=1, description="maximum tokens of the answer")
-    stream: bool | None = None
-
-
-class AnthropicMessage(BaseModel):
-    """The answer; with `stream`, server-sent events of its parts."""
-
-    model_config = ConfigDict(extra="allow")
-
-    id: str
-    type: str
-    role: str
-    model: str
-    content: list[dict[str, Any]]
-    stop_reason: str | None
-    usage: dict[str, Any] = Field(description="sum over all model calls for this answer")
 
 
 class ConversationRef(RequestModel):
     id: str = Field(min_length=1, max_length=ID_MAX)
 
 
-class ResponsesBody(RequestModel):
-    """A request of OpenAI's Responses. Other fields go to a Responses API unchanged."""
-
-    model_config = ConfigDict(extra="allow")
-
-    model: str | None = Field(
-        None, min_length=1, max_length=MODEL_MAX, description="model name of the API behind the proxy"
-    )
+class ResponsesBody(ModelBody):
     input: str | list[Any] | None = Field(None, description="text, or items: the whole list, or only new ones")
     instructions: str | None = Field(None, description="the conversation's system prompt")
     previous_response_id: str | None = Field(
         None, max_length=ID_MAX, description="the response whose conversation is continued"
     )
     conversation: str | ConversationRef | None = Field(None, description="the conversation's id; created if new")
-    stream: bool | None = None
     store: bool | None = Field(None, description="false: the response has no id to be continued or fetched by")
     user: str | None = Field(None, description="the conversation's user, unless a header names it")
-    tools: list[dict[str, Any]] | None = Field(None, max_length=200, description="the client's own tools")
-
-
-class ResponseObject(BaseModel):
-    """The answer; with `stream`, server-sent events of its parts."""
-
-    model_config = ConfigDict(extra="allow")
-
-    id: str
-    object: str
-    created_at: int
-    status: str
-    model: str
-    output: list[dict[str, Any]]
-    usage: dict[str, Any] | None = Field(None, description="sum over all model calls for this answer")
 
 
 class CompactedResponse(BaseModel):

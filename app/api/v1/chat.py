@@ -30,7 +30,7 @@ EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which te
 
 @router.post(
     "/chat/completions",
-    response_model=schemas.ChatCompletion,
+    response_model=schemas.ModelAnswer,
     openapi_extra=json_body(schemas.ChatBody, EXAMPLE),
 )
 async def create_chat_completion(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:

@@ -31,7 +31,7 @@ EXAMPLE = {
 }
 
 
-@router.post("", response_model=schemas.AnthropicMessage, openapi_extra=json_body(schemas.MessagesBody, EXAMPLE))
+@router.post("", response_model=schemas.ModelAnswer, openapi_extra=json_body(schemas.MessagesBody, EXAMPLE))
 async def create_message(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
     """Create a message with the conversation's memory.
 
@@ -60,7 +60,7 @@ async def create_message(request: Request, caller: Writer, runtime: Wired, wishe
 @router.post(
     "/count_tokens",
     response_model=schemas.InputTokens,
-    openapi_extra=json_body(schemas.CountTokensBody, EXAMPLE),
+    openapi_extra=json_body(schemas.MessagesBody, EXAMPLE),
 )
 async def count_message_tokens(request: Request, caller: Reader, runtime: Wired, wishes: Wished) -> Response:
     """Count the tokens of a message list as it is sent; nothing is stored.
@@ -68,11 +68,11 @@ async def count_message_tokens(request: Request, caller: Reader, runtime: Wired,
     A Messages API behind the proxy counts; otherwise Quire does, with its own tokenizer.
     """
     if is_passed_through(request):
-        read = checked_by(schemas.CountTokensBody, inbound_messages.question)
+        read = checked_by(schemas.MessagesBody, inbound_messages.question)
         return await passed_through(request, caller, wishes, "messages", read, stores=False)
     upstream = upstream_of(runtime)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    parse_model(schemas.CountTokensBody, value)
+    parse_model(schemas.MessagesBody, value)
     question = with_model(runtime.proxying, inbound_messages.question(value))
     if upstream.asked.dialect == "messages":
         passed = {name: request.headers[name] for name in PASSED_HEADERS if name in request.headers}

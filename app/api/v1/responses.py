@@ -32,7 +32,7 @@ router = APIRouter(prefix="/v1/responses", tags=["proxy"])
 EXAMPLE = {"model": "gpt-4o", "input": "Which tea did I like?", "user": "me"}
 
 
-@router.post("", response_model=schemas.ResponseObject, openapi_extra=json_body(schemas.ResponsesBody, EXAMPLE))
+@router.post("", response_model=schemas.ModelAnswer, openapi_extra=json_body(schemas.ResponsesBody, EXAMPLE))
 async def create_response(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
     """Create a response with the conversation's memory.
 
@@ -74,7 +74,7 @@ async def compact_response(request: Request, caller: Writer, runtime: Wired, wis
     return json_text(dumps(compacted))
 
 
-@router.get("/{response_id}", response_model=schemas.ResponseObject)
+@router.get("/{response_id}", response_model=schemas.ModelAnswer)
 async def get_response(caller: Reader, runtime: Wired, response_id: str) -> Response:
     """Return a stored response; what was only asked about it, and its usage, are not kept."""
     return json_text((await responses.retrieve(runtime, caller, response_id)).decode())

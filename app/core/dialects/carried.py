@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-KNOWN = frozenset(
-    {"role", "content", "tool_calls", "refusal", "native", "function_call", "annotations", "audio", "name"}
-)
+KNOWN = frozenset({"role", "content", "tool_calls", "refusal", "native", "function_call", "annotations", "name"})
 """Members of an answer that have a place of their own."""
 KNOWN_OF_CALL = frozenset({"id", "type", "function", "index", "custom", "block"})
 """``block``: what else a call of Messages has."""
+
+AUDIO = "audio"
 
 Json = dict[str, Any]
 
@@ -39,7 +39,7 @@ class Carrying:
         elif chunks and content:
             chunks = (*chunks, {"type": "text", "text": content})
         more = {
-            name: joined(self.message.get(name), value)
+            name: _spoken(self.message.get(name), value) if name == AUDIO else joined(self.message.get(name), value)
             for name, value in delta.items()
             if name not in KNOWN and isinstance(value, str | list | dict)
         }
@@ -53,6 +53,11 @@ class Carrying:
         if not message and not calls:
             return None
         return {"model": model, "message": message, "calls": dict(calls)}
+
+
+def _spoken(known: Any, audio: Any) -> Json:
+    """Return by what an API knows a recording of its own; what was said in it is the answer's text."""
+    return {**(known or {}), **{name: audio[name] for name in ("id", "expires_at") if name in audio}}
 
 
 def joined(one: Any, other: Any) -> Any:

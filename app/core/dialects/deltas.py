@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from app.core.dialects.calls import CallsSoFar
-from app.core.dialects.carried import Carrying, TagSplitter, extras_of, text_of
+from app.core.dialects.carried import AUDIO, Carrying, TagSplitter, extras_of, text_of
 from app.core.dialects.inbound_chat import REASONS
 from app.core.dialects.proxy import PAUSE, ToolOwners, added
 from app.core.dialects.question import Json
@@ -201,6 +201,8 @@ def _with_content(answer: AnswerSoFar, taken: RoundSoFar, delta: Json, calls: li
     if isinstance(content, str) and content:
         delta["content"] = content = f"{PAUSE}{content}" if taken.is_pausing else content
         taken, text = taken.with_text(content), text + content
+    if isinstance(audio := delta.get(AUDIO), Mapping) and isinstance(said := audio.get("transcript"), str):
+        taken, text = taken.with_text(said), text + said  # stored; the client hears it
     if isinstance(native := delta.get("native"), Mapping):
         taken = taken.with_native(native)
     if isinstance(delta.get("refusal"), str):

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.dialects.carried import AUDIO
 from app.core.dialects.deltas import AnswerSoFar, RoundSoFar
 from app.core.dialects.inbound_chat import custom_names
 from app.core.dialects.items import custom_call
 from app.core.dialects.question import Json, Question
 from app.core.dialects.stored import message as stored_message
 
-KEPT = ("content", "refusal", "annotations", "audio")
+KEPT = ("content", "refusal", "annotations")
 """The members of a model's message that are stored besides its calls."""
 
 
@@ -67,7 +68,7 @@ def _body(
     whole: Mapping[str, Any], content: Any, outer: Sequence[Json], reason: str, usage: Mapping[str, Any] | None
 ) -> Json:
     choice = whole["choices"][0]
-    shown = {**choice["message"], "role": "assistant", "content": content}
+    shown = {**choice["message"], "role": "assistant", **({} if AUDIO in choice["message"] else {"content": content})}
     shown.pop("tool_calls", None)
     if outer:
         shown["tool_calls"] = outer

@@ -8,12 +8,14 @@ holds for that address and model from then on.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from app.core.canonical import dumps, etag_of, hash_of
+from app.core.dialects.carried import AUDIO
 from app.core.dialects.learning import LIMITS, NOTHING, Learned, without
 from app.core.dialects.marking import marked
 from app.core.dialects.question import Dialect
@@ -21,7 +23,7 @@ from app.core.dialects.told import told_blocks, told_messages
 from app.core.messages import CARRIED, THINKING_FIELDS, sound_carried
 from app.core.model import Context, Format
 from app.core.models import GENERAL, ModelRow, ModelTable
-from app.core.parts import CallIds, as_chat, spoken
+from app.core.parts import CallIds, as_chat, quoted, spoken
 
 Json = dict[str, Any]
 THINKING = ("thinking", "redacted_thinking")
@@ -30,16 +32,20 @@ NO_THINKING: Json = {"type": "thinking", "thinking": "", "signature": ""}
 
 
 def fit(
-    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING, repeated: Sequence[int] = ()
-) -> Json:
-    """Return the request as the model's API wants it. ``repeated``: what later requests repeat (``marking.marked``)."""
+    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING,
+    repeated: Sequence[int] = (), now: float = math.inf,
+) -> Json:  # fmt: skip
+    """Return the request as the model's API wants it. ``repeated``: what later requests repeat (``marking.marked``).
+
+    ``now``, in seconds since 1970: a recording of the API's own goes back by its id until it expires.
+    """
     row = careful(row) if learned.careful else row
-    fitted = _parameters(row, dict(body), learned)
+    fitted = _parameters(row if dialect == "chat" else replace(row, limit=""), dict(body), learned)
     if row.cache.mark not in learned.inner:
         fitted = marked(row.cache, dialect, fitted, repeated)
     match dialect:
         case "chat":
-            fitted["messages"] = chat_messages(row, str(body["model"]), fitted["messages"], learned)
+            fitted["messages"] = chat_messages(row, str(body["model"]), fitted["messages"], learned, now)
         case "messages":
             fitted["messages"] = _blocks(row, fitted["messages"], learned)
             fitted = _netted(row, fitted)
@@ -128,14 +134,14 @@ def _choice(choice: Any) -> str:
 
 
 def chat_messages(
-    row: ModelRow, model: str, messages: Sequence[Mapping[str, Any]], learned: Learned = NOTHING
+    row: ModelRow, model: str, messages: Sequence[Mapping[str, Any]], learned: Learned = NOTHING, now: float = math.inf
 ) -> list[Json]:
     """Return messages in OpenAI form as the model's API wants them."""
     if learned.told:
         kept = [at for at, message in enumerate(messages) if _is_whole(message, model, learned)]
         messages = list(told_messages(messages, kept))
     found = [
-        _answer(row, model, message, learned, is_due=due) if message["role"] == "assistant" else dict(message)
+        _answer(row, model, message, learned, now, is_due=due) if message["role"] == "assistant" else dict(message)
         for message, due in zip(messages, _due(row, messages), strict=True)
     ]
     found = [_plain(row, message) for message in _placed(row, found)]
@@ -180,11 +186,15 @@ def _due(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> list[bool]:
     return due
 
 
-def _answer(row: ModelRow, model: str, message: Mapping[str, Any], learned: Learned, *, is_due: bool) -> Json:
+def _answer(
+    row: ModelRow, model: str, message: Mapping[str, Any], learned: Learned, now: float, *, is_due: bool
+) -> Json:
     found = {name: value for name, value in message.items() if name != CARRIED}
     carried = sound_carried(message.get(CARRIED))
     is_own = carried is not None and carried["model"] == model and not learned.bare
-    more: Json = carried["message"] if carried and is_own else {}
+    more: Json = dict(carried["message"]) if carried and is_own else {}
+    if (audio := more.pop(AUDIO, None) or {}).get("expires_at", 0) > now:
+        found[AUDIO] = {"id": audio["id"]}
     calls: Json = carried["calls"] if carried and is_own else {}
     place = row.reasoning
     if place is not None:
@@ -235,9 +245,18 @@ def _plain(row: ModelRow, message: Json) -> Json:
     content, role = message.get("content"), message["role"]
     if content is None and message.get("tool_calls") and not row.null:
         return {**message, "content": ""}
+    if isinstance(content, list) and (parts := [_taken(row, part) for part in content]) != content:
+        message, content = {**message, "content": parts}, parts
     if isinstance(content, list) and role not in row.lists and all(part.get("type") == "text" for part in content):
         return {**message, "content": "\n".join(part["text"] for part in content)}
     return message
+
+
+def _taken(row: ModelRow, part: Json) -> Json:
+    """Return a part that the API takes: another one as text. No member of Chat Completions has a file's address."""
+    if not (row.parts and part.get("type") not in row.parts) and "file_url" not in part.get("file", ()):
+        return part
+    return {"type": "text", "text": part.get("refusal") or quoted(part)}
 
 
 def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
@@ -306,7 +325,7 @@ def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learn
             is_kept = not {block["type"] for block in content}.isdisjoint(THINKING)
             content = list(told_blocks(content, told, is_kept=is_kept))
         if _lacks_thinking(row, learned, message["role"], content):
-            content = [row.stand_in or NO_THINKING, *content]
+            content = [row.stand_in if row.reasoning == THINKING[0] and row.stand_in else NO_THINKING, *content]
         if content:
             found.append({**message, "content": content})
     return alternating(found) if row.alternate else found

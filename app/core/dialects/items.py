@@ -13,7 +13,7 @@ from typing import Any
 from app.core.canonical import dumps, loads
 from app.core.dialects.question import Json
 from app.core.messages import function_of, wrapped
-from app.core.parts import chat_parts, quoted, spoken
+from app.core.parts import TEXTS, chat_parts, quoted, spoken
 from app.errors import FieldError, Invalid
 
 ROLES = ("user", "system", "developer")
@@ -205,16 +205,10 @@ def parts_of(content: Any) -> list[Json]:
 
 
 def _part(part: Mapping[str, Any]) -> Json:
-    match part.get("type"):
-        case "input_text" | "output_text" | "text" | "summary_text":
-            return {"type": "text", "text": str(part.get("text") or "")}
-        case "input_image" if isinstance(part.get("image_url"), str):
-            detail = {"detail": part["detail"]} if part.get("detail") else {}
-            return {"type": "image_url", "image_url": {"url": part["image_url"], **detail}}
-        case "input_file":
-            names = ("filename", "file_data", "file_id", "file_url")
-            return {"type": "file", "file": {name: part[name] for name in names if part.get(name) is not None}}
-    return dict(part)
+    if part.get("type") in TEXTS:
+        return {"type": "text", "text": str(part.get("text") or "")}
+    is_known = part.get("type") == "input_file" or isinstance(part.get("image_url"), str)
+    return chat_parts(part)[0] if is_known else dict(part)
 
 
 # --- Messages as items ----------------------------------------------------------------------------------
@@ -275,11 +269,8 @@ def call_item(call: Mapping[str, Any], custom: Collection[str]) -> Json:
 def _input(content: Any) -> Any:
     if not isinstance(content, list):
         return content or ""
-    return [_input_part(found) for part in content for found in _chat_parts(part)]
-
-
-def _chat_parts(part: Mapping[str, Any]) -> list[Json]:
-    return [dict(part)] if part["type"] == "input_audio" else chat_parts(part)
+    own = ("input_image",)  # those of files, which no other dialect has
+    return [_input_part(found) for part in content for found in ([part] if part["type"] in own else chat_parts(part))]
 
 
 def _input_part(part: Mapping[str, Any]) -> Json:
@@ -293,6 +284,8 @@ def _input_part(part: Mapping[str, Any]) -> Json:
             return {"type": "input_text", "text": part["refusal"]}
         case "text":
             return {"type": "input_text", "text": part["text"]}
+        case "input_audio":
+            return {"type": "input_text", "text": quoted(part)}
     return dict(part)
 
 

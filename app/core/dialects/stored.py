@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from app.core.canonical import dumps
 from app.core.dialects.carried import bare
 from app.core.dialects.inbound_messages import arguments_of
 from app.core.dialects.items import call_of, function_call, is_call, opaque_part
 from app.core.dialects.question import Dialect, Json
+from app.core.dialects.upstream_messages import MessagesReader
 from app.core.messages import CARRIED, function_of
 
 
@@ -97,37 +97,23 @@ def chunks(message: Mapping[str, Any], head: Mapping[str, Any]) -> list[Json]:
         texts = {"content": "\n".join(part["text"] for part in parts)} if parts else {}
         said = {name: value for name, value in message.items() if name not in ("id", "client_id", CARRIED)}
         return [_chunk(head, {**said, **texts, **({"tool_calls": calls} if calls else {})})]
-    found = [_chunk(head, {"role": "assistant"})]
-    for part in parts:
-        found += [_chunk(head, delta) for delta in _deltas(part, calls)]
-    rest = [call for call in calls if not call.pop("is_told", False)]
-    return [*found, *([_chunk(head, {"tool_calls": rest})] if rest else [])]
+    reader = MessagesReader()
+    deltas = [{"role": "assistant"}, *(delta for part in parts for delta in _deltas(part, reader))]
+    return [_chunk(head, delta) for delta in [*deltas, *([{"tool_calls": calls}] if calls else [])]]
 
 
 def _chunk(head: Mapping[str, Any], delta: Json) -> Json:
     return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
 
 
-def _deltas(part: Mapping[str, Any], calls: list[Json]) -> list[Json]:
+def _deltas(part: Mapping[str, Any], reader: MessagesReader) -> list[Json]:
     match part.get("type"):
-        case "text" if part.get("citations"):
-            start = {"type": "content_block_start", "content_block": {**part, "text": ""}}
-            stop = {"dialect": "messages", "event": {"type": "content_block_stop"}, "part": part}
-            return [{"native": {"dialect": "messages", "event": start}}, {"content": part["text"]}, {"native": stop}]
-        case "text":
+        case "text" if not part.get("citations"):
             return [{"content": part["text"]}]
         case "refusal" if isinstance(part.get("refusal"), str):
             return [{"refusal": part["refusal"]}]
-        case "tool_use":
-            function = {"name": part["name"], "arguments": dumps(part.get("input") or {})}
-            call = {"index": len(calls), "id": part["id"], "type": "function", "function": function}
-            calls.append({**call, "is_told": True})
-            return [{"tool_calls": [call]}]
         case "reasoning" if "item" in part:
             event = {"type": "response.output_item.done", "item": part["item"]}
             return [{"native": {"dialect": "responses", "event": event, "part": part["item"]}}]
-    start = {"type": "content_block_start", "content_block": part}
-    return [
-        {"native": {"dialect": "messages", "event": start}},
-        {"native": {"dialect": "messages", "event": {"type": "content_block_stop"}, "part": part}},
-    ]
+    events: list[Json] = [{"type": "content_block_start", "content_block": part}, {"type": "content_block_stop"}]
+    return [chunk["choices"][0]["delta"] for event in events for chunk in reader.feed(event)]

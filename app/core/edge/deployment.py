@@ -23,7 +23,7 @@ class Access:
     hosts: str = setting(
         Variable("quire_hosts", ""),
         "Comma-separated host names that clients use, in addition to loopback names, addresses and QUIRE_HOST. "
-        "/mcp refuses others, and so does everything while no keys are required. `*`: any.",
+        "Others are refused while no keys are required; /mcp refuses other origins. `*`: any.",
     )
     requires_keys: bool = setting(
         Variable("quire_require_keys", False), "Require an API key even before the first key exists."

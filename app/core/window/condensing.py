@@ -13,11 +13,14 @@ from typing import Any
 
 from app.core import wording
 from app.core.canonical import dumps
-from app.core.messages import CARRIED, THINKING_FIELDS, THINKING_PARTS, has_thinking
+from app.core.messages import CARRIED, THINKING_FIELDS, THINKING_PARTS, flat_tokens, has_thinking
 from app.core.model import Language
+from app.core.parts import chat_parts, quoted
 
 LONG_TEXT = 2_000
 """Longer texts of users and assistants, in characters, are cut as results are: one alone would fill the zone."""
+FILE_LONG = 2_000
+"""Tokens of a file that leaves its name where its message is condensed; an image has fewer."""
 DEPTH_CUT = 8
 """Texts deeper than this in a call's arguments are not cut: so deep stand data, not documents."""
 
@@ -58,12 +61,17 @@ class Condensing:
         content = message.get("content")
         if isinstance(content, str):
             return {**message, "content": self.cut(content)} if self._is_long(content) else message
-        if not isinstance(content, list) or not any(self._is_long(part.get("text")) for part in content):
+        if not isinstance(content, list):
             return message
-        return {**message, "content": [self._part(part) for part in content]}
+        parts = [self._part(part) for part in content]
+        return message if parts == content else {**message, "content": parts}
 
     def _part(self, part: Message) -> Message:
-        return {**part, "text": self.cut(part["text"])} if self._is_long(part.get("text")) else part
+        if flat_tokens({"content": [part]}) > FILE_LONG:
+            return {"type": "text", "text": self.cut(quoted(part))}
+        if not self._is_long(text := _text_of(part)):
+            return part
+        return {**(part if "text" in part else {"type": "text"}), "text": self.cut(text)}
 
     def _call(self, call: Message) -> Message:
         function = call["function"]
@@ -91,14 +99,21 @@ class Condensing:
 def long_texts(message: Message) -> Iterator[str]:
     """Yield the texts of a message that condensing may cut, other than results."""
     content = message.get("content")
-    parts = content if isinstance(content, list) else [{"text": content}]
-    yield from (str(part["text"]) for part in parts if _is_text(part.get("text")))
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    yield from (text for part in parts if _is_text(text := _text_of(part)))
     for call in message.get("tool_calls") or ():
         if _is_text(arguments := call["function"]["arguments"]):
             try:
                 yield from _texts_in(json.loads(arguments), DEPTH_CUT)
             except (ValueError, RecursionError):
                 continue
+
+
+def _text_of(part: Message) -> str:
+    """Return what a model reads of a part, whichever API's it is; nothing of a file."""
+    if isinstance(part.get("text"), str) or flat_tokens({"content": [part]}):
+        return str(part.get("text") or "")
+    return "\n".join(found["text"] for found in chat_parts(part) if found["type"] == "text")
 
 
 def _is_text(text: Any) -> bool:
