@@ -69,7 +69,7 @@ TABLES = {
     "memories": _Table(
         "id owner type conversation_uid seq page archive_id start length terms content nul_offsets keywords metadata "
         "source sensitive refused part_of expires_at created_at scope holder key pinned status tokens quote valid_from "
-        "valid_to learnt_at",
+        "valid_to learnt_at former",
         _BY_MESSAGE,
     ),
 }

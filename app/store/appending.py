@@ -303,7 +303,7 @@ _OF_CONVERSATION = {"conversation_id": "c.id", "created_at": "$5::timestamptz"}
 _OF_WISH = {
     "conversation_id": "c.id", "conversation_uid": "$3::uuid", "source": "'rule'", "type": "'preference'",
     "pinned": "true", "start": "0", "length": "0", "terms": f"'{kept.NO_TERMS}'::sparsevec",
-    "created_at": "n.valid_from", "learnt_at": "$5::timestamptz",
+    "created_at": "n.valid_from", "learnt_at": "$5::timestamptz", "former": "n.key IS NOT NULL AND n.status = 'held'",
 }  # fmt: skip
 _MENTION = """1 + coalesce((SELECT max(count) FROM topic_mentions
                                  WHERE tenant_id = c.tenant_id AND conversation_id = c.id AND topic = t.topic), 0)"""
@@ -441,22 +441,29 @@ async def append_within(
     first = append if at_once else replace(append, memories=())
     if not await _write(tx, first, work, once, events):
         return False
-    embeds = append.follow_up.embeds is not None
-    await remember(tx, rest, embeds=embeds)
+    await kept.decide(tx, keys_of(append.wishes))
+    await remember(tx, rest, embeds=append.follow_up.embeds is not None)
     return True
+
+
+def keys_of(wishes: Sequence[NewWish]) -> list[tuple[UUID, str]]:
+    """Return the keys that wishes give a value, by their holders."""
+    return [(wish.holder, wish.key) for wish in wishes if wish.key is not None and wish.status == "held"]
 
 
 INSERT_WISHES = f"""
 INSERT INTO memories (tenant_id, conversation_id, conversation_uid, source, type, pinned, start, length, terms,
-                      created_at, learnt_at, {", ".join(_names(NewWish))})
+                      created_at, learnt_at, former, {", ".join(_names(NewWish))})
 SELECT $1, $2, $3, $4, 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec, n.valid_from, now(),
+       {_OF_WISH["former"]},
        {_select("n", _names(NewWish))} FROM {_unnest(NewWish, 5, "n")}
  WHERE NOT EXISTS ({kept.REPEATED}) RETURNING id
 """
 # What is held now need not be accepted any more.
 DROP_PROPOSALS = """
 DELETE FROM memories o USING unnest($2::uuid[], $3::text[]) AS n (holder, content)
- WHERE o.tenant_id = $1 AND o.holder = n.holder AND o.pinned AND o.content = n.content AND o.status = 'proposed'
+ WHERE o.tenant_id = $1 AND o.holder = n.holder AND o.pinned AND NOT o.former AND o.content = n.content
+   AND o.status = 'proposed'
 """
 
 
@@ -465,6 +472,7 @@ async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWi
     if not wishes:
         return
     await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, source, *columns_of(NewWish, wishes))
+    await kept.decide(tx, keys_of(wishes))
     if held := [wish for wish in wishes if wish.status == "held" and wish.valid_to is None]:
         await tx.execute(DROP_PROPOSALS, [wish.holder for wish in held], [wish.content for wish in held])
     now = await conversations.find(tx, str(conversation.id))

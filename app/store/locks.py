@@ -7,7 +7,7 @@
    an archive, a memory or passages. Only a holder of the owner's lock may lock several.
 4. Messages, pages and archives.
 5. Contents of archives (``archive_contents``), by scope and digest, all at once.
-6. Memories, then their dependents: vectors and the marks of memories that need one.
+6. Keys of memories, in their order; memories, then their dependents: vectors and the marks of those that need one.
 7. ``work``, by kind and subject, once per transaction. Claiming, beating, failing and reaping lock nothing else.
 8. Responses stored for other requests' keys, by key.
 
@@ -27,3 +27,8 @@ LOCK_OWNER = "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text || $2
 async def lock_owner(tx: Tx, owner: UUID) -> None:
     """Let nobody else erase anything of an owner until the transaction ends."""
     await tx.execute(LOCK_OWNER, str(owner))
+
+
+async def lock_key(tx: Tx, holder: UUID, key: str) -> None:
+    """Let nobody else change the value of a key until the transaction ends."""
+    await tx.execute(LOCK_OWNER, f"{holder}/{key}")

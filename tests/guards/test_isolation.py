@@ -174,8 +174,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "answers that speak of an archive": (kept_answers.ANSWERS_SHOWING, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
     "memories in mind of a conversation": (kept.OF_CONVERSATION, {"conversation": "c"}),
     "what a speaker keeps in mind": (kept.OF_SPEAKER, {"conversation": "c", "speaker": owner_of("u:u")}),
-    "whether a key is pinned": (kept.IS_PINNED, (owner_of("u:u"), "diet")),
-    "whether a person set a key": (kept.IS_SET, (owner_of("u:u"), "diet")),
+    "the value of a key": (kept.VALUE, (owner_of("u:u"), "diet")),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
     "names of pages": (page_index.NAMES, ("c", [1, 2])),
     "topics": (page_index.MENTIONS, ("c", 10)),
@@ -493,9 +492,12 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "end a memory": (kept.END, (owner_of("u:u"), UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
     "hold a memory again": (kept.HOLD_AGAIN, (owner_of("u:u"), UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
     "drop proposals": (appending.DROP_PROPOSALS, ([owner_of("u:u")], ["I eat no meat."])),
-    "follow a line": (kept.FOLLOW, (["c"], [9], ["d"], [9])),
+    "follow a line": (
+        kept.FOLLOW,
+        {"before_ids": ["c"], "before_seqs": [9], "after_ids": ["d"], "after_seqs": [9]},
+    ),
     "forget withdrawals": (kept.FORGET_WITHDRAWALS, (owner_of("u:u"),)),
-    "retire values": (kept.RETIRE, {"holder": owner_of("u:u"), "key": "diet"}),
+    "decide values": (kept.DECIDE, {"holders": [owner_of("u:u")], "keys": ["diet"]}),
     "change a memory": (
         kept.CHANGE,
         {

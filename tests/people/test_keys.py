@@ -11,7 +11,10 @@ from tests.api.kit import Json, append, ok, path, problem, user, window
 
 DAY = "2026-{:02}-{:02}T00:00:00Z"
 COLUMNS = "SELECT column_name FROM information_schema.columns WHERE table_name = 'memories' ORDER BY 1"
-LATER = {"id": "gen_random_uuid()", "content": "'v' || n", "valid_from": "valid_from + n * interval '1 hour'"}
+LATER = {
+    "id": "gen_random_uuid()", "content": "'v' || n", "valid_from": "valid_from + n * interval '1 hour'",
+    "former": "n < 9999",
+}  # fmt: skip
 """What is different in the n-th version of a memory."""
 
 
@@ -68,6 +71,51 @@ def test_eight_writers_in_any_order_leave_the_latest(client: httpx.Client) -> No
     found = ok(client.get("/memories/search", params={"user_id": "u", "query": "value", "limit": 50}))["results"]
     assert [one["content_preview"].replace("**", "") for one in found] == ["value (2, 12)"]
     assert listed(client, key="k", as_of=DAY.format(1, 5)) == ["value (1, 5)"]
+
+
+NAMES = ("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn", "Gina", "Hugo", "Ida", "Jan", "Kim", "Lin", "Mei", "Nora", "Otto")
+NOT_ONE_VALUE = """
+SELECT key FROM memories WHERE key IS NOT NULL AND status = 'held' GROUP BY holder, key
+HAVING count(*) FILTER (WHERE NOT former) <> 1
+"""
+
+
+def test_writers_at_the_same_microsecond_leave_one_value_and_lose_none(
+    client: httpx.Client, run_as_superuser: Any
+) -> None:
+    def write(turn: int) -> None:
+        if turn % 2:
+            store(client, f"Call me {NAMES[turn]}.", key="name", valid_from=DAY.format(3, 1))
+        else:
+            append(client, f"c{turn}", [user(f"Call me {NAMES[turn]}.", said_at=DAY.format(3, 1))])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(len(NAMES))))
+    assert run_as_superuser(NOT_ONE_VALUE) == []
+    [value] = listed(client, key="name")
+    [item] = ok(client.get("/memories", params={"user_id": "u", "key": "name"}))["items"]
+    versions = ok(client.get(f"/memories/{item['memory_key']}/versions"))["items"]
+    assert (len(versions), versions[0]["content"]) == (len(NAMES), value)
+    assert {one["content"] for one in versions} == {f"Call me {name}." for name in NAMES}
+
+
+def test_an_erased_value_leaves_its_key_one_that_has_ended(client: httpx.Client, run_as_superuser: Any) -> None:
+    store(client, "Lives in Berlin", key="home", valid_from=DAY.format(1, 1))
+    porto = store(client, "Lives in Porto", key="home", valid_from=DAY.format(5, 1))
+    ok(client.delete(f"/memories/{porto['memory_key']}"))
+    assert listed(client, key="home") == listed(client, key="home", as_of=DAY.format(6, 1)) == []
+    assert listed(client, key="home", as_of=DAY.format(2, 1)) == ["Lives in Berlin"]
+    assert run_as_superuser(NOT_ONE_VALUE) == []
+    store(client, "Lives in Lima", key="home")
+    assert listed(client, key="home") == ["Lives in Lima"]
+
+
+def test_a_value_told_ahead_of_its_time_takes_nothing_from_search(client: httpx.Client) -> None:
+    store(client, "Lives in Porto", key="home")
+    store(client, "Lives in Lima", key="home", valid_from="2099-01-01T00:00:00Z")
+    assert listed(client, key="home") == ["Lives in Porto"]
+    found = ok(client.get("/memories/search", params={"user_id": "u", "query": "Porto"}))["results"]
+    assert [one["content_preview"].replace("**", "") for one in found] == ["Lives in Porto"]
 
 
 def test_values_never_replace_across_keys_scopes_and_users(client: httpx.Client) -> None:
@@ -195,6 +243,7 @@ def test_a_key_with_many_versions_is_paged_and_its_latest_holds(client: httpx.Cl
     columns = [row["column_name"] for row in run_as_superuser(COLUMNS)]
     copied = ", ".join(LATER.get(column, column) for column in columns)
     versions = f"SELECT {copied} FROM memories, generate_series(1, 9999) n"
+    run_as_superuser("UPDATE memories SET former = true")
     run_as_superuser(f"INSERT INTO memories ({', '.join(columns)}) {versions}")
     run_as_superuser("ANALYZE memories")  # as autovacuum does within a minute
     assert listed(client, key="k") == ["v9999"]

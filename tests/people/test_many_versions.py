@@ -24,18 +24,18 @@ VERSIONS = 10_000
 KEYS = 1_500
 COPIES = """
 INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content, source, scope, holder, key, pinned,
-                      tokens, valid_from, learnt_at)
+                      tokens, valid_from, learnt_at, former)
 SELECT tenant_id, gen_random_uuid(), owner, type, 0, 0, '{}/1000000000', 'Mood ' || n, source, scope, holder, key,
-       pinned, tokens, valid_from - n * interval '1 minute', learnt_at
+       pinned, tokens, valid_from - n * interval '1 minute', learnt_at, true
   FROM memories, generate_series(1, $3) n WHERE tenant_id = $1 AND holder = $2 AND key = 'mood'
 RETURNING id
 """
 
 MANY_KEYS = """
 INSERT INTO memories (tenant_id, id, owner, type, start, length, terms, content, source, scope, holder, key, words,
-                      valid_from, learnt_at)
+                      valid_from, learnt_at, former)
 SELECT tenant_id, gen_random_uuid(), owner, type, 0, 0, '{}/1000000000', 'Thing ' || n, source, scope, holder,
-       'thing/' || n, '{1}', valid_from + n * interval '1 minute', learnt_at
+       'thing/' || n, '{1}', valid_from + n * interval '1 minute', learnt_at, former
   FROM memories, generate_series(1, $3) n WHERE tenant_id = $1 AND holder = $2 AND key = 'place'
 RETURNING id
 """

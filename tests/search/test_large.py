@@ -23,7 +23,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.queue import enqueue, table
 from app.runtime import Runtime
 from app.services.lifecycle import erasing_whole
-from app.store.memory import embeddings, kept, memories, remembered, search_index
+from app.store.memory import embeddings, memories, remembered, search_index
 from app.store.memory.memories import Hits, Meaning, PassageFilter, Scoring
 from app.store.memory.remembered import Remembered
 from app.store.memory.search_statement import IN_CONVERSATION, candidates, with_vectors, without_vectors
@@ -314,7 +314,6 @@ async def test_a_value_that_is_replaced_leaves_the_index(indexed: Runtime) -> No
         async with indexed.database.begin(DEFAULT_TENANT) as tx:
             await remembered.insert(tx, note, embeds=False)
             await search_index.index_if_large(tx, OWNER, [note.id])
-            await kept.retire(tx, OWNER, "diet")
     assert await count(indexed, "postings WHERE memory_id = $1", ids[1])
     assert await count(indexed, "postings WHERE memory_id = $1", ids[0]) == 0
 

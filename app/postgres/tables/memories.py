@@ -17,6 +17,7 @@ from sqlalchemy import (
     Table,
     Text,
     Uuid,
+    and_,
     text,
 )
 
@@ -111,7 +112,7 @@ memories = Table(
     created(),
     Column("scope", Text(collation="C"), comment="where it holds: u:user, s:space or c:conversation; null: a passage"),
     Column("holder", Uuid, comment="hash of that; the owner is the wider scope that finds it"),
-    Column("key", Text(collation="C"), comment="of all with one scope and key the latest holds"),
+    Column("key", Text(collation="C"), comment="of what its scope has one value of at a time"),
     Column("words", ARRAY(Integer), comment="terms of a key's value; null: of one that its message finds"),
     Column("pinned", Boolean, nullable=False, server_default=text("false"), comment="kept in view"),
     Column("status", Text, nullable=False, server_default=text("'held'")),
@@ -120,6 +121,7 @@ memories = Table(
     Column("valid_from", DateTime(timezone=True), comment="since when it is true"),
     Column("valid_to", DateTime(timezone=True), comment="when it was ended; that of its first moment: it ends its key"),
     Column("learnt_at", DateTime(timezone=True), comment="when it was stored: heads made before do not know it"),
+    Column("former", Boolean, nullable=False, server_default=text("false"), comment="another value of its key holds"),
     PrimaryKeyConstraint("tenant_id", "id"),
     of_conversation("memories"),
     ForeignKeyConstraint(
@@ -176,7 +178,15 @@ Index(
     memories.c.holder,
     memories.c.key,
     memories.c.valid_from,
-    postgresql_where=memories.c.pinned,
+    postgresql_where=and_(memories.c.pinned, ~memories.c.former),
+)
+Index(
+    "memories_value_key",
+    memories.c.tenant_id,
+    memories.c.holder,
+    memories.c.key,
+    unique=True,
+    postgresql_where=text("key IS NOT NULL AND status = 'held' AND NOT former"),
 )
 Index(
     "memories_key_idx",

@@ -157,6 +157,11 @@ class _Decided:
     def is_large(self) -> bool:
         return len(self.append.memories) > appending.MEMORIES_AT_ONCE
 
+    @property
+    def has_values(self) -> bool:
+        """Return whether keys get a value: what held until then has to give way first."""
+        return bool(appending.keys_of(self.append.wishes))
+
 
 async def append(
     runtime: Runtime, tenant: UUID, conversation_id: str, request: AppendRequest, key: IdempotencyKey | None
@@ -215,7 +220,7 @@ async def _append(task: _Task) -> AppendOutcome:
         await limits.require_room(task.runtime, task.tenant, after.user_id)
     is_due = chapters.is_due(after)
     is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
-    alone = is_settled and not decided.is_large and not is_due and not is_in_new_space
+    alone = is_settled and not decided.is_large and not is_due and not is_in_new_space and not decided.has_values
     if alone and await appending.append_alone(task.runtime.database, task.tenant, *_statement(task, decided)):
         return _remember(task, decided)
     return await _append_locked(task, decided)

@@ -59,9 +59,9 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     is not there.
     """
     conversation: Conversation | None = None
-    if request.key is not None or request.alone:
-        await _lock(tx, request)
     if request.conversation_id is not None:
+        if request.alone:  # where a new generation begins
+            await conversations.lock(tx, named(request.conversation_id), bound_to=request.bound_to)
         conversation = await hold(tx, named(request.conversation_id), request.user_id, request.bound_to)
         request = replace(request, conversation_id=conversation.line.own)
     scope = await _scope(tx, request, conversation)
@@ -90,29 +90,18 @@ async def _scope(tx: Tx, request: MemoryRequest, conversation: Conversation | No
     return conversation_scope(conversation.id) if request.alone else conversation.scope
 
 
-async def _lock(tx: Tx, request: MemoryRequest) -> None:
-    """Let nobody else write a value of the key meanwhile, and nobody append where a new generation begins."""
-    name = request.conversation_id and named(request.conversation_id)
-    known = name and await conversations.find(tx, name, bound_to=request.bound_to)
-    scope = known.scope if known else scope_of(request.user_id, None)
-    await locks.lock_owner(tx, owner_of(scope if request.space_id is None else space_scope(request.space_id)))
-    if known and request.alone:
-        await conversations.lock(tx, known.id)
-
-
 async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None) -> None:
-    """Store a memory. Of a key, whose owner is locked, search finds only the value that holds."""
+    """Store a memory: one of a key is in view where the former value was."""
     if new.key is not None:
         holder = owner_of(new.scope)
-        is_pinned = await kept.is_pinned(tx, holder, new.key)
+        await locks.lock_key(tx, holder, new.key)
+        is_pinned = (await kept.value(tx, holder, new.key)).is_pinned
         if pinned not in (None, is_pinned):
             await kept.pin_key(tx, holder, new.key, pinned=bool(pinned))
         new = replace(new, pinned=is_pinned if pinned is None else pinned)
     if new.pinned:
         new = replace(new, tokens=await runtime.count(flat(marked(new.content))))
     await insertion.insert_remembered(runtime, tx, [new])
-    if new.key is not None:
-        await kept.retire(tx, owner_of(new.scope), new.key)
 
 
 def prepared(

@@ -162,4 +162,4 @@ async def _moved(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> No
     if before["key"] is not None:
         if pinned != before["pinned"]:
             await kept.pin_key(tx, before["holder"], before["key"], pinned=pinned)
-        await kept.retire(tx, before["holder"], before["key"])
+        await kept.decide(tx, [(before["holder"], before["key"])])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
@@ -16,6 +17,7 @@ from app.core.model import INTEGER_MAX
 from app.core.window.kept import KEPT_READ_MAX, KeptLine, Status
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
+from app.store import locks
 from app.text.bm25 import DIMENSIONS
 
 NO_TERMS = f"{{}}/{DIMENSIONS}"
@@ -28,8 +30,8 @@ _SQL = SqlFile(__file__, kept_read_max=KEPT_READ_MAX, pinned_read_max=PINNED_REA
 # A wish (n) that its scope holds already in the same words, without a key that could have changed since; or that a
 # person refused.
 REPEATED = """SELECT FROM memories o
-             WHERE o.tenant_id = $1::uuid AND o.holder = n.holder AND o.pinned AND o.content = n.content
-               AND (n.status = 'proposed' AND o.status = 'refused'
+             WHERE o.tenant_id = $1::uuid AND o.holder = n.holder AND o.pinned AND NOT o.former
+               AND o.content = n.content AND (n.status = 'proposed' AND o.status = 'refused'
                     OR o.key IS NULL AND o.valid_to IS NULL AND o.status IN ('held', n.status))"""
 
 
@@ -121,23 +123,11 @@ async def settle(tx: Tx, gone: Sequence[Record]) -> None:
     if keyed:
         holders, keys, since = map(list, zip(*keyed, strict=True))
         await tx.execute(END_EARLIER, holders=holders, keys=keys, since=since)
+        await decide(tx, [(row["holder"], row["key"]) for row in gone if row["status"] == "held"])
     await withdraw(tx, {row["holder"] for row in gone if row["pinned"] and row["status"] == "held"})
 
 
-# What messages of one line ($2, $3: its conversations, and the last message of each) gave to wider scopes, or ended, is
-# withdrawn where another ($4, $5) lacks them; what was is again what it was where that has them.
-FOLLOW = """
-UPDATE memories m SET status = CASE m.status WHEN 'held' THEN 'withdrawn' WHEN 'withdrawn' THEN 'held'
-                                             WHEN 'proposed' THEN 'retracted' ELSE 'proposed' END
-  FROM (SELECT m.id, bool_or(s.is_new) AS is FROM memories m
-          JOIN (SELECT *, false FROM unnest($2::text[], $3::int[]) UNION ALL
-                SELECT *, true FROM unnest($4::text[], $5::int[])) AS s (id, seq, is_new)
-            ON m.conversation_id = s.id AND m.seq <= s.seq
-         WHERE m.tenant_id = $1 AND (m.scope NOT LIKE 'c:%' OR m.metadata LIKE '%"ends":%')
-           AND m.status IN ('held', 'withdrawn', 'proposed', 'retracted') GROUP BY m.id) f
- WHERE m.tenant_id = $1 AND m.id = f.id AND (m.status IN ('held', 'proposed')) <> f.is
-RETURNING m.holder, m.status, m.valid_to, m.source, m.metadata
-"""
+FOLLOW = _SQL.statement("follow")
 HOLD_AGAIN = """
 UPDATE memories SET valid_to = NULL
  WHERE tenant_id = $1 AND holder = $2 AND id = $3 AND valid_to = greatest(valid_from, $4::timestamptz)
@@ -148,10 +138,12 @@ async def follow(tx: Tx, before: Line, after: Line) -> None:
     """Withdraw what only a line that is no longer shown said, and let hold again what the one shown now said: so is
     what it ended.
     """
-    places: list[object] = []
-    for line in (before, after):
-        places += [[*(one.id for one in line.stretches), line.own], [*(one.seq for one in line.stretches), INTEGER_MAX]]
-    changed = await tx.fetch(FOLLOW, *places)
+    places: dict[str, object] = {}
+    for name, line in (("before", before), ("after", after)):
+        places[f"{name}_ids"] = [*(one.id for one in line.stretches), line.own]
+        places[f"{name}_seqs"] = [*(one.seq for one in line.stretches), INTEGER_MAX]
+    changed = await tx.fetch(FOLLOW, **places)
+    await decide(tx, [(row["holder"], row["key"]) for row in changed])
     for row in changed:
         ended = json.loads(row["metadata"]).get("ends") if row["source"] == "rule" else None
         if ended is not None and row["status"] in ("held", "withdrawn"):
@@ -202,11 +194,9 @@ async def one(tx: ReadTx, memory: UUID) -> Record | None:
 
 
 STATUS_OF = _SQL.statement("status_of")
-# Whether a person set the value of a key, or wants it in view.
-IS_SET = """
-SELECT source = 'person' OR pinned AS is_set FROM memories
- WHERE tenant_id = $1 AND holder = $2 AND key = $3 AND status = 'held'
- ORDER BY valid_from DESC, learnt_at DESC, id DESC LIMIT 1
+VALUE = """
+SELECT source = 'person' OR pinned, pinned FROM memories
+ WHERE tenant_id = $1 AND holder = $2 AND key = $3 AND status = 'held' AND NOT former
 """
 
 
@@ -216,16 +206,29 @@ async def status_of(tx: ReadTx, holder: UUID, key: str | None, content: str) -> 
     return status
 
 
-async def is_set(tx: ReadTx, holder: UUID, key: str) -> bool:
-    return bool(await tx.fetchval(IS_SET, holder, key))
+class Value(NamedTuple):
+    """The value of a key."""
+
+    is_set: bool = False
+    """A person wrote it, or wants it in view."""
+    is_pinned: bool = False
 
 
-RETIRE = _SQL.statement("retire")
+async def value(tx: ReadTx, holder: UUID, key: str) -> Value:
+    row = await tx.fetchrow(VALUE, holder, key)
+    return Value(*row) if row is not None else Value()
 
 
-async def retire(tx: Tx, holder: UUID, key: str) -> None:
-    """Let search find only the current value of a key. The owner of its holder must be locked."""
-    await tx.execute(RETIRE, holder=holder, key=key)
+DECIDE = _SQL.statement("decide")
+
+
+async def decide(tx: Tx, keys: Iterable[tuple[UUID, str | None]]) -> None:
+    """Decide which memory is the value of each key of a holder, after a write that can have changed it."""
+    changed = sorted({(holder, key) for holder, key in keys if key is not None})
+    for holder, key in changed:
+        await locks.lock_key(tx, holder, key)
+    if changed:
+        await tx.execute(DECIDE, holders=[holder for holder, _ in changed], keys=[key for _, key in changed])
 
 
 KEEP_VERSION = _SQL.statement("keep_version")
@@ -257,12 +260,7 @@ async def change(tx: Tx, memory: UUID, to: Standing) -> None:
 
 # Whether a value is kept in view is a matter of its key, not of one of its versions.
 PIN_KEY = "UPDATE memories SET pinned = $4 WHERE tenant_id = $1 AND holder = $2 AND key = $3 AND pinned <> $4"
-IS_PINNED = "SELECT pinned FROM memories WHERE tenant_id = $1 AND holder = $2 AND key = $3 AND pinned LIMIT 1"
 
 
 async def pin_key(tx: Tx, holder: UUID, key: str, *, pinned: bool) -> None:
     await tx.execute(PIN_KEY, holder, key, pinned)
-
-
-async def is_pinned(tx: ReadTx, holder: UUID, key: str) -> bool:
-    return bool(await tx.fetchval(IS_PINNED, holder, key))

@@ -1,21 +1,17 @@
--- piece: pinned
--- What a scope s keeps in view, or kept.
-m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned
-
 -- piece: held
--- Of that what is true from {from} on, was known at the time t, and is not in view already.
+-- What a scope s keeps in view of what is true from {from} on, was known at the time t, and is not in view already.
 m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
-                AND m.valid_from <= {from} AND (m.expires_at IS NULL OR m.expires_at > t.time)
-                AND (m.conversation_id IS DISTINCT FROM :conversation OR m.seq IS NULL OR m.seq < {before})
-                AND (m.learnt_at <= t.time
-                     OR m.conversation_id = :conversation
-                    AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
+            AND m.valid_from <= {from} AND (m.expires_at IS NULL OR m.expires_at > t.time)
+            AND (m.conversation_id IS DISTINCT FROM :conversation OR m.seq IS NULL OR m.seq < {before})
+            AND (m.learnt_at <= t.time
+                 OR m.conversation_id = :conversation
+                AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
 
 -- piece: in_mind
 -- The arrays of what a conversation c keeps in mind, the widest scope and the newest first. {before}: the first message
 -- in view; what is said in it or after it is there to read. {known}: a time; what was learnt later is left out, but for
--- the conversation's own. {from} and {to}: when it is true. {only}: a condition on the value that holds. Keys are
--- walked one by one: each can have any number of former values.
+-- the conversation's own. {from} and {to}: when it is true. {only}: a condition on the value that holds. A key's value
+-- of now leads to that of another time, or of a line that does not know the one of now.
 SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_agg(k.tokens) AS kept_tokens,
            array_agg(k.valid_from) AS kept_since, array_agg(k.source = 'person') AS kept_written
       FROM (
@@ -25,18 +21,15 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
           CROSS JOIN LATERAL (
             (SELECT m.id, m.content, m.tokens, m.valid_from, m.source, m.valid_to, m.sensitive
                FROM memories /*in mind*/ m
-              WHERE {held} AND m.key IS NULL ORDER BY m.valid_from DESC LIMIT {pinned_read_max})
+              WHERE {held} AND NOT m.former AND m.key IS NULL ORDER BY m.valid_from DESC LIMIT {pinned_read_max})
             UNION ALL
-            (WITH RECURSIVE keys (key) AS (
-               (SELECT m.key FROM memories m WHERE {pinned} ORDER BY m.key LIMIT 1)
-               UNION ALL
-               SELECT (SELECT m.key FROM memories m WHERE {pinned} AND m.key > keys.key ORDER BY m.key LIMIT 1)
-                 FROM keys WHERE keys.key IS NOT NULL)
-             SELECT m.id, m.content, m.tokens, m.valid_from, m.source, m.valid_to, m.sensitive FROM keys
+            (SELECT m.id, m.content, m.tokens, m.valid_from, m.source, m.valid_to, m.sensitive FROM memories k
               CROSS JOIN LATERAL (
-                SELECT m.id, m.content, m.tokens, m.valid_from, m.source, m.valid_to, m.sensitive FROM memories m
-                 WHERE {held} AND m.key = keys.key
+                SELECT m.id, m.content, m.tokens, m.valid_from, m.source, m.valid_to, m.sensitive
+                  FROM memories /*in mind*/ m WHERE {held} AND m.key = k.key
                  ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT 1) m
+              WHERE k.tenant_id = :tenant::uuid AND k.holder = s.owner AND k.pinned AND NOT k.former
+                AND k.key IS NOT NULL AND k.status = 'held'
               LIMIT {pinned_read_max})) v
          WHERE (v.valid_to IS NULL OR v.valid_to > {to}) AND {only}
          ORDER BY s.place, v.valid_from DESC, v.id DESC LIMIT {kept_read_max}) k
@@ -71,6 +64,21 @@ UPDATE memories m SET valid_to = greatest(m.valid_from, e.valid_from)
  WHERE m.tenant_id = :tenant AND m.holder = e.holder AND m.key = e.key AND m.valid_from <= e.valid_from
    AND (m.valid_to IS NULL OR m.valid_to > e.valid_from);
 
+-- name: follow
+-- What messages of one line (its conversations, and the last message of each) gave to wider scopes, or ended, is
+-- withdrawn where another lacks them; what was is again what it was where that has them. Values are to be decided anew.
+UPDATE memories m SET status = CASE m.status WHEN 'held' THEN 'withdrawn' WHEN 'withdrawn' THEN 'held'
+                                             WHEN 'proposed' THEN 'retracted' ELSE 'proposed' END,
+       former = m.key IS NOT NULL AND m.status = 'withdrawn'
+  FROM (SELECT m.id, bool_or(s.is_new) AS is FROM memories m
+          JOIN (SELECT *, false FROM unnest(:before_ids::text[], :before_seqs::int[]) UNION ALL
+                SELECT *, true FROM unnest(:after_ids::text[], :after_seqs::int[])) AS s (id, seq, is_new)
+            ON m.conversation_id = s.id AND m.seq <= s.seq
+         WHERE m.tenant_id = :tenant AND (m.scope NOT LIKE 'c:%' OR m.metadata LIKE '%"ends":%')
+           AND m.status IN ('held', 'withdrawn', 'proposed', 'retracted') GROUP BY m.id) f
+ WHERE m.tenant_id = :tenant AND m.id = f.id AND (m.status IN ('held', 'proposed')) <> f.is
+RETURNING m.holder, m.key, m.status, m.valid_to, m.source, m.metadata;
+
 -- name: versions
 -- The rows of a memory's key, the latest value first; of one without a key itself alone. Each half has an index of its
 -- own before the table was analyzed, too.
@@ -80,13 +88,15 @@ SELECT * FROM (
       AND m.holder = (SELECT o.holder FROM memories o WHERE o.tenant_id = :tenant AND o.id = :memory)
       AND m.key = (SELECT o.key FROM memories o WHERE o.tenant_id = :tenant AND o.id = :memory)
       AND m.valid_from <= coalesce(:before::timestamptz, 'infinity')
-      AND (:before::timestamptz IS NULL OR (m.valid_from, m.id) < (:before, :before_id::uuid))
-    ORDER BY m.valid_from DESC, m.id DESC LIMIT :limit)
+      AND (:before::timestamptz IS NULL OR (m.valid_from, m.learnt_at, m.id) < (:before, coalesce(
+             (SELECT o.learnt_at FROM memories o WHERE o.tenant_id = :tenant AND o.id = :before_id::uuid), 'infinity'),
+             :before_id))
+    ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT :limit)
   UNION ALL
   (SELECT {fields} FROM memories m
     WHERE m.tenant_id = :tenant AND m.id = :memory AND m.key IS NULL AND m.scope IS NOT NULL
       AND :before::timestamptz IS NULL)) v
- ORDER BY v.valid_from DESC, v.id DESC LIMIT :limit;
+ ORDER BY v.valid_from DESC, v.learnt_at DESC, v.id DESC LIMIT :limit;
 
 -- name: one
 -- A memory that has a scope, with the user and the space of its conversation.
@@ -98,22 +108,37 @@ SELECT {fields}, c.user_id, c.space_id FROM memories m
 -- What became of a text in its scope before: held before refused.
 SELECT m.status FROM memories m
  WHERE m.tenant_id = :tenant AND m.holder = :holder AND md5(m.content) = md5(:content) AND m.content = :content
-   AND m.key IS NOT DISTINCT FROM :key::text AND (m.expires_at IS NULL OR m.expires_at > now())
-   AND m.status NOT IN ('withdrawn', 'retracted')
-   AND (m.status <> 'held' OR m.valid_to IS NULL AND (m.key IS NULL OR NOT EXISTS (
-     SELECT FROM memories n
-      WHERE n.tenant_id = :tenant AND n.holder = :holder AND n.key = m.key AND n.status = 'held'
-        AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id))))
+   AND m.key IS NOT DISTINCT FROM :key::text AND (m.expires_at IS NULL OR m.expires_at > now()) AND NOT m.former
+   AND m.status NOT IN ('withdrawn', 'retracted') AND (m.status <> 'held' OR m.valid_to IS NULL)
  ORDER BY array_position(ARRAY['held', 'refused', 'proposed'], m.status) LIMIT 1;
 
--- name: retire
--- Takes the values of a key that a later one replaces out of search: they are history.
-WITH old AS (
-  SELECT m.id FROM memories m
-   WHERE m.tenant_id = :tenant AND m.holder = :holder AND m.key = :key AND m.length > 0 AND m.part_of IS NULL
-     AND EXISTS (SELECT FROM memories n
-                  WHERE n.tenant_id = :tenant AND n.holder = :holder AND n.key = :key AND n.status = 'held'
-                    AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id))
+-- name: decide
+-- Makes the latest value of each key that has begun its value, or else the last to begin; the others are former ones,
+-- which search does not find unless their time is still to come. No two of a key are its value at any time: the former
+-- one gives way first.
+WITH k AS (
+  SELECT * FROM unnest(:holders::uuid[], :keys::text[]) AS k (holder, key)
+), value AS (
+  SELECT v.id FROM k CROSS JOIN LATERAL (
+    (SELECT m.id FROM memories m
+      WHERE m.tenant_id = :tenant AND m.holder = k.holder AND m.key = k.key AND m.status = 'held'
+        AND m.valid_from <= greatest(now(), m.learnt_at)
+      ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT 1)
+    UNION ALL
+    (SELECT m.id FROM memories m
+      WHERE m.tenant_id = :tenant AND m.holder = k.holder AND m.key = k.key AND m.status = 'held'
+      ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT 1)
+    LIMIT 1) v
+), others AS (
+  SELECT o.id FROM k CROSS JOIN LATERAL (
+    SELECT m.id FROM memories m
+     WHERE m.tenant_id = :tenant AND m.holder = k.holder AND m.key = k.key AND m.status = 'held'
+       AND (NOT m.former OR m.length > 0 AND m.valid_from <= greatest(now(), m.learnt_at)) OFFSET 0) o
+   WHERE o.id NOT IN (SELECT id FROM value)
+), old AS (
+  UPDATE memories SET former = true, start = 0, length = 0, terms = '{no_terms}'::sparsevec
+   WHERE tenant_id = :tenant AND id IN (SELECT id FROM others)
+  RETURNING id
 ), vectors AS (
   DELETE FROM embeddings WHERE tenant_id = :tenant AND memory_id IN (SELECT id FROM old)
 ), words AS (
@@ -123,20 +148,22 @@ WITH old AS (
 ), parts AS (
   DELETE FROM memories WHERE tenant_id = :tenant AND part_of IN (SELECT id FROM old)
 )
-UPDATE memories SET start = 0, length = 0, terms = '{no_terms}'::sparsevec
- WHERE tenant_id = :tenant AND id IN (SELECT id FROM old);
+UPDATE memories SET former = false
+ WHERE tenant_id = :tenant AND id IN (SELECT id FROM value) AND former AND (SELECT count(*) FROM old) >= 0;
 
 -- name: keep_version
 -- Keeps a memory as it was, under an id of its own, before it is changed.
 INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
                       content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key,
-                      words, pinned, status, tokens, quote, valid_from, valid_to, learnt_at)
+                      words, pinned, status, tokens, quote, valid_from, valid_to, learnt_at, former)
 SELECT tenant_id, :version, owner, type, conversation_id, conversation_uid, seq, page, 0, 0, '{no_terms}'::sparsevec,
        content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key, words, pinned,
-       status, tokens, quote, valid_from, valid_to, learnt_at FROM memories WHERE tenant_id = :tenant AND id = :memory;
+       status, tokens, quote, valid_from, valid_to, learnt_at, status = 'held'
+  FROM memories WHERE tenant_id = :tenant AND id = :memory;
 
 -- name: change
--- Changes what a memory says of itself besides its text.
+-- Changes what a memory says of itself besides its text. Whether it is its key's value is decided anew.
 UPDATE memories SET pinned = :pinned, status = :status, valid_from = :valid_from, valid_to = :valid_to,
-       sensitive = :sensitive, tokens = :tokens, learnt_at = :learnt_at
+       sensitive = :sensitive, tokens = :tokens, learnt_at = :learnt_at,
+       former = key IS NOT NULL AND :status::text = 'held'
  WHERE tenant_id = :tenant AND id = :memory;

@@ -108,6 +108,8 @@ async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
         quote=new.quote, valid_from=new.valid_from or new.created_at, valid_to=new.valid_to,
         learnt_at=new.learnt_at or datetime.now(UTC), holder=owner_of(new.scope), words=new.words,
     )  # fmt: skip
+    if new.status == "held":
+        await kept.decide(tx, [(owner_of(new.scope), new.key)])
 
 
 async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:

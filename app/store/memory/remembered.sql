@@ -16,9 +16,10 @@ WITH s AS ({insert_alone})
 INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT :tenant, s.owner, s.id FROM s WHERE :embeds::boolean;
 
 -- name: hold
--- Gives a memory its scope, and what it says there.
+-- Gives a memory its scope, and what it says there. Whether it is its key's value is still to be decided.
 UPDATE memories SET scope = :scope, key = :key, pinned = :pinned, status = :status, tokens = :tokens, quote = :quote,
-       valid_from = :valid_from, valid_to = :valid_to, learnt_at = :learnt_at, holder = :holder, words = :words
+       valid_from = :valid_from, valid_to = :valid_to, learnt_at = :learnt_at, holder = :holder, words = :words,
+       former = :key::text IS NOT NULL AND :status::text = 'held'
  WHERE tenant_id = :tenant AND id = :id;
 
 -- name: contents
@@ -53,11 +54,7 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginnin
    AND (:scopes::text[] IS NULL OR m.scope = ANY (:scopes)) AND (:key::text IS NULL OR m.key = :key)
    AND (:pinned::boolean IS NULL OR m.pinned = :pinned)
    AND m.valid_from <= t.held_at AND m.learnt_at <= t.known_at AND (m.valid_to IS NULL OR m.valid_to > t.held_at)
-   AND (m.key IS NULL OR m.status <> 'held' OR m.id = (
-     SELECT n.id FROM memories n
-      WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
-        AND n.valid_from <= t.held_at AND n.learnt_at <= t.known_at
-      ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1))
+   AND (m.key IS NULL OR m.status <> 'held' OR m.id = (SELECT n.id {value}))
    AND (cardinality(:topics::text[]) = 0
         OR EXISTS (SELECT FROM unnest(m.keywords) AS t (topic) WHERE lower(t.topic) = ANY (:topics))
         OR EXISTS (SELECT FROM page_index i, unnest(i.topics) AS t (topic)
@@ -67,8 +64,11 @@ SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginnin
  ORDER BY m.id DESC LIMIT :limit;
 
 -- piece: value
--- A value of a key of the scope s.
-m.tenant_id = :tenant::uuid AND m.holder = s.owner
+-- The value of a memory's key at a time, as far as it was known at another.
+FROM memories n
+        WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
+          AND n.valid_from <= t.held_at AND n.learnt_at <= t.known_at
+        ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1
 
 -- piece: then
 -- The time at which memories held, and that up to which they were learnt, in a row of its own. As expressions they
@@ -77,26 +77,20 @@ m.tenant_id = :tenant::uuid AND m.holder = s.owner
 
 -- name: held_at
 -- The values of keys that held at a time, as far as they were known at another, and share enough of a query's terms;
--- after those whose terms are not known, the best first. Keys are walked one by one: each can have any number of former
--- values.
-SELECT v.id, v.type, v.conversation_id, v.page, s.owner AS holder, v.length, v.created_at, f.share,
+-- after those whose terms are not known, the best first. The value of now leads to that of then: a key can have any
+-- number of former ones.
+SELECT v.id, v.type, v.conversation_id, v.page, v.holder, v.length, v.created_at, f.share,
        CASE WHEN v.words IS NULL THEN v.content END AS content
   FROM {then}
  CROSS JOIN unnest(:holders::uuid[]) AS s (owner)
  CROSS JOIN LATERAL (
-   WITH RECURSIVE keys (key) AS (
-     (SELECT m.key FROM memories m WHERE {value} AND m.key IS NOT NULL ORDER BY m.key LIMIT 1)
-     UNION ALL
-     SELECT (SELECT m.key FROM memories m WHERE {value} AND m.key > keys.key ORDER BY m.key LIMIT 1)
-       FROM keys WHERE keys.key IS NOT NULL)
-   SELECT m.* FROM keys
+   SELECT n.* FROM memories m
     CROSS JOIN LATERAL (
-      SELECT m.id, m.type, m.conversation_id, m.page, m.content, char_length(m.content) AS length, m.created_at,
-             m.valid_from, m.valid_to, m.sensitive, m.expires_at, m.words
-        FROM memories m
-       WHERE {value} AND m.key = keys.key AND m.status = 'held'
-         AND m.valid_from <= t.held_at AND m.learnt_at <= t.known_at
-       ORDER BY m.valid_from DESC, m.learnt_at DESC, m.id DESC LIMIT 1) m) v
+       SELECT n.id, n.type, n.conversation_id, n.page, n.holder, n.content, char_length(n.content) AS length,
+              n.created_at, n.valid_from, n.valid_to, n.sensitive, n.expires_at, n.words
+       {value}) n
+    WHERE m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.key IS NOT NULL AND m.status = 'held'
+      AND NOT m.former) v
  CROSS JOIN LATERAL (
    SELECT count(*)::float8 / cardinality(:terms::int[]) AS share FROM unnest(v.words) AS w (term)
     WHERE w.term = ANY (:terms::int[])) f

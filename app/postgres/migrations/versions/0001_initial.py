@@ -579,7 +579,7 @@ def upgrade() -> None:
     sa.Column('refused', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='refused by the embedding provider'),
     sa.Column('scope', sa.Text(collation='C'), nullable=True, comment='where it holds: u:user, s:space or c:conversation; null: a passage'),
     sa.Column('holder', sa.Uuid(), nullable=True, comment='hash of that; the owner is the wider scope that finds it'),
-    sa.Column('key', sa.Text(collation='C'), nullable=True, comment='of all with one scope and key the latest holds'),
+    sa.Column('key', sa.Text(collation='C'), nullable=True, comment='of what its scope has one value of at a time'),
     sa.Column('words', sa.ARRAY(sa.Integer()), nullable=True, comment="terms of a key's value; null: of one that its message finds"),
     sa.Column('pinned', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='kept in view'),
     sa.Column('status', sa.Text(), server_default=sa.text("'held'"), nullable=False),
@@ -588,6 +588,7 @@ def upgrade() -> None:
     sa.Column('valid_from', sa.DateTime(timezone=True), nullable=True, comment='since when it is true'),
     sa.Column('valid_to', sa.DateTime(timezone=True), nullable=True, comment='when it was ended; that of its first moment: it ends its key'),
     sa.Column('learnt_at', sa.DateTime(timezone=True), nullable=True, comment='when it was stored: heads made before do not know it'),
+    sa.Column('former', sa.Boolean(), server_default=sa.text('false'), nullable=False, comment='another value of its key holds'),
     sa.CheckConstraint("status IN ('held', 'proposed', 'refused', 'withdrawn', 'retracted')", name=op.f('memories_status_check')),
     sa.CheckConstraint('valid_to >= valid_from', name=op.f('memories_validity_check')),
     sa.CheckConstraint('scope IS NULL OR (holder IS NOT NULL AND valid_from IS NOT NULL AND learnt_at IS NOT NULL)', name=op.f('memories_dated_check')),
@@ -601,7 +602,8 @@ def upgrade() -> None:
     op.create_index('memories_conversation_idx', 'memories', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('conversation_id IS NOT NULL'))
     op.create_index('memories_content_idx', 'memories', ['tenant_id', 'holder', sa.literal_column('md5(content)')], unique=False, postgresql_where=sa.text('holder IS NOT NULL'))
     op.create_index('memories_key_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('key IS NOT NULL'))
-    op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('pinned'))
+    op.create_index('memories_pinned_idx', 'memories', ['tenant_id', 'holder', 'key', 'valid_from'], unique=False, postgresql_where=sa.text('pinned AND NOT former'))
+    op.create_index('memories_value_key', 'memories', ['tenant_id', 'holder', 'key'], unique=True, postgresql_where=sa.text("key IS NOT NULL AND status = 'held' AND NOT former"))
     op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
     op.create_index('memories_expiry_idx', 'memories', ['tenant_id', 'expires_at'], unique=False, postgresql_where=sa.text('expires_at IS NOT NULL'))
     op.create_index('memories_refused_idx', 'memories', ['tenant_id', 'owner'], unique=False, postgresql_where=sa.text('refused'))
