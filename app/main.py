@@ -34,7 +34,6 @@ from app.api.http.request_heads import SoundHeads
 from app.api.mcp import router as mcp
 from app.api.operators import audit, jobs, keys, operations, usage
 from app.api.v1 import chat, responses
-from app.api.v1 import conversations as v1_conversations
 from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
 from app.asgi import FromEnvironment
@@ -64,7 +63,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     windows.router,
     tools.router,
     chat.router,
-    v1_conversations.router,
     v1_messages.router,
     responses.router,
     hooks.router,

@@ -248,13 +248,6 @@ async def change(tx: Tx, locked: Conversation, new: NewConversation) -> None:
     )  # fmt: skip
 
 
-SET_METADATA = "UPDATE conversations SET metadata = $3, version = version + 1 WHERE tenant_id = $1 AND id = $2"
-
-
-async def set_metadata(tx: Tx, conversation_id: str, metadata: str) -> None:
-    await tx.execute(SET_METADATA, conversation_id, metadata)
-
-
 BEGIN_GENERATION = """
 UPDATE conversations SET generation = generation + last_seq + 1, erasures = erasures + $3, version = version + 1
  WHERE tenant_id = $1 AND id = $2

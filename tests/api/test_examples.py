@@ -18,13 +18,11 @@ REFUSED = {
         ("get_memory", "forget", "change_memory", "list_versions", "retry_job", "revoke_key"), (404, UNKNOWN)
     ),
     **dict.fromkeys(("get_response", "delete_response", "list_response_input_items"), (404, UNKNOWN)),
-    **dict.fromkeys(("get_conversation_item", "delete_conversation_item"), (404, UNKNOWN)),
     **dict.fromkeys(("create_chat_completion", "create_embeddings", "list_models", "get_model"), (404, NO_MODEL)),
     **dict.fromkeys(("create_message", "count_message_tokens"), (404, NO_MODEL)),
     **dict.fromkeys(("create_response", "compact_response"), (404, NO_MODEL)),
     **dict.fromkeys(("delete_webhook", "limit_key"), (404, UNKNOWN)),
     "report_result": (409, "the conversation of the examples has no parent"),
-    "delete_conversation": (404, "the example of /v1/conversations erased it before"),
     "create_key": (422, "the first key has to be confirmed: from then on every request needs one"),
 }
 """The operations whose examples are refused on a fresh service, and why."""

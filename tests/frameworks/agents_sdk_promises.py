@@ -4,14 +4,7 @@ import asyncio
 import os
 from typing import Any
 
-from agents import (
-    Agent,
-    OpenAIChatCompletionsModel,
-    OpenAIConversationsSession,
-    Runner,
-    function_tool,
-    set_tracing_disabled,
-)
+from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
 from agents.memory import Session
 from openai import AsyncOpenAI
 
@@ -28,11 +21,10 @@ async def session_is_kept(session: Any) -> None:
     assert await session.get_items() == []
     items: list[Any] = [{"role": "user", "content": f"line {n}"} for n in range(25)]
     await session.add_items(items)
-    got = await session.get_items()
-    assert [item["content"][0]["text"] for item in got] == [item["content"] for item in items]
-    assert [item["id"] for item in await session.get_items(3)] == [item["id"] for item in got[-3:]]
-    assert (await session.pop_item())["id"] == got[-1]["id"]
-    assert len(await session.get_items()) == 24
+    assert await session.get_items() == items
+    assert await session.get_items(3) == items[-3:]
+    assert await session.pop_item() == items[-1]
+    assert await session.get_items() == items[:-1]
     await session.clear_session()
     assert await session.get_items() == []
     assert await session.pop_item() is None
@@ -48,12 +40,11 @@ async def main() -> None:
         session = QuireSession("agents", quire, user_id="me")
         assert isinstance(session, Session)
         assert (await Runner.run(agent, "Look.", session=session)).final_output == "Seen."
-        kinds = [item["type"] for item in await session.get_items()]
+        kinds = [item.get("type", "message") for item in await session.get_items()]
         assert kinds == ["message", *["function_call"] * 2, *["function_call_output"] * 2, "message"], kinds
         assert (await Runner.run(agent, "And?", session=session)).final_output
         await session.clear_session()
         await session_is_kept(session)
-    await session_is_kept(OpenAIConversationsSession(openai_client=AsyncOpenAI(base_url=f"{url}/v1")))
 
 
 asyncio.run(main())

@@ -220,22 +220,6 @@ ROUTES |= {
     "get /v1/responses/{response_id}": Route("read", "unknown", "/v1/responses/{response}"),
     "get /v1/responses/{response_id}/input_items": Route("read", "unknown", "/v1/responses/{response}/input_items"),
     "delete /v1/responses/{response_id}": Route("write", "unknown", "/v1/responses/{response}"),
-    "post /v1/conversations": Route("write", "names", "/v1/conversations", {"items": [user("hello")]}, user="ann"),
-    "get /v1/conversations/{conversation_id}": Route("read", "unknown", "/v1/conversations/{conversation}"),
-    "post /v1/conversations/{conversation_id}": Route(
-        "write", "unknown", "/v1/conversations/{conversation}", {"metadata": {}}
-    ),
-    "delete /v1/conversations/{conversation_id}": Route("write", "unknown", "/v1/conversations/{conversation}"),
-    "get /v1/conversations/{conversation_id}/items": Route("read", "unknown", "/v1/conversations/{conversation}/items"),
-    "post /v1/conversations/{conversation_id}/items": Route(
-        "write", "unknown", "/v1/conversations/{conversation}/items", {"items": [user("hello")]}
-    ),
-    "get /v1/conversations/{conversation_id}/items/{item_id}": Route(
-        "read", "unknown", "/v1/conversations/{conversation}/items/{item}"
-    ),
-    "delete /v1/conversations/{conversation_id}/items/{item_id}": Route(
-        "write", "unknown", "/v1/conversations/{conversation}/items/{item}"
-    ),
     "post /v1/embeddings": Route("read", "alike", "/v1/embeddings", {"model": "multilingual-e5-small", "input": "tea"}),
     "get /v1/models": Route("read", "alike", "/v1/models"),
     "get /v1/models/{model}": Route("read", "alike", "/v1/models/fake"),
@@ -434,10 +418,9 @@ def made(client: httpx.Client, run: Sql) -> Things:
         "INSERT INTO conversation_spending (tenant_id, conversation_id, day, kind, model)"
         f" VALUES ('{HERE}', 'anns', current_date, 'page', 'fake') ON CONFLICT DO NOTHING"
     )
-    item = client.get("/v1/conversations/anns/items", headers=bearing(kept)).json()["last_id"]
     client.get("/conversations/anns/context", headers=bearing(kept))  # a window that was served
     client.post("/conversations", json={"id": "anns-child", "parent": "anns"}, headers=bearing(kept))
-    return replace(things, child="anns-child", job=str(job[0]), response=response, item=item, webhook=str(HOOK))
+    return replace(things, child="anns-child", job=str(job[0]), response=response, webhook=str(HOOK))
 
 
 def state(run: Sql) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -108,36 +108,6 @@ class ItemList(BaseModel):
     first_id: str | None
     last_id: str | None
     has_more: bool
-
-
-MetadataValue = Annotated[str, Field(max_length=512)]
-Metadata = dict[Annotated[str, Field(max_length=64)], MetadataValue]
-
-
-class ConversationUpdateBody(RequestModel):
-    metadata: Metadata | None = Field(None, max_length=16, description="replaces the conversation's; up to 16 texts")
-
-
-class ConversationBody(ConversationUpdateBody):
-    items: list[Any] | None = Field(None, max_length=1000, description="the conversation's first items")
-
-
-class ItemsBody(RequestModel):
-    items: list[Any] = Field(min_length=1, max_length=1000, description="what was said and called, in order")
-
-
-class ConversationObject(BaseModel):
-    id: str
-    object: str
-    created_at: int
-    metadata: dict[str, Any]
-
-
-class OpenAIConversationItem(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-    id: str
-    type: str
 
 
 class InputTokens(BaseModel):

@@ -20,32 +20,24 @@ ROLES = ("user", "system", "developer")
 COMPACTION, TRIGGER = "compaction", "compaction_trigger"
 
 
-def messages_of(items: Sequence[Any], field: str = "input", *, apart: bool = False) -> list[Json]:
-    """Return the messages of a field's items. Raises Invalid, which names items of other types.
-
-    ``apart``: each text of the assistant's begins a message, so that it can be read and deleted by itself.
-    """
-    reading = _Reading(apart=apart)
+def messages_of(items: Sequence[Any]) -> list[Json]:
+    """Return the messages of a request's items. Raises Invalid, which names items of other types."""
+    reading = _Reading()
     problems: list[FieldError] = []
     for place, item in enumerate(items):
         if not isinstance(item, Mapping):
-            problems.append({"loc": ["body", field, place], "msg": "must be an object"})
+            problems.append({"loc": ["body", "input", place], "msg": "must be an object"})
         elif (wrong := reading.take(item)) is not None:
-            problems.append({"loc": ["body", field, place, wrong[0]], "msg": wrong[1]})
+            problems.append({"loc": ["body", "input", place, wrong[0]], "msg": wrong[1]})
     if problems:
         raise Invalid(errors=problems)
     return reading.done()
 
 
-CUSTOM = "custom"
-"""Marks a custom tool's call, and a message with its result, in messages that are read as items again."""
-
-
 class _Reading:
     """The messages so far, and the assistant's that is not whole yet."""
 
-    def __init__(self, *, apart: bool = False) -> None:
-        self._apart = apart
+    def __init__(self) -> None:
         self._found: list[Json] = []
         self._parts: list[Json] = []
         self._waiting: list[Json] = []
@@ -76,8 +68,7 @@ class _Reading:
             self._end()
             output = item.get("output")
             content = output if isinstance(output, str) else parts_of(output)
-            custom = self._mark(kind == "custom_tool_call_output")
-            self._found.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content, **custom})
+            self._found.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content})
         elif not isinstance(item.get("type"), str) and "id" not in item:
             return "type", "must be a string"
         else:
@@ -102,10 +93,6 @@ class _Reading:
         return self._found
 
     def _say(self, parts: Sequence[Json]) -> None:
-        if self._apart and not self._calls and any(part["type"] != "reasoning" for part in self._parts):
-            waiting, self._waiting = self._waiting, []
-            self._end()
-            self._waiting = waiting
         self._parts += [*self._waiting, *parts]
         self._waiting = []
 
@@ -114,12 +101,7 @@ class _Reading:
         self._waiting = []
         arguments = item.get("arguments") or "{}" if item["type"] == "function_call" else wrapped(item.get("input"))
         function = {"name": item["name"], "arguments": arguments}
-        custom = self._mark(item["type"] == "custom_tool_call")
-        self._calls.append({"id": item["call_id"], "type": "function", "function": function, **custom})
-
-    def _mark(self, is_custom: bool) -> Json:
-        """Return what tells a custom tool's call or result from a function's when it is read as an item again."""
-        return {CUSTOM: True} if is_custom and self._apart else {}
+        self._calls.append({"id": item["call_id"], "type": "function", "function": function})
 
     def _end(self) -> None:
         parts = [*self._parts, *self._waiting]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from app.core.dialects.inbound_chat import custom_names
-from app.core.dialects.items import CUSTOM, custom_call, function_call
+from app.core.dialects.items import custom_call, function_call
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest
 from app.core.parts import as_chat
 
@@ -42,9 +42,8 @@ def chat_messages(messages: Sequence[Json], custom: Collection[str] = ()) -> lis
 
 def _called(message: Json, custom: Collection[str]) -> Json:
     if calls := message.get("tool_calls"):
-        bare = [{n: value for n, value in call.items() if n != CUSTOM} for call in calls]
-        return {**message, "tool_calls": [custom_call(call, custom) for call in bare]}
-    return {n: value for n, value in message.items() if n != CUSTOM} if CUSTOM in message else message
+        return {**message, "tool_calls": [custom_call(call, custom) for call in calls]}
+    return message
 
 
 class ChatReader:

@@ -5,6 +5,7 @@ An answer's id is the id of its message, so it is found, exported and erased wit
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,17 +14,20 @@ from typing import Any
 from asyncpg import Record
 
 from app import errors
+from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.dialects.compaction import opened, sealed
-from app.core.dialects.conversation_items import RESPONSE
 from app.core.dialects.inbound_responses import after_compaction
+from app.core.dialects.input_items import RESPONSE, identified_items, is_mark
 from app.core.dialects.items import COMPACTION
 from app.core.dialects.question import Question
 from app.core.edge.caller import Caller
+from app.core.history.placeholder import as_sent
+from app.core.messages import read
 from app.ids import uuid7
 from app.runtime import Runtime
+from app.services.conversations.lists import UNLIMITED
 from app.services.conversations.requests import Follows
-from app.services.proxy.conversing import items_of_rows
 from app.services.proxy.question import ProxyRequest, ask
 from app.services.proxy.writing import given_again
 from app.store import conversations, messages
@@ -119,7 +123,19 @@ async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> lis
     place = await place_of(runtime, caller, response_id)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await proxied.question_before(tx, place.conversation.id, place.follows.seq)
-        return list(reversed(await items_of_rows(tx, place.conversation, rows[::-1])))
+        texts = await messages.archived_texts(tx, [uuid for row in rows for uuid in row["archive_ids"]])
+    language = place.conversation.language or "en"
+
+    def items() -> list[dict[str, Any]]:
+        drafts = [(row, read([as_sent(json.loads(row["body"]), texts, language)], UNLIMITED)[0]) for row in rows]
+        return [
+            item
+            for row, draft in drafts
+            if not is_mark(draft, row["digest"])
+            for item in reversed(identified_items(draft, row["id"], row["seq"]))
+        ]
+
+    return await run_in_thread_if_large(sum(len(row["body"]) for row in rows), items)
 
 
 async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:

@@ -79,25 +79,15 @@ async def forget_response(tx: Tx, conversation_id: str, seq: int, response_id: s
     return True
 
 
+# What callers know of a conversation, newest first. An empty digest: see core.history.sync.INNER.
+TOLD_BEFORE = f"""
+SELECT {MESSAGE_FIELDS}, m.digest FROM messages m
+ WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.digest IS DISTINCT FROM '' AND m.seq < $3
+ ORDER BY m.seq DESC LIMIT $4
+"""
+
+
 async def question_before(tx: ReadTx, conversation_id: str, seq: int) -> list[Record]:
     """Return the messages that an answer answers, newest first."""
-    rows = await told(tx, conversation_id, seq, BEFORE_MAX, newest_first=True)
+    rows = await tx.fetch(TOLD_BEFORE, conversation_id, seq, BEFORE_MAX)
     return list(takewhile(lambda row: row["role"] != "assistant", rows))
-
-
-# What callers know of a conversation, oldest first and newest first. An empty digest: see core.history.sync.INNER.
-_TOLD = f"""
-SELECT {MESSAGE_FIELDS}, m.digest FROM messages m
- WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.digest IS DISTINCT FROM '' AND """
-TOLD = f"{_TOLD} m.seq > $3 ORDER BY m.seq LIMIT $4"
-TOLD_BACK = f"{_TOLD} m.seq < $3 ORDER BY m.seq DESC LIMIT $4"
-TOLD_ANSWER = f"{_TOLD} m.client_id = $3"
-
-
-async def told(tx: ReadTx, conversation_id: str, after: int, limit: int, *, newest_first: bool = False) -> list[Record]:
-    """Return messages that callers know of, after a seq or, newest first, before it."""
-    return list(await tx.fetch(TOLD_BACK if newest_first else TOLD, conversation_id, after, limit))
-
-
-async def told_answer(tx: ReadTx, conversation_id: str, response_id: str) -> Record | None:
-    return await tx.fetchrow(TOLD_ANSWER, conversation_id, response_id)

@@ -10,17 +10,21 @@ place of a session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from quire_client import calls
 from quire_client.client import AsyncQuire
-from quire_client.errors import Conflict, NotFound
+from quire_client.errors import NotFound
 from quire_client.shapes import Json
 
-ITEMS_AT_ONCE = 100
+READ_AT_ONCE = 100
 ADDED_AT_ONCE = 1_000
+ITEMS = "agents_items"
+"""The member of a message that holds its items, where they say more than the message."""
+_MARKS, _MARK = frozenset({"[erased]", "[已删除]"}), "erased"
+"""The content of a message that was erased, and the name of the tool that it calls."""
 
 
 class QuireSession:
@@ -35,35 +39,27 @@ class QuireSession:
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the session's items, oldest first: all, or the newest ``limit``."""
         found: list[Json] = []
-        after: str | None = None
-        while limit is None or len(found) < limit:
-            some = ITEMS_AT_ONCE if limit is None else min(ITEMS_AT_ONCE, limit - len(found))
-            try:
-                page = await self._quire.send(calls.read(self._path(), order="desc", limit=some, after=after))
-            except NotFound:
+        async for message in self._newest():
+            found += reversed(items_of(message))
+            if limit is not None and len(found) >= limit:
                 break
-            found += page["data"]
-            if not page["has_more"]:
-                break
-            after = page["last_id"]
-        return found[::-1]
+        return found[:limit][::-1]
 
     async def add_items(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Store items. The conversation is created if it is new."""
-        for first in range(0, len(items), ADDED_AT_ONCE):
-            body = {"items": [dict(item) for item in items[first : first + ADDED_AT_ONCE]]}
-            try:
-                await self._quire.send(calls.write("POST", self._path(), None, body))
-            except NotFound:
-                await self._create()
-                await self._quire.send(calls.write("POST", self._path(), None, body))
+        messages = messages_of(items)
+        for first in range(0, len(messages), ADDED_AT_ONCE):
+            some = messages[first : first + ADDED_AT_ONCE]
+            await self._quire.append(self.session_id, some, user_id=self._user_id)
 
     async def pop_item(self) -> Any | None:
         """Erase the newest item, with the other items of its message, and return it; None if there is none."""
-        newest = await self.get_items(1)
-        if newest:
-            await self._quire.send(calls.write("DELETE", self._path(newest[0]["id"]), None))
-        return newest[0] if newest else None
+        async for message in self._newest():
+            if items := items_of(message):
+                path = calls.conversation(self.session_id, "messages", message["id"])
+                await self._quire.send(calls.write("DELETE", path, None))
+                return items[-1]
+        return None
 
     async def clear_session(self) -> None:
         """Erase the conversation and everything derived from it."""
@@ -72,12 +68,84 @@ class QuireSession:
         except NotFound:
             return
 
-    async def _create(self) -> None:
-        body = {"id": self.session_id, "user_id": self._user_id}
+    async def _newest(self) -> AsyncIterator[Json]:
+        """Iterate over the messages, newest first; of a conversation that is not there, over none."""
         try:
-            await self._quire.send(calls.write("POST", "/conversations", None, body))
-        except Conflict:  # another call has just made it
+            async for message in self._quire.history(self.session_id, newest_first=True, batch=READ_AT_ONCE):
+                yield message
+        except NotFound:
             return
 
-    def _path(self, *item: str) -> str:
-        return "/".join(["/v1/conversations", quote(self.session_id, safe=""), "items", *item])
+
+def messages_of(items: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """Return messages in OpenAI form. What the assistant says once, thinks and calls up to its results is one."""
+    found: list[Json] = []
+    said: list[Json] = []
+    for item in map(dict, items):
+        is_text = item.get("role") == "assistant"
+        is_result = str(item.get("type")).endswith("_output") and "call_id" in item
+        begins = is_text and any("role" in one for one in said) and not any("call_id" in one for one in said)
+        if said and (begins or is_result or item.get("role") not in (None, "assistant")):
+            found.append(_with_items(_answer(said), said))
+            said = []
+        if is_result:
+            message = {"role": "tool", "tool_call_id": item["call_id"], "content": _text(item.get("output"))}
+            found.append(_with_items(message, [item]))
+        elif is_text or "role" not in item:
+            said.append(item)
+        else:
+            content = item["content"] if isinstance(item["content"], str) else [*map(_part, item["content"])]
+            found.append(_with_items({"role": item["role"], "content": content}, [item]))
+    return [*found, *([_with_items(_answer(said), said)] if said else [])]
+
+
+def items_of(message: Mapping[str, Any]) -> list[Json]:
+    """Return the items of a message; of one that another client sent, its text and calls."""
+    if ITEMS in message:
+        return list(message[ITEMS])
+    text = _text(message["content"])
+    if text in _MARKS:
+        return []
+    if message["role"] == "tool":
+        return [{"type": "function_call_output", "call_id": message["tool_call_id"], "output": text}]
+    calling = [(call["id"], call["function"]) for call in message.get("tool_calls") or ()]
+    return [
+        *([{"role": message["role"], "content": text}] if text else []),
+        *({"type": "function_call", "call_id": id_, **called} for id_, called in calling if called["name"] != _MARK),
+    ]
+
+
+def _with_items(message: Json, items: Sequence[Json]) -> Json:
+    return message if items_of(message) == items else {**message, ITEMS: items}
+
+
+def _answer(items: Sequence[Json]) -> Json:
+    texts = [_text(item["content"]) for item in items if "role" in item]
+    message: Json = {"role": "assistant", "content": "\n".join(filter(None, texts))}
+    called = [_call(item) for item in items if "call_id" in item]
+    return {**message, "content": message["content"] or None, "tool_calls": called} if called else message
+
+
+def _call(item: Json) -> Json:
+    """Return a call of a function, or of a tool of another kind by the name of that."""
+    rest = {name: value for name, value in item.items() if name not in ("id", "type", "call_id", "name", "status")}
+    arguments = item.get("arguments") or json.dumps(rest, ensure_ascii=False)
+    name = item.get("name") or str(item["type"]).removesuffix("_call")
+    return {"id": item["call_id"], "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _part(part: Mapping[str, Any]) -> Json:
+    """Return a part of a content in OpenAI form. Files are named."""
+    if isinstance(part.get("image_url"), str):
+        return {"type": "image_url", "image_url": {"url": part["image_url"]}}
+    return {"type": "text", "text": _text([part]) or f"[{part.get('filename') or 'file'}]"}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return "" if content is None else json.dumps(content, ensure_ascii=False)
+    names = ("text", "refusal", "stdout")
+    parts = (part.get(name) for part in content if isinstance(part, dict) for name in names)
+    return "\n".join(part for part in parts if isinstance(part, str) and part)

@@ -10,16 +10,15 @@ import type { AgentInputItem, Session } from "@openai/agents";
 
 import type { Call, Quire } from "./client.js";
 import { pathOf, written } from "./client.js";
-import { Conflict, NotFound } from "./errors.js";
-import { type Wire, calledTools, fromWire, toWire } from "./items.js";
+import { NotFound } from "./errors.js";
+import { type Wire, itemsOf, messagesOf } from "./items.js";
 
-const ITEMS_AT_ONCE = 100;
+const READ_AT_ONCE = 100;
 const ADDED_AT_ONCE = 1_000;
 
 interface Page {
-  data: Wire[];
-  has_more: boolean;
-  last_id: string;
+  items: Wire[];
+  next_cursor: string | null;
 }
 
 /** The SDK's `Session`. `conversation` is created with the first items, for `userId`; another user's is not found. */
@@ -40,39 +39,35 @@ export class QuireSession implements Session {
 
   /** Return the session's items, oldest first: all, or the newest `limit`. */
   async getItems(limit = Infinity): Promise<AgentInputItem[]> {
-    const found: Wire[] = [];
-    let after: string | undefined;
-    while (found.length < limit) {
-      const page = await this.#page(Math.min(ITEMS_AT_ONCE, limit - found.length), after);
-      found.push(...page.data);
-      if (!page.has_more) break;
-      after = page.last_id;
+    const found: AgentInputItem[] = [];
+    if (limit > 0) {
+      for await (const message of this.#newest()) {
+        found.push(...itemsOf(message).reverse());
+        if (found.length >= limit) break;
+      }
     }
-    const tools = calledTools(found);
-    return found.reverse().map((item) => fromWire(item, tools));
+    return found.slice(0, limit).reverse();
   }
 
   /** Store items. The conversation is created if it is new. */
   async addItems(items: AgentInputItem[]): Promise<void> {
-    for (let first = 0; first < items.length; first += ADDED_AT_ONCE) {
-      const body = { items: items.slice(first, first + ADDED_AT_ONCE).map(toWire) };
-      const add = () => this.#send(written("POST", this.#path("items"), body));
-      try {
-        await add();
-      } catch (error) {
-        if (!(error instanceof NotFound)) throw error;
-        await this.#create();
-        await add();
-      }
+    const messages = messagesOf(items);
+    for (let first = 0; first < messages.length; first += ADDED_AT_ONCE) {
+      const body = { messages: messages.slice(first, first + ADDED_AT_ONCE), user_id: this.#userId };
+      await this.#send(written("POST", this.#path("messages"), body));
     }
   }
 
   /** Erase the newest item, with the other items of its message, and return it; undefined if there is none. */
   async popItem(): Promise<AgentInputItem | undefined> {
-    const [newest] = await this.getItems(1);
-    const id = (newest as Wire | undefined)?.["id"];
-    if (id) await this.#send(written("DELETE", this.#path("items", id)));
-    return newest;
+    for await (const message of this.#newest()) {
+      const newest = itemsOf(message).at(-1);
+      if (newest) {
+        await this.#send(written("DELETE", this.#path("messages", message["id"])));
+        return newest;
+      }
+    }
+    return undefined;
   }
 
   /** Erase the conversation and everything derived from it. */
@@ -84,37 +79,20 @@ export class QuireSession implements Session {
     }
   }
 
-  /** The ids are Quire's: the model's API would look for them in vain. */
-  prepareHistoryItemForModelInput(item: AgentInputItem): AgentInputItem {
-    const { id: _, ...rest } = item as Wire;
-    return rest as AgentInputItem;
-  }
-
-  /** Compare items by what Quire stores of them. */
-  prepareHistoryItemsForPersistenceComparison(items: AgentInputItem[]): AgentInputItem[] {
-    return items.map((item) => {
-      const { id: _, status: __, content, ...rest } = toWire(item);
-      const parts = typeof content === "string" ? [{ type: "input_text", text: content }] : content;
-      return { ...rest, ...(parts && { content: parts }) } as unknown as AgentInputItem;
-    });
-  }
-
-  async #page(limit: number, after: string | undefined): Promise<Page> {
-    try {
-      const query = { order: "desc", limit, after };
-      return await this.#send<Page>({ method: "GET", path: this.#path("items"), query });
-    } catch (error) {
-      if (!(error instanceof NotFound)) throw error;
-      return { data: [], has_more: false, last_id: "" };
-    }
-  }
-
-  async #create(): Promise<void> {
-    try {
-      const body = { id: this.#conversation, user_id: this.#userId };
-      await this.#quire.send(written("POST", "/conversations", body));
-    } catch (error) {
-      if (!(error instanceof Conflict)) throw error; // another call has just made it
+  /** Iterate over the messages, newest first; of a conversation that is not there, over none. */
+  async *#newest(): AsyncGenerator<Wire> {
+    let cursor: string | null | undefined;
+    while (cursor !== null) {
+      const query = { order: "desc", limit: READ_AT_ONCE, ...(cursor && { cursor }) };
+      let page: Page;
+      try {
+        page = await this.#send<Page>({ method: "GET", path: this.#path("messages"), query });
+      } catch (error) {
+        if (error instanceof NotFound) return;
+        throw error;
+      }
+      yield* page.items;
+      cursor = page.next_cursor;
     }
   }
 
@@ -123,6 +101,6 @@ export class QuireSession implements Session {
   }
 
   #path(...parts: string[]): string {
-    return pathOf("v1", "conversations", this.#conversation, ...parts);
+    return pathOf("conversations", this.#conversation, ...parts);
   }
 }
