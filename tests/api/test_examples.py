@@ -23,6 +23,7 @@ REFUSED = {
     **dict.fromkeys(("create_response", "compact_response"), (404, NO_MODEL)),
     **dict.fromkeys(("delete_webhook", "limit_key"), (404, UNKNOWN)),
     "report_result": (409, "the conversation of the examples has no parent"),
+    "delete_conversation": (409, "a fork of the examples shares its messages"),
     "create_key": (422, "the first key has to be confirmed: from then on every request needs one"),
 }
 """The operations whose examples are refused on a fresh service, and why."""

@@ -2,7 +2,7 @@
 
 A person's words make one, or nothing does. ``Wish`` is such a sentence, as the rules of a language find it; ``keep``
 decides whose memory it becomes. Of all memories with one scope and key, the one that holds is the one with the latest
-``valid_from`` that was known at the time: no row is changed when another takes its place.
+``valid_from`` that was known at the time. The database holds one as the value of now; the others are former ones.
 """
 
 from __future__ import annotations
