@@ -25,7 +25,7 @@ from bench.search import talks
 from bench.search.talks import Talk
 from bench.tables import Table, show
 
-BUDGETS = (8_000, 16_000)
+BUDGETS = (2_000, 4_000, 8_000, 16_000)
 FIRST = 3
 K1, B = 1.2, 0.75
 _SPAN = re.compile(r"(\d+)(?:–(\d+))?: ")

@@ -149,10 +149,22 @@ def test_recent_pages_have_all_their_lines_and_older_ones_their_title() -> None:
 
 
 def test_the_oldest_are_volumes_where_there_is_no_room_for_chapters() -> None:
-    page = contents_of([entry(p) for p in range(360, 391)], tree(400), 390, 160)
+    page = contents_of([entry(p) for p in range(360, 391)], tree(400), 390, 100)
     sizes = [run.last_page - run.first_page + 1 for run in page.chapters]
     assert sizes[0] >= 48
     assert max(sizes[-3:]) <= 16
+
+
+def test_short_chapters_in_a_row_share_a_line_until_each_has_room_for_eight_terms() -> None:
+    chapters = [
+        Chapter(1, first, first + 3, first + 4, tuple(f"{word}{first}" for word in "abcdefghijklmnop"))
+        for first in range(1, 80, 4)
+    ]
+    together, apart = (contents_of((), chapters, 80, cap) for cap in (200, 900))
+    assert [run.last_page - run.first_page for run in together.chapters] == [15] * 5
+    assert together.chapters[0].line.startswith("1–16: a1, a5, a9, a13, b1")
+    assert [run.last_page - run.first_page for run in apart.chapters] == [3] * 20
+    assert all(len(run.line.split(",")) >= 8 for run in apart.chapters)
 
 
 def test_every_chapter_has_a_line_with_its_terms_before_pages_have_theirs() -> None:

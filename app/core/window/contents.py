@@ -5,7 +5,8 @@ out of view is under exactly one line, at any cap that holds a line at all: its 
 of a run of pages that have no chapter yet. What fits is opened in this order:
 
 1. Volumes open into their chapters, the newest first, so that no line stands for more than sixteen pages while there is
-   room for two. Where even the largest volumes do not fit, the oldest of them share a line.
+   room for two. Chapters in a row of at most sixteen pages together share a line, unless there is room for each. Where
+   even the largest volumes do not fit, the oldest of them share a line.
 2. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end: in what
    chapters with sixteen terms leave. A larger cap never lists fewer.
 3. Chapters say as many terms as fit that tell them from the others, up to 32; then the newest pages get all their
@@ -42,6 +43,8 @@ TERMS_FIRST, TERMS = 16, 32
 more often, and than titles of pages do: at 8,000 tokens 33, 37, 44 and 47 % of LoCoMo's questions are led to it with 8,
 12, 14 and 16 terms first.
 """
+TERMS_APART = 8
+"""Terms with which short chapters have lines of their own; with fewer, those in a row share one."""
 LINE_OVERHEAD = 4
 """Tokens that a line's indent, role and line end add to its text."""
 PAGE_OVERHEAD = 4
@@ -228,9 +231,10 @@ class _Map:
     weights: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Tokens of runs by their terms: many tries have the same."""
 
-    def covers(self) -> list[Callable[[], Sequence[_Run]]]:
+    def covers(self) -> tuple[Sequence[Callable[[], Sequence[_Run]]], Sequence[_Run]]:
         """Return the ways to cover all pages by runs, the coarsest first: the oldest share a line, then the largest
-        volumes, then each volume open into its parts, the newest first. Few of many are looked at.
+        volumes, then each volume open into its parts, the newest first. Few of many are looked at. And the finest, in
+        which short chapters share no line.
         """
         known = [one for one in self.chapters if one.last_page <= self.last_page]
         volumes = sorted((one for one in known if one.level > 1), key=lambda one: (-one.level, -one.first_page))
@@ -244,11 +248,11 @@ class _Map:
                 kept = [run for run in cover if run.of is not None and run.of is not volume]
                 cover = self._filled(sorted([*kept, *map(_run, parts)], key=lambda run: run.first))
                 found.append(partial(self._coarse, cover, 1))
-        return found
+        return found, cover
 
     def _coarse(self, cover: Sequence[_Run], joined: int) -> Sequence[_Run]:
-        """Return a cover whose oldest runs, so many, are one."""
-        return [self._joined(cover[:joined]), *cover[joined:]] if joined > 1 else cover
+        """Return a cover whose oldest runs, so many, are one, and whose short chapters share lines."""
+        return _together([self._joined(cover[:joined]), *cover[joined:]] if joined > 1 else cover, self._joined)
 
     def _filled(self, runs: Sequence[_Run]) -> list[_Run]:
         """Return runs with others of at most RUN_PAGES between and after them."""
@@ -284,6 +288,21 @@ class _Map:
         if key not in self.weights:
             self.weights[key] = self.count(self.line(run, terms)) + 1
         return self.weights[key]
+
+
+def _together(cover: Sequence[_Run], joined: Callable[[Sequence[_Run]], _Run]) -> list[_Run]:
+    """Return a cover with one line for chapters in a row that have at most RUN_PAGES pages together: a line of bare
+    numbers tells nothing, and one with the terms of four short chapters weighs less than four.
+    """
+    groups: list[list[_Run]] = []
+    for run in cover:
+        first = groups[-1][0] if groups else run
+        is_short = groups and not run.is_titled and not first.is_titled and run.last - first.first < RUN_PAGES
+        if is_short:
+            groups[-1].append(run)
+        else:
+            groups.append([run])
+    return [joined(group) if len(group) > 1 else group[0] for group in groups]
 
 
 def _run(chapter: Chapter) -> _Run:
@@ -355,7 +374,7 @@ def compose(
 def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) -> _Open | None:
     """Return what is open, by the steps of the module's docstring; None if not even one line fits."""
     recent = sorted(entries, key=lambda e: (-e.last_used, -e.page))
-    covers: Sequence[Callable[[], Sequence[_Run]]] = tree.covers() if policy.chapter_lines else [tuple]
+    covers, apart = tree.covers() if policy.chapter_lines else ([tuple], ())
     coarsest, finest = covers[0](), covers[-1]()
 
     def fits(shown: _Open) -> bool:
@@ -366,7 +385,7 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) 
 
     if not fits(_Open(coarsest)):
         return None
-    room = max(cap * PAGES_SHARE, cap - _chapters_weight(finest, tree))
+    room = max(cap * PAGES_SHARE, cap - _chapters_weight(apart, tree))
 
     def has_room(count: int) -> bool:
         listed = recent[:count]
@@ -376,7 +395,10 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) 
         return _pages_weight(rest) <= room and fits(_Open(finest, pages=tuple(listed)))
 
     pages = _most(len(recent), has_room)
-    best = opened(max(0, _most(len(covers), lambda n: fits(opened(n - 1))) - 1))
+    number = _most(len(covers), lambda n: fits(opened(n - 1)))
+    best = opened(max(0, number - 1))
+    if number == len(covers) and fits(_Open(apart, TERMS_APART, best.pages)):
+        best = replace(best, cover=apart)
     best = replace(best, terms=_most(TERMS, lambda n: fits(replace(best, terms=n))))
     return replace(best, full=_most(pages, lambda n: fits(replace(best, full=n))))
 
