@@ -36,6 +36,7 @@ from app.telemetry.tracing import tracing_of
 from app.text import tokens
 from app.text.masks import Masks, masked_kinds
 from app.text.tokens import TokenCounter
+from quire_verify.issuer import Signer
 
 if TYPE_CHECKING:
     from app.providers.issuer import Issuer  # imports httpx and jwt
@@ -63,6 +64,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                 *parts, reranker=reranker, metrics=metrics, tracing=tracing, upstream=upstream,
                 identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
                 auditing=taken(settings, Auditing), masks=Masks(masked_kinds(settings.quire_masks)),
+                signer=await anyio.to_thread.run_sync(signer_of, settings),
             )  # fmt: skip
             yield runtime
             await runtime.turns.close()
@@ -79,6 +81,14 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
                     await provider.close()
     finally:
         await database.close()
+
+
+def signer_of(settings: Settings) -> Signer | None:
+    """Return what signs receipts, by the key that is set, or one made at the first start. None: they are off."""
+    if not settings.quire_receipts:
+        return None
+    key = settings.quire_receipt_key
+    return Signer.of(key.get_secret_value()) if key else Signer.kept(settings.quire_data_dir)
 
 
 def issuer_of(settings: Settings) -> "Issuer | None":

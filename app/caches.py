@@ -11,7 +11,9 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import takewhile
+from secrets import token_bytes
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -24,10 +26,10 @@ from app.core.model import Context, Cut, Role, Window
 from app.core.scope import owner_of
 from app.core.window.cut import is_in_force
 from app.core.window.profile import Profile
-from app.core.window.served import KeptText, Served, ServedFrame
-from app.core.window.served_quotes import QuotedPlace
-from app.store.served import Row
+from app.core.window.served import KeptText, Part, Parts, Sealed, Served, ServedFrame
+from app.store.served import Row, sealed
 from app.store.windows import WindowParts
+from quire_verify.issuer import Tree
 
 CONVERSATIONS_CACHED = 20_000
 OPEN_PAGES_CACHED = 2_000
@@ -46,6 +48,12 @@ EXPANSIONS_CACHED = 1_000
 EXPANSION_SECONDS = 300.0
 MODELS_SECONDS = 60.0
 RUNS_CACHED = 4_000
+TREES_CACHED = 500
+"""About 100 bytes for each part of a window."""
+TREES_DEEP = 32
+"""Windows that build on one another: so many records are read for the parts of one."""
+SEALED_MOST = 200
+"""Texts of a conversation whose salts a process remembers."""
 WRITTEN_AT_ONCE = 64
 """Windows of a conversation that are written in one step, so that no row grows long."""
 
@@ -116,6 +124,13 @@ class Recorded:
     served: Served
     asked: tuple[object, ...]
     """The response and what it was requested by: equal for the same window of the same call."""
+    tree: Tree
+    base: Recorded | None = None
+    """The window that its parts are written by, until it is written …"""
+    gone: tuple[int, ...] = ()
+    came: Parts = ()
+    deep: int = 0
+    """… and how many are by one another, before it."""
     number: int | None = None
     """None: it is not written yet."""
 
@@ -140,24 +155,28 @@ class ServedRun:
     """Digests of those that are."""
     changes: tuple[int, int] = (0, 0)
     """How often something was erased, and taken back, when the texts were served."""
-    chosen: tuple[str, Mapping[QuotedPlace, str]] | None = None
-    """The digest of the newest recalled text, and the words that it quotes."""
+    chosen: tuple[str, Sequence[UUID]] = ("", ())
+    """The digest of the newest recalled text, and the memories that it quotes."""
+    sealed: dict[tuple[Part, bytes], Sealed] = field(default_factory=dict)
+    """Texts as receipts name them, by their hashes."""
+    head: Sealed | None = None
+    """That of the last window."""
     cut: Cut | None = None
     """That of the last window, if it shows the head as it is."""
 
     def lacks(self, digest: str) -> bool:
         return bool(digest) and digest not in self.kept and digest not in self.texts
 
-    def row_with(self, row: Row, pending: Sequence[Recorded]) -> Row:
-        """Return the last stored row with windows that are to be written; if it is full, the row after it."""
-        last = self.last
-        if self.is_again and last is not None and last.number == row.next - 1:
-            row = row.with_last(last.served.count, last.served.last_at)
-        if pending and row.is_full:
-            row = Row(row.next, "", "")
-        for recorded in pending:
-            row = row.added(recorded.frame, recorded.served)
-        return row
+    def seal(self, part: Part, text: str | None) -> Sealed | None:
+        """Return a text as receipts name it: with the salt that it had before, as far as that is remembered."""
+        if not text:
+            return None
+        key = part, sha256(text.encode()).digest()
+        if (known := self.sealed.get(key)) is None:
+            if len(self.sealed) >= SEALED_MOST:
+                self.sealed.clear()
+            known = self.sealed[key] = sealed(part, token_bytes(16), text)
+        return known
 
 
 @dataclass(frozen=True)
@@ -182,6 +201,8 @@ class ServedWindows:
 
     def __init__(self) -> None:
         self._runs: LRUCache[tuple[UUID, UUID], ServedRun] = LRUCache(RUNS_CACHED)
+        self.newest: LRUCache[tuple[object, ...], Recorded] = LRUCache(TREES_CACHED)
+        """By tenant, conversation, budget and format."""
         self.dirty: dict[tuple[UUID, UUID], ServedRun] = {}
         self.unwritten = 0
         self.came = asyncio.Event()
@@ -196,7 +217,7 @@ class ServedWindows:
         self._runs[key] = run
         changes = (conversation.erasures, conversation.withdrawn)
         if changes != run.changes:  # what was kept may have been erased
-            run.kept, run.texts, run.changes = set(), {}, changes
+            run.kept, run.texts, run.sealed, run.cut, run.changes = set(), {}, {}, None, changes
         return run
 
     def last(self, tenant: UUID, uid: UUID) -> Recorded | None:
@@ -216,6 +237,7 @@ class ServedWindows:
         for run in self._runs.values():
             if run.tenant == tenant:
                 run.kept.clear()
+                run.sealed.clear()
 
     def touch(self, run: ServedRun) -> None:
         self.dirty[run.tenant, run.uid] = run
@@ -225,7 +247,7 @@ class ServedWindows:
         """Note what is written; ``row`` is the row that it ends in."""
         run = writing.run
         for at, recorded in enumerate(reversed(writing.pending), 1):
-            recorded.number = row.next - at
+            recorded.number, recorded.base = row.next - at, None
         run.row = row
         if run.changes == writing.changes:
             run.kept |= writing.texts.keys()

@@ -87,7 +87,9 @@ OPERATIONS: tuple[APIRouter, ...] = (operations.router, metrics.router)
 """Routes of a worker that has a port."""
 
 CORS_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-CORS_EXPOSED = ("ETag", "Idempotency-Replayed", "Retry-After", "X-Request-Id", "X-Quire-Conversation")
+CORS_EXPOSED = (
+    "ETag", "Idempotency-Replayed", "Retry-After", "X-Request-Id", "X-Quire-Conversation", "X-Quire-Receipt",
+)  # fmt: skip
 
 
 def create_app() -> FromEnvironment:

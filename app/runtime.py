@@ -31,6 +31,7 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
 from app.text.masks import Masks
 from app.text.tokens import TokenCounter
+from quire_verify.issuer import Signer
 
 if TYPE_CHECKING:
     from app.providers.issuer import Issuer  # imports httpx and jwt
@@ -139,6 +140,8 @@ class Runtime:
     auditing: Auditing = field(default_factory=Auditing)
     masks: Masks = field(default_factory=Masks)
     """What no text that is stored may hold."""
+    signer: Signer | None = None
+    """What signs receipts. None: they are off."""
     meters: Meters = field(default_factory=Meters)
     door: Door = field(default_factory=Door)
     metrics: Metrics = field(default_factory=Metrics)

@@ -23,6 +23,7 @@ from app.core.setting import settings_of
 from app.core.window.budget import ZONES_MAX
 from app.core.window.profile import Defaults
 from app.data_dir import default_data_dir
+from quire_verify.issuer import Signer
 
 T = TypeVar("T")
 
@@ -49,6 +50,11 @@ def _with_rules(own: type[BaseSettings]) -> type[BaseSettings]:
             bounds: dict[str, Any] = {"ge": one.ge, "le": one.le, "min_length": least, "max_length": most}
             members[one.name] = (kind, Field(one.default, description=description, **bounds))
     return create_model(own.__name__, __base__=own, __module__=own.__module__, __doc__=own.__doc__, **members)
+
+
+def _with_keys(value: SecretStr) -> SecretStr:
+    Signer.of(value.get_secret_value())
+    return value
 
 
 def _readable(read: Callable[[str], Any], value: str) -> str:
@@ -87,6 +93,12 @@ class Settings(BaseSettings):
         default_factory=default_data_dir,
         description="Directory of the embedded database and the tokenizer's vocabularies. Under root the default is"
         " `/var/lib/quire` if other users cannot enter root's home.",
+    )
+    quire_receipts: bool = Field(True, description="Sign a receipt of every window that is served.")
+    quire_receipt_key: Annotated[SecretStr, AfterValidator(_with_keys)] | None = Field(
+        None,
+        description="Keys that sign receipts: 64 hexadecimal digits each, separated by commas, the newest last. Set it"
+        " where processes share no directory. Unset: `receipt.keys` in QUIRE_DATA_DIR, made at first start.",
     )
     quire_log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Lowest level that is logged."

@@ -14,7 +14,7 @@ from app import errors
 from app.api.http import cursors, links
 from app.api.http.answers import json_text, list_of, long_json_value
 from app.api.http.body import is_large, json_body, parse_model, read_json, require_storable, work_on
-from app.api.http.callers import IDEMPOTENCY_KEY, Reader, Writer
+from app.api.http.callers import IDEMPOTENCY_KEY, RECEIPT, Reader, Writer
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
 from app.api.http.path_ids import BRANCH, CONVERSATION_ID, ConversationId, check_id, path_id
 from app.api.http.runtime import Wired, runtime_of
@@ -353,6 +353,8 @@ def _checked(
 
 def _window(request: Request, window: Context, form: Format) -> Response:
     headers = {"ETag": window.etag, "Cache-Control": "private, no-cache"}
+    if window.receipt:
+        headers[RECEIPT] = window.receipt
     if dropped := quoted_in_window(window.window.body, form):
         headers["X-Quire-Dropped"] = ", ".join(dropped)
     etags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]

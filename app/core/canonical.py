@@ -36,5 +36,5 @@ def etag_of(body: bytes) -> str:
 
 
 def hash_of(*texts: str) -> str:
-    """Return 128 bits, hexadecimal, of the SHA-256 of texts joined by NUL."""
-    return hashlib.sha256("\x00".join(texts).encode()).hexdigest()[:32]
+    """Return the SHA-256, hexadecimal, of texts joined by NUL."""
+    return hashlib.sha256("\x00".join(texts).encode()).hexdigest()

@@ -362,6 +362,17 @@ class Cut:
         return self.condensed_from, self.verbatim_from, self.pinned
 
 
+class Salt:
+    """A message's salt in receipts, and the last form and text that it was hashed with, by which the next window that
+    shows these saves the work.
+    """
+
+    __slots__ = ("form", "part", "salt", "text")
+
+    def __init__(self, salt: bytes) -> None:
+        self.salt, self.form, self.text, self.part = salt, "", "", b""
+
+
 class Item(NamedTuple):
     """A message of the body with its rendered texts, as the window reads it from the store.
 
@@ -400,6 +411,10 @@ class Item(NamedTuple):
     """Marks of its tokens verbatim, condensed, and of what passes: what was loaded, or is fresh."""
     is_late: bool = False
     """It is a result that came too late to stand by its call, shown as the user's text: not what the user said."""
+    author: str = "person"
+    """Whose words it holds."""
+    salt: Salt | None = None
+    """None: it was not read from the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -550,4 +565,6 @@ class Context:
     tools: str = "[]"
     """A JSON array."""
     hash: str = ""
-    """Of what a model reads: tools, system and messages. 32 hexadecimal digits."""
+    """Of what a model reads: tools, system and messages. SHA-256, hexadecimal."""
+    receipt: str = ""
+    """The root of its receipt; blank: it has none."""

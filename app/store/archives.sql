@@ -40,6 +40,7 @@ SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthr
 -- its offsets, which others build on.
 UPDATE messages
    SET body = :body, view = :view, short = :short, anthropic = :anthropic, loaded = NULL, loaded_tokens = 0,
+       salt = DEFAULT,
        line = :line, line_tokens = :line_tokens, words = '', archive_ids = array_remove(archive_ids, :archive),
        fresh_tokens = (
          SELECT coalesce(array_agg(f.tokens), '{}') FROM unnest(archive_ids, fresh_tokens) AS f (id, tokens)

@@ -60,7 +60,8 @@ UPDATE archives SET tool_name = $3, tool_input = '{}', query_summary = '', place
  WHERE tenant_id = $1 AND id = $2
 """
 UNASK = """
-UPDATE messages SET body = $4, view = $5, short = $6, anthropic = $7, line = $8, line_tokens = $9, words = ''
+UPDATE messages SET body = $4, view = $5, short = $6, anthropic = $7, line = $8, line_tokens = $9, words = '',
+       salt = DEFAULT
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
 
@@ -107,7 +108,7 @@ async def archives_of(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> 
 # A message's forms, its line and its time. Its offsets stay, since others build on them, and its weights never shrink.
 REPLACE = """
 UPDATE messages
-   SET body = $4, view = $5, short = NULL, anthropic = $6, loaded = NULL, loaded_tokens = 0,
+   SET body = $4, view = $5, short = NULL, anthropic = $6, loaded = NULL, loaded_tokens = 0, salt = DEFAULT,
        line = $7, line_tokens = $8, words = '', archive_ids = '{}', fresh_tokens = '{}', marks = '{}', said_at = NULL,
        full_tokens = CASE WHEN full_tokens < $9 THEN $9 ELSE full_tokens END,
        short_tokens = CASE WHEN short_tokens < $9 THEN $9 ELSE short_tokens END

@@ -46,6 +46,7 @@ KEEP = "UPDATE memories SET content = $3, nul_offsets = $4::text::int[] WHERE te
 PRUNE = """
 UPDATE messages
    SET body = $4, view = $5, short = NULL, anthropic = $6, loaded = NULL, loaded_tokens = 0, marks = '{}',
+       salt = DEFAULT,
        full_tokens = CASE WHEN full_tokens < $7 THEN $7 ELSE full_tokens END,
        short_tokens = CASE WHEN short_tokens < $7 THEN $7 ELSE short_tokens END
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3

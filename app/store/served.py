@@ -1,34 +1,44 @@
-"""Served windows: their rows, and the texts that no message row has.
+"""Served windows: their rows with their receipts, and the texts that no message row has.
 
 A row holds a few windows in a row, so that each takes the room of a line. Texts are kept once for each conversation, by
 digest, with what they quote; Quire's own words once for each tenant.
+
+Receipts are put together from the record: a row keeps what no line has, as bytes that do not compress. Of a window's
+parts it has the hashes of those that its base has not, so each takes its room once.
 """
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any, TypeAlias
 from uuid import UUID
 
 from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
+from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.model import INTEGER_MAX, Cut, Format, Item
-from app.core.window.served import KeptText, Part, Served, ServedFrame
-from app.core.window.served_quotes import Pieces, pack, unpack
+from app.core.window.served import KeptText, Part, Parts, Sealed, Served, ServedFrame, changed, pack, unpack
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import windows
 from app.store.windows import ITEM, items_of
+from quire_verify import issuer
+from quire_verify.verifier import b64, digest_of, raw
 
-_ENTRIES = "\n\n"
+Json = dict[str, Any]
+_ENTRIES = "\x1e"
 ROWS_SEARCHED = 64
 """Rows that are looked through for the window that was served when a message was the last."""
+SEQ, HASH, SEAL = 4, 32, 64
+"""Bytes of a message's ``seq``, of a hash and of a signature."""
 ROW_WINDOWS = 16
 """Windows from which on a row is full: more would take less room, but each new one writes its row anew."""
 
@@ -39,20 +49,47 @@ class Row:
 
     first: int
     """The number of its first window."""
-    frames: str
+    before: bytes
+    """The hash of the receipt before its first."""
+    last: bytes
+    """That of its last, or of the one before it."""
+    frames: str = ""
     """A line for each frame."""
-    entries: str
+    entries: str = ""
     """A line for each window."""
+    erasures: str = ""
+    """A signed line for each erasure."""
+    seals: bytes = b""
+    """The signature of each window; zeros where there is none."""
+    parts: bytes = b""
+    """The ``seq`` and the hash of each part that a window has and its base has not."""
+
+    @staticmethod
+    def begin(uid: UUID) -> Row:
+        """Return the row that a conversation's records begin with, on a chain of their own."""
+        genesis = sha256(uid.bytes).digest()
+        return Row(1, genesis, genesis)
 
     @staticmethod
     def read(first: int, body: bytes) -> Row:
-        frames, _, entries = zlib.decompress(body).decode().partition(_ENTRIES)
-        return Row(first, frames, entries)
+        at = 4 + int.from_bytes(body[:4], "big")
+        frames, entries, erasures = zlib.decompress(body[4:at]).decode().split(_ENTRIES)
+        seals = at + 2 * HASH + entries.count("\n") * SEAL
+        return Row(
+            first, body[at : at + HASH], body[at + HASH : at + 2 * HASH], frames, entries, erasures,
+            body[at + 2 * HASH : seals], body[seals:],
+        )  # fmt: skip
 
     @cached_property
     def body(self) -> bytes:
-        """Return its lines, compressed: half of what a window takes are hashes, and the rest is in the line before."""
-        return zlib.compress(f"{self.frames}{_ENTRIES}{self.entries}".encode(), 9)
+        """Return its lines, compressed, and then what does not compress."""
+        lines = zlib.compress(_ENTRIES.join((self.frames, self.entries, self.erasures)).encode(), 9)
+        return b"".join((len(lines).to_bytes(4, "big"), lines, self.before, self.last, self.seals, self.parts))
+
+    @property
+    def following(self) -> Row:
+        """Return the row after it."""
+        return Row(self.next, self.last, self.last)
 
     @property
     def next(self) -> int:
@@ -74,16 +111,64 @@ class Row:
     def is_full(self) -> bool:
         return self.next - self.first >= ROW_WINDOWS
 
-    def added(self, frame: ServedFrame, served: Served) -> Row:
+    def added(self, frame: ServedFrame, served: Served, came: Parts, receipt: Json) -> Row:
+        """Return the row with another window, the parts that its base has not, and its receipt."""
         frames = self.frames.splitlines()
         line = frame.line()
         if line not in frames:
             frames.append(line)
         entry = replace(served, frame=frames.index(line)).line()
-        return Row(self.first, "\n".join(frames), f"{self.entries}{entry}\n")
+        seal = raw(receipt["sig"], SEAL) if frame.key else bytes(SEAL)
+        return replace(
+            self, last=raw(digest_of(receipt), HASH) if frame.key else self.last, frames="\n".join(frames),
+            entries=f"{self.entries}{entry}\n", seals=self.seals + seal,
+            parts=b"".join((self.parts, *(seq.to_bytes(SEQ, "big") + part for seq, part in came))),
+        )  # fmt: skip
+
+    def erased(self, entry: Json) -> Row:
+        """Return the row with an entry of the chain that says what was erased."""
+        return replace(self, last=raw(digest_of(entry), HASH), erasures=f"{self.erasures}{dumps(entry)}\n")
+
+    def receipts(self, conversation_id: str) -> Iterator[Json]:
+        """Yield the signed entries of its windows and of what was erased, in order."""
+        erasures, before = [json.loads(line) for line in self.erasures.splitlines()], self.before
+        for number, frame, served in [(self.first - 1, None, None), *self.windows]:
+            if frame is not None and served is not None and frame.key:
+                at = (number - self.first) * SEAL
+                entry = statement(conversation_id, number, frame, served, before)
+                entry["sig"] = b64(self.seals[at : at + SEAL])
+                yield entry
+                before = raw(digest_of(entry), HASH)
+            for erasure in erasures:
+                if erasure["number"] == number:
+                    yield erasure
+                    before = raw(digest_of(erasure), HASH)
+
+    def came(self, number: int) -> tuple[Served, Parts]:
+        """Return the record of a window, and the parts that its base has not."""
+        at = 0
+        for own, _, served in self.windows:
+            end = at + (SEQ + HASH) * served.came
+            if own == number:
+                ones = [self.parts[i : i + SEQ + HASH] for i in range(at, end, SEQ + HASH)]
+                return served, [(int.from_bytes(one[:SEQ], "big"), one[SEQ:]) for one in ones]
+            at = end
+        raise LookupError(number)
 
 
-FIRST_ROW = Row(1, "", "")
+def statement(conversation_id: str, number: int, frame: ServedFrame, served: Served, before: bytes) -> Json:
+    """Return a window's receipt before it is signed."""
+    return {
+        "at": served.at, "before": b64(before), "budget": frame.budget, "key": frame.key, "number": number,
+        "conversation": issuer.short_name(conversation_id), "root": served.root, "type": "window",
+        "model": issuer.short_name(frame.model, issuer.MODEL_BYTES_MAX),
+    }  # fmt: skip
+
+
+def sealed(part: Part, salt: bytes, text: str) -> Sealed:
+    author = "caller" if part in ("system", "tools", "query") else "quire"
+    return Sealed(part, salt, issuer.sealed(part, author, salt, sha256(text.encode()).digest()))
+
 
 _SQL = SqlFile(__file__, item=ITEM)
 CHANGE = _SQL.statement("change")
@@ -133,6 +218,21 @@ async def last(tx: Tx, conversation_id: str) -> Row | None:
     return Row.read(*row) if row else None
 
 
+async def parts(tx: ReadTx, conversation_id: str, number: int) -> Parts:
+    """Return the parts of a window that was served, by way of the windows that it builds on."""
+    steps: list[tuple[Served, Parts]] = []
+    row: Row | None = None
+    while number:
+        if row is None or number < row.first:
+            (row,) = await browse(tx, conversation_id, number + 1, 1)
+        steps.append(row.came(number))
+        number = steps[-1][0].base
+    found: Parts = ()
+    for served, came in reversed(steps):
+        found = changed(found, served.gone, came)
+    return found
+
+
 async def begin(tx: Tx, rows: Sequence[NewRow]) -> set[str]:
     """Begin rows of conversations; return those of them for which no other process has begun one."""
     begun = await tx.fetch(BEGIN_ROWS, **_columns(rows))
@@ -156,35 +256,40 @@ class Past:
 
 async def keep(tx: Tx, past: Past, digest: str, kept: KeptText) -> None:
     """Keep a text, in a transaction that shares the owner and holds the conversation."""
-    body = await run_in_thread_if_large(len(kept.text), lambda: pack(kept.pieces))
+    body = await run_in_thread_if_large(len(kept.text), pack, kept.text)
     await tx.execute(
         KEEP, conversation=past.conversation_id, uid=past.uid, erasures=past.erasures, digest=bytes.fromhex(digest),
-        part=kept.part, through=kept.through, body=body, sources=list(kept.sources), withdrawn=past.withdrawn,
+        salt=kept.salt, part=kept.part, through=kept.through, body=body, sources=list(kept.sources),
+        withdrawn=past.withdrawn,
     )  # fmt: skip
 
 
 async def keep_own(tx: Tx, digest: str, text: str) -> None:
     """Keep words of Quire's own."""
-    await tx.execute(KEEP_OWN, bytes.fromhex(digest), pack([text]))
+    await tx.execute(KEEP_OWN, bytes.fromhex(digest), pack(text))
 
 
 # Texts of windows; without those that quote sensitive memories unless these are asked for too ($4).
 TEXTS = """
-SELECT t.digest, t.body, t.part FROM served_texts t
+SELECT t.digest, t.body, t.part, t.salt FROM served_texts t
  WHERE t.tenant_id = $1 AND t.conversation_id = $2 AND t.digest = ANY ($3::bytea[])
    AND ($4 OR NOT EXISTS (SELECT FROM memories m
                            WHERE m.tenant_id = $1 AND m.id = ANY (t.sources) AND m.sensitive))
 """
-OWN_TEXTS = "SELECT digest, body, 'own' AS part FROM own_texts WHERE tenant_id = $1 AND digest = ANY ($2::bytea[])"
+OWN_TEXTS = """
+SELECT digest, body, 'own' AS part, decode(repeat('00', 16), 'hex') AS salt FROM own_texts
+ WHERE tenant_id = $1 AND digest = ANY ($2::bytea[])
+"""
 
 
 async def texts(
     tx: ReadTx, conversation_id: str, digests: Collection[str], *, sensitive: bool
-) -> dict[str, tuple[Pieces, Part]]:
-    """Return texts by digest, as far as they are still kept, with what they are parts of."""
+) -> tuple[dict[str, str], dict[str, Sealed]]:
+    """Return texts by digest, as far as they are still kept, and how receipts name them."""
     wanted = [bytes.fromhex(digest) for digest in digests if digest]
     rows = [*await tx.fetch(TEXTS, conversation_id, wanted, sensitive), *await tx.fetch(OWN_TEXTS, wanted)]
-    return {row["digest"].hex(): (unpack(row["body"]), row["part"]) for row in rows}
+    found = {row["digest"].hex(): unpack(row["body"]) for row in rows}
+    return found, {row["digest"].hex(): sealed(row["part"], row["salt"], unpack(row["body"])) for row in rows}
 
 
 # Texts that can quote messages from one on, but for what a caller sends along with each request.

@@ -27,8 +27,8 @@ ON CONFLICT DO NOTHING RETURNING conversation_id;
 -- name: keep
 -- Keeps a text, unless something was erased since it was served: of the conversation, of what it keeps in mind, or of
 -- what the text quotes.
-INSERT INTO served_texts (tenant_id, conversation_id, digest, part, through, body, sources)
-SELECT :tenant, c.id, :digest, :part, :through, :body, :sources::uuid[] FROM conversations c
+INSERT INTO served_texts (tenant_id, conversation_id, digest, salt, part, through, body, sources)
+SELECT :tenant, c.id, :digest, :salt, :part, :through, :body, :sources::uuid[] FROM conversations c
  WHERE c.tenant_id = :tenant AND c.id = :conversation AND c.uid = :uid
    AND c.erasures = :erasures
    AND (:part <> 'head' OR :withdrawn = coalesce((SELECT sum(d.count) FROM withdrawals d

@@ -16,7 +16,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import shrunk
 from app.core.line import Line
-from app.core.model import Cut, Day, Entry, FreshForm, Head, Item, Totals
+from app.core.model import Cut, Day, Entry, FreshForm, Head, Item, Salt, Totals
 from app.core.window.contents import LINES_PER_PAGE, ContentsLine
 from app.postgres.along import along
 from app.postgres.database import Database
@@ -170,8 +170,8 @@ def _items(row: Record) -> list[Item]:
 
 def _item(values: Sequence[Any]) -> Item:
     (
-        seq, page, group, kind, role, text, tokens, parts, calls, results, full_after, loaded, loaded_tokens, short,
-        short_tokens, anthropic, archives, fresh, marks,
+        seq, page, group, kind, role, author, salt, text, tokens, parts, calls, results, full_after, loaded,
+        loaded_tokens, short, short_tokens, anthropic, archives, fresh, marks,
     ) = values  # fmt: skip
     return Item(
         seq=seq,
@@ -193,6 +193,8 @@ def _item(values: Sequence[Any]) -> Item:
         archive_ids=tuple(archives[1:-1].split(",")) if archives else (),
         fresh=tuple(map(int, fresh[1:-1].split(","))) if fresh else (),
         marks=tuple(map(int, marks[1:-1].split(","))) if marks else (),
+        author=author,
+        salt=Salt(salt),
     )
 
 

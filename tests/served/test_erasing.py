@@ -8,7 +8,7 @@ from collections.abc import Callable
 import asyncpg
 import httpx
 
-from app.core.window.served_quotes import unpack
+from app.core.window.served import unpack
 from app.store.served import Row
 from tests.api.kit import append, assistant, call, ok, path, problem, result, user
 from tests.erasure.test_messages import MARK, SECRET

@@ -65,11 +65,10 @@ def test_a_record_says_what_was_served_when_and_by_which_call(client: httpx.Clie
     assert (synced["is_own_budget"], synced["last_seq"], synced["model"]) == (True, 5, "gpt-5")
     assert (newest["format"], newest["query"], newest["budget"]) == ("anthropic", "hello", 7000)
     assert newest["total"] == ok(posted)["usage"]["total"]
-    assert newest["hash"] == Sent(posted.content, "").hash
-    assert posted.json()["prefix_hash"].startswith(newest["prefix_hash"])
+    assert newest["root"] == posted.headers["x-quire-receipt"]
     assert [part["form"] for part in newest["parts"]][:3] == ["tools", "system", "verbatim"]
     assert newest["parts"][2]["first_seq"] == 1
-    assert is_given_back(client, "c", newest, Sent(posted.content, newest["hash"]))
+    assert is_given_back(client, "c", newest, Sent(posted.content, newest["root"]))
     again, _ = given_back(client, "c", appended["id"])
     assert {name: again[name] for name in included["context"]} == included["context"]
 
@@ -126,9 +125,9 @@ def test_processes_write_the_windows_of_one_conversation_by_turns(client: httpx.
                 records(turn, "c")
         records(client, "c")
         listed = records(other, "c")
-    by_hash = {one["hash"]: one for one in listed}
+    by_hash = {one["root"]: one for one in listed}
     assert len(listed) == 40
-    assert all(is_given_back(client, "c", by_hash[one.hash], one) for one in sent)
+    assert all(is_given_back(client, "c", by_hash[one.root], one) for one in sent)
 
 
 @pytest.mark.anyio
@@ -155,12 +154,12 @@ def test_a_killed_process_loses_no_window_that_was_listed_and_no_message(
     ):
         append(doomed, "c", [user("first")])
         sent = served(doomed, "c")
-        wait_for(lambda: [one["hash"] for one in records(client, "c")] == [sent.hash])
+        wait_for(lambda: [one["root"] for one in records(client, "c")] == [sent.root])
         append(doomed, "c", [user("second")])
         served(doomed, "c")
         process.kill()
     found = records(client, "c")
-    assert found[-1]["hash"] == sent.hash
+    assert found[-1]["root"] == sent.root
     assert len(found) in (1, 2)
     assert is_given_back(client, "c", found[-1], sent)
     append(client, "c", [user("third")])
@@ -180,7 +179,7 @@ def test_a_process_that_ends_writes_what_it_served(
         sent = served(ending, "c")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
-    assert [one["hash"] for one in records(client, "c")] == [sent.hash]
+    assert [one["root"] for one in records(client, "c")] == [sent.root]
 
 
 def test_the_command_shows_what_a_model_saw(base_url: str, client: httpx.Client) -> None:

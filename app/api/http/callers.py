@@ -27,7 +27,7 @@ from app.services import keys, limits
 from app.services.keys import Knock
 
 MODE, PASS_THROUGH = "X-Quire-Mode", "pass-through"
-OWN_KEY, USER = "X-Quire-Key", "X-Quire-User"
+OWN_KEY, USER, RECEIPT = "X-Quire-Key", "X-Quire-User", "X-Quire-Receipt"
 HOOKS = "/hooks/"
 BEARER = "bearer "
 PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"

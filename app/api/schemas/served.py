@@ -44,8 +44,7 @@ class ServedRecord(BaseModel):
     total: int = Field(description="tokens")
     last_seq: int
     last_page: int
-    hash: str = Field(description="the ETag of the response that it was served in")
-    prefix_hash: str = Field(description="the first 16 digits of the window's")
+    root: str = Field(description="of its receipt, as the header X-Quire-Receipt of the response has it")
     tools_hash: str
     parts: list[ServedPart]
 

@@ -17,7 +17,6 @@ from app.core.model import Anchored, Policy, Recall
 from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.budget import ANCHORED_SHARE
 from app.core.window.render import tail_text
-from app.core.window.served import digest_of
 from app.extractive import asking
 from app.services.conversations import tail
 from app.services.conversations.call import ContextRequest, WindowCall
@@ -76,8 +75,9 @@ async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
             is_kept = await conversations.anchor(tx, conversation, chosen, sources)
     except errors.StorageUnavailable:
         return None
-    if text is not None:
-        call.runtime.caches.served.run(call.tenant, conversation).chosen = digest_of(text), gathered.quoted
+    run = call.runtime.caches.served.run(call.tenant, conversation)
+    if (known := run.seal("recalled", text)) is not None:
+        run.chosen = known.digest, sources
     return chosen if is_kept else None
 
 

@@ -59,8 +59,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     if request.asks_for_tail:
         shown, gathered = await _with_tail(call, shown)
     answer = shown.context or await _render(call, shown)
-    _keep(call, shown, answer, gathered)
-    return answer
+    return _keep(call, shown, answer, gathered)
 
 
 async def look(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> KeptWindow:
@@ -301,13 +300,14 @@ async def _render(call: WindowCall, shown: KeptWindow) -> Context:
 # --- Keep -----------------------------------------------------------------------------------------------
 
 
-def _keep(call: WindowCall, shown: KeptWindow, answer: Context, gathered: tail.Gathered | None) -> None:
-    """Keep a plain window with its response; count it, and note it as served."""
+def _keep(call: WindowCall, shown: KeptWindow, answer: Context, gathered: tail.Gathered | None) -> Context:
+    """Keep a plain window with its response; count it, note it as served; return it with its receipt's root."""
     runtime, ledger = call.runtime, answer.window.ledger
     if not call.request.asks_for_tail:
         runtime.caches.keep_window(replace(shown, context=answer))
     runtime.metrics.window(ledger.total, ledger.full_history)
-    serving.note(runtime, call.tenant, call.request, shown, answer, gathered)
+    recorded = serving.note(runtime, call.tenant, call.request, shown, answer, gathered)
+    return replace(answer, receipt=recorded.served.root) if recorded and runtime.signer else answer
 
 
 # --- The past -------------------------------------------------------------------------------------------

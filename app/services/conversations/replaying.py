@@ -18,18 +18,18 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.dialects.fitting import fitted_window
 from app.core.edge.caller import Caller
-from app.core.history.erasure import CALL_NAME
 from app.core.model import INTEGER_MAX, Context, Head, Item, Language, TailItem, Window
 from app.core.times import time_text
 from app.core.window import fresh, served_change
 from app.core.window.answer import answer_of, system_of
-from app.core.window.served import Served, ServedFrame, digits_of, laid_out, ledger_of, parts_of, read_head, read_tail
+from app.core.window.served import Served, ServedFrame, laid_out, ledger_of, parts_of, read_head, read_tail
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
-from app.services.conversations import quoting, serving
+from app.services.conversations import sealing, serving
 from app.store import archives, conversations
 from app.store import served as stored
+from quire_verify.issuer import LAST, Tree
 
 ROWS_AT_ONCE = 8
 
@@ -47,10 +47,12 @@ class Replayed:
     """Parts whose texts were erased since."""
     erased: tuple[int, ...]
     """Messages in view that were erased or pruned since, or lost an archive."""
+    root: str
+    """That of its parts as they can be shown now."""
 
     @property
     def is_verified(self) -> bool:
-        return self.context.hash == digits_of(self.served.hash)
+        return self.root == self.served.root
 
     @property
     def side(self) -> Side:
@@ -81,8 +83,7 @@ def record_view(number: int, frame: ServedFrame, served: Served, query: str | No
         "total": ledger_of(frame, served).total,
         "last_seq": served.last_seq,
         "last_page": served.last_page,
-        "hash": digits_of(served.hash),
-        "prefix_hash": digits_of(served.prefix),
+        "root": served.root,
         "tools_hash": frame.tools,
         "parts": parts_of(frame, served),
     }
@@ -109,7 +110,7 @@ async def browse(
             until = rows[-1].first
         found = found[:limit]
         queries = {served.query for _, _, served in found}
-        texts = await quoting.texts(tx, known, queries, sensitive=caller.sensitive)
+        texts, _ = await stored.texts(tx, known.line.own, queries, sensitive=caller.sensitive)
     return [record_view(*one, texts.get(one[2].query)) for one in found]
 
 
@@ -149,7 +150,7 @@ async def replayed(
     items = await stored.items(tx, conversation, frame.cut_with(Head()), last, anthropic=frame.format == "anthropic")
     digests = {"head": frame.head, "system": frame.system, "tools": frame.tools, "guide": frame.guide}
     digests |= {"tail": served.tail, "query": served.query, "recalled": served.recalled}
-    texts = await quoting.texts(tx, conversation, digests.values(), sensitive=sensitive)
+    texts, sealed = await stored.texts(tx, conversation.line.own, digests.values(), sensitive=sensitive)
     shown = _laid_out(frame, served, items, texts)
     uuids, most = fresh.wanted(shown), fresh.tokens_max(shown)
     results = await archives.fresh(tx, conversation.id, uuids, most) if uuids else []
@@ -158,8 +159,14 @@ async def replayed(
         size, _rendered, runtime, conversation, frame, served, shown, results, items, texts
     )
     gone = tuple(part for part, digest in digests.items() if digest and digest not in texts)
-    erased = tuple(dict.fromkeys(item.seq for item in items if _is_erased(item)))
-    return Replayed(number, frame, served, context, texts.get(served.query), gone, erased)
+    read = [sealed[digest] for name, digest in digests.items() if digest in sealed and name != "query"]
+    body = [item for item in items if item.kind != "prompt"]
+    prompt = [item for item in items if item.kind == "prompt" and frame.is_prompted]
+    parts = sealing.parts_of(context.window, body, prompt, read, context.hash)
+    root = Tree(parts).root
+    recorded = await stored.parts(tx, conversation.line.own, number) if root != served.root else ()
+    erased = tuple(sorted({seq for seq, _ in set(recorded).difference(parts) if 0 < seq < LAST}))
+    return Replayed(number, frame, served, context, texts.get(served.query), gone, erased, root)
 
 
 def _laid_out(frame: ServedFrame, served: Served, items: Sequence[Item], texts: Mapping[str, str]) -> Window:
@@ -199,15 +206,3 @@ def _rendered(
     if frame.carries:
         return found
     return fitted_window(found, runtime.defaults.models, frame.model, frame.format, alternate=frame.alternates)
-
-
-def _is_erased(item: Item) -> bool:
-    texts = (item.text, item.loaded_text or "")
-    return any(mark in text for mark in _MARKS for text in texts)
-
-
-_MARKS = [
-    *(dumps(said) for mark in (wording.ERASED, wording.PRUNED) for said in mark),
-    *(said.partition("{uuid}")[2] for said in wording.ARCHIVE_ERASED),
-    f'"name":{dumps(CALL_NAME)}',
-]

@@ -12,35 +12,35 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from uuid import UUID
 
 from app import errors
-from app.caches import WRITTEN_AT_ONCE, KeptWindow, Recorded, ServedRun, Writing
+from app.caches import TREES_DEEP, WRITTEN_AT_ONCE, KeptWindow, Recorded, ServedRun, Writing
 from app.core.model import Context
 from app.core.window.served import (
-    PREFIX_CHARACTERS,
+    NO_SALT,
     KeptText,
+    Part,
+    Sealed,
     Served,
     ServedFrame,
-    digest_of,
-    forms_text,
+    changes,
     head_text,
-    short,
     tail_text,
 )
-from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import Tx
 from app.recall.window_tools import guide_of
 from app.runtime import Runtime
-from app.services.conversations import cuts
+from app.services.conversations import cuts, sealing
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.tail import Gathered
 from app.store import conversations
 from app.store import served as stored
-from app.store.served import FIRST_ROW, Past, Row
+from app.store.served import Past, Row, sealed
+from quire_verify.issuer import Tree
 
 WRITE_SECONDS = 1.0
 """Between a window and its record, at most: the calls of a loop of quick tools share a transaction. Longer: more to
@@ -51,8 +51,7 @@ TRIES = 3
 """Another process may begin a row between reading the last one and writing."""
 MILLISECOND = 1_000_000
 """In nanoseconds."""
-NOTHING: Mapping[QuotedPlace, str] = {}
-_PREFIX_HASH = b'"prefix_hash":"'
+NAMES: tuple[Part, ...] = ("head", "system", "tools", "guide", "tail", "query", "recalled")
 
 _logger = logging.getLogger(__name__)
 
@@ -85,23 +84,56 @@ def note(
         return last
     if buffer.unwritten >= UNWRITTEN_MAX:
         return None
-    is_known = run.cut is shown.cut and found.window.squeezed is None
-    head = last.frame.head if last is not None and is_known else _digest(head_text(found.window, shown.cut.head.days))
-    recorded = Recorded(_frame(runtime, request, shown, found, head), _served(request, shown, found), asked)
+    texts = _texts(run, request, shown, found)
+    frame, served = _frame(runtime, request, shown, found, texts), _served(request, shown, found, texts)
+    key = tenant, conversation.uid, frame.budget, frame.format
+    base = buffer.newest.get(key)
+    prompt = shown.parts.prompt if frame.is_prompted else ()
+    read = [text for name, text in texts.items() if name != "query"]
+    parts = sealing.parts_of(found.window, shown.parts.items, prompt, read, found.hash)
+    tree = Tree(parts, base.tree if base else None)
+    recorded = buffer.newest[key] = Recorded(frame, replace(served, root=tree.root), asked, tree)
+    if base is not None and base.deep < TREES_DEEP:
+        recorded.base, recorded.deep = base, base.deep + 1
+        recorded.gone, recorded.came = changes(base.tree.parts, parts, tree.same)
     run.cut = shown.cut if found.window.squeezed is None else None
-    buffer.add(run, recorded, _texts(run, recorded, request, shown, found, gathered))
+    buffer.add(run, recorded, _to_keep(run, recorded, texts, request, shown, found, gathered))
     return recorded
 
 
-def _digest(text: str | None) -> str:
-    return digest_of(text) if text else ""
+def _texts(run: ServedRun, request: ContextRequest, shown: KeptWindow, found: Context) -> dict[Part, Sealed]:
+    """Return the texts of a window that no message row has, as receipts name them."""
+    texts: dict[Part, Sealed | None] = {"head": run.head}
+    for name in NAMES:
+        if name != "head" or run.cut is not shown.cut or found.window.squeezed is not None:
+            is_own = name == "guide" or (name == "tools" and not request.tools)
+            text = _text_of(name, request, shown, found)
+            texts[name] = _own(text) if is_own else run.seal(name, text)
+    run.head = texts["head"]
+    return {name: text for name, text in texts.items() if text is not None}
 
 
-def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context, head: str) -> ServedFrame:
+def _text_of(name: Part, request: ContextRequest, shown: KeptWindow, found: Context) -> str | None:
+    conversation, window = shown.conversation, found.window
+    anchored = conversation.anchored
+    shows_recalled = anchored is not None and any(p.passing and not p.seq for p in window.body)
+    texts: dict[Part, Callable[[], str | None]] = {
+        "head": lambda: head_text(window, shown.cut.head.days),
+        "system": lambda: request.system if request.system is not None else conversation.system,
+        "tools": lambda: found.tools,
+        "guide": lambda: guide_of(conversation, shown.target.policy) if shown.offers_tools else None,
+        "tail": lambda: tail_text(window.tail),
+        "query": lambda: request.query,
+        "recalled": lambda: anchored.text if anchored and shows_recalled else None,
+    }
+    return texts[name]()
+
+
+def _frame(
+    runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context, texts: Mapping[Part, Sealed]
+) -> ServedFrame:
     conversation, window, cut, target = shown.conversation, found.window, shown.cut, shown.target
     ledger = window.ledger
-    system = request.system if request.system is not None else conversation.system
-    guide = guide_of(conversation, target.policy) if shown.offers_tools else ""
     return ServedFrame(
         call=request.call or "context",
         format=request.format,
@@ -118,26 +150,31 @@ def _frame(runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: 
         pinned=cut.pinned,
         half_mark=cut.half_mark,
         sections=(ledger.tools, ledger.system, ledger.notes, ledger.summary, ledger.contents, ledger.condensed),
-        head=head,
-        system=_digest(system),
+        head=_digest(texts, "head"),
+        system=_digest(texts, "system"),
         is_prompted=request.system is None,
-        guide=_own_digest(guide) if guide else "",
-        tools=_own_digest(found.tools) if not request.tools else digest_of(found.tools),
+        guide=_digest(texts, "guide"),
+        tools=_digest(texts, "tools"),
         alternates=target.policy.alternate_roles,
+        key=runtime.signer.key if runtime.signer else "",
     )
 
 
-def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Served:
+def _digest(texts: Mapping[Part, Sealed], name: Part) -> str:
+    return texts[name].digest if name in texts else ""
+
+
+def _served(request: ContextRequest, shown: KeptWindow, found: Context, texts: Mapping[Part, Sealed]) -> Served:
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
-    at = found.body.rindex(_PREFIX_HASH) + len(_PREFIX_HASH)
     head = shown.cut.head
-    shows_recalled = any(p.passing and not p.seq for p in window.body)
-    anchored = conversation.anchored if shows_recalled else None
+    anchored = conversation.anchored if "recalled" in texts else None
     return Served(
         at=time.time_ns() // MILLISECOND,
-        hash=short(found.hash),
-        prefix=short(found.body[at : at + PREFIX_CHARACTERS].decode()),
+        root="",
         frame=0,
+        base=0,
+        gone=(),
+        came=0,
         last_seq=totals.last_seq,
         last_page=totals.last_page,
         recent=window.ledger.recent,
@@ -145,60 +182,52 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context) -> Serve
         summary_through=head.summary_through_seq if shown.cut.condensed_from > 1 else conversation.summary_through,
         indexed_through=conversation.indexed_through,
         tail_tokens=window.ledger.tail,
-        tail=_digest(tail_text(window.tail)),
-        query=_digest(request.query),
+        tail=_digest(texts, "tail"),
+        query=_digest(texts, "query"),
         passing=tuple(p.seq for p in window.body if p.passing and p.seq),
         refused=tuple(item.seq for item in shown.parts.items if item.kind == "refused"),
-        forms=forms_text(window.squeezed.forms) if window.squeezed else "",
+        forms="".join(form or "-" for form in window.squeezed.forms) if window.squeezed else "",
         squeezed_fresh=window.squeezed.fresh_max if window.squeezed else 0,
         squeezed_at=window.squeezed.cut_at if window.squeezed else 0,
         warnings=tuple((warning.code, warning.detail) for warning in window.warnings),
         named=(*map(str, request.load), *map(str, request.pages)),
-        recalled=_digest(anchored.text) if anchored else "",
+        recalled=_digest(texts, "recalled"),
         recalled_for=anchored.seq if anchored else 0,
         recalled_tokens=anchored.tokens if anchored else 0,
         rooms=window.rooms,
     )
 
 
-def _texts(
+def _to_keep(
     run: ServedRun,
     recorded: Recorded,
+    texts: Mapping[Part, Sealed],
     request: ContextRequest,
     shown: KeptWindow,
     found: Context,
     gathered: Gathered | None,
 ) -> dict[str, KeptText]:
-    frame, served, conversation, head = recorded.frame, recorded.served, shown.conversation, shown.cut.head
-    last_seq = conversation.totals.last_seq
-    texts: dict[str, KeptText] = {}
-    if run.lacks(frame.head):
-        through = max(frame.condensed_from - 1, head.summary_through_seq)
-        texts[frame.head] = KeptText("head", head_text(found.window, head.days), through, shown.cut.sources)
-    if run.lacks(frame.system):
-        system = request.system if request.system is not None else conversation.system or ""
-        texts[frame.system] = KeptText("system", system, 0)
-    if run.lacks(frame.tools):
-        texts[frame.tools] = KeptText("tools" if request.tools else "own", found.tools, 0)
-    if run.lacks(frame.guide):
-        texts[frame.guide] = KeptText("own", guide_of(conversation, shown.target.policy), 0)
-    if run.lacks(served.tail) and gathered is not None:
-        through = last_seq if request.pages else 0
-        texts[served.tail] = KeptText(
-            "tail", tail_text(found.window.tail), through, tuple(gathered.sources), gathered.quoted
-        )
-    if run.lacks(served.recalled) and (anchored := conversation.anchored) is not None:
-        chosen, words = run.chosen or ("", NOTHING)
-        text = anchored.text or ""
-        texts[served.recalled] = KeptText("recalled", text, last_seq, quoted=words if chosen == served.recalled else {})
-    if run.lacks(served.query):
-        texts[served.query] = KeptText("query", request.query or "", last_seq)
-    return texts
+    """Return the texts that are not kept yet, by digest, with what they can quote."""
+    frame, last_seq = recorded.frame, shown.conversation.totals.last_seq
+    chosen, memories = run.chosen
+    quotes: dict[Part, tuple[int, Iterable[UUID]]] = {
+        "head": (max(frame.condensed_from - 1, shown.cut.head.summary_through_seq), shown.cut.sources),
+        "tail": (last_seq if request.pages else 0, gathered.sources if gathered else ()),
+        "recalled": (last_seq, memories if chosen == recorded.served.recalled else ()),
+        "query": (last_seq, ()),
+    }
+    kept: dict[str, KeptText] = {}
+    for name, text in texts.items():
+        if run.lacks(text.digest):
+            through, sources = quotes.get(name, (0, ()))
+            shows = _text_of(name, request, shown, found) or ""
+            kept[text.digest] = KeptText(text.part, shows, text.salt, through, tuple(sources))
+    return kept
 
 
 @cache
-def _own_digest(text: str) -> str:
-    return digest_of(text)
+def _own(text: str | None) -> Sealed | None:
+    return sealed("own", NO_SALT, text) if text else None
 
 
 # --- Writing -------------------------------------------------------------------------------------------
@@ -247,7 +276,7 @@ async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun])
     for name, run in sorted(runs.items()):
         if run.row is not None:
             writing = Writing.of(run)
-            steps[name] = writing, run.row, run.row_with(run.row, writing.pending)
+            steps[name] = writing, run.row, _row(runtime, writing, run.row)
     changed = {name: len(old.body) for name, (_, old, row) in steps.items() if row.first == old.first}
     rows = {name: (name, writing.run.uid, row) for name, (writing, _, row) in steps.items()}
     begun = [rows[name] for name in rows if name not in changed]
@@ -276,12 +305,31 @@ async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
                 break
             last = await stored.last(tx, run.conversation_id)
             writing = Writing.of(run)
-            row = run.row_with(last or FIRST_ROW, writing.pending)
+            row = _row(runtime, writing, last or Row.begin(run.uid))
             is_done = await _add(tx, writing, last, row)
         if is_done:
             runtime.caches.served.wrote(writing, row)
             return
     runtime.caches.served.drop(Writing.of(run))
+
+
+def _row(runtime: Runtime, writing: Writing, row: Row) -> Row:
+    """Return the last stored row with windows that are to be written, signed; if it is full, the row after it."""
+    run, last, numbers = writing.run, writing.run.last, dict[int, int]()
+    if run.is_again and last is not None and last.number == row.next - 1:
+        row = row.with_last(last.served.count, last.served.last_at)
+    if writing.pending and row.is_full:
+        row = row.following
+    for recorded in writing.pending:
+        number = numbers[id(recorded)] = row.next
+        base = (recorded.base.number or numbers.get(id(recorded.base), 0)) if recorded.base else 0
+        gone, came = (recorded.gone, recorded.came) if base else ((), recorded.tree.parts)
+        served = replace(recorded.served, base=base, gone=gone, came=len(came))
+        receipt = stored.statement(run.conversation_id, number, recorded.frame, served, row.last)
+        if recorded.frame.key and runtime.signer is not None:
+            receipt = runtime.signer.signed(receipt)
+        row = row.added(recorded.frame, served, came, receipt)
+    return row
 
 
 async def _add(tx: Tx, writing: Writing, last: Row | None, row: Row) -> bool:

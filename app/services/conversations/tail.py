@@ -7,9 +7,8 @@ tail stays empty. Results take the free tokens, or as many of them as the reques
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
@@ -25,11 +24,9 @@ from app.core.window.head import for_speaker
 from app.core.window.kept import KeptLine, tokens_max
 from app.core.window.packing import PASSAGE_TOKENS_MIN, Count, FoundPassage, pack
 from app.core.window.quote import archive_text
-from app.core.window.served_quotes import QuotedPlace
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
-from app.services.conversations import quoting
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
@@ -73,8 +70,6 @@ class Gathered:
     """Of the items, the speaker, archives and pages that were named."""
     search: _Asked
     found: _Found
-    quoted: Mapping[QuotedPlace, str]
-    """Words that the items can quote, by where they stand."""
 
     @property
     def sources(self) -> set[UUID]:
@@ -92,7 +87,7 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
     language: Language = conversation.language or "en"
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
     query = await searching.ready(runtime, call.tenant, text, asked_at=conversation.said_at) if text else None
-    pages, warnings, of_pages = await _pages(call, conversation, language, count)
+    pages, warnings = await _pages(call, conversation, language, count)
     speaker, unknown = await _speaker(call, conversation, min(room, tokens_max(shown.window.ledger.budget)), count)
     free = room - weight(speaker, room)
     in_full: set[int] = set()
@@ -103,19 +98,18 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
     search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
     async with runtime.database.snapshot(call.tenant) as tx:
         found, hits = await _find(tx, search, free, shown.window)
-    archives, of_archives, of_loaded = await _archives(runtime, found.loaded, language, count)
+    archives, of_archives = await _archives(runtime, found.loaded, language, count)
     named = [*speaker, *archives, *pages.values()]
-    items, of_hits = await _packed(search, found, named, hits, room, count)
+    items = await _packed(search, found, named, hits, room, count)
     warnings = [*unknown, *of_archives, *warnings, *_degraded(query), *found.lags]
-    return Gathered(items, tuple(warnings), named, search, found, {**of_pages, **of_loaded, **of_hits})
+    return Gathered(items, tuple(warnings), named, search, found)
 
 
 async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int, count: Count) -> Gathered:
     search, found = gathered.search, gathered.found
     async with call.runtime.database.snapshot(call.tenant) as tx:
         hits = await _not_in_view(tx, search, found, window)
-    items, of_hits = await _packed(search, found, gathered.named, hits, room, count)
-    return replace(gathered, items=items, quoted={**gathered.quoted, **of_hits})
+    return replace(gathered, items=await _packed(search, found, gathered.named, hits, room, count))
 
 
 def counter_of(call: WindowCall, shown: KeptWindow) -> Count:
@@ -132,8 +126,8 @@ async def _packed(
     hits: Sequence[SearchHit],
     room: int,
     count: Count,
-) -> tuple[list[TailItem], dict[QuotedPlace, str]]:
-    """Return the tail's items, what was named and the passages that fit beside it, and the words of the passages."""
+) -> list[TailItem]:
+    """Return the tail's items, what was named and the passages that fit beside it."""
     free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
@@ -142,8 +136,7 @@ async def _packed(
     if found.is_doubtful:
         hits, free = hits[:1], min(free, DOUBTFUL_TOKENS)
     size = sum(len(hit.text) for hit in hits)
-    passages, quoted = await run_in_thread_if_large(size, _fitted, search.conversation, hits, free, count)
-    return [*named, *passages], quoted
+    return [*named, *await run_in_thread_if_large(size, _fitted, search.conversation, hits, free, count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +277,8 @@ async def _kept(tx: ReadTx, conversation: Conversation, speaker: str, bound_to: 
 
 async def _pages(
     call: WindowCall, conversation: Conversation, language: Language, count: Count
-) -> tuple[dict[int, TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
-    """Return the pages that were named, in full, with warnings and the words that they quote."""
+) -> tuple[dict[int, TailItem], list[WindowWarning]]:
+    """Return the pages that were named, in full, with warnings."""
     numbers = call.request.pages
     pages: dict[int, Sequence[Record]] = {}
     if numbers:
@@ -293,15 +286,13 @@ async def _pages(
             pages = await _messages(tx, conversation, numbers)
     items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
-    quoted: dict[QuotedPlace, str] = {}
     for number, rows in pages.items():
         text = await recalling.page(call.runtime, rows, number, language)
         if text is None:
             missing.append(WindowWarning("page_not_found", f"there is no page {number}"))
         else:
             items[number] = TailItem(text, await run_in_thread_if_large(len(text), count, text))
-            quoted |= dict(quoting.of_message(row["seq"], recalling.said_text(row)) for row in rows)
-    return items, missing, quoted
+    return items, missing
 
 
 async def _messages(tx: ReadTx, conversation: Conversation, pages: Sequence[int]) -> dict[int, Sequence[Record]]:
@@ -312,44 +303,39 @@ async def _messages(tx: ReadTx, conversation: Conversation, pages: Sequence[int]
 
 async def _archives(
     runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language, count: Count
-) -> tuple[list[TailItem], list[WindowWarning], dict[QuotedPlace, str]]:
-    """Return the archives that were named, as much of each as there is room for, with warnings and their words."""
+) -> tuple[list[TailItem], list[WindowWarning]]:
+    """Return the archives that were named, as much of each as there is room for, with warnings."""
     items: list[TailItem] = []
     warnings: list[WindowWarning] = []
-    quoted: dict[QuotedPlace, str] = {}
     for uuid, read in loaded:
         if read is None:
             warnings.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
             continue
-        item, archive, part = await _loaded(runtime, uuid, read, language, count)
+        item, is_cut, part = await _loaded(runtime, uuid, read, language, count)
         room = read.wanted.max_tokens
         if room and item.tokens > room + LOAD_FRAME:  # the model makes more tokens of it
             fewer = replace(read, wanted=replace(read.wanted, max_tokens=room * room // item.tokens))
-            item, archive, part = await _loaded(runtime, uuid, fewer, language, count)
+            item, is_cut, part = await _loaded(runtime, uuid, fewer, language, count)
         items.append(item)
-        quoted |= dict(quoting.of_archive(uuid, start, said) for start, said in archiving.stretches(archive))
-        if archive["is_cut"]:
+        if is_cut:
             warnings.append(WindowWarning("tail_cut", f"archive {uuid} is shown in part: {part}"))
-    return items, warnings, quoted
+    return items, warnings
 
 
 async def _loaded(
     runtime: Runtime, uuid: UUID, read: Loaded, language: Language, count: Count
-) -> tuple[TailItem, dict[str, Any], str]:
+) -> tuple[TailItem, bool, str]:
     archive = await archiving.shown(runtime, read)
     shown, part = archiving.tool_text(archive, language)
     text = archive_text(str(uuid), archive["tool_name"], shown, part, language)
-    return TailItem(text, await run_in_thread_if_large(len(text), count, text), uuid), archive, part
+    return TailItem(text, await run_in_thread_if_large(len(text), count, text), uuid), archive["is_cut"], part
 
 
-def _fitted(
-    conversation: Conversation, relevant: Sequence[SearchHit], free: int, count: Count
-) -> tuple[list[TailItem], dict[QuotedPlace, str]]:
+def _fitted(conversation: Conversation, relevant: Sequence[SearchHit], free: int, count: Count) -> list[TailItem]:
     found = [
         FoundPassage(
             hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.line), hit.hit.archive_id
         )
         for hit in relevant
     ]
-    items = pack(found, free, count, conversation.language or "en")
-    return items, quoting.of_hits(conversation, relevant, "\n".join(item.text for item in items))
+    return pack(found, free, count, conversation.language or "en")

@@ -413,13 +413,6 @@ def tool_text(loaded: Mapping[str, Any], language: Language) -> tuple[str, str]:
     return f"{text}\n{hint.say(language, uuid=loaded['uuid'], offset=offset)}", part
 
 
-def stretches(loaded: Mapping[str, Any]) -> list[tuple[int, str]]:
-    """Return what a loaded text shows of the archive: where each stretch begins, and its words."""
-    if "passages" in loaded:
-        return [(passage["offset"], passage["text"]) for passage in loaded["passages"]]
-    return [(loaded["offset"], loaded["content"])]
-
-
 def _shown_text(loaded: Mapping[str, Any], language: Language) -> tuple[str, str]:
     whole = loaded["result_length"]
     if "passages" in loaded:

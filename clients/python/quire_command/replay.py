@@ -52,7 +52,7 @@ def _facts(window: Mapping[str, Any]) -> Iterator[str]:
     told += [f"query {record['query']!r}"] if record["query"] else []
     yield "; ".join(told)
     if window["verified"]:
-        yield f"Byte for byte what was served (hash {record['hash']})."
+        yield f"Byte for byte what was served (receipt {record['root']})."
         return
     erased = window["erased"]
     gone = [f"message {seq}" for seq in erased["messages"]] + list(erased["parts"])
