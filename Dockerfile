@@ -27,8 +27,9 @@ COPY --from=packages /packages /usr/local
 COPY LICENSE .
 COPY app app
 COPY clients/python/quire_command quire_command
+COPY clients/verify/quire_verify quire_verify
 # The user below may not write here, so everything that a start imports is compiled now: half of its CPU time otherwise.
-RUN python -m compileall -q app quire_command && PYTHONDONTWRITEBYTECODE= python -c "import app.cli.server, app.main, app.worker"
+RUN python -m compileall -q app quire_command quire_verify && PYTHONDONTWRITEBYTECODE= python -c "import app.cli.server, app.main, app.worker"
 
 USER 10001:10001
 VOLUME /data

@@ -28,13 +28,13 @@ help: ## Show this help
 install: $(DEV) ## Create .venv with the pinned runtime and development requirements
 
 # Redone only when the requirements change; begun afresh, so that nothing is left of the old ones.
-$(RUN): requirements.txt pyproject.toml clients/python/pyproject.toml
+$(RUN): requirements.txt pyproject.toml clients/python/pyproject.toml clients/verify/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/it" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=…")'
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(LOCKED) -r requirements.txt
-	$(INSTALL) --editable clients/python --editable .
+	$(INSTALL) --editable clients/python --editable clients/verify --editable .
 	touch $@
 
 $(DEV): $(RUN) requirements-dev.txt
@@ -76,7 +76,7 @@ cluster: $(DEV) ## Test several machines: failover, PgBouncer if installed
 
 lint: $(DEV) ## Check lint, formatting, types and import contracts
 	$(BIN)/ruff check .
-	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive app clients/python/quire_client clients/python/quire_command
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive app clients/python/quire_client clients/python/quire_command clients/verify/quire_verify
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -126,16 +126,18 @@ packages: $(DEV)
 	$(MAKE) --no-print-directory wheel DIST=$(DIST)/again
 	$(MAKE) --no-print-directory wheel
 	cmp $(DIST)/again/*.whl $(DIST)/quire_memory-*.whl && rm -r $(DIST)/again
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir $(DIST) build/checkout/clients/python
+	for package in python verify; do SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir $(DIST) build/checkout/clients/$$package || exit 1; done
 	if command -v npm >/dev/null; then cd build/checkout/clients/typescript && npm install --no-audit --no-fund --no-package-lock && npm run build && npm pack --pack-destination $(abspath $(DIST)); fi
 	$(MAKE) --no-print-directory sbom
 	if command -v docker >/dev/null && docker info >/dev/null 2>&1; then docker build --tag quire:$$($(BIN)/quire --version | sed 's/.* //') build/checkout; fi
 	cd $(DIST) && sha256sum -- *.* > SHA256SUMS
 
-# The client, which is of this checkout and on no index, is resolved from its wheel and left out of the lists.
-lock: COMPILE += --find-links build/client --unsafe-package quire-memory-client
+# The client and the verifier, which are of this checkout and on no index, are resolved from their wheels and left out
+# of the lists.
+lock: COMPILE += --find-links build/client --unsafe-package quire-memory-client --unsafe-package quire-memory-verify
 lock: $(DEV) ## Pin the newest versions of all dependencies with their hashes
 	$(BIN)/python -m build --wheel --outdir build/client clients/python
+	$(BIN)/python -m build --wheel --outdir build/client clients/verify
 	$(COMPILE) --upgrade --output-file requirements.txt pyproject.toml
 	$(COMPILE) --upgrade --extra dev --extra otel --extra bench --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
 

@@ -94,11 +94,11 @@ class Settings(BaseSettings):
         description="Directory of the embedded database and the tokenizer's vocabularies. Under root the default is"
         " `/var/lib/quire` if other users cannot enter root's home.",
     )
-    quire_receipts: bool = Field(True, description="Sign a receipt of every window that is served.")
+    quire_receipts: bool = Field(True, description="Sign a receipt of every window.")
     quire_receipt_key: Annotated[SecretStr, AfterValidator(_with_keys)] | None = Field(
         None,
-        description="Keys that sign receipts: 64 hexadecimal digits each, separated by commas, the newest last. Set it"
-        " where processes share no directory. Unset: `receipt.keys` in QUIRE_DATA_DIR, made at first start.",
+        description="What signs receipts: 64 hexadecimal digits; several keys with commas, the newest last. Unset:"
+        " `receipt.keys` in QUIRE_DATA_DIR, made at first start.",
     )
     quire_log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Lowest level that is logged."

@@ -27,7 +27,7 @@ def installed(data_dir: Path) -> Iterator[Path]:
             (checkout / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, checkout / name)
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target)]
-    install += [str(checkout / "clients" / "python"), str(checkout)]
+    install += [str(checkout / "clients" / "python"), str(checkout / "clients" / "verify"), str(checkout)]
     machines = {name: value for name, value in os.environ.items() if name != "SSL_CERT_DIR"}  # pip asks a registry
     done = subprocess.run(install, env=machines, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "app"
 OUR_OWN = ("app.core", "app.errors")
-OURS = {"app", "quire_client", "quire_command"}
+OURS = {"app", "quire_client", "quire_command", "quire_verify"}
 IMPURE = {"asyncio", "io", "logging", "os", "pathlib", "random", "secrets", "socket", "subprocess", "threading", "time"}
 
 

@@ -66,8 +66,6 @@ def test_a_record_says_what_was_served_when_and_by_which_call(client: httpx.Clie
     assert (newest["format"], newest["query"], newest["budget"]) == ("anthropic", "hello", 7000)
     assert newest["total"] == ok(posted)["usage"]["total"]
     assert newest["root"] == posted.headers["x-quire-receipt"]
-    assert [part["form"] for part in newest["parts"]][:3] == ["tools", "system", "verbatim"]
-    assert newest["parts"][2]["first_seq"] == 1
     assert is_given_back(client, "c", newest, Sent(posted.content, newest["root"]))
     again, _ = given_back(client, "c", appended["id"])
     assert {name: again[name] for name in included["context"]} == included["context"]

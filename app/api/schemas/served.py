@@ -13,19 +13,6 @@ from app.core.window.served import Call
 from app.core.window.served_change import Why
 
 
-class ServedPart(BaseModel):
-    """A part of a window: a section, or a run of messages in one form."""
-
-    form: Literal[
-        "tools", "system", "head", "pinned", "condensed", "verbatim", "squeezed", "passing", "recalled", "tail"
-    ]
-    tokens: int | None = None
-    hash: str | None = None
-    first_seq: int | None = None
-    last_seq: int | None = None
-    seqs: list[int] | None = Field(None, description="messages shown in full for their page only")
-
-
 class ServedRecord(BaseModel):
     """The record of a window."""
 
@@ -45,8 +32,6 @@ class ServedRecord(BaseModel):
     last_seq: int
     last_page: int
     root: str = Field(description="of its receipt, as the header X-Quire-Receipt of the response has it")
-    tools_hash: str
-    parts: list[ServedPart]
 
 
 class ErasedParts(BaseModel):

@@ -294,28 +294,3 @@ def _restored(item: Item, refused: Sequence[int]) -> Item:
     if item.kind != "refused" or item.seq in refused:
         return item
     return item._replace(kind="call" if item.calls else "result" if item.results else "message")
-
-
-def parts_of(frame: ServedFrame, served: Served) -> list[dict[str, Any]]:
-    """Return the parts of a window in order, with the form, places, tokens and hash of each as far as it has them."""
-    tools, system, notes, summary, contents, condensed = frame.sections
-    parts: list[dict[str, Any]] = [{"form": "tools", "tokens": tools, "hash": frame.tools}]
-    if system:
-        parts.append({"form": "system", "tokens": system, "hash": frame.system or frame.guide})
-    if frame.head:
-        parts.append({"form": "head", "tokens": notes + summary + contents, "hash": frame.head})
-    if frame.pinned:
-        parts.append({"form": "pinned", "first_seq": frame.pinned, "last_seq": frame.pinned})
-    if condensed:
-        last = min(frame.verbatim_from - 1, served.last_seq)
-        parts.append({"form": "condensed", "first_seq": frame.condensed_from, "last_seq": last, "tokens": condensed})
-    if frame.verbatim_from <= served.last_seq:
-        verbatim = {"first_seq": frame.verbatim_from, "last_seq": served.last_seq, "tokens": served.recent}
-        parts.append({"form": "squeezed" if served.forms else "verbatim", **verbatim})
-    if served.passing:
-        parts.append({"form": "passing", "seqs": list(served.passing)})
-    if served.recalled:
-        parts.append({"form": "recalled", "tokens": served.recalled_tokens, "hash": served.recalled})
-    if served.tail:
-        parts.append({"form": "tail", "tokens": served.tail_tokens, "hash": served.tail})
-    return parts

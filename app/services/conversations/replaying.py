@@ -22,7 +22,7 @@ from app.core.model import INTEGER_MAX, Context, Head, Item, Language, TailItem,
 from app.core.times import time_text
 from app.core.window import fresh, served_change
 from app.core.window.answer import answer_of, system_of
-from app.core.window.served import Served, ServedFrame, laid_out, ledger_of, parts_of, read_head, read_tail
+from app.core.window.served import Served, ServedFrame, laid_out, ledger_of, read_head, read_tail
 from app.core.window.served_change import Side
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -84,8 +84,6 @@ def record_view(number: int, frame: ServedFrame, served: Served, query: str | No
         "last_seq": served.last_seq,
         "last_page": served.last_page,
         "root": served.root,
-        "tools_hash": frame.tools,
-        "parts": parts_of(frame, served),
     }
 
 
