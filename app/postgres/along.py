@@ -30,7 +30,7 @@ TABLES = {
     "messages": _Table(
         "seq id client_id page user_seq call_group kind role author body view short loaded anthropic parts calls "
         "results full_tokens short_tokens loaded_tokens full_before short_before history_before line line_tokens words "
-        "archive_ids fresh_tokens marks created_at digest chain said_at said_offset",
+        "archive_ids fresh_tokens marks created_at digest chain said_at said_offset salt",
         "seq <= {seq}",
         "seq <= {seq}",
     ),

@@ -552,6 +552,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
             "uid": UUID(int=1),
             "erasures": 0,
             "digest": b"forged",
+            "salt": b"forged",
             "part": "head",
             "through": 1,
             "body": b"forged",
