@@ -320,8 +320,6 @@ class Caches:
     def forget_erased(self, tenant: UUID, conversation_ids: Iterable[str]) -> None:
         """Drop all that is cached of conversations with erased content, and every text that can quote them."""
         gone = set(conversation_ids)
-        for conversation_id in gone:
-            self.forget_conversation(tenant, conversation_id)
         for key in [k for k in self.windows if k[0] == tenant and k[1] in gone]:
             self.windows.pop(key, None)
         self.served.forget_kept(tenant)

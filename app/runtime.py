@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -24,6 +23,7 @@ from app.core.edge.rate import Bucket, Share
 from app.core.window.profile import Defaults
 from app.inflight import Turns
 from app.postgres.database import Database
+from app.postgres.transactions import Changes
 from app.providers import Chat, Embedder, Reranker
 from app.providers.successes import Successes
 from app.providers.upstream import Upstream
@@ -171,12 +171,18 @@ class Runtime:
             lock = self.queues[tenant, conversation_id] = asyncio.Lock()
         return lock
 
-    def forget_erased(self, tenant: UUID, conversation_ids: Iterable[str]) -> None:
-        """Take what was erased of some conversations out of this process's memory. (Others' is checked against the
-        database before it is used.)
+    def __post_init__(self) -> None:
+        self.database.follow = self._follow
+
+    def _follow(self, tenant: UUID, changes: Changes) -> None:
+        """Take what was changed out of this process's memory. (Others' is checked against the database before it is
+        used.)
         """
-        self.caches.forget_erased(tenant, conversation_ids)
-        self.turns.given.clear()
+        for name in changes.conversations:
+            self.caches.forget_conversation(tenant, name)
+        if changes.are_erased:
+            self.caches.forget_erased(tenant, changes.conversations)
+            self.turns.given.clear()
 
     async def count(self, text: str) -> int:
         """Count the tokens of a text that many requests share: a system prompt, a tool's schema."""

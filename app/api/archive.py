@@ -159,10 +159,6 @@ async def delete_archive(write: Write, uuid: UUID) -> Response:
 
     async def work(tx: Tx) -> StoredResponse:
         owner, done = await erasing.erase_archive(ErasingTx(write.runtime, tx), uuid, write.caller.scope)
-        touched.update(done.touched)
         return StoredResponse(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
 
-    touched: set[str] = set()
-    answer = await write.once(work)
-    write.runtime.forget_erased(write.caller.tenant, touched)
-    return json_text(answer)
+    return json_text(await write.once(work))

@@ -52,9 +52,7 @@ async def fork_conversation(write: Write, conversation_id: ConversationId) -> Re
         made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title, body.shares))
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
-    text = await write.once(work)
-    write.runtime.caches.forget_conversation(write.caller.tenant, conversation_id)
-    return json_text(text, status=201)
+    return json_text(await write.once(work), status=201)
 
 
 @router.post(

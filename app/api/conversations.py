@@ -171,9 +171,7 @@ async def change_conversation(write: Write, conversation_id: ConversationId) -> 
         updated = await conversations.get(tx, conversation.id)
         return StoredResponse.about(dumps(inspect.conversation_view(updated)), updated)
 
-    response = await write.once(work)
-    write.runtime.caches.forget_conversation(write.caller.tenant, conversation_id)
-    return json_text(response)
+    return json_text(await write.once(work))
 
 
 def _changed(
@@ -258,17 +256,13 @@ async def erased(
     erase: Callable[[ErasingTx, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
 ) -> Response:
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
-    touched = {conversation_id}
 
     async def work(tx: Tx) -> StoredResponse:
         conversation = await erasing.lock(tx, conversation_id, bound_to=write.caller.user_id)
         what, done = await erase(ErasingTx(write.runtime, tx), conversation)
-        touched.update(done.touched)
         return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), conversation)
 
-    response = await write.once(work)
-    write.runtime.forget_erased(write.caller.tenant, touched)
-    return json_text(response)
+    return json_text(await write.once(work))
 
 
 @router.get("/conversations/{conversation_id}/contents", response_model=ContentsResponse)

@@ -172,7 +172,7 @@ async def list_webhooks(runtime: Wired, caller: Admin) -> Response:
     """List the tenant's webhooks."""
     caller.require_all_users()
     async with runtime.database.snapshot(caller.tenant) as tx:
-        rows = await outbox.webhooks(tx)
+        rows = await outbox.hooks(tx)
     return json_value({"items": [_view(row) for row in rows], "next_cursor": None})
 
 

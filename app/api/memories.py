@@ -215,15 +215,10 @@ async def change_memory(write: Write, memory_key: UUID) -> Response:
         found, row = await revising.change(
             write.runtime, tx, memory_key, wanted, bound_to=write.caller.user_id, sensitive=write.caller.sensitive
         )
-        touched.update(name for name in [row["conversation_id"]] if name is not None)
         text = await run_in_thread_if_large(len(row["content"]), lambda: dumps(searching.detail(found)))
         return StoredResponse(text, row["owner"])
 
-    touched: set[str] = set()
-    answer = await write.once(work)
-    for name in touched:
-        write.runtime.caches.forget_conversation(write.caller.tenant, name)
-    return json_text(answer)
+    return json_text(await write.once(work))
 
 
 def _change(body: schemas.MemoryChange) -> Change:
@@ -270,15 +265,11 @@ async def forget(write: Write, memory_key: UUID) -> Response:
         owner, done = await erasing.erase_memory(
             forgetting, memory_key, write.caller.user_id, sensitive=write.caller.sensitive
         )
-        touched.update(done.touched)
         return StoredResponse(
             dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner
         )
 
-    touched: set[str] = set()
-    answer = await write.once(work)
-    write.runtime.forget_erased(write.caller.tenant, touched)
-    return json_text(answer)
+    return json_text(await write.once(work))
 
 
 @router.post(

@@ -193,13 +193,9 @@ async def put_member(write: Write, space_id: SpaceId, user: User) -> Response:
 @router.delete("/spaces/{space_id}/members/{user}", response_model=schemas.MemberRemoved)
 async def remove_member(write: Write, space_id: SpaceId, user: User) -> Response:
     """Remove a member: from the next request on they see nothing of the space. 409 for the last one who writes."""
-    left = list[str]()
 
     async def work(tx: Tx) -> StoredResponse:
-        left.extend(await service.remove_member(tx, space_id, user, write.caller.user_id))
-        return _said(space_id, {"user_id": user, "conversations": len(left)})
+        left = await service.remove_member(tx, space_id, user, write.caller.user_id)
+        return _said(space_id, {"user_id": user, "conversations": left})
 
-    answer = await write.once(work)
-    for name in left:
-        write.runtime.caches.forget_conversation(write.caller.tenant, name)
-    return json_text(answer)
+    return json_text(await write.once(work))

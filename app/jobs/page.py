@@ -36,7 +36,7 @@ from app.jobs.page_reply import MemoryFound, PageReply, WishFound, judge
 from app.postgres.transactions import ReadTx
 from app.providers import RefusedInput, UnusableReply
 from app.providers.json_reply import object_of
-from app.queue import outbox, table
+from app.queue import table
 from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.services.conversations.reading import READER
@@ -279,7 +279,6 @@ async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Inde
         elif is_stored and indexed.reply is not None and page.shown is not None:
             await appending.keep_wishes(tx, page.shown.conversation, indexed.wishes, source="llm")
             await insertion.insert_remembered(runtime, tx, indexed.memories)
-            await outbox.tell(tx, *outbox.proposals(indexed.wishes, name))
         if is_stored is not None and indexed.refused is None:
             await table.finish(tx, claimed)
     if is_stored is not None and indexed.refused is not None:

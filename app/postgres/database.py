@@ -33,7 +33,7 @@ from app.postgres.distribution import IS_CITUS
 from app.postgres.failures import CUT_SHORT, committing, may_be_done, translated
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
 from app.postgres.statements import Statement
-from app.postgres.transactions import AnyTx, Connection, ReadTx, Tx, bound
+from app.postgres.transactions import AnyTx, Changes, Connection, ReadTx, Tx, bound
 
 # In quotes: generic in their stubs only.
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
@@ -128,6 +128,8 @@ class Database:
         """What failed of the server's storage since the start: `storage_damaged`, `storage_full`, and what it said."""
         self.work_came = asyncio.Event()
         """Set after a commit that enqueued work, so that a worker in the same process need not wait for its poll."""
+        self.follow: Callable[[UUID, Changes], None] = lambda _tenant, _changes: None
+        """Called after a commit with what it changed, so that this process remembers nothing else."""
 
     @classmethod
     async def connect(cls, dsn: str, *, pool_size: int = 8, statement_cache: bool = True) -> "Database":
@@ -152,7 +154,7 @@ class Database:
     def after(self, check: Check) -> "Database":
         """Return the same pool, which runs a check before it lends a connection; the check can raise."""
         checked = Database(self._pool, self._ordered, preamble=self._preamble, check=check, is_sharded=self.is_sharded)
-        checked.work_came, checked.faults = self.work_came, self.faults
+        checked.work_came, checked.faults, checked.follow = self.work_came, self.faults, self.follow
         return checked
 
     def begin(self, tenant: UUID, *, sharing: Iterable[UUID] = ()) -> AbstractAsyncContextManager[Tx]:
@@ -279,15 +281,20 @@ class Database:
         async with self._lent(self._pool, acquire_seconds) as connection:
             try:
                 await self._begin(connection, mode, tenant, shares)
-                yield kind(connection, tenant, is_sharded=self.is_sharded)
+                tx = kind(connection, tenant, is_sharded=self.is_sharded)
+                yield tx
             except CUT_SHORT:
                 raise  # the connection is closed below, which rolls back
             except BaseException:
                 if not connection.is_closed():
                     await connection.execute("ROLLBACK")
                 raise
-            with committing(connection):
-                status = await connection.execute("COMMIT")
+            try:
+                with committing(connection):
+                    status = await connection.execute("COMMIT")
+            finally:  # also where the reply is lost
+                if isinstance(tx, Tx):
+                    self.follow(tenant, tx.changes)
             if status != "COMMIT":
                 # A statement failed and its error was swallowed, so PostgreSQL rolled back everything.
                 raise RuntimeError("the transaction was rolled back by an error that its block did not raise")

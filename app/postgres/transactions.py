@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -69,10 +70,23 @@ def bound(
     return sql, args
 
 
+@dataclass(slots=True)
+class Changes:
+    """What processes remember of the database that a transaction changes: noted where the rows are written."""
+
+    conversations: set[str] = field(default_factory=set)
+    are_erased: bool = False
+    """Texts are gone, whatever quoted them."""
+
+
 class Tx(ReadTx):
     """A transaction of one tenant that writes: a type of its own, so that mypy refuses a snapshot in its place."""
 
-    __slots__ = ()
+    __slots__ = ("changes",)
+
+    def __init__(self, connection: Connection, tenant: UUID, *, is_sharded: bool = False) -> None:
+        super().__init__(connection, tenant, is_sharded=is_sharded)
+        self.changes = Changes()
 
     async def execute(self, sql: str | Statement, /, *args: object, **named: object) -> int:
         """Return the number of rows that were changed."""

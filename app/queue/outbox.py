@@ -14,7 +14,8 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
-from app.core.edge.webhooks import OFF_AFTER, EventType, proposed, wants
+from app.core.edge import webhooks
+from app.core.edge.webhooks import OFF_AFTER, EventType, wants
 from app.core.history.rows import NewWish
 from app.ids import uuid7
 from app.postgres.database import Database
@@ -41,9 +42,12 @@ def event(type_: EventType, **data: str | int | None) -> NewEvent:
     return NewEvent(uuid7(), type_, dumps({name: value for name, value in data.items() if value is not None}))
 
 
-def proposals(wishes: Iterable[NewWish], conversation_id: str) -> list[NewEvent]:
-    """Return the events of wishes that wait for a person."""
-    return [event(type_, **data) for type_, data in proposed(wishes, conversation_id)]
+def of_wishes(wishes: Iterable[NewWish], conversation_id: str) -> list[NewEvent]:
+    return [event(type_, **data) for type_, data in webhooks.of_wishes(wishes, conversation_id)]
+
+
+def of_memory(memory: UUID, status: str, conversation_id: str | None) -> NewEvent:
+    return event(webhooks.of_memory(status), memory_key=str(memory), conversation_id=conversation_id)
 
 
 _SQL = SqlFile(__file__, numbered_at_once=NUMBERED_AT_ONCE)
@@ -104,8 +108,8 @@ async def number(tx: Tx) -> int:
         return 0
     await tx.execute(COUNT_UP, last + len(rows))
     types = {row["type"] for row in rows}
-    hooks = [hook for hook in await tx.fetch(WEBHOOKS) if hook["disabled_at"] is None]
-    work = [enqueue.webhook(hook["id"]) for hook in hooks if any(wants(hook["types"], type_) for type_ in types)]
+    listening = [hook for hook in await tx.fetch(WEBHOOKS) if hook["disabled_at"] is None]
+    work = [enqueue.webhook(hook["id"]) for hook in listening if any(wants(hook["types"], type_) for type_ in types)]
     await enqueue.enqueue(tx, work)
     return len(rows)
 
@@ -135,7 +139,7 @@ REMOVE = f"DELETE FROM webhooks WHERE tenant_id = $1 AND id = $2 RETURNING {_HOO
 RECEIVER = "SELECT url, secret, types, cursor FROM webhooks WHERE tenant_id = $1 AND id = $2 AND disabled_at IS NULL"
 
 
-async def webhooks(tx: ReadTx) -> Sequence[Record]:
+async def hooks(tx: ReadTx) -> Sequence[Record]:
     return await tx.fetch(WEBHOOKS)
 
 

@@ -5,8 +5,8 @@ SELECT :tenant, e.id, e.type, e.data FROM unnest(:ids::uuid[], :types::text[], :
  WHERE EXISTS (SELECT FROM tenants t WHERE t.tenant_id = :tenant AND t.events) RETURNING id;
 
 -- name: drop_unfounded
--- A proposal that was not kept, because it was known, is none.
-DELETE FROM events e WHERE e.tenant_id = :tenant AND e.seq IS NULL AND e.type = 'memory.proposed'
+-- A wish that was not kept, because it was known, is no memory.
+DELETE FROM events e WHERE e.tenant_id = :tenant AND e.seq IS NULL AND e.type IN ('memory.proposed', 'memory.changed')
    AND NOT EXISTS (
      SELECT FROM memories m WHERE m.tenant_id = :tenant AND m.id = (e.data::json ->> 'memory_key')::uuid);
 

@@ -93,8 +93,8 @@ async def put_member(tx: Tx, space_id: str, user_id: str, right: Right, bound_to
     return await spaces.put(tx, space_id, user_id, right)
 
 
-async def remove_member(tx: Tx, space_id: str, user_id: str, bound_to: str | None) -> list[str]:
-    """Remove a member, who sees nothing of the space from now on; return the user's conversations that read it.
+async def remove_member(tx: Tx, space_id: str, user_id: str, bound_to: str | None) -> int:
+    """Remove a member, who sees nothing of the space from now on; return how many of the user's conversations read it.
 
     A member can remove themselves. Raises NotFound, Forbidden, and Conflict for the last one who writes.
     """

@@ -17,7 +17,7 @@ from app.core.times import offset_of
 from app.postgres.database import Database
 from app.postgres.sharding import Routed, routed
 from app.postgres.transactions import Tx
-from app.queue import enqueue
+from app.queue import enqueue, outbox
 from app.queue.enqueue import NewWork
 from app.queue.outbox import NewEvent
 from app.store import conversations
@@ -472,6 +472,7 @@ async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWi
     if not wishes:
         return
     await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, source, *columns_of(NewWish, wishes))
+    await outbox.tell(tx, *outbox.of_wishes(wishes, conversation.id))
     await kept.decide(tx, keys_of(wishes))
     if held := [wish for wish in wishes if wish.status == "held" and wish.valid_to is None]:
         await tx.execute(DROP_PROPOSALS, [wish.holder for wish in held], [wish.content for wish in held])

@@ -13,6 +13,7 @@ from app.core.history.fork import Forked
 from app.core.line import line_text
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
+from app.store import conversations
 from app.store.conversations import calls_text
 
 # A message with what follows it, and what was known of the conversation when it was the newest.
@@ -115,7 +116,10 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
         file_weights=dumps(after.file_weights),
     )  # fmt: skip
     if made is not None:
-        await tx.execute(MARK, [one.id for one in fork.stretches])
+        await conversations.tell(tx, after.id)
+        names = [one.id for one in fork.stretches]
+        tx.changes.conversations.update(names)
+        await tx.execute(MARK, names)
     return made is not None
 
 
@@ -181,9 +185,11 @@ async def continued(tx: ReadTx, root: str, chains: Sequence[bytes], after: int) 
 
 async def show(tx: Tx, named: str, root: str, branch: str) -> None:
     """Let an id of a tree show a branch, or itself again; and the trunk's id too, if it showed the same."""
+    tx.changes.conversations |= {str(named), str(root)}
     await tx.execute(SHOW, str(named), str(root), branch)
 
 
 async def unshow(tx: Tx, root: str, branch: str) -> None:
     """Let no id of a tree show a branch any more."""
+    tx.changes.conversations.add(str(root))
     await tx.execute(UNSHOW, str(root), str(branch))

@@ -22,6 +22,7 @@ from app.errors import Conflict, Forbidden, NotFound
 from app.postgres.database import widen
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
+from app.queue import outbox
 from app.store import spaces
 from app.store.spaces import Right
 
@@ -199,7 +200,13 @@ class NewConversation:
     reads: tuple[UUID, ...] = ()
 
 
-async def create(tx: ReadTx, new: NewConversation) -> bool:
+async def tell(tx: Tx, conversation_id: str) -> None:
+    """Say that a conversation is made or changed, but for what is said in it."""
+    tx.changes.conversations.add(conversation_id)
+    await outbox.tell(tx, outbox.event("conversation.changed", conversation_id=conversation_id))
+
+
+async def create(tx: Tx, new: NewConversation) -> bool:
     """Return whether it was made; False if the id is taken."""
     if (space_id := space_of_keys(new.user_id)) is not None:
         new = replace(new, user_id=None, space_id=space_id)
@@ -208,14 +215,15 @@ async def create(tx: ReadTx, new: NewConversation) -> bool:
     made = Conversation(
         new.id, new.uid, now, now, user_id=new.user_id, space_id=new.space_id, is_apart=new.is_apart, reads=new.reads
     )
-    return bool(
-        await tx.fetchrow(
-            CREATE, id=new.id, uid=new.uid, user_id=new.user_id, title=new.title, system=new.system,
-            system_tokens=new.system_tokens, model=new.model, budget=new.budget, policy=new.policy,
-            metadata=new.metadata, has_earlier=has_earlier, scopes=made.scopes, space_id=new.space_id,
-            parent=new.parent, is_apart=new.is_apart,
-        )
+    row = await tx.fetchrow(
+        CREATE, id=new.id, uid=new.uid, user_id=new.user_id, title=new.title, system=new.system,
+        system_tokens=new.system_tokens, model=new.model, budget=new.budget, policy=new.policy,
+        metadata=new.metadata, has_earlier=has_earlier, scopes=made.scopes, space_id=new.space_id,
+        parent=new.parent, is_apart=new.is_apart,
     )  # fmt: skip
+    if row is not None:
+        await tell(tx, new.id)
+    return row is not None
 
 
 # Whether a user has a conversation in which something was said. The order makes the planner use the user's index.
@@ -239,6 +247,7 @@ def unchanged(conversation: Conversation) -> NewConversation:
 
 
 async def change(tx: Tx, locked: Conversation, new: NewConversation) -> None:
+    await tell(tx, locked.id)
     moves_zones = (new.system, new.model, new.budget, new.policy) != (
         locked.system, locked.model, locked.budget, locked.policy,
     )  # fmt: skip
@@ -271,6 +280,7 @@ async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
 
 async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = False) -> int:
     """Begin a generation: no cut made before is shown again. Return how many were stored."""
+    tx.changes.conversations.add(conversation_id)
     await tx.execute(BEGIN_GENERATION, conversation_id, int(is_erased))
     return await tx.execute(FORGET_CUTS, conversation_id)
 
@@ -297,15 +307,15 @@ UPDATE conversations SET recalled = NULL, generation = generation + last_seq + 1
 """
 
 
-async def forget_anchored(tx: Tx, owner: UUID) -> list[str]:
-    """Take what was recalled out of all windows that can show something of an owner's. Return their conversations."""
-    found = [row["id"] for row in await tx.fetch(ANCHORED, owner)]
-    if found:
+async def forget_anchored(tx: Tx, owner: UUID) -> None:
+    """Take what was recalled out of all windows that can show something of an owner's."""
+    if found := [row["id"] for row in await tx.fetch(ANCHORED, owner)]:
+        tx.changes.conversations.update(found)
         await tx.execute(FORGET_ANCHORED, found)
-    return found
 
 
 async def calibrate(tx: Tx, conversation_id: str, learned_percent: int) -> None:
+    tx.changes.conversations.add(conversation_id)
     await tx.execute(CALIBRATE, conversation_id, learned_percent)
 
 
@@ -360,6 +370,7 @@ async def erase(tx: Tx, conversation: Conversation) -> dict[str, int]:
     """Delete a (locked) conversation with all that hangs from it; rows by table. Of a branch, its own rows only."""
     counts: Counter[str] = Counter()
     own = conversation.line.own
+    tx.changes.conversations.add(own)
     await tx.execute(LOCK_ALL_CONTENTS, own)
     for table, sql in DELETE_STRETCH.items():
         last = conversation.totals.last_seq if _LONG[table] == "seq" else conversation.totals.last_page

@@ -193,6 +193,7 @@ async def count_recall(
     """Return whether any of the pages is there. The conversation must be locked, so that counts follow each other.
     ``at``, ``at_page``: when they were recalled, and the page that was being written; None: now.
     """
+    tx.changes.conversations.add(conversation_id)
     place = {
         "conversation": conversation_id,
         "first_page": first_page,

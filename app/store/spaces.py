@@ -16,6 +16,7 @@ from asyncpg import Record
 from app.core.scope import owner_of, scope_of, space_scope
 from app.errors import Forbidden, NotFound
 from app.postgres.transactions import ReadTx, Tx
+from app.queue import outbox
 
 Right = Literal["read", "write"]
 
@@ -83,10 +84,18 @@ DELETE = "DELETE FROM spaces WHERE tenant_id = $1 AND id = $2"
 
 async def create(tx: Tx, new: NewSpace) -> bool:
     """Return whether it was made; False if the id is taken."""
-    return await tx.fetchrow(CREATE, new.id, new.name, new.participants, new.metadata) is not None
+    is_made = await tx.fetchrow(CREATE, new.id, new.name, new.participants, new.metadata) is not None
+    if is_made:
+        await _tell(tx, new.id)
+    return is_made
+
+
+async def _tell(tx: Tx, space_id: str) -> None:
+    await outbox.tell(tx, outbox.event("space.changed", space_id=space_id))
 
 
 async def change(tx: Tx, new: NewSpace) -> None:
+    await _tell(tx, new.id)
     await tx.execute(CHANGE, new.id, new.name, new.participants, new.metadata)
 
 
@@ -169,6 +178,7 @@ async def count_of(tx: ReadTx, user_id: str) -> int:
 
 
 async def put(tx: Tx, space_id: str, user_id: str, right: Right) -> Record:
+    await _tell(tx, space_id)
     row = await tx.fetchrow(PUT, space_id, user_id, right, owner_of(space_scope(space_id)), member(user_id))
     assert row is not None
     return row
@@ -189,15 +199,19 @@ LEAVE_ALL = LEAVE.format(
 )
 
 
-async def remove(tx: Tx, space_id: str, user_id: str) -> list[str]:
-    """Remove a member; return the user's conversations that could read the space."""
+async def remove(tx: Tx, space_id: str, user_id: str) -> int:
+    """Remove a member; return how many of the user's conversations could read the space."""
+    await _tell(tx, space_id)
     await tx.execute(REMOVE, space_id, user_id)
-    return [row["id"] for row in await tx.fetch(LEAVE_OF_USER, user_id, owner_of(space_scope(space_id)))]
+    rows = await tx.fetch(LEAVE_OF_USER, user_id, owner_of(space_scope(space_id)))
+    tx.changes.conversations.update(row["id"] for row in rows)
+    return len(rows)
 
 
-async def forget_readers(tx: Tx, space_id: str) -> list[str]:
-    """Let no conversation read a space any more, before it is deleted; return which could."""
-    return [row["id"] for row in await tx.fetch(LEAVE_ALL, space_id, owner_of(space_scope(space_id)))]
+async def forget_readers(tx: Tx, space_id: str) -> None:
+    """Let no conversation read a space any more, before it is deleted."""
+    rows = await tx.fetch(LEAVE_ALL, space_id, owner_of(space_scope(space_id)))
+    tx.changes.conversations.update(row["id"] for row in rows)
 
 
 FORGET_MEMBER = "DELETE FROM space_members WHERE tenant_id = $1 AND member = $2"

@@ -43,7 +43,6 @@ async def rename(request: Request, runtime: Wired, viewer: Viewing, conversation
         if found is None:
             raise conversations.unknown()
         await conversations.change(tx, found, replace(conversations.unchanged(found), title=title))
-    runtime.caches.forget_conversation(viewer.tenant, conversation_id)
     return RedirectResponse(addresses(request).conversation(conversation_id), 303)
 
 
@@ -54,8 +53,7 @@ async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation
     require_write(viewer)
     async with runtime.database.begin(viewer.tenant) as tx:
         found = await erasing.lock(tx, exact(conversation_id), bound_to=viewer.user_id)
-        done = await erasing_whole.erase_tree(ErasingTx(runtime, tx), found, branches_too=False)
-    runtime.forget_erased(viewer.tenant, {conversation_id, *done.touched})
+        await erasing_whole.erase_tree(ErasingTx(runtime, tx), found, branches_too=False)
     return RedirectResponse(addresses(request)(), 303)
 
 
@@ -115,11 +113,7 @@ async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_
         raise errors.Invalid.at(["body", "content"], "must not be blank")
     wanted = Change(content)
     async with runtime.database.begin(viewer.tenant) as tx:
-        _, before = await revising.change(
-            runtime, tx, memory_key, wanted, bound_to=viewer.user_id, sensitive=viewer.sensitive
-        )
-    if before["conversation_id"] is not None:
-        runtime.caches.forget_conversation(viewer.tenant, before["conversation_id"])
+        await revising.change(runtime, tx, memory_key, wanted, bound_to=viewer.user_id, sensitive=viewer.sensitive)
     return RedirectResponse(addresses(request)("memories", memory_key), 303)
 
 
@@ -129,6 +123,5 @@ async def delete_memory(request: Request, runtime: Wired, viewer: Viewing, memor
     require_write(viewer)
     async with runtime.database.begin(viewer.tenant) as opened:
         tx = ErasingTx(runtime, opened)
-        _, done = await erasing.erase_memory(tx, memory_key, viewer.user_id, sensitive=viewer.sensitive)
-    runtime.forget_erased(viewer.tenant, done.touched)
+        await erasing.erase_memory(tx, memory_key, viewer.user_id, sensitive=viewer.sensitive)
     return RedirectResponse(addresses(request)("search"), 303)

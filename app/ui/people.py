@@ -143,9 +143,7 @@ async def _decided(request: Request, runtime: Runtime, viewer: Viewer, address: 
     except ValueError as error:
         raise revising.unknown() from error
     async with runtime.database.begin(viewer.tenant) as tx:
-        _, before = await revising.change(
+        await revising.change(
             runtime, tx, memory, Change(status=status), bound_to=viewer.user_id, sensitive=viewer.sensitive
         )
-    if before["conversation_id"] is not None:
-        runtime.caches.forget_conversation(viewer.tenant, before["conversation_id"])
     return RedirectResponse(address, 303)

@@ -16,8 +16,8 @@ from app.core.history.rows import NewWish
 from app.core.times import time_text
 
 EventType = Literal[
-    "message.stored", "cut.made", "archive.made", "summary.written", "memory.proposed", "job.dead", "erasure.done",
-    "webhook.disabled",
+    "message.stored", "cut.made", "archive.made", "summary.written", "memory.proposed", "memory.changed",
+    "conversation.changed", "space.changed", "job.dead", "erasure.done", "webhook.disabled",
 ]  # fmt: skip
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 SECRET_PREFIX = "whsec_"  # noqa: S105  # nosec B105 - what secrets begin with
@@ -36,16 +36,18 @@ def of_append(append: Append) -> list[tuple[EventType, dict[str, str | int]]]:
     if append.messages:
         told.append(("message.stored", {**place, "first_seq": end - len(append.messages) + 1, "last_seq": end}))
     told += [("archive.made", {**place, "archive_id": str(archive.id)}) for archive in append.archives]
-    return [*told, *proposed(append.wishes, append.conversation.id)]
+    return [*told, *of_wishes(append.wishes, append.conversation.id)]
 
 
-def proposed(wishes: Iterable[NewWish], conversation_id: str) -> list[tuple[EventType, dict[str, str | int]]]:
-    """Return the events of wishes that wait for a person."""
+def of_wishes(wishes: Iterable[NewWish], conversation_id: str) -> list[tuple[EventType, dict[str, str | int]]]:
     return [
-        ("memory.proposed", {"conversation_id": conversation_id, "memory_key": str(wish.id)})
-        for wish in wishes
-        if wish.status == "proposed"
+        (of_memory(wish.status), {"conversation_id": conversation_id, "memory_key": str(wish.id)}) for wish in wishes
     ]
+
+
+def of_memory(status: str) -> EventType:
+    """Return the event of a memory that is written: one that waits for a person, or any other."""
+    return "memory.proposed" if status == "proposed" else "memory.changed"
 
 
 def body(id_: UUID, seq: int, type_: str, at: datetime, data: Mapping[str, Any]) -> str:

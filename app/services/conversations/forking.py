@@ -153,8 +153,7 @@ async def branch(runtime: Runtime, tenant: UUID, named: str, branching: Branchin
         if name is None:
             name = str(uuid7())
             await at(tx, held, branching.after, NewBranch(name, uuid7(), None, await page_index.now(tx)))
-        await show(runtime, tx, named, held, name)
-    runtime.caches.forget_conversation(tenant, str(known.id))
+        await show(tx, named, held, name)
     return CallersId(named, name) if isinstance(named, CallersId) else name
 
 
@@ -166,7 +165,7 @@ async def show_again(runtime: Runtime, tenant: UUID, line: Line) -> None:
         return
     async with runtime.database.begin(tenant) as tx:
         if (held := await locked(tx, line.root, trunk)) is not None:
-            await show(runtime, tx, line.root, held, str(line))
+            await show(tx, line.root, held, str(line))
 
 
 async def locked(tx: Tx, named: str, known: Conversation) -> Conversation | None:
@@ -179,7 +178,7 @@ async def locked(tx: Tx, named: str, known: Conversation) -> Conversation | None
     return found if found is not None and found.uid == known.uid else None
 
 
-async def show(runtime: Runtime, tx: Tx, named: str, known: Conversation, name: str) -> None:
+async def show(tx: Tx, named: str, known: Conversation, name: str) -> None:
     """Let the id that a caller names show a branch, and the trunk's, if it showed the same.
 
     A list alone names its tree; but an explicit fork of a trunk on which no list ever branched is a name of its own.
@@ -190,8 +189,6 @@ async def show(runtime: Runtime, tx: Tx, named: str, known: Conversation, name: 
         named = root if trunk.uid == known.uid or trunk.shown is not None else known.id
     await branches.show(tx, named, root, name)
     await kept.follow(tx, known.line, (await conversations.get(tx, name)).line)
-    for changed in {str(named), root}:
-        runtime.caches.forget_conversation(tx.tenant, changed)
 
 
 # --- The tree ------------------------------------------------------------------------------------------

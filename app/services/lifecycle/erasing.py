@@ -59,8 +59,6 @@ class Erasure:
     """The progress of an erasure."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    touched: set[str] = field(default_factory=set)
-    """Conversations that this process must not go on remembering."""
 
     def add_texts(self, count: int) -> None:
         if count:
@@ -73,8 +71,9 @@ class ErasingTx(Tx):
     __slots__ = ("runtime",)
 
     def __init__(self, runtime: Runtime, tx: Tx) -> None:
-        super().__init__(tx.connection, tx.tenant)
-        self.runtime = runtime
+        super().__init__(tx.connection, tx.tenant, is_sharded=tx.is_sharded)
+        self.runtime, self.changes = runtime, tx.changes
+        self.changes.are_erased = True
 
     @property
     def rules(self) -> ErasureRules:
@@ -96,6 +95,7 @@ def erased_event(what: str, id_: str, **more: int) -> NewEvent:
 async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation:
     """Lock a conversation's owner and then the conversation, to erase something of it. Raises NotFound."""
     before = await conversations.get(tx, conversation_id, bound_to=bound_to)
+    tx.changes.conversations |= {conversation_id, before.line.root, before.id}
     await locks.lock_owner(tx, _owner(before))
     if before.line.stretches:  # the trunk first, as everybody: its id may show the branch
         await conversations.lock(tx, before.line.root)
@@ -154,7 +154,6 @@ async def begin_generations(tx: ErasingTx, names: Collection[str], done: Erasure
     names = {*map(str, exact), *others, *(await branches.descendants(tx, others) if others else ())}
     for name in sorted(names):
         done.counts["epochs"] += await conversations.begin_generation(tx, name, is_erased=True)
-    done.touched |= set(names)
 
 
 async def _enqueue(tx: ErasingTx, conversation: Conversation, pages: Sequence[int]) -> None:
@@ -176,7 +175,7 @@ async def redact(tx: ErasingTx, owner: UUID, redaction: Redaction, whole: Collec
 
     ``whole``: keys of answers that speak of nothing else.
     """
-    done.touched |= set(await conversations.forget_anchored(tx, owner))
+    await conversations.forget_anchored(tx, owner)
     done.add_texts(await served.forget_asked(tx, owner))
     keys = set(whole)
     if ids := [UUID(name) for name in redaction.erased | redaction.changed]:
@@ -226,13 +225,12 @@ async def erase_page(tx: ErasingTx, conversation: Conversation, page: int) -> Er
 
 async def _erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
     """Erase messages of a line, each in the conversation that keeps it and in all that share it."""
-    done, line = Erasure(touched={conversation.id}), conversation.line
+    done, line = Erasure(), conversation.line
     for name in dict.fromkeys(map(line.keeper, seqs)):
         keeper = conversation if name == line else await conversations.lock(tx, name)
         assert keeper is not None, "what it shares is not erased while a branch is there"
         one = await _erase(tx, keeper, [seq for seq in seqs if line.keeper(seq) == name])
         done.counts.update(one.counts)
-        done.touched |= one.touched
     await limits.recount(tx, conversation.user_id)
     await outbox.tell(tx, erased_event("messages", conversation.id, first_seq=min(seqs), last_seq=max(seqs)))
     return done
@@ -251,9 +249,9 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
     for branch in sharing:
         await _forget_in(tx, branch, erased, plan, titles, done)
     names = {*plan.conversations, *(name for name, _ in showing)}
-    done.touched |= {conversation.line.own, *(branch.line.own for branch in sharing)}
+    exact = (conversation.line.own, *(branch.line.own for branch in sharing))
     await _apply(tx, conversation, plan, titles, rows, repeated, done)
-    await begin_generations(tx, names, done, exact=tuple(done.touched))
+    await begin_generations(tx, names, done, exact)
     return done
 
 
@@ -411,8 +409,7 @@ async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
             tx = ErasingTx(runtime, opened)
             await locks.lock_owner(tx, owner_of(scope))
             there = await erasing.still_there(tx, [row["id"] for row in due if row["scope"] == scope])
-            done = await _erase_expired(tx, scope, [row for row in due if row["id"] in there])
-        runtime.forget_erased(tenant, done.touched)
+            await _erase_expired(tx, scope, [row for row in due if row["id"] in there])
     return len(due)
 
 

@@ -46,9 +46,7 @@ async def erase_tree(tx: ErasingTx, conversation: Conversation, *, branches_too:
     done = Erasure()
     for one in (*map(locked.get, names), conversation):
         if one is not None:
-            erased = await erase_conversation(tx, one)
-            done.counts.update(erased.counts)
-            done.touched |= erased.touched
+            done.counts.update((await erase_conversation(tx, one)).counts)
     return done
 
 
@@ -70,7 +68,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     loaded = await erasing.lock_repeats(tx, elsewhere)
     quoted = dumps(conversation.id)
     named = {answer["key"] async for answer in kept_answers.answers_of(tx, owner, conversation.id, quoted)}
-    done = Erasure(touched={conversation.id})
+    done = Erasure()
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
     carried = await kept.carried_by(tx, conversation.id)
@@ -109,9 +107,7 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     done = await _erase_scope(runtime, tenant, scope, stored.CONVERSATION_OF_SPACE, space_id)
     async with runtime.database.begin(tenant) as tx:
         members, _ = await spaces.count(tx, space_id)
-        for name in await spaces.forget_readers(tx, space_id):
-            done.touched.add(name)
-            runtime.caches.forget_conversation(tenant, name)
+        await spaces.forget_readers(tx, space_id)
         if gone := await keys.delete_of_user(tx, keys_member(space_id)):
             done.counts["keys"] += gone
         await spaces.delete(tx, space_id)
@@ -123,12 +119,12 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
 async def _erase_scope(runtime: Runtime, tenant: UUID, scope: str, conversations_of: str, whose: str) -> Erasure:
     done, since = Erasure(), datetime.now(UTC)
     while (one := await _erase_next(runtime, tenant, conversations_of, whose, since)) is not None:
-        _add(runtime, tenant, done, one)
+        done.counts.update(one.counts)
     while (one := await _erase_archives(runtime, tenant, scope)) is not None:
-        _add(runtime, tenant, done, one)
+        done.counts.update(one.counts)
     for owner in (owner_of(scope), owner_of(files_of(scope))):
         while (one := await _erase_memories(runtime, tenant, owner)) is not None:
-            _add(runtime, tenant, done, one)
+            done.counts.update(one.counts)
     async with runtime.database.begin(tenant) as tx:
         await kept.forget_withdrawals(tx, owner_of(scope))
     return done
@@ -180,9 +176,3 @@ async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasur
             await tx.execute(stored.DROP_EMBEDDING, str(owner))
         await erasing.redact(tx, owner, Redaction(erased=erasing.names(row["id"] for row in gone)), (), one)
     return one if gone else None
-
-
-def _add(runtime: Runtime, tenant: UUID, done: Erasure, one: Erasure) -> None:
-    done.counts.update(one.counts)
-    done.touched |= one.touched
-    runtime.forget_erased(tenant, one.touched)

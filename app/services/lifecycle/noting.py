@@ -62,9 +62,7 @@ async def write(runtime: Runtime, noting: Noting, text: str, key: IdempotencyKey
         assert row is not None
         return StoredResponse.about(dumps(view(row)), conversation)
 
-    response = await run_idempotently(runtime.database, tenant, key, work)
-    runtime.caches.forget_conversation(tenant, conversation_id)
-    return response
+    return await run_idempotently(runtime.database, tenant, key, work)
 
 
 async def _require(tx: Tx, conversation_id: str, note: UUID) -> None:
@@ -77,18 +75,14 @@ async def erase(runtime: Runtime, noting: Noting, key: IdempotencyKey | None = N
     """Erase a pinned memory and return the rows by table as a response. Raises NotFound."""
     tenant, note = noting.tenant, noting.note
     assert note is not None, "a new note cannot be erased"
-    touched: set[str] = set()
 
     async def work(tx: Tx) -> StoredResponse:
         conversation = await erasing.lock(tx, noting.conversation_id, bound_to=noting.bound_to)
         await _require(tx, conversation.line.own, note)
         _, done = await erasing.erase_memory(ErasingTx(runtime, tx), note, noting.bound_to, sensitive=True)
-        touched.update(done.touched)
         return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
 
-    response = await run_idempotently(runtime.database, tenant, key, work)
-    runtime.forget_erased(tenant, {noting.conversation_id, *touched})
-    return response
+    return await run_idempotently(runtime.database, tenant, key, work)
 
 
 def view(row: Record) -> dict[str, Any]:

@@ -73,7 +73,6 @@ async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counte
                 if known is None:
                     continue
                 one = await erasing_whole.erase_conversation(ErasingTx(runtime, tx), known)
-            runtime.forget_erased(tenant, one.touched)
             done.update(one.counts)
             erased += 1
         if not erased:  # a conversation is next when nothing branches off from it any more
@@ -114,8 +113,8 @@ async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int
             for row in wanted:
                 await _prune_one(runtime, tx, known, row)
             await pruning.advance(tx, conversation_id, rows[-1]["seq"])
+            tx.changes.are_erased = True
             await conversations.begin_generation(tx, conversation_id)
-        runtime.forget_erased(tenant, [conversation_id])
 
 
 async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: Record) -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from app.core.encoded import blanked
 from app.core.history.rows import NewMemory
 from app.postgres.transactions import Tx
-from app.queue import enqueue
+from app.queue import enqueue, outbox
 from app.runtime import Runtime
 from app.services import limits
 from app.store import appending
@@ -40,6 +40,7 @@ async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembe
         has_words = memory.key is not None and memory.is_found
         words = bm25.query(blanked(memory.content)) if has_words else None
         await remembered.insert(tx, replace(memory, words=words), embeds=runtime.embedder is not None)
+        await outbox.tell(tx, outbox.of_memory(memory.id, memory.status, memory.conversation_id))
     if memories:
         await enqueue_embedding(runtime, tx, memories[0].owner)
 

@@ -30,7 +30,6 @@ from app.extractive.wishes import Judged, is_sensitive, judged, may_keep, speaks
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.providers import Vector
-from app.queue import outbox
 from app.runtime import Runtime
 from app.services.memory import recalling, searching
 from app.store import appending, conversations, messages
@@ -198,4 +197,3 @@ async def remember(tx: Tx, noticed: Noticed) -> None:
         for wish in left:
             if wish.status == "held" and wish.valid_to is not None:
                 await kept.end(tx, wish.holder, UUID(json.loads(wish.metadata)["ends"]), wish.valid_to)
-        await outbox.tell(tx, *outbox.proposals(left, conversation.id))

@@ -16,7 +16,6 @@ from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
 from app.core.window.kept import Status
 from app.ids import uuid7
 from app.postgres.transactions import Tx
-from app.queue import outbox
 from app.runtime import Runtime
 from app.services.memory import insertion, searching
 from app.services.memory.archiving import all_vectors
@@ -70,9 +69,6 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     uid, found_in = (conversation.uid, conversation.scope) if conversation else (None, None)
     new = await anyio.to_thread.run_sync(prepared, runtime.masks, request, scope, uid, found_in)
     await keep(runtime, tx, new, pinned=request.pinned)
-    if new.status == "proposed":
-        told_of = outbox.event("memory.proposed", memory_key=str(new.id), conversation_id=new.conversation_id)
-        await outbox.tell(tx, told_of)
     if request.alone and conversation is not None:
         await conversations.begin_generation(tx, conversation.id)
     found = await searching.memory(tx, new.id, sensitive=True)

@@ -21,6 +21,7 @@ from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, Status
 from app.extractive.wishes import wish_of
 from app.ids import uuid7
 from app.postgres.transactions import Tx
+from app.queue import outbox
 from app.runtime import Runtime
 from app.services.memory import remembering, searching
 from app.services.memory.hits import SearchHit
@@ -157,6 +158,7 @@ async def _moved(runtime: Runtime, tx: Tx, before: Record, wanted: Change) -> No
         learnt_at=datetime.now(UTC) if is_accepted else before["learnt_at"],
     )
     await kept.change(tx, before["id"], standing)
+    await outbox.tell(tx, outbox.of_memory(before["id"], standing.status, before["conversation_id"]))
     if is_accepted and before["source"] == "rule" and (meant := json.loads(before["metadata"]).get("ends")):
         await kept.end(tx, before["holder"], UUID(meant), before["valid_to"])
     if before["key"] is not None:

@@ -64,4 +64,3 @@ async def mark_refused(runtime: Runtime, asked: ProxyTurn) -> None:
     """Mark the question, so that it does not have later ones refused too (``core.history.refused``)."""
     with suppress(errors.StorageUnavailable):
         await refused.mark(runtime.database, asked.tenant, asked.conversation.id, asked.conversation.uid)
-    runtime.caches.forget_conversation(asked.tenant, asked.conversation.id)

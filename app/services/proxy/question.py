@@ -177,7 +177,6 @@ async def branched(runtime: Runtime, asked: ProxyTurn) -> ProxyTurn:
         first = min((row["seq"] for row in question), default=asked.through)
         new = NewBranch(name, uuid7(), None, datetime.now(UTC), asked_from=first)
         made = await forking.at(tx, known, asked.through, new)
-        await forking.show(runtime, tx, shown_by, known, name)
+        await forking.show(tx, shown_by, known, name)
     assert made is not None, "its id is new"
-    runtime.caches.forget_conversation(tenant, str(known.id))
     return replace(asked, conversation=made, answers=(), first=None)

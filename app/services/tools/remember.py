@@ -24,7 +24,6 @@ from app.extractive.blocks import take_apart
 from app.extractive.own_words import own_words
 from app.extractive.wishes import is_sensitive, speaks_for_itself, wishes_of
 from app.postgres.transactions import Tx
-from app.queue import outbox
 from app.recall import tools
 from app.recall.arguments import Mistake, read
 from app.services.memory import recalling, remembering
@@ -170,11 +169,7 @@ async def _store(tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: 
         return wording.NOT_PROPOSED if before == "refused" else wording.PROPOSED
     pinned = True if status == "held" and new.key in CLOSED_KEYS else None
     await remembering.keep(asking.runtime, tx, replace(new, status=status), pinned=pinned)
-    if status == "proposed":
-        told_of = outbox.event("memory.proposed", memory_key=str(new.id), conversation_id=new.conversation_id)
-        await outbox.tell(tx, told_of)
-        return wording.PROPOSED
-    return wording.REMEMBERED
+    return wording.PROPOSED if status == "proposed" else wording.REMEMBERED
 
 
 async def _is_there(tx: Tx, conversation: Conversation, quote: _Quote) -> bool:

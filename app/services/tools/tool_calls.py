@@ -209,10 +209,7 @@ async def keep(
                 await messages.count_recall(tx, conversation.id, first, last)
         return StoredResponse.about(response, conversation, asking.user_id)
 
-    stored = await run_idempotently(runtime.database, tenant, idempotency, count)
-    if conversation is not None:
-        runtime.caches.forget_conversation(tenant, conversation.id)
-    return stored
+    return await run_idempotently(runtime.database, tenant, idempotency, count)
 
 
 async def run(asking: Asker, call: ToolCall) -> Answer:

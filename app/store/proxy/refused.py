@@ -24,6 +24,7 @@ UPDATE conversations SET refused = true, version = version + 1
 async def mark(database: Database, tenant: UUID, conversation_id: str, uid: UUID) -> None:
     """Mark the unanswered question; nothing if it has an answer, or if the conversation is gone."""
     async with database.begin(tenant) as tx:
+        tx.changes.conversations.add(conversation_id)
         await tx.execute(MARK, conversation_id, uid)
 
 
