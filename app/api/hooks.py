@@ -127,6 +127,8 @@ async def _heard(request: Request, caller: Caller, agent: Agent) -> Response:
     parse_model(CursorHookBody if agent == "cursor" else HookBody, value)
     event = Event(agent, value[session], value["hook_event_name"], value)
     check_id(event.conversation_id, ["body", session])
+    if event.agent_id is not None:
+        check_id(event.agent_id, ["body", "agent_id"])
     user_id = _user_of(runtime.access, caller)
     decided = await work_on(request, partial(plan, own_tools=OWN_TOOLS), event)
     heard = await hear(runtime, caller, user_id, event, decided, is_large=is_large(request))

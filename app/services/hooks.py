@@ -21,6 +21,7 @@ from app.core.messages import Draft, read
 from app.core.model import INTEGER_MAX
 from app.core.window.render import tail_text
 from app.runtime import Runtime
+from app.services.conversations import placing
 from app.services.conversations.append import append
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
@@ -101,6 +102,8 @@ def _log_late(storing: asyncio.Task[bool]) -> None:
 async def _apply(session: _Session, decided: HookPlan) -> bool:
     """Store what is new of an event; return whether its conversation is there. Raises NotFound if it is another's."""
     runtime, tenant, name = session.runtime, session.caller.tenant, session.event.conversation_id
+    if decided.messages and session.event.agent_id is not None:
+        name = await placing.of_agent(runtime, tenant, name, session.event.agent_id, session.user_id)
     async with runtime.database.snapshot(tenant) as tx:
         known = await conversations.find(tx, name)
         newest = await messages.history(tx, name, INTEGER_MAX, 1, newest_first=True) if known else ()
@@ -116,16 +119,16 @@ async def _apply(session: _Session, decided: HookPlan) -> bool:
     try:
         await append(runtime, tenant, name, sent, None)
     except errors.Conflict:
-        if not await _are_stored(session, drafts):
+        if not await _are_stored(session, name, drafts):
             raise
     return True
 
 
-async def _are_stored(session: _Session, drafts: list[Draft]) -> bool:
+async def _are_stored(session: _Session, name: str, drafts: list[Draft]) -> bool:
     """Return whether the event was stored before, or by an equal one at the same time."""
     tenant, ids = session.caller.tenant, [draft.client_id for draft in drafts if draft.client_id is not None]
     async with session.runtime.database.snapshot(tenant) as tx:
-        return bool(await messages.taken_client_ids(tx, session.event.conversation_id, ids))
+        return bool(await messages.taken_client_ids(tx, name, ids))
 
 
 async def _answer(session: _Session, decided: HookPlan) -> dict[str, Any]:

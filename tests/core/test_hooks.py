@@ -64,7 +64,7 @@ def test_a_failed_tool_is_stored_with_its_error() -> None:
 
 
 def test_a_sub_agents_call_is_marked() -> None:
-    sent = {**used("seen"), "agent_id": "a1", "agent_type": "Explore"}
+    sent = {**used("seen"), "agent_type": "Explore"}
     assert plan(of(sent)).messages[0]["content"] == "[sub-agent: Explore]"
     assert plan(of(used("seen"))).messages[0]["content"] is None
 

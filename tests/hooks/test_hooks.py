@@ -80,6 +80,25 @@ def test_parallel_calls_are_stored_in_pairs(client: httpx.Client) -> None:
         assert answered["content"] == f"result {answered['tool_call_id'][1:]}"
 
 
+def test_a_sub_agent_has_a_conversation_of_its_own_once(client: httpx.Client) -> None:
+    send(client, prompt("Fix the login."))
+    seen = used("The vault code is 7.", agent_id="a1", agent_type="Explore")
+    with ThreadPoolExecutor(8) as pool:
+        assert {answer.status_code for answer in pool.map(lambda _: send(client, seen), range(8))} == {200}
+    assert [role for role, _ in said(client)] == ["user"]
+    assert [one["role"] for one in history(client, f"{S}:a1")] == ["assistant", "tool"]
+    child = ok(client.get(path(f"{S}:a1")))
+    assert (child["parent"], child["user_id"]) == (S, "me")
+    assert "vault code" not in str(ok(client.get(path(S, "context"))))
+
+
+def test_a_sub_agent_of_anothers_session_is_not_heard(client: httpx.Client) -> None:
+    send(client, prompt("Fix the login."))
+    answer = send(client, used("seen", agent_id="a1"), **{"X-Quire-User": "bob"})
+    problem(answer, 404)
+    problem(client.get(path(f"{S}:a1")), 404)
+
+
 def test_a_large_result_is_archived(client: httpx.Client) -> None:
     for n in (1000, 20_000):
         assert told(send(client, used("The kettle is at 96 degrees. " * n, tool_use_id=f"t{n}"))) == ""

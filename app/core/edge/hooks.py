@@ -1,6 +1,7 @@
 """Hooks: what coding agents report of their sessions, and what they are told.
 
-Each event becomes a plan: the messages to store and what to answer. A session is the conversation ``{agent}:{id}``.
+Each event becomes a plan: the messages to store and what to answer. A session is the conversation ``{agent}:{id}``; a
+sub-agent that is named has one of its own, ``{agent}:{id}:{agent_id}``, apart from its parent's.
 
 Two events are the same if their session, kind, content and ids (of tool call, prompt and turn) are equal. An event with
 an id is stored once, whenever it arrives again. Without an id, saying the same thing again must remain possible
@@ -101,6 +102,12 @@ class Event:
         return f"{self.agent}:{self.session_id}"
 
     @property
+    def agent_id(self) -> str | None:
+        """Return the sub-agent that it is of, where it has a conversation of its own."""
+        given = self.data.get("agent_id")
+        return given if isinstance(given, str) and given.strip() else None
+
+    @property
     def format(self) -> HookFormat:
         return FORMATS[self.agent]
 
@@ -198,9 +205,10 @@ def _of_tool(event: Event, own_tools: Collection[str]) -> HookPlan:
 
 
 def _by(event: Event) -> str | None:
-    names = (event.data.get(name) for name in ("agent_type", "subagent_type", "agent_id"))
+    """Return whose call it is, where a sub-agent's cannot be told by its conversation."""
+    names = (event.data.get(name) for name in ("agent_type", "subagent_type"))
     name = next((name for name in names if isinstance(name, str) and name.strip()), None)
-    return f"[sub-agent: {name[:NAME_MAX]}]" if name is not None else None
+    return f"[sub-agent: {name[:NAME_MAX]}]" if name is not None and event.agent_id is None else None
 
 
 def _storing(

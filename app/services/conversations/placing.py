@@ -70,11 +70,14 @@ async def _child(tx: Tx, new: NewConversation, place: Place, bound_to: str | Non
 
 async def of_agent(runtime: Runtime, tenant: UUID, parent: str, agent: str, bound_to: str | None) -> str:
     """Return the conversation of a sub-agent that speaks under its parent's name. It is made apart from the parent, if
-    that is there; nothing that either says is in the other's windows.
+    that is there; nothing that either says is in the other's windows. Raises NotFound if the parent is another's.
     """
     name = f"{parent}:{agent}"[-ID_MAX:]
     async with runtime.database.begin(tenant) as tx:
-        if await conversations.hold(tx, parent, bound_to=bound_to) is not None:
+        if await conversations.hold(tx, parent, bound_to=bound_to) is None:
+            if await conversations.find(tx, parent) is not None:
+                raise conversations.unknown()
+        else:
             new = NewConversation(name, uuid7())
             await conversations.create(tx, await placed(tx, new, Place(parent=parent, shares="none"), bound_to))
     return name
