@@ -145,6 +145,12 @@ SELECT id, chain, asked FROM conversations
  WHERE tenant_id = $1 AND (id = $2 OR trunk = $2) AND (chain = ANY ($3::bytea[]) OR asked = $4)
  ORDER BY updated_at DESC LIMIT 20
 """
+# The conversations of a tree that begin as a list does.
+BEGUN = """
+SELECT c.id FROM conversations c
+  JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = c.id AND m.seq = c.prompt_through + 1 AND m.chain = $3
+ WHERE c.tenant_id = $1 AND (c.id = $2 OR c.trunk = $2) ORDER BY c.updated_at DESC LIMIT 1
+"""
 # An id shows a branch, and its trunk's does if it showed the same.
 SHOW = """
 UPDATE conversations c SET shown = $4, version = c.version + 1
@@ -175,10 +181,13 @@ async def descendants(tx: ReadTx, names: Collection[str]) -> list[str]:
 
 async def continued(tx: ReadTx, root: str, chains: Sequence[bytes], after: int) -> str | None:
     """Return the conversation of a tree that a list continues best, further than ``after`` of its messages: by the
-    chains before its first message and after each.
+    chains before its first message and after each. A list that goes back to an old first message begins as one did.
     """
     place = {chain: index for index, chain in enumerate(chains)}
     rows = await tx.fetch(CONTINUED, str(root), chains[after + 1 :], chains[-1])
+    if not rows and not after:
+        name: str | None = await tx.fetchval(BEGUN, str(root), chains[1])
+        return name
     reached = [(place.get(row["chain"], -1), row["asked"] == chains[-1], -i) for i, row in enumerate(rows)]
     return str(rows[-max(reached)[2]]["id"]) if reached else None
 

@@ -320,6 +320,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "doctor's walk through memories": (walk.MEMORIES, {"after": walk.NOBODY, "limit": 100}),
 }
 NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
+    "conversations of a tree that begin like a list": (branches.BEGUN, ("proxied", b"begun")),
     "doctor's walk through vectors": (walk.VECTORS, {"after": walk.NOBODY, "limit": 100}),
     "doctor's walk through what waits for vectors": (walk.UNEMBEDDED, {"after": walk.NOBODY, "limit": 100}),
     "what recall tools brought in": (erasing.LOADED, (owner_of("u:u"), "", 0, 10)),

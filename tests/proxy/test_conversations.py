@@ -115,6 +115,26 @@ def test_an_edit_of_the_first_message_is_another_line_once_the_list_goes_on(
     assert [m["content"] for m in old[: 2 * turns]] == [m["content"] for m in first[len(lead) :]]
 
 
+@pytest.mark.parametrize("turns", [1, 3], ids=["a turn", "turns"])
+@pytest.mark.parametrize("lead", [[], [system("Be brief.")]], ids=["", "prompt"])
+def test_going_back_to_the_old_first_message_returns_to_its_line(
+    client: httpx.Client, chat: openai.OpenAI, script: Script, turns: int, lead: Listed
+) -> None:
+    first = lead
+    for text in ("What is the capital of France?", "Since when?", "And before?")[:turns]:
+        first = goes_on(chat, first, text)
+    other = goes_on(chat, lead, "What is the capital of Switzerland?")
+    goes_on(chat, other, "How large is it?")
+    before = stored(client, "c")
+    back = goes_on(chat, lead, "What is the capital of France?")
+    goes_on(chat, back, "Is it old?")
+    assert "How large" not in str(script.asked[-2:])
+    assert stored(client, "c")[0] == ("user", "What is the capital of France?")
+    branches = ok(client.get("/conversations/c/branches"))["items"]
+    lines = [ok(client.get("/conversations/c/messages", params={"branch": one["id"]}))["items"] for one in branches]
+    assert before in [[(m["role"], m["content"]) for m in line] for line in lines]
+
+
 def test_a_client_that_begins_its_list_anew_goes_on_with_its_conversation(
     client: httpx.Client, chat: openai.OpenAI, script: Script
 ) -> None:
