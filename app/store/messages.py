@@ -219,7 +219,8 @@ async def by_place(tx: ReadTx, places: Sequence[tuple[str, int]]) -> Sequence[Re
 
 
 LINES_THROUGH = """
-SELECT role, line FROM messages
+SELECT CASE WHEN role = 'user' AND author NOT IN ('person', 'participant') THEN 'tool' ELSE role END AS role, line
+  FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq <= $3 AND kind IN ('message', 'call', 'result')
  ORDER BY seq DESC LIMIT $4
 """

@@ -210,7 +210,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
     "memories that pass": (
         narrowing.AMONG,
-        {"owners": [owner_of("u:u")], "roles": [], "topics": [], "metadata": "{}", "types": []},
+        {"owners": [owner_of("u:u")], "roles": [], "people": [], "topics": [], "metadata": "{}", "types": []},
     ),
     "list of memories": (
         remembered.LIST,

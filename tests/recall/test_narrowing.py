@@ -47,6 +47,13 @@ def test_roles_tell_who_said_it(seeded: httpx.Client) -> None:
     assert "one of user" in refused(seeded, "talk", "search_memories", query="ferry", roles=["captain"])
 
 
+def test_what_a_machine_says_in_the_users_role_is_no_users(seeded: httpx.Client) -> None:
+    machine = user("[read_file for 'ferry.md'] Result:\n\nThe ferry sinks at noon.")
+    append(seeded, "machine", [user("Read the file."), machine], user_id="u")
+    assert not any("sinks" in text for text in found(seeded, roles=["user"]))
+    assert any("sinks" in text for text in found(seeded, roles=["tool"]))
+
+
 def test_metadata_is_that_of_a_memory_or_its_conversation(seeded: httpx.Client) -> None:
     assert len(found(seeded, metadata={"project": "harbour"})) == 3
     assert len(found(seeded, metadata={"n": {"a": 1}})) == 1

@@ -32,7 +32,11 @@ class Narrowed(RequestModel):
     """Members that narrow a search; an empty one narrows nothing."""
 
     memory_types: list[MemoryType] = Field(default=[], max_length=10)
-    roles: list[Role] = Field(default=[], max_length=4, description="who said it; an archived result is a tool's")
+    roles: list[Role] = Field(
+        default=[],
+        max_length=4,
+        description="who said it; an archived result is a tool's, and what agents send as the user",
+    )
     topics: list[Topic] = Field(
         default=[],
         max_length=TOPICS_MAX,

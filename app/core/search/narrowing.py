@@ -16,7 +16,7 @@ class Narrowing:
     """Empty members narrow nothing."""
 
     roles: tuple[str, ...] = ()
-    """Who said it; an archived result is a tool's."""
+    """Who said it; an archived result is a tool's, as is what a machine says in the user's role."""
     topics: tuple[str, ...] = ()
     """One of them is a topic of the page it stands on, or a keyword of the memory."""
     metadata: str = "{}"

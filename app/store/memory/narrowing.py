@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
+from app.core.model import PEOPLE
 from app.core.neutral import replace_nul
 from app.core.search.narrowing import Narrowing
 from app.postgres.statements import SqlFile
@@ -31,7 +32,13 @@ async def among(tx: ReadTx, owners: Sequence[UUID], narrowing: Narrowing) -> lis
         return None
     topics = comparable(narrowing.topics)
     rows = await tx.fetch(
-        AMONG, owners=owners, roles=narrowing.roles, topics=topics, metadata=narrowing.metadata, types=narrowing.types
+        AMONG,
+        owners=owners,
+        roles=narrowing.roles,
+        topics=topics,
+        metadata=narrowing.metadata,
+        types=narrowing.types,
+        people=sorted(PEOPLE),
     )
     return [row["id"] for row in rows]
 
