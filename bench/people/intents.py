@@ -1,19 +1,20 @@
-"""Train the heads that read a message's vector: `python -m bench.people.intents`.
+"""Train the heads that read what a message does: `python -m bench.people.intents`.
 
-Logistic regression by Newton's method, and of several kinds at once by accelerated descent, on sentences that people
-wrote for this purpose, a file for each writer; ``g`` and ``h`` are of everyday messages with neighbours of wishes. It writes
-``app/extractive/intents.json``, and prints how each writer's sentences are read by heads that have not seen them, and
-how half of ``g`` and of ``bench/search/asked`` are by heads that saw the other half. With ``--means`` it also writes the
-means of both languages into ``app/providers/e5/means.json``, from which every vector is taken: those stored are then of
-another model.
+Logistic regression by Newton's method on sentences that people wrote for this purpose, a file for each writer; ``g`` and
+``h`` are of everyday messages with neighbours of wishes. A head sees the vector of a text, and which small words it has;
+the one named ``words`` sees words alone, for where there is no vector. It writes ``app/extractive/intents.json``, and
+prints how each writer's sentences are read by heads that have not seen them: of even rows, on which everything here was
+chosen, and of odd ones. With ``--means`` it also writes the means of both languages into
+``app/providers/e5/means.json``, from which every vector is taken: those stored are then of another model.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from math import log
+from functools import cached_property
 from pathlib import Path
 
 import click
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from app.core.history.judging import judgement
 from app.core.search.vector_text import query_text
+from app.extractive.intents import WORDS_MIN, signs
 from app.providers import local_embeddings
 from app.providers.e5 import files
 from app.providers.e5.centring import centred, language_of
@@ -35,21 +37,27 @@ APP = Path(__file__).parents[2] / "app"
 FILE, MEANS = APP / "extractive/intents.json", APP / "providers/e5/means.json"
 RIDGE = 1e-3
 """The pull of weights towards 0, a sentence. Half and twice as much change the report by a point."""
+TEXTS_MIN, WRITERS_MIN = 16, 3
+"""A word that fewer sentences have, or only one or two writers use, is theirs alone."""
+SIGN_MIN = 0.03
+"""Smaller weights of words change no decision."""
 PASSAGES_STEP = 8
 """Every so many sentences show the mean of passages well enough."""
-STEPS = 8
-"""Newton's method has long converged by then."""
+STEPS, DESCENTS = 9, 40
+"""Newton's method has long converged by then; each of its steps is found by conjugate gradients."""
+CONVERGED = 1e-9
 SCALE = 3.0
-"""The parts of vectors are taken from their mean, and this many times as large."""
+"""The parts of vectors are taken from their mean, and this many times as large: words and parts then weigh alike."""
 FALSE_ALARMS = (0.03, 0.1)
-ASKED = "abcdef"
-"""Writers whose sentences are labelled for *asks*, and of whom the languages' means are."""
+OF_MEANS = "abcdef"
+"""Writers whose sentences the means of both languages are of."""
+EVERYDAY = "gh"
+"""Writers whose sentences are not labelled for what they ask; their halves are left out in turn."""
+INTENTS = ("asks", "ends", "keeps", "need")
 KINDS = ("lasting", "need", "bounded", "ends", "asks", "none")
-"""What a sentence is, the first that it does; the last two keep what is neither from looking like a wish."""
-DESCENTS = 300
-"""Enough for kinds: twice as many change no probability by .01."""
+"""What a sentence is in the report, the first that it does."""
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -62,9 +70,15 @@ class Sentence:
     def kind(self) -> str:
         return next((kind for kind in KINDS if kind in self.does), KINDS[-1])
 
+    @cached_property
+    def signs(self) -> set[str]:
+        return signs(self.text)
+
     def is_for(self, intent: str) -> bool:
-        """Return whether it teaches a head: everyday messages with wishes are not labelled for what they ask."""
-        return intent != "asks" or not self.writer.startswith(("g", "h"))
+        return intent != "asks" or self.writer[0] not in EVERYDAY
+
+    def has(self, intent: str) -> bool:
+        return not self.does.isdisjoint(("lasting", "need")) if intent == "keeps" else intent in self.does
 
 
 def sentences() -> list[Sentence]:
@@ -72,7 +86,7 @@ def sentences() -> list[Sentence]:
     for file in sorted(SENTENCES.glob("*.jsonl")):
         rows = map(json.loads, file.read_text("utf-8").splitlines())
         for number, row in enumerate(rows):
-            writer = file.stem if file.stem in ASKED else f"{file.stem} {number % 2}"
+            writer = f"{file.stem} {number % 2}" if file.stem in EVERYDAY else file.stem
             found.append(Sentence(row["text"], writer, frozenset(row["does"].split())))
     for number, fact in enumerate(asked.facts()):
         questions = (fact.same_words, fact.other_words, fact.other_language)
@@ -83,7 +97,7 @@ def sentences() -> list[Sentence]:
 
 
 def write_means(model: Model, found: Sequence[Sentence]) -> None:
-    texts = [one.text for one in found if one.is_for("asks")]
+    texts = [one.text for one in found if one.writer in OF_MEANS or one.writer[:2] in ("fa", "of")]
     languages = [language_of(text) for text in texts]
     queries = np.array([model.query(query_text(text)) for text in texts])
     passages = np.array([model.passage(f"user: {text}") for text in texts[::PASSAGES_STEP]])
@@ -91,112 +105,153 @@ def write_means(model: Model, found: Sequence[Sentence]) -> None:
     MEANS.write_text(json.dumps(means) + "\n", "utf-8")
 
 
-def vectors(model: Model, found: Sequence[Sentence]) -> Floats:
+def vectors(model: Model, texts: Sequence[str]) -> Floats:
     """Return the vectors of queries as the service makes them."""
-    return np.array([centred(model.query(query_text(one.text)), one.text, "query") for one in found])
+    return np.array([centred(model.query(query_text(one)), one, "query") for one in texts], np.float32)
 
 
-def _means(rows: Floats, languages: Sequence[str]) -> dict[str, list[float]]:
+def _means(rows: NDArray[np.float64], languages: Sequence[str]) -> dict[str, list[float]]:
     own = {one: rows[np.array(languages) == one].mean(axis=0) for one in ("en", "zh")}
     return {language: [float(f"{one:.4g}") for one in mean] for language, mean in own.items()}
 
 
+# --- A head ---------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Trained:
-    """A head as it was trained: on vectors less their mean."""
+    """A head as it was trained: on vectors less their mean, and the words that are common."""
 
     mean: Floats
+    known: Sequence[str]
     weights: Floats
-    bias: float
+    """Of the vector's parts, of the words, and the bias."""
 
-    def scores(self, given: Floats) -> Floats:
-        return (given - self.mean) * SCALE @ self.weights + self.bias
+    def probabilities(self, given: Floats, said: Sequence[set[str]]) -> Floats:
+        return _likely(_rows(given - self.mean, said, self.known) @ self.weights)
 
     def value(self) -> dict[str, object]:
         """Return the head as the file holds it: for vectors as they are."""
-        weights = SCALE * self.weights
-        bias = self.bias - float(weights @ self.mean)
-        return {"weights": [float(f"{one:.4g}") for one in weights], "bias": round(bias, 4)}
+        parts = SCALE * self.weights[: len(self.mean)]
+        bias = float(self.weights[-1]) - float(parts @ self.mean)
+        words = zip(self.known, self.weights[len(self.mean) : -1].tolist(), strict=True)
+        return {
+            "bias": round(bias, 3),
+            "parts": [float(f"{one:.4g}") for one in parts.tolist()],
+            "signs": {sign: round(weight, 2) for sign, weight in words if abs(weight) >= SIGN_MIN},
+        }
 
 
-def trained(given: Floats, is_so: Floats) -> Trained:
+def trained(given: Floats, found: Sequence[Sentence], intent: str) -> Trained:
     mean = given.mean(axis=0)
-    rows = np.c_[(given - mean) * SCALE, np.ones(len(given))]
-    head, ridge = np.zeros(rows.shape[1]), RIDGE * len(rows) * np.eye(rows.shape[1])
-    ridge[-1, -1] = 0.0
+    known = common(found)
+    rows = _rows(given - mean, [one.signs for one in found], known)
+    is_so = np.array([one.has(intent) for one in found], np.float32)
+    ridge = np.full(rows.shape[1], RIDGE * len(rows), np.float32)
+    ridge[-1] = 1e-3  # the bias is free
+    head = np.zeros(rows.shape[1], np.float32)
     for _ in range(STEPS):
-        likely = 1 / (1 + np.exp(-rows @ head))
-        slope = rows.T @ (likely - is_so) + ridge @ head
-        head -= np.linalg.solve(rows.T @ ((likely * (1 - likely))[:, None] * rows) + ridge, slope)
-    return Trained(mean, head[:-1], float(head[-1]))
+        likely = _likely(rows @ head)
+        head -= _step(rows, likely * (1 - likely), ridge, rows.T @ (likely - is_so) + ridge * head)
+    return Trained(mean, known, head)
 
 
-def trained_kinds(given: Floats, kinds: Sequence[str]) -> list[Trained]:
-    """Return a head for each of ``KINDS``, whose scores are compared."""
-    mean = given.mean(axis=0)
-    rows = np.c_[(given - mean) * SCALE, np.ones(len(given))]
-    is_so = np.array([[float(kind == one) for one in KINDS] for kind in kinds])
-    steepest = np.linalg.eigvalsh(rows.T @ rows / len(rows))[-1] / 2 + RIDGE
-    pull = np.r_[np.full(rows.shape[1] - 1, RIDGE), 0.0][:, None]
-    heads = ahead = np.zeros((rows.shape[1], len(KINDS)))
-    speed = 1.0
-    for _ in range(DESCENTS):
-        slope = rows.T @ (likely_kinds(rows @ ahead) - is_so) / len(rows) + pull * ahead
-        before, heads = heads, ahead - slope / steepest
-        speed, last = (1 + (1 + 4 * speed * speed) ** 0.5) / 2, speed
-        ahead = heads + (last - 1) / speed * (heads - before)
-    return [Trained(mean, head[:-1], float(head[-1])) for head in heads.T]
-
-
-def likely_kinds(scores: Floats) -> Floats:
-    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    likely: Floats = raised / raised.sum(axis=1, keepdims=True)
+def _likely(scores: Floats) -> Floats:
+    likely: Floats = 1 / (1 + np.exp(-scores))
     return likely
 
 
-def _held(found: Sequence[Sentence]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Yield each writer, or half, and which sentences are theirs."""
-    writers = np.array([one.writer for one in found])
-    for writer in dict.fromkeys(one.writer for one in found):
-        yield writer, writers == writer
+def _step(rows: Floats, bends: Floats, ridge: Floats, slope: Floats) -> Floats:
+    """Return the step of Newton's method, by conjugate gradients with a diagonal before them."""
+    scale = 1 / (ridge + bends @ rows**2)
+    step, rest = np.zeros_like(slope), slope
+    along = ahead = scale * rest
+    for _ in range(DESCENTS):
+        bent = rows.T @ (bends * (rows @ along)) + ridge * along
+        if (size := rest @ ahead) < CONVERGED:
+            break
+        share = size / (along @ bent)
+        step, rest = step + share * along, rest - share * bent
+        ahead = scale * rest
+        along = ahead + (rest @ ahead) / size * along
+    return step
 
 
-def report(found: Sequence[Sentence], given: Floats, intent: str) -> Iterator[str]:
-    """Yield a line for each writer, judged by a head that has not seen their sentences."""
-    is_so = np.array([float(intent in one.does) for one in found])
-    for writer, held in _held(found):
-        scores = trained(given[~held], is_so[~held]).scores(given[held])
-        yes, no = scores[is_so[held] == 1], scores[is_so[held] == 0]
-        if not len(yes) or not len(no):
-            continue
-        used = ""
-        if intent == "asks":
-            odds = log(ASKS_MIN / (1 - ASKS_MIN))
-            used = f"; at {ASKS_MIN} {(yes >= odds).mean():.0%} and {(no >= odds).mean():.1%}"
-        yield f"{intent}, without {writer} ({len(yes)} of {held.sum()}): {_at(yes, no)}{used}"
+def common(found: Sequence[Sentence]) -> list[str]:
+    """Return the signs that are common among the sentences of several writers."""
+    counts: Counter[str] = Counter()
+    by: defaultdict[str, set[str]] = defaultdict(set)
+    for one in found:
+        counts.update(one.signs)
+        for sign in one.signs:
+            by[sign].add(one.writer)
+    return sorted(sign for sign, count in counts.items() if count >= TEXTS_MIN and len(by[sign]) >= WRITERS_MIN)
 
 
-def report_kinds(found: Sequence[Sentence], given: Floats) -> Iterator[str]:
-    """Yield the same of what is to be kept, and how much of each kind is proposed and carried."""
-    kinds = np.array([one.kind for one in found])
-    for writer, held in _held(found):
-        heads = trained_kinds(given[~held], kinds[~held].tolist())
-        likely = likely_kinds(np.array([head.scores(given[held]) for head in heads]).T)
-        keeps, its = likely[:, 0] + likely[:, 1], kinds[held]
-        wanted = (its == "lasting") | (its == "need")
-        if not wanted.any():
-            continue
-        judged = [judgement(dict(zip(KINDS, map(float, one), strict=True))) for one in likely]
-        of = {kind: [one for one, its_kind in zip(judged, its, strict=True) if its_kind == kind] for kind in KINDS}
+def _rows(parts: Floats, said: Sequence[Collection[str]], known: Sequence[str]) -> Floats:
+    place = {sign: at for at, sign in enumerate(known)}
+    words = np.zeros((len(said), len(known)), np.float32)
+    for row, one in zip(words, said, strict=True):
+        row[[place[sign] for sign in one if sign in place]] = 1.0
+    return np.concatenate([parts * np.float32(SCALE), words, np.ones((len(said), 1), np.float32)], axis=1)
+
+
+# --- The report -----------------------------------------------------------------------------------------
+
+
+def report(found: Sequence[Sentence], given: Floats, intent: str, used: float | None = None) -> Iterator[str]:
+    """Yield a line for each writer, judged by a head that has not seen their sentences.
+
+    ``used``: the probability from which the service takes a message for one.
+    """
+    for writer, own in _left_out(found):
+        its = [found[at] for at in own]
+        likely = _unseen(found, given, own, intent)
+        halves = []
+        for name, half in (("even", slice(0, None, 2)), ("odd", slice(1, None, 2))):
+            is_so = np.array([one.has(intent) for one in its[half]])
+            yes, no = likely[half][is_so], likely[half][~is_so]
+            if len(yes) and len(no):
+                at = f"; at {used} {(yes >= used).mean():.0%} and {(no >= used).mean():.1%}" if used else ""
+                halves.append(f"{name} {_at(yes, no)}{at}")
+        if halves:
+            count = sum(one.has(intent) for one in its)
+            yield f"{intent}, without {writer} ({count} of {len(its)}): {'; '.join(halves)}"
+
+
+def report_kept(found: Sequence[Sentence], given: Floats) -> Iterator[str]:
+    """Yield how much of each kind is kept at all, and carried."""
+    for writer, own in _left_out(found):
+        its = [found[at] for at in own]
+        keeps, need = (_unseen(found, given, own, intent) for intent in ("keeps", "need"))
+        judged = [
+            judgement({"keeps": float(one), "need": float(other)}) for one, other in zip(keeps, need, strict=True)
+        ]
+        of = {kind: [one for one, its_own in zip(judged, its, strict=True) if its_own.kind == kind] for kind in KINDS}
         used = "; ".join(
             f"{kind} {sum(one is not None for one in some) / len(some):.0%}, {some.count('carry') / len(some):.1%}"
             for kind, some in of.items() if some
         )  # fmt: skip
-        yield f"keeps, without {writer} ({wanted.sum()} of {held.sum()}): {_at(keeps[wanted], keeps[~wanted])}; {used}"
+        yield f"kept and carried, without {writer}: {used}"
+
+
+def _left_out(found: Sequence[Sentence]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """Yield each writer, or half, and the places of their sentences."""
+    writers = np.array([one.writer for one in found])
+    for writer in dict.fromkeys(one.writer for one in found):
+        yield writer, np.flatnonzero(writers == writer)
+
+
+def _unseen(found: Sequence[Sentence], given: Floats, own: NDArray[np.intp], intent: str) -> Floats:
+    is_own = np.zeros(len(found), bool)
+    is_own[own] = True
+    seen = [at for at, one in enumerate(found) if not is_own[at] and one.is_for(intent)]
+    head = trained(given[seen], [found[at] for at in seen], intent)
+    return head.probabilities(given[own], [found[at].signs for at in own])
 
 
 def _at(yes: Floats, no: Floats) -> str:
-    return "; ".join(f"{(yes > np.quantile(no, 1 - share)).mean():.0%} at {share:.0%}" for share in FALSE_ALARMS)
+    return ", ".join(f"{(yes > np.quantile(no, 1 - share)).mean():.0%} at {share:.0%}" for share in FALSE_ALARMS)
 
 
 @click.command()
@@ -206,18 +261,19 @@ def main(*, means: bool) -> None:
     model = Model(open_weights(files.find()), threads=1)
     if means:
         write_means(model, found)
-    given = vectors(model, found)
+    given = vectors(model, [one.text for one in found])
+    without = np.zeros((len(found), 0), np.float32)
     written: dict[str, object] = {"model": local_embeddings.MODEL}
-    for intent in ("asks", "ends"):
-        is_in = np.array([one.is_for(intent) for one in found])
-        some = [one for one in found if one.is_for(intent)]
-        click.echo("\n".join(report(some, given[is_in], intent)))
-        is_so = np.array([float(intent in one.does) for one in some])
-        written[intent] = trained(given[is_in], is_so).value()
-    click.echo("\n".join(report_kinds(found, given)))
-    heads = trained_kinds(given, [one.kind for one in found])
-    written["kinds"] = {kind: head.value() for kind, head in zip(KINDS, heads, strict=True)}
-    FILE.write_text(json.dumps(written) + "\n", "utf-8")
+    for name, intent, parts, used in (
+        *((one, one, given, ASKS_MIN if one == "asks" else None) for one in INTENTS),
+        ("words", "asks", without, WORDS_MIN),
+    ):
+        places = [at for at, one in enumerate(found) if one.is_for(intent)]
+        some = [found[at] for at in places]
+        click.echo("\n".join(f"{name}: {line}" for line in report(some, parts[places], intent, used)))
+        written[name] = trained(parts[places], some, intent).value()
+    click.echo("\n".join(report_kept(found, given)))
+    FILE.write_text(json.dumps(written, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

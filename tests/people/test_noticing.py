@@ -9,7 +9,7 @@ import pytest
 from asyncpg import Record
 
 from app.assembly import judging
-from app.core.history.judging import certainty, ending, judgement, kind_of
+from app.core.history.judging import ending, judgement, kind_of
 from app.core.line import CallersId
 from app.core.messages import Limits
 from app.core.window.kept import Wish
@@ -206,11 +206,10 @@ async def conversations(made: Runtime, status: str) -> list[str]:
 
 
 def test_a_need_holds_from_a_lower_certainty_than_a_wish() -> None:
-    rest = {"bounded": 0.0, "ends": 0.0, "asks": 0.0, "none": 0.2}
-    need, wish = {"need": 0.8, "lasting": 0.0, **rest}, {"need": 0.0, "lasting": 0.8, **rest}
-    assert (kind_of(need), kind_of(wish), certainty(need)) == ("need", "lasting", 0.8)
+    need, wish = {"keeps": 0.85, "need": 0.8}, {"keeps": 0.85, "need": 0.1}
+    assert (kind_of(need), kind_of(wish)) == ("need", "lasting")
     assert (judgement(need), judgement(wish)) == ("carry", "propose")
-    assert judgement({"need": 0.1, "lasting": 0.1, **rest}) is None
+    assert judgement({"keeps": 0.2, "need": 0.1}) is None
 
 
 def test_only_what_is_certain_and_near_ends_a_memory() -> None:

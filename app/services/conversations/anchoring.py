@@ -17,7 +17,7 @@ from app.core.model import Anchored, Policy, Recall
 from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.budget import ANCHORED_SHARE
 from app.core.window.render import tail_text
-from app.extractive import asking
+from app.extractive import intents
 from app.services.conversations import tail
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import searching
@@ -53,7 +53,7 @@ async def may_answer(call: WindowCall, shown: KeptWindow) -> bool:
     if (said := newest_user_text(_newest_user_message(shown))) is None:
         return False
     asks = await searching.asks_for_earlier(call.runtime, call.tenant, said)
-    return asking.may_ask(said) if asks is None else asks
+    return intents.may_ask(said) if asks is None else asks
 
 
 async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import itemgetter, mul
 from uuid import UUID
@@ -101,16 +101,18 @@ async def _read(runtime: Runtime, tenant: UUID, row: Record) -> _Said | None:
     vector = await searching.vector_of(runtime, tenant, text)
     if vector is None:
         return None
-    whole, several = intents.kinds(vector), len(sentences) > 1
+    whole, several = intents.likely(text, vector), len(sentences) > 1
     each = {one: await _likely(runtime, tenant, one) if several else whole for one in sentences}
     found = judged(text, whole, {one: likely for one, likely in each.items() if likely is not None})
-    ends = max(intents.ENDS.probability(vector), TOLD * any(map(takes_back, sentences)))
+    ends = max(intents.ENDS.probability(text, vector), TOLD * any(map(takes_back, sentences)))
+    if ENDS.verdict(ends) == "carry":  # what ends something seldom begins anything
+        found = [replace(one, wish=replace(one.wish, reach="proposed")) for one in found]
     return _Said(row, text, found, vector, ends) if found or ENDS.verdict(ends) else None
 
 
 async def _likely(runtime: Runtime, tenant: UUID, text: str) -> Likely | None:
     vector = await searching.vector_of(runtime, tenant, text)
-    return intents.kinds(vector) if vector is not None else None
+    return intents.likely(text, vector) if vector is not None else None
 
 
 async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:
