@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from app.text import bm25
 from app.text.chinese_scripts import simplified
@@ -85,7 +86,12 @@ _VALUE = re.compile(
 
 def has_subject(text: str) -> bool:
     """Return whether a text has a subject; "thanks", "谢谢", "sounds good, go ahead" and "" have none."""
-    folded = fold(text).replace("\u2019", "'") if len(text) <= SMALL_TALK_CHARACTERS else ""
+    return _has_subject(text) if len(text) <= SMALL_TALK_CHARACTERS else True
+
+
+@lru_cache(8_192)  # each cut asks it of the same titles
+def _has_subject(text: str) -> bool:
+    folded = fold(text).replace("\u2019", "'")
     if not folded or any(map(_is_surely_subject, each_word(folded))) or _WHO_ASKS.search(folded):
         return bool(text)
     rest = _CHINESE_PHRASE.sub(" ", _ENGLISH_PHRASE.sub(" ", _TALKED.sub("", folded)))

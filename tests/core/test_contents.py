@@ -21,9 +21,24 @@ from app.core.window.contents import (
     oldest_listable,
 )
 from app.extractive.chapters import PAGES_MAX, PAGES_MIN, VOLUME, Shelf, ToldPage, close, words_told
+from app.text.tokens import TokenCounter
 
 POLICY = Policy(unlist_after_turns=40, unlist_unchanged_turns=80)
 SUBJECTS = ("harbour", "violin", "tomato", "glacier", "passport", "lantern", "beehive", "kettle")
+
+TERMS = (
+    "妈妈",
+    "lisa",
+    "didn’t",
+    "gift-buying",
+    "v1.2.3",
+    "#12",
+    "C++",
+    "3,000",
+    "sonst (x)",
+    "https://x.y",
+    "[Page 3]",
+)
 
 
 def count(text: str) -> int:
@@ -101,6 +116,13 @@ def test_a_line_names_what_tells_a_chapter_apart_and_who_said_its_sentence() -> 
     assert second.terms[0] == "violin"
     assert "harbour" not in second.line
     assert second.sentence.startswith("user: My violin number ")
+
+
+@given(st.lists(st.sampled_from(TERMS), min_size=1, max_size=20), st.integers(20, 200))
+def test_the_terms_of_a_line_weigh_what_the_line_weighs(counter: TokenCounter, terms: list[str], cap: int) -> None:
+    chapter = Chapter(1, 1, 12, 13, tuple(terms))
+    page = compose((), frozenset(), [chapter], 12, cap, POLICY, "en", counter.count)
+    assert page.tokens == sum(counter.count(line) + 1 for line in page.lines)
 
 
 def test_a_volume_has_terms_of_each_of_its_chapters() -> None:

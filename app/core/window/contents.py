@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import zip_longest
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
 from app.core import wording
@@ -228,8 +228,6 @@ class _Map:
     """Titles of pages as lines say them, of those that have one."""
     last_page: int
     count: Count
-    weights: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    """Tokens of runs by their terms: many tries have the same."""
 
     def covers(self) -> tuple[Sequence[Callable[[], Sequence[_Run]]], Sequence[_Run]]:
         """Return the ways to cover all pages by runs, the coarsest first: the oldest share a line, then the largest
@@ -279,15 +277,26 @@ class _Map:
 
     def line(self, run: _Run, terms: int) -> str:
         pages = f"{run.first}–{run.last}" if run.last > run.first else str(run.first)
-        said = flat(", ".join(run.terms[:terms]))
-        return f"{pages}: {said}" if said else pages
+        return f"{pages}: {', '.join(map(flat, run.terms[:terms]))}" if run.terms and terms else pages
 
     def weigh(self, run: _Run, terms: int) -> int:
-        terms = min(terms, len(run.terms))
-        key = (run.first, run.last, terms)
-        if key not in self.weights:
-            self.weights[key] = self.count(self.line(run, terms)) + 1
-        return self.weights[key]
+        sizes = _sizes(run.terms, self.count)
+        return _tokens(self.line(run, 0), self.count) + 1 + sizes[min(terms, len(run.terms))]
+
+
+@lru_cache(65_536)
+def _tokens(text: str, count: Count) -> int:
+    return count(text)
+
+
+@lru_cache(8_192)
+def _sizes(terms: tuple[str, ...], count: Count) -> Sequence[int]:
+    """Return the tokens of ": a, b" by the number of terms: as no token reaches over the blank before a word, they add
+    up. A chapter's terms never change, so its next cuts need not count them again.
+    """
+    each = [f" {flat(term)}" for term in terms]
+    inner = accumulate((count(f"{term},") for term in each), initial=count(":"))
+    return [0, *(before + count(term) for before, term in zip(inner, each, strict=False))]
 
 
 def _together(cover: Sequence[_Run], joined: Callable[[Sequence[_Run]], _Run]) -> list[_Run]:
