@@ -39,6 +39,8 @@ class Answering:
         self.failure: Exception | None = None
         self.over_at = 0.0
         """On the event loop's clock, as is `delivered_at`."""
+        self.receipt = ""
+        """The root of the receipt of its newest window."""
         self.delivered_at: float | None = None
         """When a reader had received the whole answer."""
         self._more = asyncio.Event()

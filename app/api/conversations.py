@@ -37,7 +37,7 @@ from app.core.window.budget import BUDGET_MAX
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
-from app.services.conversations import placing
+from app.services.conversations import placing, serving
 from app.services.conversations.placing import Place
 from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing, erasing_whole
@@ -256,11 +256,12 @@ async def erased(
     erase: Callable[[ErasingTx, Conversation], Awaitable[tuple[dict[str, Any], Erasure]]],
 ) -> Response:
     """Erase something of a conversation in one transaction; the answer counts rows by table."""
+    await serving.write(write.runtime)  # what was served before stands before it in the chain
 
     async def work(tx: Tx) -> StoredResponse:
         conversation = await erasing.lock(tx, conversation_id, bound_to=write.caller.user_id)
         what, done = await erase(ErasingTx(write.runtime, tx), conversation)
-        return StoredResponse.about(dumps({**what, "erased": dict(sorted(done.counts.items()))}), conversation)
+        return StoredResponse.about(dumps({**what, **done.view}), conversation)
 
     return json_text(await write.once(work))
 

@@ -184,25 +184,27 @@ async def _appended(
     *,
     status: int,
 ) -> Response:
-    headers = {"Idempotency-Replayed": "true"} if done.replayed else None
+    headers = {"Idempotency-Replayed": "true"} if done.replayed else {}
     if window_request is None:
         return json_text(done.response, status=status, headers=headers)
-    window = await _context_or_problem(runtime, tenant, conversation_id, window_request)
+    window, receipt = await _context_or_problem(runtime, tenant, conversation_id, window_request)
+    if receipt:
+        headers[RECEIPT] = receipt
     return json_text(b"%s,%s}" % (done.response[:-1].encode(), window), status=status, headers=headers)
 
 
 async def _context_or_problem(
     runtime: Runtime, tenant: UUID, conversation_id: str, window_request: ContextRequest
-) -> bytes:
-    """Return the window as a member of the append's answer. The messages are stored: a budget that is too small for
-    the window must not make the append look as if it had failed.
+) -> tuple[bytes, str]:
+    """Return the window as a member of the append's answer, and its receipt's root. The messages are stored: a budget
+    that is too small for the window must not make the append look as if it had failed.
     """
     try:
         window = await context(runtime, tenant, conversation_id, window_request)
     except errors.BudgetTooSmall as error:
         problem = {"code": error.code, "detail": error.detail, **error.extra}
-        return f'"context":null,"context_error":{dumps(problem)}'.encode()
-    return b'"context":%s' % window.body
+        return f'"context":null,"context_error":{dumps(problem)}'.encode(), ""
+    return b'"context":%s' % window.body, window.receipt
 
 
 @router.get("/conversations/{conversation_id}/messages", response_model=list_of("MessageList", schemas.Message))

@@ -138,7 +138,7 @@ async def delete_space(write: Write, space_id: SpaceId) -> Response:
         async with write.runtime.database.snapshot(write.caller.tenant) as tx:
             await spaces.get(tx, space_id, write.caller.user_id, right="write")
         done = await erasing_whole.erase_space(write.runtime, write.caller.tenant, space_id)
-        return dumps({"id": space_id, "erased": dict(sorted(done.counts.items()))})
+        return dumps({"id": space_id, **done.view})
 
     return json_text(await write.by_steps(work))
 

@@ -51,7 +51,7 @@ async def delete_user(write: Write, user_id: UserId) -> Response:
 
     async def work() -> str:
         done = await erasing_whole.erase_user(write.runtime, write.caller.tenant, user_id)
-        return dumps({"id": user_id, "erased": dict(sorted(done.counts.items()))})
+        return dumps({"id": user_id, **done.view})
 
     return json_text(await write.by_steps(work))
 

@@ -15,7 +15,7 @@ from app.api.http.runtime import Wired
 from app.api.schemas import served as schemas
 from app.core.model import INTEGER_MAX
 from app.core.window.budget import BUDGET_MAX
-from app.services.conversations import replaying
+from app.services.conversations import receipts, replaying
 from app.services.conversations.call import ContextRequest
 from app.services.tools.why import why
 
@@ -51,6 +51,23 @@ async def get_difference(
 ) -> Response:
     """Compare a served window with an earlier one: what came in, what went out, what changed its form, and why."""
     return json_value(await replaying.difference(runtime, caller, conversation_id, window, earlier))
+
+
+@router.get("/conversations/{conversation_id}/windows/{window}/receipt", response_model=schemas.WindowReceipt)
+async def get_receipt(
+    runtime: Wired,
+    caller: Reader,
+    conversation_id: ConversationId,
+    window: Annotated[
+        str,
+        Path(pattern="^([1-9][0-9]{0,9}|[A-Za-z0-9_-]{43})$", description="its number, or what X-Quire-Receipt gave"),
+    ],
+    prove: Annotated[int | None, Query(ge=1, le=INTEGER_MAX, description="`seq` of a message")] = None,
+) -> Response:
+    """Get the signed receipt of a served window. `prove` adds the proof that a message was in view, in which form and
+    words, or that it was not. `quire verify` checks it offline.
+    """
+    return json_value(await receipts.shown(runtime, caller, conversation_id, window, prove))
 
 
 @router.get("/conversations/{conversation_id}/windows/{window}", response_model=schemas.ServedWindow)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from asyncpg import Record
@@ -44,6 +45,17 @@ SEQ_OF = "SELECT seq FROM messages WHERE tenant_id = $1 AND conversation_id = $2
 async def seq_of(tx: ReadTx, conversation_id: str, message: UUID) -> int | None:
     seq: int | None = await tx.fetchval(SEQ_OF, conversation_id, message)
     return seq
+
+
+SEQS_BEFORE = """
+SELECT seq FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq BETWEEN $3 AND $4 AND created_at <= $5 ORDER BY seq
+"""
+
+
+async def seqs_before(tx: ReadTx, conversation_id: str, seqs: tuple[int, int], at: datetime) -> list[int]:
+    """Return the messages of a range that were there at a time."""
+    return [row["seq"] for row in await tx.fetch(SEQS_BEFORE, conversation_id, *seqs, at)]
 
 
 STILL_THERE = "SELECT id FROM archives WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"

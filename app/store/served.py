@@ -359,6 +359,18 @@ async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[ServedFra
     return None
 
 
+async def number_of(tx: ReadTx, conversation_id: str, root: str) -> int | None:
+    """Return the newest window with a root; None: there is none among the last ROWS_SEARCHED rows."""
+    rows = await browse(tx, conversation_id, INTEGER_MAX, ROWS_SEARCHED)
+    return next((number for row in rows for number, _, one in reversed(row.windows) if one.root == root), None)
+
+
+ROWS = """
+SELECT first, body FROM served_windows
+ WHERE tenant_id = $1 AND conversation_id = $2 AND first > $3 ORDER BY first LIMIT $4
+"""
+
+
 async def number_at(tx: ReadTx, conversation_id: str, seq: int, budget: int, form: Format) -> int | None:
     """Return the newest window of a budget and format, without a tail, whose last message is one; None: there is none
     among the last ROWS_SEARCHED rows.

@@ -132,6 +132,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     ),
     "served windows": (served.BROWSE, ("c", LAST, 10)),
     "the newest served windows": (served.LAST, ("c",)),
+    "served windows, the oldest first": (served.ROWS, ("c", 0, 10)),
     "texts of served windows": (served.TEXTS, ("c", [b"digest"], True)),
     "words of Quire's own": (served.OWN_TEXTS, ([b"digest"],)),
     "pages for a head": (
@@ -339,6 +340,7 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
         {"conversation": "c", "quoted": '"c"', "owner": idempotency.UNKNOWN, "after": ""},
     ),
     "a message by its id": (erasing.SEQ_OF, ("c", UUID(int=1))),
+    "messages before a time": (erasing.SEQS_BEFORE, ("c", 1, LAST, datetime(2100, 1, 1, tzinfo=UTC))),
     "archives that can match": (
         grep.RESULTS,
         {"ids": [UUID(int=1)], "since": None, "until": None, "needles": [], "expression": "x"},

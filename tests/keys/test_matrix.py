@@ -68,6 +68,7 @@ ANNS_LINES = """{"type":"header","format":"quire","version":1}
 """
 ROUTES: dict[str, Route] = {
     "get /healthz": Route(None, "open", "/healthz"),
+    "get /.well-known/quire-keys": Route(None, "open", "/.well-known/quire-keys"),
     "get /": Route(None, "open", "/", hidden=True),
     "head /healthz": Route(None, "open", "/healthz", hidden=True),
     "head /readyz": Route(None, "open", "/readyz", hidden=True),
@@ -106,6 +107,9 @@ ROUTES: dict[str, Route] = {
     "get /conversations/{conversation_id}/windows": Route("read", "unknown", "/conversations/{conversation}/windows"),
     "get /conversations/{conversation_id}/windows/{window}": Route(
         "read", "unknown", "/conversations/{conversation}/windows/1"
+    ),
+    "get /conversations/{conversation_id}/windows/{window}/receipt": Route(
+        "read", "unknown", "/conversations/{conversation}/windows/1/receipt"
     ),
     "get /conversations/{conversation_id}/windows/{window}/diff": Route(
         "read", "unknown", "/conversations/{conversation}/windows/1/diff"

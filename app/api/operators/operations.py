@@ -19,11 +19,25 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
+class ReceiptKeys(BaseModel):
+    """Public Ed25519 keys."""
+
+    keys: list[dict[str, str]]
+
+
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> Health:
     """Report liveness: the process answers. Does not check the database."""
     return Health()
+
+
+@router.get("/.well-known/quire-keys")
+async def get_receipt_keys(runtime: Wired) -> ReceiptKeys:
+    """Get the public keys that receipts are signed with, the oldest first; each but the first is signed by the one
+    before it.
+    """
+    return ReceiptKeys(keys=runtime.signer.document if runtime.signer else [])
 
 
 class Readiness(Health):

@@ -110,6 +110,9 @@ class ErasureResponse(BaseModel):
 
     id: str
     erased: dict[str, int]
+    certificates: list[dict[str, Any]] = Field(
+        [], description="signed lines of an export; importing one into a restored backup erases the same again"
+    )
 
 
 class ConversationErased(ErasureResponse):

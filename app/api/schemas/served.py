@@ -32,6 +32,7 @@ class ServedRecord(BaseModel):
     last_seq: int
     last_page: int
     root: str = Field(description="of its receipt, as the header X-Quire-Receipt of the response has it")
+    key: str | None = Field(description="what signed the receipt; null: receipts were off")
 
 
 class ErasedParts(BaseModel):
@@ -48,6 +49,15 @@ class ServedWindow(ContextResponse):
     verified: bool = Field(description="it is the served window, byte for byte")
     erased: ErasedParts
     record: ServedRecord
+
+
+class WindowReceipt(BaseModel):
+    """A receipt, and what it proves of a message: clients/verify/README.md states the format."""
+
+    receipt: dict[str, int | str]
+    keys: list[dict[str, str]] = Field(description="the service's public keys, the oldest first")
+    proof: dict[str, Any] | None = None
+    text: str | None = Field(None, description="what the model read of the message, if it still can be shown")
 
 
 class ChangedRun(BaseModel):

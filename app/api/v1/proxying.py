@@ -14,7 +14,7 @@ from app import errors
 from app.api.http import model_api_errors
 from app.api.http.answers import json_text
 from app.api.http.body import is_large
-from app.api.http.callers import MODE, USER
+from app.api.http.callers import MODE, RECEIPT, USER
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
 from app.core.dialects import untranslated
@@ -149,6 +149,8 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
         turn = await answer(runtime, upstream, stored) if stored else answer_unstored(runtime, upstream, asked)
         # The status waits for a refusal, which comes soon.
         await turn.begun(runtime.proxying.ping_seconds / 2 if question.streams else None)
+        if turn.receipt:
+            request.state.headers[RECEIPT] = turn.receipt
     except ProviderError as error:
         return model_api_errors.answer(error, question.dialect)
     if question.streams:

@@ -193,7 +193,7 @@ _IN_ANSWERS = frozenset(
         "thought", "result", "message", "error", "title", "tool_input", "tool_name",
     }
 )  # fmt: skip
-_LISTS = frozenset({"key_terms", "keywords", "sources"})
+_LISTS = frozenset({"certificates", "key_terms", "keywords", "sources"})
 _NAMES = ("id", "uuid", "memory_key")
 _CALLERS_IDS = frozenset({"client_id", "conversation_id", "user_id"})
 

@@ -49,6 +49,8 @@ class Replayed:
     """Messages in view that were erased or pruned since, or lost an archive."""
     root: str
     """That of its parts as they can be shown now."""
+    items: Sequence[Item]
+    prompt: Sequence[Item]
 
     @property
     def is_verified(self) -> bool:
@@ -84,6 +86,7 @@ def record_view(number: int, frame: ServedFrame, served: Served, query: str | No
         "last_seq": served.last_seq,
         "last_page": served.last_page,
         "root": served.root,
+        "key": frame.key or None,
     }
 
 
@@ -160,11 +163,11 @@ async def replayed(
     read = [sealed[digest] for name, digest in digests.items() if digest in sealed and name != "query"]
     body = [item for item in items if item.kind != "prompt"]
     prompt = [item for item in items if item.kind == "prompt" and frame.is_prompted]
-    parts = sealing.parts_of(context.window, body, prompt, read, context.hash)
+    parts = sealing.parts_of(context.window, body, prompt, read, context.hash, served.at)
     root = Tree(parts).root
     recorded = await stored.parts(tx, conversation.line.own, number) if root != served.root else ()
     erased = tuple(sorted({seq for seq, _ in set(recorded).difference(parts) if 0 < seq < LAST}))
-    return Replayed(number, frame, served, context, texts.get(served.query), gone, erased, root)
+    return Replayed(number, frame, served, context, texts.get(served.query), gone, erased, root, body, prompt)
 
 
 def _laid_out(frame: ServedFrame, served: Served, items: Sequence[Item], texts: Mapping[str, str]) -> Window:

@@ -20,9 +20,11 @@ OF_CALLS = ("tail", "recalled")
 
 
 def parts_of(
-    window: Window, items: Iterable[Item], prompt: Iterable[Item], texts: Sequence[Sealed], read: str
+    window: Window, items: Iterable[Item], prompt: Iterable[Item], texts: Sequence[Sealed], read: str, at: int
 ) -> Parts:
-    """Return the parts of a window in the order of its receipt. ``read``: the hash of all that a model reads."""
+    """Return the parts of a window in the order of its receipt. ``read``: the hash of all that a model reads; ``at``:
+    when it was served, so that no two windows have one root.
+    """
     known, salts = {item.seq: item for item in items}, sorted(text.salt for text in texts)
     parts = [(LAST if text.part in OF_CALLS else 0, text.hash) for text in texts]
     for item in prompt:
@@ -33,7 +35,7 @@ def parts_of(
             item = known[placed.seq]
             parts.append((placed.seq, _part(item, form_of(window, placed), placed.anthropic or placed.text)))
             salts.append(_salt(item))
-    salt = sha256(b"".join(salts)).digest()
+    salt = sha256(b"".join((at.to_bytes(8, "big"), *salts))).digest()
     parts.append((LAST, part_of("window", "quire", salt, bytes.fromhex(read))))
     parts.sort()
     return parts

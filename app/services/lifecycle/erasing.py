@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
@@ -32,7 +33,7 @@ from app.queue import enqueue, outbox
 from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
-from app.services.conversations import chapters
+from app.services.conversations import chapters, receipts
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving, views
@@ -59,6 +60,16 @@ class Erasure:
     """The progress of an erasure."""
 
     counts: Counter[str] = field(default_factory=Counter)
+    certificates: list[dict[str, Any]] = field(default_factory=list)
+    """Signed lines of an export: importing one again erases the same again."""
+
+    def add(self, other: Erasure) -> None:
+        self.counts.update(other.counts)
+        self.certificates += other.certificates
+
+    @property
+    def view(self) -> dict[str, Any]:
+        return {"erased": dict(sorted(self.counts.items())), "certificates": self.certificates}
 
     def add_texts(self, count: int) -> None:
         if count:
@@ -203,7 +214,7 @@ async def erase_message(tx: ErasingTx, conversation: Conversation, name: str) ->
     seq = await _seq(tx, conversation, name)
     if seq is None:
         raise errors.NotFound("There is no such message.")
-    return seq, await _erase_shared(tx, conversation, [seq])
+    return seq, await erase_shared(tx, conversation, [seq])
 
 
 async def _seq(tx: ErasingTx, conversation: Conversation, name: str) -> int | None:
@@ -220,17 +231,17 @@ async def erase_page(tx: ErasingTx, conversation: Conversation, page: int) -> Er
     stored = await messages.page_messages(tx, conversation.id, page)
     if not stored:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
-    return await _erase_shared(tx, conversation, [row["seq"] for row in stored])
+    return await erase_shared(tx, conversation, [row["seq"] for row in stored])
 
 
-async def _erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
+async def erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
     """Erase messages of a line, each in the conversation that keeps it and in all that share it."""
     done, line = Erasure(), conversation.line
     for name in dict.fromkeys(map(line.keeper, seqs)):
         keeper = conversation if name == line else await conversations.lock(tx, name)
         assert keeper is not None, "what it shares is not erased while a branch is there"
         one = await _erase(tx, keeper, [seq for seq in seqs if line.keeper(seq) == name])
-        done.counts.update(one.counts)
+        done.add(one)
     await limits.recount(tx, conversation.user_id)
     await outbox.tell(tx, erased_event("messages", conversation.id, first_seq=min(seqs), last_seq=max(seqs)))
     return done
@@ -251,8 +262,18 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
     names = {*plan.conversations, *(name for name, _ in showing)}
     exact = (conversation.line.own, *(branch.line.own for branch in sharing))
     await _apply(tx, conversation, plan, titles, rows, repeated, done)
+    for one in (conversation, *sharing) if done.counts["messages"] else ():
+        await certify(tx, one, done, done.counts["messages"], (min(seqs), max(seqs)))
     await begin_generations(tx, names, done, exact)
     return done
+
+
+async def certify(
+    tx: ErasingTx, conversation: Conversation, done: Erasure, count: int, seqs: tuple[int, int] | None = None
+) -> None:
+    """Enter an erasure in a conversation's chain of receipts: of messages, or of all that it is."""
+    if tx.runtime.signer is not None:
+        done.certificates.append(await receipts.enter(tx, tx.runtime.signer, conversation, count, seqs))
 
 
 async def _sharing(tx: ErasingTx, conversation: Conversation, seq: int) -> list[Conversation]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from app import errors
@@ -22,6 +23,7 @@ from app.store import archives, branches, conversations, kept_answers, keys, loc
 from app.store import erasing as stored
 from app.store.memory import files, kept, search_index
 from app.store.operators import limits
+from quire_verify.issuer import short_name
 
 ARCHIVES_AT_ONCE = 50
 MEMORIES_AT_ONCE = 500
@@ -46,7 +48,7 @@ async def erase_tree(tx: ErasingTx, conversation: Conversation, *, branches_too:
     done = Erasure()
     for one in (*map(locked.get, names), conversation):
         if one is not None:
-            done.counts.update((await erase_conversation(tx, one)).counts)
+            done.add(await erase_conversation(tx, one))
     return done
 
 
@@ -73,6 +75,8 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
     carried = await kept.carried_by(tx, conversation.id)
     done.add_texts(await served.forget_quoted(tx, conversation.id) + await served.forget_memories(tx, carried))
+    shared = conversation.line.stretches[-1].seq if conversation.line.stretches else 0
+    await erasing.certify(tx, conversation, done, conversation.totals.last_seq - shared)
     done.counts.update(await conversations.erase(tx, conversation))
     await limits.recount(tx, conversation.user_id)
     if conversation.user_id is None and conversation.space_id is None:
@@ -119,12 +123,12 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
 async def _erase_scope(runtime: Runtime, tenant: UUID, scope: str, conversations_of: str, whose: str) -> Erasure:
     done, since = Erasure(), datetime.now(UTC)
     while (one := await _erase_next(runtime, tenant, conversations_of, whose, since)) is not None:
-        done.counts.update(one.counts)
+        done.add(one)
     while (one := await _erase_archives(runtime, tenant, scope)) is not None:
-        done.counts.update(one.counts)
+        done.add(one)
     for owner in (owner_of(scope), owner_of(files_of(scope))):
         while (one := await _erase_memories(runtime, tenant, owner)) is not None:
-            done.counts.update(one.counts)
+            done.add(one)
     async with runtime.database.begin(tenant) as tx:
         await kept.forget_withdrawals(tx, owner_of(scope))
     return done
@@ -176,3 +180,20 @@ async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasur
             await tx.execute(stored.DROP_EMBEDDING, str(owner))
         await erasing.redact(tx, owner, Redaction(erased=erasing.names(row["id"] for row in gone)), (), one)
     return one if gone else None
+
+
+async def erase_again(tx: ErasingTx, name: str, entry: Mapping[str, Any], bound_to: str | None) -> Erasure:
+    """Erase what a certificate names, as far as it was there when that was signed: what came later under the same id
+    stays.
+    """
+    at = datetime.fromtimestamp(entry["at"] / 1000, UTC)
+    try:
+        conversation = await erasing.lock(tx, name, bound_to=bound_to)
+    except errors.NotFound:
+        return Erasure()
+    if conversation.created_at > at or entry["conversation"] != short_name(conversation.line.own):
+        return Erasure()
+    if entry["type"] == "end":
+        return await erase_tree(tx, conversation, branches_too=True)
+    seqs = await stored.seqs_before(tx, name, (entry["first"], entry["last"]), at)
+    return await erasing.erase_shared(tx, conversation, seqs) if seqs else Erasure()

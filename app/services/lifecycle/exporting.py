@@ -32,10 +32,11 @@ from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
+from app.services.conversations import receipts, serving
 from app.services.lifecycle.lines import FORMAT, VERSION
 from app.services.spaces import MEMBERS_MAX
 from app.services.views import inspect
-from app.store import conversations, messages, portable, windows
+from app.store import conversations, messages, portable, served, windows
 from app.store import spaces as stored_spaces
 from app.store.memory import files
 
@@ -80,15 +81,16 @@ class Export:
             after = rows[-1][place]
 
 
-def header(**of: str) -> str:
-    return dumps({"type": "header", "format": FORMAT, "version": VERSION, **of})
+def header(of: Export, **whose: str) -> str:
+    keys = {"keys": of.runtime.signer.document} if of.runtime.signer else {}
+    return dumps({"type": "header", "format": FORMAT, "version": VERSION, **whose, **keys})
 
 
 async def user(of: Export, user_id: str) -> AsyncIterator[str]:
     """Yield everything of a user: conversations in the order in which they were made, each with its own rows, then data
     outside of any conversation.
     """
-    yield header(user_id=user_id)
+    yield header(of, user_id=user_id)
     async for line in _conversations(of, portable.CONVERSATIONS, user_id):
         yield line
     async for line in _beside(of, None, user_id):
@@ -113,7 +115,7 @@ async def _files(of: Export, scope: str, whose: dict[str, str]) -> AsyncIterator
 
 async def space(of: Export, space_id: str) -> AsyncIterator[str]:
     """Yield a space with its members, its conversations, and data outside of any conversation."""
-    yield header(space_id=space_id)
+    yield header(of, space_id=space_id)
     async with of.snapshot() as tx:
         found = spaces.view(await stored_spaces.get(tx, space_id))
         rows = await stored_spaces.members(tx, space_id, None, MEMBERS_MAX)
@@ -135,7 +137,7 @@ async def _conversations(of: Export, conversations_of: str, whose: str) -> Async
 
 
 async def conversation(of: Export, conversation_id: str, bound_to: str | None) -> AsyncIterator[str]:
-    yield header(conversation_id=conversation_id)
+    yield header(of, conversation_id=conversation_id)
     async for line in _conversation(of, conversation_id, bound_to, alone=True):
         yield line
 
@@ -169,7 +171,20 @@ async def _conversation(of: Export, conversation_id: str, bound_to: str | None, 
         yield line
     async for line in _cuts(of, conversation):
         yield line
+    async for line in _receipts(of, conversation.line.own):
+        yield line
     yield dumps({"type": "end", "conversation_id": conversation.id})
+
+
+async def _receipts(of: Export, name: str) -> AsyncIterator[str]:
+    """Yield the chain of a conversation's receipts, up to what says that it ends there for now."""
+    last: dict[str, Any] | None = None
+    await serving.write(of.runtime)
+    async for row in of.each(lambda tx, after: tx.fetch(served.ROWS, name, after or 0, AT_ONCE), "first"):
+        for last in served.Row.read(*row).receipts(name):
+            yield dumps(receipts.line(name, last))
+    if last is not None and of.runtime.signer is not None:
+        yield dumps(receipts.line(name, receipts.head(of.runtime.signer, last)))
 
 
 async def _branch(tx: ReadTx, conversation: Conversation) -> dict[str, Any]:

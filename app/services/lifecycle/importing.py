@@ -37,7 +37,8 @@ from app.services import spaces
 from app.services.conversations import forking
 from app.services.conversations.append import append
 from app.services.conversations.requests import ImportedMessages
-from app.services.lifecycle import derived
+from app.services.lifecycle import derived, erasing_whole
+from app.services.lifecycle.erasing import ErasingTx
 from app.services.lifecycle.lines import (
     ArchiveLine,
     ChapterLine,
@@ -51,6 +52,7 @@ from app.services.lifecycle.lines import (
     MessageLine,
     PageLine,
     RecallLine,
+    ReceiptLine,
     SpaceLine,
     checked,
 )
@@ -65,6 +67,7 @@ from app.store.memory import files as stored_files
 from app.store.memory.kept import NO_TERMS
 from app.store.memory.remembered import Remembered
 from app.store.spaces import NewSpace
+from quire_verify import Refused, trusted_keys, verify_entry
 
 MESSAGES_AT_ONCE = 200
 """Messages of one append, where nothing says which were sent together."""
@@ -161,15 +164,22 @@ async def _take(job: _Import, number: int, value: Any) -> None:
             _in(job, line.conversation_id)
             await _end(job)
             job.into = None
-        case MemoryLine():
+        case MemoryLine() | ArchiveLine() | ReceiptLine():
             await _flush(job)
-            await _memory(job, line)
-        case ArchiveLine():
-            await _flush(job)
-            await _archive(job, line)
+            await _beside(job, line)
         case FileLine():
             await _finish(job)
             await _file(job, line)
+
+
+async def _beside(job: _Import, line: MemoryLine | ArchiveLine | ReceiptLine) -> None:
+    match line:
+        case MemoryLine():
+            await _memory(job, line)
+        case ArchiveLine():
+            await _archive(job, line)
+        case ReceiptLine():
+            await _erase_again(job, line)
 
 
 async def _finish(job: _Import) -> None:
@@ -189,6 +199,22 @@ def _user(job: _Import, user_id: str | None) -> str | None:
     if job.limit.user_id is not None and user_id != job.limit.user_id:
         raise Forbidden("The line is another user's.", errors=[{"loc": ["user_id"], "msg": "is not the key's user"}])
     return user_id
+
+
+async def _erase_again(job: _Import, line: ReceiptLine) -> None:
+    """Erase what a certificate of this service says was erased, where an older backup brought it back."""
+    if line.receipt.get("type") not in ("erasure", "end"):
+        return  # what was served elsewhere is proven by the file: here another chain begins
+    keys, done = trusted_keys(job.runtime.signer.document) if job.runtime.signer else {}, None
+    if line.receipt.get("key") in keys:
+        try:
+            verify_entry(line.receipt, keys)
+        except Refused as refused:
+            raise Invalid.at(["receipt"], str(refused)) from None
+        async with job.runtime.database.begin(job.tenant) as opened:
+            tx = ErasingTx(job.runtime, opened)
+            done = await erasing_whole.erase_again(tx, line.conversation_id, line.receipt, job.limit.user_id)
+    (job.done if done and done.certificates else job.matched)["receipts"] += 1
 
 
 # --- Conversations and messages -----------------------------------------------------------------------

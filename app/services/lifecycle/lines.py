@@ -83,6 +83,8 @@ class Header(ImportLine):
     user_id: Id | None = None
     conversation_id: Id | None = None
     space_id: Id | None = None
+    keys: Any = None
+    """What the receipts are signed with; an import needs none."""
 
 
 class SpaceLine(ImportLine):
@@ -218,6 +220,14 @@ class EndLine(ImportLine):
     conversation_id: Id
 
 
+class ReceiptLine(ImportLine):
+    """A signed entry of a conversation's chain: of a window, or of what was erased, which an import erases again."""
+
+    type: Literal["receipt"]
+    conversation_id: Id
+    receipt: dict[str, Any]
+
+
 class MemoryLine(ImportLine):
     type: Literal["memory"]
     id: Uuid
@@ -288,6 +298,7 @@ AnyLine = Annotated[
     | RecallLine
     | CutLine
     | EndLine
+    | ReceiptLine
     | MemoryLine
     | ArchiveLine
     | FileLine,

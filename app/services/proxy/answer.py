@@ -137,6 +137,7 @@ async def _answer(task: AnswerTask, watch: Watch) -> None:
     said, reported, rounds_left = AnswerSoFar.start(NOBODYS, task.thinking_tag), None, task.runtime.proxying.rounds
     while True:
         window = await _window(task)
+        task.telling.showed(window.receipt)
         asking, owners = _asking(task, window, recalls=rounds_left > 0), task.owners(json.loads(window.tools))
         watch.window_tokens, before = window.window.ledger.total, said.prompt_tokens
         watch.window = task.runtime.caches.served.last(task.asked.tenant, window.conversation_uid)

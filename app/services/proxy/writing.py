@@ -48,6 +48,9 @@ class Telling:
     def __init__(self, question: Question, writer: Writer, turn: Answering) -> None:
         self._question, self._writer, self._turn = question, writer, turn
 
+    def showed(self, receipt: str) -> None:
+        self._turn.receipt = receipt
+
     def feed(self, chunks: Iterable[Mapping[str, Any]]) -> None:
         for chunk in chunks:
             self._put(self._writer.feed(chunk))

@@ -1,0 +1,141 @@
+"""Each served window has a signed receipt, and the chain of them proves what a model saw and what was erased."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from quire_verify import Refused, trusted_keys, verify_chain, verify_entry, verify_proof
+from quire_verify.command import report
+from quire_verify.verifier import canonical
+from tests.api.kit import Json, append, assistant, ok, path, problem, system, user
+from tests.served.kit import records, served
+
+SECRET = "The harbour seeds are kept under the third pier."
+
+
+def receipt_of(client: httpx.Client, window: int | str, prove: int | None = None, name: str = "c") -> Json:
+    query = {} if prove is None else {"prove": prove}
+    return ok(client.get(path(name, "windows", str(window), "receipt"), params=query))
+
+
+def exported(client: httpx.Client, conversation: str = "c") -> list[Json]:
+    text = client.get(path(conversation, "export")).text
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def chain_of(client: httpx.Client, conversation: str = "c") -> list[Json]:
+    return [line["receipt"] for line in exported(client, conversation) if line["type"] == "receipt"]
+
+
+def keys(client: httpx.Client) -> Any:
+    return trusted_keys(ok(client.get("/.well-known/quire-keys"))["keys"])
+
+
+def talk(client: httpx.Client, turns: int = 3) -> None:
+    append(client, "c", [system("Be brief."), user(SECRET), assistant("Noted.")])
+    for number in range(turns):
+        append(client, "c", [user(f"question {number}"), assistant(f"answer {number}")])
+        served(client, "c", budget=4_000)
+
+
+def test_a_window_names_its_receipt_and_the_receipt_proves_each_message(client: httpx.Client) -> None:
+    talk(client)
+    sent = served(client, "c", budget=5_000)
+    found = receipt_of(client, sent.root, prove=2)
+    assert found["receipt"]["root"] == sent.root == records(client, "c")[0]["root"]
+    assert len(canonical(found["receipt"])) <= 400
+    opening = verify_proof(found["receipt"], found["proof"], keys(client), found["text"])
+    assert opening is not None
+    assert (opening["form"], opening["author"]) == ("verbatim", "person")
+    assert SECRET in found["text"]
+    prompt = receipt_of(client, 4, prove=1)
+    assert (verify_proof(prompt["receipt"], prompt["proof"], keys(client)) or {})["form"] == "system"
+    later = receipt_of(client, 1, prove=9)
+    assert verify_proof(later["receipt"], later["proof"], keys(client)) is None
+    assert "text" not in later or later["text"] is None
+
+
+def test_receipts_form_a_chain_that_an_export_holds(client: httpx.Client, tmp_path: Any) -> None:
+    talk(client, turns=20)
+    found = verify_chain(chain_of(client), keys(client))
+    assert (found.first, found.last, found.erasures) == (1, 20, 0)
+    file = tmp_path / "me.jsonl"
+    file.write_bytes(client.get("/users/u/export").content)
+    assert any("windows 1 to 20" in line for line in report(file, None, None))
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(line for line in lines if '"number":7' not in line))
+    with pytest.raises(Refused, match="Entry 8 after 6"):
+        list(report(file, None, None))
+
+
+def test_what_is_erased_keeps_its_place_in_the_proof_and_nobody_can_confirm_it(client: httpx.Client) -> None:
+    talk(client)
+    before = receipt_of(client, 2, prove=2)
+    gone = ok(client.delete(path("c", "messages", "2")))
+    [certificate] = gone["certificates"]
+    verify_entry(certificate["receipt"], keys(client))
+    assert (certificate["receipt"]["first"], certificate["receipt"]["last"], certificate["receipt"]["count"]) == (
+        2,
+        2,
+        1,
+    )
+    after = receipt_of(client, 2, prove=2)
+    assert after["receipt"] == before["receipt"]
+    assert after.get("text") is None
+    assert verify_proof(after["receipt"], after["proof"], keys(client)) == {}
+    with pytest.raises(Refused, match="not the one"):
+        verify_proof(after["receipt"], after["proof"], keys(client), before["text"])
+    other = receipt_of(client, 2, prove=3)
+    assert verify_proof(other["receipt"], other["proof"], keys(client), other["text"])
+    served(client, "c", budget=4_000)
+    chain = verify_chain(chain_of(client), keys(client))
+    assert (chain.last, chain.erasures) == (4, 1)
+
+
+def test_a_conversation_that_goes_leaves_the_end_of_its_chain(client: httpx.Client) -> None:
+    talk(client)
+    chain = chain_of(client)[:-1]
+    [end] = ok(client.delete(path("c")))["certificates"]
+    found = verify_chain([*chain, end["receipt"]], keys(client))
+    assert (found.last, found.erasures) == (3, 1)
+
+
+def test_an_import_of_a_certificate_erases_again_what_a_backup_brought_back(client: httpx.Client) -> None:
+    talk(client)
+    backup = client.get(path("c", "export")).content
+    certificates = ok(client.delete(path("c", "messages", "2")))["certificates"]
+    kept = client.get(path("c", "export")).content
+    ok(client.delete(path("c")))
+    for lines in (json.dumps(certificates).encode(), kept):
+        ok(client.post("/import", content=backup, headers={"content-type": "application/x-ndjson"}))
+        assert SECRET in client.get(path("c", "messages")).text
+        kind = "application/json" if lines.startswith(b"[") else "application/x-ndjson"
+        done = ok(client.post("/import", content=lines, headers={"content-type": kind}))
+        assert done["imported"]["receipts"] == 1
+        assert SECRET not in client.get(path("c", "messages")).text
+        again = ok(client.post("/import", content=lines, headers={"content-type": kind}))
+        assert "receipts" not in again["imported"]
+        ok(client.delete(path("c")))
+
+
+def test_a_forged_certificate_erases_nothing(client: httpx.Client) -> None:
+    talk(client)
+    [certificate] = ok(client.delete(path("c", "messages", "3")))["certificates"]
+    certificate["receipt"]["first"] = 2
+    problem(client.post("/import", json=[certificate]), 422, "signature")
+    certificate["receipt"]["key"] = "AAAAAAAAAAA"
+    assert ok(client.post("/import", json=[certificate]))["matched"] == {"receipts": 1}
+    assert SECRET in client.get(path("c", "messages")).text
+
+
+def test_windows_that_never_were_have_no_receipt(client: httpx.Client) -> None:
+    talk(client)
+    problem(client.get(path("c", "windows", "9", "receipt")), 404)
+    problem(client.get(path("c", "windows", "A" * 43, "receipt")), 404)
+    problem(client.get(path("c", "windows", "newest", "receipt")), 422, "window")
+    problem(client.get(path("c", "windows", "1", "receipt"), params={"prove": 0}), 422, "prove")
+    problem(client.get(path("nobody", "windows", "1", "receipt")), 404)
