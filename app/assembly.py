@@ -53,12 +53,13 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
     )
     try:
         await database.assert_role_is_safe()
+        migrate.require(await database.schema_revision())
         reranker = reranker_of(settings)
         chat, embedder = await (models or providers)(settings, counter)
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
             rules = (access(settings), retention(settings), proxying(settings), working(settings))
-            parts = (judging(settings, embedder), database, counter, migrate.HEAD, *rules, chat, embedder)
+            parts = (judging(settings, embedder), database, counter, *rules, chat, embedder)
             metrics, upstream, issuer = Metrics(), upstream_of(settings), issuer_of(settings)
             runtime = Runtime(
                 *parts, reranker=reranker, metrics=metrics, tracing=tracing, upstream=upstream,

@@ -122,7 +122,6 @@ class Runtime:
     defaults: Defaults
     database: Database
     tokens: TokenCounter
-    schema_head: str
     access: Access = field(default_factory=Access)
     retention: Retention = field(default_factory=Retention)
     proxying: Proxying = field(default_factory=Proxying)

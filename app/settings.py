@@ -62,6 +62,15 @@ def _readable(read: Callable[[str], Any], value: str) -> str:
     return value
 
 
+def _of_postgres(url: str) -> str:
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise ValueError("write it as postgresql://user:password@host/database, without a driver such as +asyncpg")
+    return url
+
+
+PostgresUrl = Annotated[str, AfterValidator(_of_postgres)]
+
+
 @_with_rules
 class Settings(BaseSettings):
     """A setting is the environment variable of the same name in capitals.
@@ -71,15 +80,13 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
-    database_url: str | None = Field(
+    database_url: PostgresUrl | None = Field(
         None,
-        pattern=r"^postgres(ql)?://",
         description="PostgreSQL to connect to, with a role that is neither superuser nor BYPASSRLS. "
         "Unset: an embedded PostgreSQL under QUIRE_DATA_DIR.",
     )
-    migration_database_url: str | None = Field(
+    migration_database_url: PostgresUrl | None = Field(
         None,
-        pattern=r"^postgres(ql)?://",
         description="The same database with the role that owns its tables, for `quire migrate`. Unset: DATABASE_URL.",
     )
 

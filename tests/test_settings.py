@@ -31,6 +31,8 @@ def test_settings_and_variables_of_others_are_not_misspelt() -> None:
     [
         ("quire_proxy_prices", '{"a": 1}', "QUIRE_PROXY_PRICES: the price of 'a' must have `input` and `output`"),
         ("quire_cors_origins", "app.example", "QUIRE_CORS_ORIGINS: 'app.example' is not an origin"),
+        ("database_url", "postgresql+asyncpg://h/q", "DATABASE_URL: write it as postgresql://"),
+        ("migration_database_url", "mysql://h/q", "MIGRATION_DATABASE_URL: write it as postgresql://"),
     ],
 )
 def test_a_bad_value_is_refused_by_the_settings_name(name: str, value: str, said: str) -> None:

@@ -14,7 +14,6 @@ import click
 import uvicorn
 from fastapi import FastAPI
 
-from app import errors
 from app.api.http.deadlines import impatient
 from app.assembly import access, freeze_gc
 from app.cli.shared import connected, errors_in_words
@@ -105,10 +104,7 @@ def check_database(settings: Settings, dsn: str, stopping: Stopping) -> bool:
 
     async def ask() -> bool:
         async with connected(settings, dsn) as database:
-            try:
-                return await is_keyed(database)
-            except errors.StorageUnavailable:  # the schema is not there yet: /readyz says so
-                return False
+            return await is_keyed(database)
 
     rules = access(settings)
     with errors_in_words():

@@ -14,7 +14,7 @@ from uuid import UUID
 import click
 
 from app import errors
-from app.postgres import embedded
+from app.postgres import embedded, migrate
 from app.postgres.database import Database
 from app.postgres.programs import EmbeddedPostgresError
 from app.postgres.provision import provided
@@ -102,6 +102,7 @@ async def connected(settings: Settings, dsn: str) -> AsyncIterator[Database]:
     database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
     try:
         await database.assert_role_is_safe()
+        migrate.require(await database.schema_revision())
         yield database
     finally:
         await database.close()

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from app.postgres.migrate import MIGRATE, fault
 from app.queue.depths import UNCLAIMED_SECONDS, Depth
 
 State = Literal["ok", "warn", "fail"]
@@ -22,7 +23,6 @@ SKEW_SECONDS = 2.0
 FREE_BYTES_MIN = 1 << 30
 REFUSED = "RefusedCaller"
 """In the error of a job whose lane rests: see ``jobs.policy``."""
-MIGRATE = "Run `quire migrate` as the role that owns the tables (MIGRATION_DATABASE_URL)."
 GRANT = "As the tables' owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};"
 ROLES = "Connect as the role quire_app of deploy/roles.sql."
 
@@ -158,15 +158,11 @@ def migrations(found: str | None, wanted: str, known: Collection[str], *, embedd
     if found is None:
         said = "The role cannot read the tables: another role owns them, or they predate its default privileges."
         return Check("migrations", "fail", said, GRANT.format(role="quire_app"))
-    if found == wanted:
+    if (wrong := fault(found, wanted, known)) is None:
         return Check("migrations", "ok", f"The schema is at {found}.")
-    if found and found not in known:
-        said = f"The schema is at {found}, which is newer than this version of Quire."
-        return Check("migrations", "fail", said, "Run the newer version, or restore a backup from before the upgrade.")
-    said = f"The schema is at {found or 'no version'}; this version needs {wanted}."
-    if embedded:
-        return Check("migrations", "warn", said, "The next `quire serve` migrates it.")
-    return Check("migrations", "fail", said, MIGRATE)
+    if embedded and wrong[1] == MIGRATE:
+        return Check("migrations", "warn", wrong[0], "The next `quire serve` migrates it.")
+    return Check("migrations", "fail", *wrong)
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,8 @@ class Database:
             row = await self.fetch_row("SELECT version_num FROM alembic_version")
         except asyncpg.UndefinedTableError:
             return ""
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise errors.StorageUnavailable("This role cannot read the tables; `quire doctor` says why.") from error
         return str(row[0]) if row else ""
 
     async def assert_role_is_safe(self) -> None:

@@ -6,7 +6,7 @@ Alembic is imported only to run or list migrations: a process whose schema is up
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,25 @@ Run = Callable[[Coroutine[Any, Any, Any]], Any]
 HEAD = "0001"
 """The newest migration; a test compares it with the scripts."""
 SCRIPTS = Path(__file__).parent / "migrations"
+MIGRATE = "Run `quire migrate` as the role that owns the tables (MIGRATION_DATABASE_URL)."
+NEWER = "Run the newer version, or restore a backup from before the upgrade."
+NO_VECTOR = """\
+pgvector 0.7 or newer is not installed in this database. As superuser, in this database: CREATE EXTENSION vector;"""
+
+
+def fault(found: str, wanted: str, known: Collection[str]) -> tuple[str, str] | None:
+    """Return what is wrong with a schema's version and how to mend it; None if it is the wanted one."""
+    if found == wanted:
+        return None
+    if found and found not in known:
+        return f"The schema is at {found}, which is newer than this version of Quire.", NEWER
+    return f"The schema is at {found or 'no version'}; this version needs {wanted}.", MIGRATE
+
+
+def require(revision: str) -> None:
+    """Raise StorageUnavailable unless this version can serve a schema."""
+    if revision != HEAD and (wrong := fault(revision, HEAD, known())):
+        raise errors.StorageUnavailable(" ".join(wrong))
 
 
 def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
@@ -41,16 +60,25 @@ def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
 
 
 async def _is_settled(dsn: str) -> bool:
-    """Return whether there is nothing to do; on Citus a table can wait to be distributed."""
+    """Return whether there is nothing to do; on Citus a table can wait to be distributed.
+
+    Raises StorageUnavailable where no migration can help.
+    """
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
     except KINDS as error:
         raise errors.StorageUnavailable(why_not(error, dsn)) from error
     try:
+        if not await connection.fetchval("SELECT to_regtype('halfvec') IS NOT NULL"):
+            raise errors.StorageUnavailable(NO_VECTOR)
         revision = await connection.fetchval("SELECT version_num FROM alembic_version")
+        if (wrong := fault(revision, HEAD, known())) and wrong[1] == NEWER:
+            raise errors.StorageUnavailable(" ".join(wrong))
         return revision == HEAD and not await connection.fetchval(IS_CITUS)
     except asyncpg.UndefinedTableError:
         return False
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise errors.StorageUnavailable(f"This role may not migrate: {error}. {MIGRATE}") from error
     finally:
         await connection.close()
 

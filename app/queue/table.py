@@ -61,7 +61,8 @@ TRANSIENT_ATTEMPTS_MAX = 1000
 BACKOFF_BASE_SECONDS = 2.0
 BACKOFF_MAX_SECONDS = 300.0
 BACKOFF_MIN_SECONDS = 1.0
-RETRY_AFTER_MAX_SECONDS = 3600.0
+RETRY_AFTER_MAX_SECONDS = 60.0
+"""A provider that asks for a day can be well in a minute, which only a call shows."""
 ERROR_MAX = 500
 """Characters of an error that are kept."""
 RACES_MAX = 3
@@ -99,7 +100,7 @@ class Claimed:
 def backoff(attempts: int, random: float, retry_after: float | None = None) -> float:
     """Return the seconds to wait after so many attempts: exponential with full jitter.
 
-    ``random`` is from 0 to 1. The wait is at least what the provider asked for, which is capped at an hour.
+    ``random`` is from 0 to 1. The wait is at least what the provider asked for, which is capped at a minute.
     """
     ceiling = min(BACKOFF_MAX_SECONDS, BACKOFF_BASE_SECONDS * 2.0 ** min(max(attempts, 1) - 1, 30))
     delay = max(BACKOFF_MIN_SECONDS, random * ceiling)

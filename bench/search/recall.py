@@ -15,7 +15,6 @@ from typing import Any
 
 from app.assembly import defaults
 from app.core.messages import Limits, read
-from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
@@ -51,7 +50,7 @@ async def _run(opened: Harness, *, step: int) -> list[Table]:
         counter = tokens.load(opened.folder / "vocabularies")
         embedder = local_embeddings.load(threads=2)
         settings = Settings(quire_data_dir=opened.folder)
-        runtime = Runtime(defaults(settings), database, counter, migrate.HEAD, embedder=embedder)
+        runtime = Runtime(defaults(settings), database, counter, embedder=embedder)
         facts = asked.facts()
         for number, fact in enumerate(facts):
             await _say(runtime, f"told {number}", fact.fact)

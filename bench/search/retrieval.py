@@ -27,7 +27,6 @@ from app.assembly import defaults
 from app.core.messages import Limits, read
 from app.core.scope import owner_of
 from app.errors import BudgetTooSmall
-from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
@@ -77,7 +76,7 @@ async def _run(opened: Harness, *, quick: bool) -> list[Table]:
         settings = Settings(quire_data_dir=opened.folder)
         counter = tokens.load(opened.folder / "vocabularies")
         embedder = local_embeddings.load(threads=2)
-        runtime = Runtime(defaults(settings), database, counter, migrate.HEAD, embedder=embedder)
+        runtime = Runtime(defaults(settings), database, counter, embedder=embedder)
         found: list[Table] = []
         quiet: list[Quiet] = []
         lost: list[tuple[str, ...]] = []

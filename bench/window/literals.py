@@ -18,7 +18,6 @@ from typing import Any
 from app.assembly import defaults
 from app.core.messages import Limits, read
 from app.errors import BudgetTooSmall
-from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.runtime import Runtime
@@ -78,7 +77,7 @@ async def _measure(opened: Harness, conversations: Sequence[Probed]) -> list[tup
     try:
         settings = Settings(quire_data_dir=opened.folder)
         counter = tokens.load(opened.folder / "vocabularies")
-        runtime = Runtime(defaults(settings), database, counter, migrate.HEAD)
+        runtime = Runtime(defaults(settings), database, counter)
         own = replay.Counter(opened.folder / "vocabularies")
         return [(one, held) for one in conversations for held in await replayed(runtime, own, one)]
     finally:

@@ -1,12 +1,14 @@
 """What the command line says before anything is started."""
 
+import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+import asyncpg
 import click
 import pytest
 from fastapi import FastAPI
@@ -18,10 +20,14 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.cli.kit import invoke
 
+Sql = Callable[[str], list[asyncpg.Record]]
+
 
 def refusal(*arguments: str, **environment: str) -> str:
     done = invoke(environment, *arguments)
     assert done.exit_code == 1, done.output
+    assert isinstance(done.exception, SystemExit), done.exception
+    assert "Quire is up" not in done.output
     return done.output
 
 
@@ -146,3 +152,48 @@ def test_descriptors_that_run_out_are_said() -> None:
     first, last = done.stdout.splitlines()
     assert first == "''"
     assert last.startswith("64 of 64 file descriptors are in use")
+
+
+@pytest.fixture
+def beside(postgres: EmbeddedPostgres, run_as_superuser: Sql) -> Iterator[Callable[[str], str]]:
+    """A database without a schema or extensions; its DSN for a role."""
+    run_as_superuser("CREATE DATABASE beside OWNER quire_owner")
+    yield lambda role: postgres.app_dsn.replace("quire_app@/quire?", f"{role}@/beside?")
+    run_as_superuser("DROP DATABASE beside WITH (FORCE)")
+
+
+@pytest.mark.parametrize("command", [("serve",), ("worker",), ("keys", "list")], ids=" ".join)
+def test_a_database_without_a_schema_or_with_another_is_refused_with_the_command_that_mends_it(
+    beside: Callable[[str], str], command: tuple[str, ...]
+) -> None:
+    environment = {"DATABASE_URL": beside("quire_app"), "QUIRE_PORT": "0", "MEMORY_EMBEDDING_MODEL": "none"}
+    said = refusal(*command, **environment)
+    assert "The schema is at no version" in said
+    assert "Run `quire migrate`" in said
+    executed(beside("quire_owner"), "CREATE TABLE alembic_version (version_num text)")
+    assert "`quire doctor` says why" in refusal(*command, **environment), "the role cannot read it"
+    executed(beside("quire_owner"), "GRANT SELECT ON alembic_version TO quire_app")
+    executed(beside("quire_owner"), "INSERT INTO alembic_version VALUES ('9999')")
+    assert "newer than this version of Quire" in refusal(*command, **environment)
+
+
+def test_a_migration_that_the_database_refuses_is_one_sentence_without_sql(beside: Callable[[str], str]) -> None:
+    assert "CREATE EXTENSION vector;" in refusal("migrate", DATABASE_URL=beside("quire_owner"))
+    executed(beside("postgres"), "CREATE EXTENSION vector")
+    said = refusal("migrate", DATABASE_URL=beside("quire_app"))
+    assert "permission denied" in said
+    assert "as the role that owns the tables" in said
+    assert "CREATE TABLE" not in said
+    executed(beside("quire_owner"), "CREATE TABLE alembic_version (version_num text)")
+    assert "as the role that owns the tables" in refusal("migrate", DATABASE_URL=beside("quire_app"))
+    executed(beside("quire_owner"), "INSERT INTO alembic_version VALUES ('9999')")
+    assert "newer than this version of Quire" in refusal("migrate", DATABASE_URL=beside("quire_owner"))
+
+
+def executed(dsn: str, statement: str) -> None:
+    async def execute() -> None:
+        connection = await asyncpg.connect(dsn)
+        await connection.execute(statement)
+        await connection.close()
+
+    asyncio.run(execute())

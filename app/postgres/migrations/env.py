@@ -5,11 +5,13 @@ import asyncio
 import asyncpg
 from alembic import context
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from app import errors
 from app.postgres import distribution
+from app.postgres.migrate import MIGRATE
 from app.postgres.tables import metadata
 from app.settings import Settings
 
@@ -42,13 +44,23 @@ def distribute(connection: Connection) -> None:
 
 
 async def main(dsn: str) -> None:
-    """Connect through asyncpg, so that the DSN means the same here as in the service."""
+    """Connect through asyncpg, so that the DSN means the same here as in the service.
+
+    Raises StorageUnavailable, without the statement, where the database refuses one.
+    """
     engine = create_async_engine(
         "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(dsn, timeout=10), poolclass=NullPool
     )
-    async with engine.connect() as connection:
-        await connection.run_sync(run)
-    await engine.dispose()
+    try:
+        async with engine.connect() as connection:
+            await connection.run_sync(run)
+    except DBAPIError as error:
+        said = error.driver_exception
+        raise errors.StorageUnavailable(
+            f"The database refused, and the schema is as it was: {said}. {MIGRATE}"
+        ) from error
+    finally:
+        await engine.dispose()
 
 
 def dsn_from_settings() -> str:
