@@ -121,6 +121,7 @@ def build_app(
         description=DESCRIPTION,
         openapi_tags=openapi.TAGS,
         redirect_slashes=False,
+        redoc_url=None,  # a second page of the same
         lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
     )
     if taken(settings, Auditing).is_on:

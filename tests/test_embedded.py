@@ -286,3 +286,26 @@ def test_under_root_the_default_data_directory_is_one_that_the_server_can_reach(
     assert default_data_dir() == Path("/var/lib/quire")
     (folder / ".quire" / "postgres").mkdir(parents=True)
     assert default_data_dir() == folder / ".quire"
+
+
+@pytest.mark.parametrize(
+    ("output", "said", "fix"),
+    [
+        (
+            "psql:<stdin>:3: ERROR:  could not extend file: No space left on device\nLINE 1: SELECT 'a secret'",
+            "psql failed: could not extend file: No space left on device.", "Free some space",
+        ),
+        (
+            "ERROR:  x\nSTATEMENT:  SELECT 'a secret'\nPANIC:  could not locate a valid checkpoint record\nFATAL: y",
+            "psql failed: could not locate a valid checkpoint record.", "restore a backup",
+        ),
+        ("pg_ctl: stopped waiting\nEverything failed\n", "psql failed: Everything failed.", "See the log."),
+        ("", "psql failed: it said nothing.", "See the log."),
+    ],
+)  # fmt: skip
+def test_a_program_that_failed_is_told_by_its_gravest_words_without_statements(
+    output: str, said: str, fix: str
+) -> None:
+    error = programs.failed("psql", output)
+    assert str(error) == said
+    assert fix in programs.hint(error, "See the log.")

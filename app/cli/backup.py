@@ -10,7 +10,7 @@ import click
 
 from app.cli.shared import read_settings
 from app.postgres import backup as backups
-from app.postgres.programs import EmbeddedPostgresError
+from app.postgres.programs import EmbeddedPostgresError, hint
 from app.settings import Settings
 from app.signals import stop_on_signals
 
@@ -57,5 +57,4 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except (EmbeddedPostgresError, OSError) as error:
-        is_full = "No space left on device" in str(error)
-        raise click.ClickException(f"No space left on the disk. {error}" if is_full else str(error)) from error
+        raise click.ClickException(f"{error} {hint(error)}".strip()) from error

@@ -16,7 +16,7 @@ import click
 from app import errors
 from app.postgres import embedded, migrate
 from app.postgres.database import Database
-from app.postgres.programs import EmbeddedPostgresError
+from app.postgres.programs import EmbeddedPostgresError, hint
 from app.postgres.provision import provided
 from app.postgres.tenants import DEFAULT_TENANT
 from app.settings import MISSPELT, InvalidSettingsError, Settings, misspelt, read
@@ -90,7 +90,9 @@ def _keep_up(data_dir: Path, stopping: Stopping, over: threading.Event) -> None:
             failures = 0
         except (EmbeddedPostgresError, OSError) as error:
             failures += 1
-            _logger.critical("PostgreSQL is down and cannot be started (attempt %d): %s", failures, error)
+            _logger.critical(
+                "PostgreSQL is down and cannot be started (attempt %d): %s %s", failures, error, hint(error)
+            )
             if failures == STARTS_MAX:
                 stopping.tell(exit_code=1)
                 return

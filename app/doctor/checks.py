@@ -336,12 +336,12 @@ def data_dir(folder: Folder, *, embedded: bool, is_root: bool) -> Check:
             f"Every user of this machine can write to {folder.path}.",
             f"chmod o-w {folder.path}",
         )
-    if embedded and is_root:
-        said = f"Quire runs as root with its database in {folder.path}."
-        return Check("data directory", "warn", said, "Run Quire as a dedicated user.")
     if embedded and folder.free_bytes < FREE_BYTES_MIN:
         said = f"Only {folder.free_bytes >> 20} MiB are free at {folder.path}."
         return Check("data directory", "warn", said, "Free some space: the database stops when the disk is full.")
+    if embedded and is_root:
+        said = f"Quire runs as root with its database in {folder.path}."
+        return Check("data directory", "warn", said, "Run Quire as a dedicated user.")
     return Check("data directory", "ok", f"{folder.path} {'is writable' if folder.exists else 'can be created'}.")
 
 

@@ -15,14 +15,17 @@ from app.assembly import access, identity_provider, providers, reranker_of
 from app.doctor import checks, damage, probes, walk
 from app.doctor.checks import Check, DoctorQuestion
 from app.postgres import embedded, migrate, refusals
+from app.postgres.damage import described
 from app.postgres.database import Database
-from app.postgres.programs import EmbeddedPostgresError
+from app.postgres.programs import EmbeddedPostgresError, hint
 from app.postgres.tenants import is_keyed
 from app.settings import Settings, misspelt
 from app.signals import Stopping
 from app.text import tokens
 
 MODEL_SETTINGS = "Check the settings MEMORY_LLM_…, MEMORY_EMBEDDING_… and MEMORY_RERANK_…."
+LOG = "Check the database's log."
+DEEPER = "Run `quire doctor --deep`: it names what is damaged, and how to mend it."
 FIRST_START = "No database yet: the first `quire serve` creates an embedded PostgreSQL."
 
 
@@ -77,7 +80,7 @@ def _database(settings: Settings) -> Iterator[str | Check]:
     try:
         postgres = embedded.start(settings.quire_data_dir)
     except (EmbeddedPostgresError, OSError) as error:
-        fix = f"See {settings.quire_data_dir / 'postgres' / 'log'}."
+        fix = hint(error, f"See {settings.quire_data_dir / 'postgres' / 'log'}.")
         yield Check("database", "fail", f"The embedded PostgreSQL did not start: {error}", fix)
         return
     try:
@@ -98,17 +101,19 @@ async def _ask_database(
         checked, is_current = await _ask_server(settings, connection)
     except (OSError, TimeoutError, asyncpg.PostgresError) as error:
         detail = f"The database stopped answering ({type(error).__name__})."
-        return None, [Check("database", "fail", detail, "Check its log.")]
+        return None, [Check("database", "fail", detail, LOG)]
     finally:
         connection.terminate()
     if not is_current:
         return None, checked
     try:
-        current, more = await _ask_schema(settings, dsn, is_loopback=is_loopback, is_deep=is_deep)
-    except (errors.StorageUnavailable, errors.StorageDamaged) as error:
-        words = error.words if isinstance(error, errors.StorageDamaged) else error.detail
-        return None, [*checked, Check("workers", "fail", words, "Check the database's log.")]
-    return current, [*checked, *more]
+        database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
+    except errors.StorageUnavailable as error:
+        return None, [*checked, Check("connections", "fail", error.detail, LOG)]
+    try:
+        return await _ask_schema(settings, database, checked, is_loopback=is_loopback, is_deep=is_deep)
+    finally:
+        await database.close()
 
 
 async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tuple[list[Check], bool]:
@@ -136,34 +141,50 @@ async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tup
 
 
 async def _ask_schema(
-    settings: Settings, dsn: str, *, is_loopback: bool, is_deep: bool
+    settings: Settings, database: Database, before: list[Check], *, is_loopback: bool, is_deep: bool
 ) -> tuple[tuple[str, int] | None, list[Check]]:
-    """Check what needs the schema; return the model of the stored vectors, too. Raises StorageUnavailable."""
-    database = await Database.connect(dsn, pool_size=1, statement_cache=settings.quire_statement_cache)
-    try:
-        door = checks.door_of(
+    """Check what needs the schema; return the model of the stored vectors, too.
+
+    What one check cannot read is a finding, and the others go on.
+    """
+    current: tuple[str, int] | None = None
+
+    async def door() -> list[Check]:
+        found = checks.door_of(
             is_loopback=is_loopback,
             is_keyed=await is_keyed(database) or identity_provider(settings).issuer is not None,
             requires_keys=access(settings).requires_keys,
             is_allowed=access(settings).allows_unauthenticated,
         )
-        lanes, abandoned = await probes.work(database)
+        return [checks.door(found, settings.quire_host)]
+
+    async def workers() -> list[Check]:
+        return [checks.jobs(*await probes.work(database))]
+
+    async def vectors() -> list[Check]:
+        nonlocal current
         current = await probes.current_embeddings(database)
-        deep = await _look_deep(database) if is_deep else []
-    finally:
-        await database.close()
-    return current, [checks.door(door, settings.quire_host), checks.jobs(lanes, abandoned), *deep]
+        return []
 
+    async def enforcement() -> list[Check]:
+        return [damage.enforcement(*await walk.visible(database))]
 
-async def _look_deep(database: Database) -> list[Check]:
-    are_on, failures = await walk.checksums(database)
-    shown, tables = await walk.visible(database)
-    faults, rows, tenants = await walk.walk(database)
-    return [
-        damage.checksums(are_on=are_on, failures=failures),
-        damage.enforcement(shown, tables),
-        *damage.store(faults, rows, tenants),
-    ]
+    async def store() -> list[Check]:
+        return damage.store(*await walk.walk(database))
+
+    async def checksums() -> list[Check]:  # last: it counts what the others have read
+        return [damage.checksums(*await walk.checksums(database))]
+
+    found = list(before)
+    for ask in (door, workers, vectors, *((enforcement, store, checksums) if is_deep else ())):
+        try:
+            found += await ask()
+        except errors.StorageDamaged as error:
+            said = await described(database, error.words)
+            found.append(Check(ask.__name__, "fail", said, damage.FIX if is_deep else DEEPER))
+        except errors.StorageUnavailable as error:
+            found.append(Check(ask.__name__, "fail", error.detail, LOG))
+    return current, found
 
 
 # --- Models -----------------------------------------------------------------------------------------

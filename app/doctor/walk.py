@@ -34,6 +34,8 @@ ARCHIVES = _SQL.statement("archives")
 MEMORIES = _SQL.statement("memories")
 VECTORS = _SQL.statement("vectors")
 UNEMBEDDED = _SQL.statement("unembedded")
+POSTINGS = _SQL.statement("postings")
+LISTED = _SQL.statement("listed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ WALKS: Final = (
     _Walk(MESSAGES, {"conversation": "", "seq": 0}, {"marks": MARKS}, overlaps=True),
     _Walk(CONVERSATIONS, {"after": ""}, {"marks": MARKS}), _Walk(ARCHIVES, {"after": NOBODY}),
     _Walk(MEMORIES, {"after": NOBODY}), _Walk(VECTORS, {"after": NOBODY}), _Walk(UNEMBEDDED, {"after": NOBODY}),
+    _Walk(POSTINGS, {"owner": NOBODY, "term": 0, "after": NOBODY}), _Walk(LISTED, {"after": NOBODY}),
 )  # fmt: skip
 
 
@@ -68,14 +71,16 @@ async def walk(database: Database, batch: int = BATCH) -> tuple[list[Fault], int
 
 
 async def _around(database: Database, tenant: UUID, words: str, found: dict[str, Fault]) -> None:
-    table = await damage.table_of(database, words)
-    where = f"{words} of tenant {tenant}"
-    if table is not None:
+    table, index = await damage.place_of(database, words)
+    name, where = "damaged", f"{words} of tenant {tenant}"
+    if index is not None:
+        name = where = index
+    elif table is not None:
         rows, blocks = await damage.readable(database, tenant, table)
         those = ", ".join(map(str, blocks[:BLOCKS_NAMED])) + (" …" if len(blocks) > BLOCKS_NAMED else "")
-        where = f"{words}; table {table}, blocks {those or 'of an index'}; {rows} rows of tenant {tenant} are readable"
-    before = found.get("damaged")
-    found["damaged"] = Fault("damaged", 1 + (before.count if before else 0), before.first if before else where)
+        where = f"{words}; table {table}, blocks {those}; {rows} rows of tenant {tenant} are readable"
+    before = found.get(name) or Fault("damaged" if index is None else "index", 0, where)
+    found[name] = Fault(before.name, before.count + 1, before.first)
 
 
 async def _through(database: Database, tenant: UUID, one: _Walk, batch: int, found: dict[str, Fault]) -> int:

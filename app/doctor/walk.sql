@@ -89,3 +89,22 @@ SELECT u.memory_id, array_remove(ARRAY[CASE WHEN s.id IS NULL THEN 'unembedded' 
          WHERE tenant_id = :tenant AND memory_id > :after ORDER BY memory_id LIMIT :limit) u
   LEFT JOIN memories s ON s.tenant_id = :tenant AND s.id = u.memory_id
  ORDER BY u.memory_id;
+
+-- name: postings
+-- Entries of the word indexes, with a fault where the memory is gone.
+SELECT p.owner, p.term, p.memory_id, array_remove(ARRAY[CASE WHEN s.id IS NULL THEN 'posting' END], NULL) AS faults
+  FROM (SELECT owner, term, memory_id FROM postings
+         WHERE tenant_id = :tenant AND (owner, term, memory_id) > (:owner, :term, :after)
+         ORDER BY owner, term, memory_id LIMIT :limit) p
+  LEFT JOIN memories s ON s.tenant_id = :tenant AND s.id = p.memory_id
+ ORDER BY p.owner, p.term, p.memory_id;
+
+-- name: listed
+-- Copies of vectors in the lists of the vector indexes, with a fault where they are none of the vector.
+SELECT l.memory_id, array_remove(ARRAY[
+         CASE WHEN e.embedding IS DISTINCT FROM l.embedding OR e.owner <> l.owner OR e.model <> l.model
+              THEN 'listed' END], NULL) AS faults
+  FROM (SELECT memory_id, owner, model, embedding FROM listed
+         WHERE tenant_id = :tenant AND memory_id > :after ORDER BY memory_id LIMIT :limit) l
+  LEFT JOIN embeddings e ON e.tenant_id = :tenant AND e.memory_id = l.memory_id
+ ORDER BY l.memory_id;

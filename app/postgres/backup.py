@@ -18,7 +18,16 @@ from typing import Any
 
 from app.postgres import embedded
 from app.postgres.embedded import EmbeddedPostgres
-from app.postgres.programs import POSTGRES_MAJOR, SOCKET_NAME, DataDirectory, EmbeddedPostgresError, binary, locked, run
+from app.postgres.programs import (
+    POSTGRES_MAJOR,
+    SOCKET_NAME,
+    DataDirectory,
+    EmbeddedPostgresError,
+    binary,
+    failed,
+    locked,
+    run,
+)
 
 MANIFEST = "backup_manifest"
 SEGMENT_BYTES = 16 * 1024 * 1024
@@ -186,4 +195,4 @@ def _run(program: str, *arguments: str) -> None:
         [binary(program), *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     if done.returncode != 0:
-        raise EmbeddedPostgresError(f"{program} failed: {done.stderr.decode(errors='replace').strip()[-2000:]}")
+        raise failed(program, done.stderr.decode(errors="replace"))

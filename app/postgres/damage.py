@@ -9,31 +9,33 @@ from app.errors import StorageDamaged
 from app.postgres.database import Database
 
 _FILE = re.compile(r"base/\d+/(\d+)")
-_NAMED = re.compile(r'(?:for toast value \d+ in|table|index) "?(\w+)"?')
+_NAMED = re.compile(r'(?:for toast value \d+ in|table|(index)) "?(\w+)"?')
 BLOCK_BYTES = 8192
 
-# The table that a file is of: of its rows, of an index's or of long values.
+# The table that a file is of (of its rows, of an index's or of long values), and the index.
 OWNER = """
 WITH file AS (SELECT coalesce(pg_filenode_relation(0, $1::oid)::oid, to_regclass($2)::oid) AS oid),
      own AS (SELECT coalesce((SELECT indrelid FROM pg_index WHERE indexrelid = file.oid), file.oid) AS oid FROM file)
 SELECT coalesce((SELECT c.oid::regclass::text FROM pg_class c WHERE c.reltoastrelid = own.oid),
-                own.oid::regclass::text) AS name
+                own.oid::regclass::text) AS name,
+       (SELECT indexrelid::regclass::text FROM pg_index, file WHERE indexrelid = file.oid) AS index
   FROM own
 """
 SIZE = "SELECT pg_relation_size($1::regclass) AS bytes"
 
 
-async def table_of(database: Database, words: str) -> str | None:
-    """Return the table that the server's words about a damage are of. Raises StorageUnavailable."""
+async def place_of(database: Database, words: str) -> tuple[str | None, str | None]:
+    """Return the table that the server's words about a damage are of, and the index. Raises StorageUnavailable."""
     file, named = _FILE.search(words), _NAMED.search(words)
-    row = await database.fetch_row(OWNER, int(file[1]) if file else 0, f"pg_toast.{named[1]}" if named else "")
-    return row["name"] if row else None
+    name = "" if named is None else named[2] if named[1] else f"pg_toast.{named[2]}"
+    row = await database.fetch_row(OWNER, int(file[1]) if file else 0, name)
+    return (row["name"], row["index"]) if row else (None, None)
 
 
 async def described(database: Database, words: str) -> str:
-    """Return the server's words about a damage, with the table."""
-    table = await table_of(database, words)
-    return f"{words}, of the table {table}" if table else words
+    """Return the server's words about a damage, with the place."""
+    table, index = await place_of(database, words)
+    return f"{words}, of the table {table}" + (f", index {index}" if index else "") if table else words
 
 
 async def readable(database: Database, tenant: UUID, table: str) -> tuple[int, list[int]]:

@@ -37,6 +37,7 @@ from app.postgres.programs import (
     open_lock,
     psql,
     run,
+    text_from,
 )
 
 START_SECONDS = 120
@@ -218,11 +219,7 @@ def _launch(layout: DataDirectory) -> None:
 
 def _early_ends(log: Path, start: int = 0) -> list[str]:
     """Return the lines of the server's log that say that its recovery ended at a damaged record."""
-    if not log.exists():
-        return []
-    with log.open("rb") as opened:
-        opened.seek(start)
-        return [line for line in opened.read().decode(errors="replace").splitlines() if EARLY_END.search(line)]
+    return [line for line in text_from(log, start).splitlines() if EARLY_END.search(line)]
 
 
 def last_early_end(data_dir: Path) -> str | None:

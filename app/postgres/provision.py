@@ -10,7 +10,7 @@ from pathlib import Path
 from app import errors
 from app.postgres import embedded, migrate
 from app.postgres.migrate import Run
-from app.postgres.programs import EmbeddedPostgresError
+from app.postgres.programs import EmbeddedPostgresError, hint
 
 
 @contextmanager
@@ -25,7 +25,8 @@ def provided(database_url: str | None, data_dir: Path, run: Run = asyncio.run) -
     try:
         postgres = embedded.start(data_dir)
     except (EmbeddedPostgresError, OSError) as error:
-        raise errors.StorageUnavailable(f"The embedded PostgreSQL could not be started. {error}") from error
+        fix = hint(error, f"See {data_dir / 'postgres' / 'log'}.")
+        raise errors.StorageUnavailable(f"The embedded PostgreSQL could not be started: {error} {fix}") from error
     try:
         migrate.upgrade(postgres.owner_dsn, run)
         yield postgres.app_dsn

@@ -83,3 +83,4 @@ def test_every_button_works_on_a_fresh_service_or_is_refused_for_a_known_reason(
     refused = {name: status for name, status in shown.items() if not 200 <= status < 300}
     assert refused == {name: status for name, (status, _) in REFUSED.items()}
     assert all(url.startswith((str(client.base_url), "data:")) for url in tab.requested)
+    assert [said for said in tab.complaints if "Content Security Policy" in said] == []

@@ -63,13 +63,15 @@ DAMAGE = {
     "source": "UPDATE memories SET seq = 999 WHERE conversation_id = 'd' AND seq = 2",
     "vector": "INSERT INTO embeddings SELECT tenant_id, uuidv7(), owner, uuidv7(), '[1]' FROM memories",
     "unembedded": "INSERT INTO unembedded SELECT tenant_id, owner, uuidv7() FROM memories",
+    "posting": "INSERT INTO postings SELECT tenant_id, owner, 7, uuidv7() FROM memories",
+    "listed": "INSERT INTO listed SELECT tenant_id, uuidv7(), owner, uuidv7(), 1, '[1]' FROM memories",
 }
 ALSO = {"gap": {"source": "fail"}, "placeholder": {"source": "fail"}}
 """What is missing then for others, too."""
 
 
 def test_each_fault_has_a_test() -> None:
-    on_disk = {"damaged"}  # tests/faults/test_damaged_page.py
+    on_disk = {"damaged", "index"}  # tests/faults/test_damaged_page.py
     assert DAMAGE.keys() == damage.FAULTS.keys() - on_disk
 
 
@@ -112,7 +114,16 @@ def test_the_size_of_the_batches_changes_nothing(
 
     rows = sum(
         run_as_superuser(f"SELECT count(*) FROM {table}")[0][0]
-        for table in ("messages", "conversations", "archives", "memories", "embeddings", "unembedded")
+        for table in (
+            "messages",
+            "conversations",
+            "archives",
+            "memories",
+            "embeddings",
+            "unembedded",
+            "postings",
+            "listed",
+        )
     )
     assert asyncio.run(walked()) == ({}, rows)
     run_as_superuser(DAMAGE["sums"])
@@ -120,6 +131,6 @@ def test_the_size_of_the_batches_changes_nothing(
 
 
 def test_checksums_that_are_off_or_failed_are_reported() -> None:
-    assert damage.checksums(are_on=True, failures=0).state == "ok"
-    assert damage.checksums(are_on=False, failures=0).state == "warn"
-    assert damage.checksums(are_on=True, failures=3).state == "fail"
+    assert damage.checksums(True, 0).state == "ok"
+    assert damage.checksums(False, 0).state == "warn"
+    assert damage.checksums(True, 3).state == "fail"

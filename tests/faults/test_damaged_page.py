@@ -79,12 +79,36 @@ def test_a_damaged_page_is_named_and_the_rest_is_served(folder: Path, settings: 
         assert checks["checksums"].state == "fail"
 
 
-def _filled(client: httpx.Client, server: embedded.EmbeddedPostgres) -> str:
+def test_a_damaged_index_is_named_with_what_mends_it_and_the_walk_goes_on(folder: Path, settings: Settings) -> None:
+    [files] = [_filled(client, server, "messages_pkey") for client, server in served(folder, settings)]
+    with next(folder.glob(f"**/{files}")).open("r+b") as opened:
+        opened.seek(BLOCK + 4000)
+        opened.write(b"\xff" * 64)
+
+    server = embedded.start(folder)
+    try:
+        own = Settings(database_url=server.app_dsn, quire_data_dir=folder, quire_port=0)
+
+        def states() -> dict[str, str]:
+            checks = examine(own, Stopping(), is_loopback=True, asks_models=False, is_deep=True)
+            if index := next((c for c in checks if c.name == "index"), None):
+                assert index.detail.endswith("it is: messages_pkey.")
+                assert "REINDEX INDEX messages_pkey;" in index.fix
+            return {c.name: c.state for c in checks if c.state == "fail"}
+
+        assert states() == {"index": "fail", "checksums": "fail"}, "no other walk is missing"
+        asked(server.owner_dsn, "REINDEX INDEX messages_pkey")
+        assert states() == {"checksums": "fail"}, "the server counts what was read before"
+    finally:
+        server.stop()
+
+
+def _filled(client: httpx.Client, server: embedded.EmbeddedPostgres, relation: str = "messages") -> str:
     for number in range(60):
         append(client, "c", [user(f"{number} {'word ' * 120}"), assistant(f"{number} {'answer ' * 90}")])
     append(client, "other", [user("Hello."), assistant("Hi.")])
     asked(server.superuser_dsn, "CHECKPOINT")
-    return str(asked(server.superuser_dsn, "SELECT pg_relation_filepath('messages')"))
+    return str(asked(server.superuser_dsn, f"SELECT pg_relation_filepath('{relation}')"))
 
 
 def test_a_log_damaged_after_a_crash_is_said_at_the_start_and_by_the_doctor(

@@ -237,7 +237,7 @@ LISTS = {
     "post /webhooks": 201,
 }
 """What is about a whole tenant and found by another too, with things of its own."""
-OPEN_PAGES = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
+OPEN_PAGES = {"/docs", "/openapi.json"}
 FOUND_BY = {
     "post /mcp",
     "get /users/{user_id}/export",

@@ -339,7 +339,7 @@ def _without_ids(line: bytes) -> bytes:
 
 
 async def looks(caller: Caller) -> None:
-    for url in ("/openapi.json", "/docs", "/redoc", "/metrics", "/readyz", "/healthz", "/jobs", "/conversations"):
+    for url in ("/openapi.json", "/docs", "/metrics", "/readyz", "/healthz", "/jobs", "/conversations"):
         await caller.get(url)
     for where in ("long", "told"):
         for part in ("", "contents", "pages", "pages/3", "summary", "topics", "notes", "status", "messages", "export"):

@@ -1,5 +1,7 @@
 """The OpenAPI document: FastAPI's own, with our problems and the bodies that FastAPI does not see."""
 
+import base64
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from app.api.http import body, model_api_errors, problem
 from app.api.http.callers import Needs
@@ -49,6 +51,13 @@ SECURITY_SCHEMES = {
 }
 
 
+INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+POLICY = (
+    "default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Swagger UI styles its elements as it goes, and its pictures stand in its style sheet."""
+
 EXAMPLES: dict[str, Any] = {
     "conversation_id": "demo", "user_id": "me", "space_id": "team", "user": "sam", "query": "the weather in Hangzhou",
     "message": "1", "page": 1, "name": "recall_page",
@@ -77,15 +86,29 @@ def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
             app.openapi_schema = _document(app, routers)
         return app.openapi_schema
 
-    [declared] = (route for route in app.routes if isinstance(route, Route) and route.path == app.openapi_url)
-
-    async def answer(request: Request) -> Response:
+    async def document(request: Request) -> Response:
         await anyio.to_thread.run_sync(app.openapi)
-        made: Response = await declared.endpoint(request)
+        made: Response = await declared[specification](request)
         return made
 
+    async def page(request: Request) -> Response:
+        made: Response = await declared["/docs"](request)
+        made.headers["Content-Security-Policy"] = policy(bytes(made.body))
+        return made
+
+    specification = str(app.openapi_url)
+    declared = {route.path: route.endpoint for route in app.routes if isinstance(route, Route)}
     app.openapi = openapi  # type: ignore[method-assign]
-    app.router.routes.insert(0, Route(declared.path, answer, include_in_schema=False))
+    anew = {specification: document, "/docs": page, str(app.swagger_ui_oauth2_redirect_url): None}
+    routes: list[BaseRoute] = [Route(path, answer, include_in_schema=False) for path, answer in anew.items() if answer]
+    routes += [route for route in app.router.routes if not (isinstance(route, Route) and route.path in anew)]
+    app.router.routes[:] = routes
+
+
+def policy(page: bytes) -> str:
+    """Return the Content-Security-Policy of the page of the API: its scripts are our files and what stands in it."""
+    hashes = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in INLINE.findall(page))
+    return POLICY.format(scripts=" ".join(f"'sha256-{one}'" for one in hashes))
 
 
 def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
