@@ -324,6 +324,11 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
     "conversations of a tree that begin like a list": (branches.BEGUN, ("proxied", b"begun")),
     "doctor's walk through vectors": (walk.VECTORS, {"after": walk.NOBODY, "limit": 100}),
     "doctor's walk through what waits for vectors": (walk.UNEMBEDDED, {"after": walk.NOBODY, "limit": 100}),
+    "doctor's walk through postings": (
+        walk.POSTINGS,
+        {"owner": walk.NOBODY, "term": 0, "after": walk.NOBODY, "limit": 100},
+    ),
+    "doctor's walk through lists of vectors": (walk.LISTED, {"after": walk.NOBODY, "limit": 100}),
     "what recall tools brought in": (erasing.LOADED, (owner_of("u:u"), "", 0, 10)),
     "answers by their keys": (kept_answers.LOCK, (["none"],)),
     "archives that are still there": (erasing.STILL_THERE, ([UUID(int=1)],)),
