@@ -67,7 +67,12 @@ async def history_is_kept(history: QuireHistory) -> None:
     picture = Content.from_uri("https://example.com/a.png", media_type="image/png")
     await history.save_messages("kept", [Message("user", ["你好", picture]), Message("assistant", [thought])])
     kept = (await history.get_messages("kept"))[-1]
-    assert kept.text == "你好\n[uri]", kept.text
+    assert kept.text == "你好\n[image]", kept.text
+    agreed = Content.from_function_approval_response(
+        True, id="a", function_call=Content.from_function_call("a", "look", arguments="{}")
+    )
+    await history.save_messages("kept", [Message("user", [agreed])])
+    assert (await history.get_messages("kept"))[-1].text == kept.text, "an approval is no word of the user's"
     await history.save_messages("kept", [])
     try:
         await history.get_messages(None)

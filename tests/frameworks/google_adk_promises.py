@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from google.adk.agents import LlmAgent
+from google.adk.errors._stale_session_error import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
@@ -122,6 +123,9 @@ async def sessions_are_kept(sessions: QuireSessionService) -> None:
         except ValueError:
             continue
         raise AssertionError
+    await a_stale_session_is_refused(sessions, named)
+    await what_a_rewind_takes_back_is_in_no_window(sessions)
+    assert await sessions.get_user_state(app_name="app", user_id="eve") == {}
     for _ in range(2):
         await sessions.delete_session(**named)
     try:
@@ -129,6 +133,48 @@ async def sessions_are_kept(sessions: QuireSessionService) -> None:
     except SessionNotFoundError:
         return
     raise AssertionError
+
+
+async def a_stale_session_is_refused(sessions: QuireSessionService, named: Any) -> None:
+    one, other = await sessions.get_session(**named), await sessions.get_session(**named)
+    assert one is not None
+    assert other is not None
+    await sessions.append_event(one, Event(author="helper", invocation_id="i", content=words("first")))
+    try:
+        await sessions.append_event(other, Event(author="helper", invocation_id="i", content=words("second")))
+    except StaleSessionError:
+        return
+    raise AssertionError
+
+
+async def what_a_rewind_takes_back_is_in_no_window(sessions: QuireSessionService) -> None:
+    model = Played(model="played", script=[words("Noted."), words("Deleted."), words("Kept."), words("Well.")])
+    runner = Runner(app_name="app", agent=LlmAgent(name="helper", model=model), session_service=sessions)
+    named: Any = {"app_name": "app", "user_id": "eve", "session_id": "rewound"}
+    await sessions.create_session(**named, state={"mood": "good"})
+    await say(runner, "eve", "rewound", "The code is 4711.")
+    await say(runner, "eve", "rewound", "Delete the zebra file.")
+    session = await sessions.get_session(**named)
+    assert session is not None
+    before = session.events[2].invocation_id
+    await runner.rewind_async(user_id="eve", session_id="rewound", rewind_before_invocation_id=before)
+    await say(runner, "eve", "rewound", "Keep it.")
+    assert "zebra" not in model.given[-1]
+    assert "4711" in model.given[-1]
+    quire = sessions._quire
+    window = str((await quire.context("app/eve/rewound", budget=8000)).messages)
+    assert "zebra" not in window
+    assert "4711" in window
+    memory = QuireMemoryService(quire)
+    for query, is_found in (("zebra file", False), ("The code is 4711", True)):
+        found = await memory.search_memory(app_name="app", user_id="eve", query=query)
+        assert (query in str(found.memories)) == is_found, found
+    again = await sessions.get_session(**named)
+    assert again is not None
+    assert "Kept." in str(again.events[-1].content)
+    listed = await sessions.list_sessions(app_name="app", user_id="eve")
+    assert [one.state for one in listed.sessions if one.id == "rewound"] == [again.state]
+    assert [session.events for session in listed.sessions] == [[]] * len(listed.sessions)
 
 
 async def memory_is_kept(quire: AsyncQuire, memory: QuireMemoryService) -> None:

@@ -3,7 +3,16 @@
 import asyncio
 import os
 
-from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
+from llama_index.core.base.llms.types import (
+    CacheControl,
+    CachePoint,
+    ChatMessage,
+    CitableBlock,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
 from llama_index.core.memory import BaseMemory
 
 from quire_client import Quire
@@ -36,6 +45,13 @@ def main() -> None:
         window = asyncio.run(memory.aget("question 39"))
         assert len(window) < len(memory.get_all()) == 84
         assert "answer 39" in [message.content for message in window[-2:]]  # what is recalled follows it
+        thought = ChatMessage(role="assistant", blocks=[ThinkingBlock(content="Hm.")])
+        cached = [TextBlock(text="Look here."), CachePoint(cache_control=CacheControl(type="ephemeral"))]
+        page = CitableBlock(title="Tea", source="book", content=[TextBlock(text="Longjing is green.")])
+        picture = ImageBlock(url="https://example.com/a.png")
+        memory.put_messages([thought, ChatMessage(role="user", blocks=[*cached, page, picture])])
+        assert len(memory.get_all()) == 85
+        assert memory.get_all()[-1].content == "Look here.\nTea\nLongjing is green.\n[image]"
         memory.reset()
         memory.reset()
         assert memory.get() == []

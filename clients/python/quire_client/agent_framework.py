@@ -19,11 +19,10 @@ from agent_framework import Content, HistoryProvider, Message
 from quire_client import calls
 from quire_client.client import AsyncQuire
 from quire_client.errors import Conflict, NotFound
-from quire_client.shapes import Json
+from quire_client.shapes import Json, mark_of_file
 
 RECALL_MAX_TOKENS = 800
 QUERY_CHARACTERS_MAX = 10_000
-UNSAID = ("function_call", "function_result", "text_reasoning", "usage")
 
 
 class QuireHistory(HistoryProvider):
@@ -85,7 +84,7 @@ def _named(session_id: str | None) -> str:
 
 
 def _sent(message: Message) -> list[Json]:
-    """A message in OpenAI form, one for each result. Files and other contents are named, thoughts left out."""
+    """A message in OpenAI form, one for each result. Files are named; what is no words of anybody's is left out."""
     results = [
         {"role": "tool", "tool_call_id": content.call_id, "content": str(content.result or "")}
         for content in message.contents
@@ -93,11 +92,10 @@ def _sent(message: Message) -> list[Json]:
     ]
     calls_made = [_call(content) for content in message.contents if content.type == "function_call"]
     texts = [
-        content.text if content.type == "text" else f"[{content.type}]"
+        content.text if content.type == "text" else mark_of_file(content.type, getattr(content, "media_type", None))
         for content in message.contents
-        if content.type not in UNSAID
     ]
-    if not texts and not calls_made:
+    if not any(texts) and not calls_made:
         return results
     role = message.role if message.role in ("system", "user", "assistant") else "assistant"
     told: Json = {"role": role, "content": "\n".join(text for text in texts if text)}

@@ -16,10 +16,13 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
+from google.adk.errors._stale_session_error import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
@@ -35,7 +38,7 @@ from quire_client.client import AsyncQuire
 from quire_client.errors import Conflict, NotFound
 from quire_client.shapes import Json
 
-LISTED_AT_ONCE = 200
+LISTED_AT_ONCE = 20
 ADDED_AT_ONCE = 1_000
 FOUND_MAX = 10
 ENTRY_CHARACTERS_MAX = 2_000
@@ -48,6 +51,8 @@ class QuireSessionService(BaseSessionService):
 
     def __init__(self, quire: AsyncQuire) -> None:
         self._quire = quire
+        self._appending: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Held while an event is stored, so that events of one session are compared with those before them."""
 
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
@@ -77,7 +82,9 @@ class QuireSessionService(BaseSessionService):
         return session
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """List sessions without events and state, the most recently active last; without ``user_id``, everybody's."""
+        """List sessions with their state but no events, the most recently active last; without ``user_id``,
+        everybody's. It reads the events of each, since state is what they say.
+        """
         found: list[Session] = []
         cursor: str | None = ""
         metadata = json.dumps({"adk": {"app_name": app_name}})
@@ -86,11 +93,12 @@ class QuireSessionService(BaseSessionService):
                 calls.read("/conversations", user_id=user_id, metadata=metadata, limit=LISTED_AT_ONCE,
                            cursor=cursor or None)
             )  # fmt: skip
-            found += [_session(item, []) for item in page["items"]]
+            events = await asyncio.gather(*(_events(self._quire, item["id"]) for item in page["items"]))
+            found += [_session(item, said) for item, said in zip(page["items"], events, strict=True)]
             cursor = page["next_cursor"]
-        for session in found:
-            session.state = {}
-        return ListSessionsResponse(sessions=sorted(found, key=lambda session: session.last_update_time))
+        found.sort(key=lambda session: session.last_update_time)
+        newest = {(session.user_id, session.id): session for session in found}  # of a rewound one there are two
+        return ListSessionsResponse(sessions=[s.model_copy(update={"events": []}) for s in newest.values()])
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Erase a session and everything derived from it."""
@@ -99,8 +107,16 @@ class QuireSessionService(BaseSessionService):
         except NotFound:
             return
 
+    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:  # noqa: ARG002 - ADK's
+        """Return nothing: `user:` state is refused, so there is none."""
+        return {}
+
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event. One that is stored already stays as it is."""
+        """Store an event. One that is stored already stays as it is.
+
+        What a rewind takes back stays in a branch of the session's conversation: windows and searches of the session
+        have it no more. Raises StaleSessionError if the session holds less than what is stored.
+        """
         if event.partial:
             return event
         _own_state(event.actions.state_delta)
@@ -108,17 +124,39 @@ class QuireSessionService(BaseSessionService):
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         name = conversation_of(session.app_name, session.user_id, session.id)
-        try:
-            await self._quire.append(name, [_message(event)])
-        except NotFound:
-            raise SessionNotFoundError(f"Session {session.id} not found.") from None
-        except Conflict:
-            if event.id not in await _ids(self._quire, name):
-                raise
+        async with self._appending.setdefault(name, asyncio.Lock()):
+            try:
+                await self._store(session, name, event)
+            except NotFound:
+                raise SessionNotFoundError(f"Session {session.id} not found.") from None
+            session._storage_update_marker = event.id  # noqa: SLF001 - ADK's own place for it
         if event.id not in [known.id for known in session.events]:
             self._commit_event_to_session(session, event)
         session.last_update_time = event.timestamp
         return event
+
+    async def _store(self, session: Session, name: str, event: Event) -> None:
+        newest = await _newest(self._quire, name)
+        known = {session._storage_update_marker, *(one.id for one in session.events)}  # noqa: SLF001 - as above
+        if newest is not None and newest not in known:
+            raise StaleSessionError("The session was changed since it was loaded: get it again.")
+        rewound = event.actions.rewind_before_invocation_id
+        if rewound is None:
+            await self._append(name, event)
+            return
+        events = await _events(self._quire, name)
+        kept = list(takewhile(lambda one: one.invocation_id != rewound, events))
+        if kept:  # else nothing of the conversation is left to branch from
+            await self._quire.sync(name, [_message(one) for one in (*kept, event)])
+        else:
+            await self._append(name, event)
+
+    async def _append(self, name: str, event: Event) -> None:
+        try:
+            await self._quire.append(name, [_message(event)])
+        except Conflict:
+            if event.id not in await _ids(self._quire, name):
+                raise
 
 
 class QuireMemoryService(BaseMemoryService):
@@ -171,9 +209,24 @@ class QuireMemoryService(BaseMemoryService):
         found = await self._quire.search(
             query[:QUERY_CHARACTERS_MAX], user_id=user_id, metadata=metadata, limit=FOUND_MAX
         )
-        keys = [hit["memory_key"] for hit in found["results"]]
+        keys = [hit["memory_key"] for hit in await self._not_rewound(found["results"], query, user_id)]
         read = await asyncio.gather(*(self._quire.memory(key) for key in keys), return_exceptions=True)
         return SearchMemoryResponse(memories=[_entry(memory) for memory in _present(read)])
+
+    async def _not_rewound(self, hits: list[Json], query: str, user_id: str) -> list[Json]:
+        """Return the hits without what a rewind took back: a search of its session, which is shown the branch, has it
+        no more.
+        """
+        names = sorted({hit["conversation_id"] for hit in hits if hit["conversation_id"]})
+        shown = await asyncio.gather(*(self._quire.conversation(name) for name in names), return_exceptions=True)
+        for name, now in zip(names, shown, strict=True):
+            if not isinstance(now, BaseException) and now["id"] != name:
+                line = await self._quire.search(
+                    query[:QUERY_CHARACTERS_MAX], user_id=user_id, conversation_id=name, limit=FOUND_MAX
+                )
+                kept = {hit["memory_key"] for hit in line["results"]}
+                hits = [hit for hit in hits if hit["conversation_id"] != name or hit["memory_key"] in kept]
+        return hits
 
 
 def conversation_of(app_name: str, user_id: str, session_id: str) -> str:
@@ -196,6 +249,13 @@ async def _events(quire: AsyncQuire, name: str) -> list[Event]:
     """Return the events of a session; messages that other clients appended are none."""
     kept = [message["adk_event"] async for message in quire.history(name) if "adk_event" in message]
     return [Event.model_validate(event) for event in kept]
+
+
+async def _newest(quire: AsyncQuire, name: str) -> str | None:
+    """Return the id of the newest event; None where there is none, or another client's message follows it."""
+    async for message in quire.history(name, newest_first=True, batch=1):
+        return message["client_id"] if "adk_event" in message else None
+    return None
 
 
 async def _ids(quire: AsyncQuire, name: str) -> set[str]:

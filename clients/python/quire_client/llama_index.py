@@ -18,7 +18,7 @@ from llama_index.core.memory import BaseMemory
 
 from quire_client.client import Quire
 from quire_client.errors import NotFound
-from quire_client.shapes import Json
+from quire_client.shapes import Json, mark_of_file
 
 RECALL_MAX_TOKENS = 800
 QUERY_CHARACTERS_MAX = 10_000
@@ -69,13 +69,12 @@ class QuireMemory(BaseMemory):
 
     def put_messages(self, messages: Sequence[ChatMessage]) -> None:
         """Store messages, all or none."""
-        if messages:
-            self._quire.append(self.conversation, [_sent(m) for m in messages], user_id=self.user_id)
+        if told := _told(messages):
+            self._quire.append(self.conversation, told, user_id=self.user_id)
 
     def set(self, messages: Sequence[ChatMessage]) -> None:
         """Store what is new in a whole list. Nothing stored is changed; an empty list changes nothing."""
-        if messages:
-            listed = [_sent(message) for message in messages]
+        if listed := _told(messages):
             self._quire.sync(self.conversation, listed, user_id=self.user_id, on_fork="append")
 
     def reset(self) -> None:
@@ -86,10 +85,23 @@ class QuireMemory(BaseMemory):
             return
 
 
+def _told(messages: Sequence[ChatMessage]) -> list[Json]:
+    """Messages in OpenAI form, without those of an assistant that say and call nothing: they only think."""
+    told = [_sent(message) for message in messages]
+    return [one for one in told if one["role"] != "assistant" or one["content"] or "tool_calls" in one]
+
+
+def _words(block: Any) -> str:
+    """What is said in a block. Files are named; thinking, cache marks and what else is no words are left out."""
+    if isinstance(block, TextBlock):
+        return str(block.text)
+    if block.block_type == "citable":
+        return "\n".join(filter(None, [block.title, *map(_words, block.content)]))
+    return mark_of_file(block.block_type)
+
+
 def _sent(message: ChatMessage) -> Json:
-    """A message in OpenAI form. Images and other blocks are named, not stored."""
-    texts = [block.text if isinstance(block, TextBlock) else f"[{block.block_type}]" for block in message.blocks
-             if not isinstance(block, ToolCallBlock)]  # fmt: skip
+    texts = list(filter(None, map(_words, message.blocks)))
     role = {"function": "tool", "model": "assistant", "chatbot": "assistant"}.get(
         message.role.value, message.role.value
     )

@@ -23,7 +23,6 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
-    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ToolCallPart,
@@ -35,7 +34,13 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import RunContext, Tool
 
 from quire_client.client import AsyncQuire, Recall
-from quire_client.shapes import Json
+from quire_client.shapes import Json, mark_of_file
+
+FAILED = ("failed", "retried")
+"""Outcomes of a tool's call that a model is to see as errors."""
+UNREAD = ("author", "is_error")
+"""Members of a message that windows of OpenAI's form have not; of an error they say ``ERROR`` before its text."""
+ERROR = "Error: "
 
 
 class QuireMemory(AbstractCapability[Any]):
@@ -107,8 +112,8 @@ class QuireMemory(AbstractCapability[Any]):
 def _sent(message: ModelMessage) -> list[Json]:
     """A message in OpenAI form. Images and other files are named, not stored."""
     if isinstance(message, ModelRequest):
-        return [_request_part(part) for part in message.parts]
-    texts = [part.content for part in message.parts if isinstance(part, TextPart)]
+        return [one for one, _ in _parts(message)]
+    texts = [part.content for part in message.parts if part.part_kind in ("text", "speech")]
     calls = [
         {"id": p.tool_call_id, "type": "function", "function": {"name": p.tool_name, "arguments": p.args_as_json_str()}}
         for p in message.parts
@@ -118,25 +123,40 @@ def _sent(message: ModelMessage) -> list[Json]:
     return [{**said, "tool_calls": calls}] if calls else [said] if texts else []
 
 
-def _request_part(part: ModelRequestPart) -> Json:
-    match part:
-        case SystemPromptPart():
+def _request_part(part: ModelRequestPart) -> Json | None:
+    """A part as a message; None for one that says nothing, such as a change of tools or settings."""
+    match part.part_kind:
+        case "system-prompt":
             return {"role": "system", "content": part.content}
-        case UserPromptPart():
+        case "user-prompt" | "speech":
             return {"role": "user", "content": _text(part.content)}
-        case ToolReturnPart():
-            return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}
-        case RetryPromptPart(tool_name=str()):
+        case "retry-prompt" if part.tool_name:
             return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response()}
-        case RetryPromptPart():
-            return {"role": "user", "content": part.model_response()}
-    return {"role": "user", "content": f"[{part.part_kind}]"}
+        case "retry-prompt" | "retry-feedback":  # pydantic-ai's words, not the user's
+            return {"role": "user", "content": part.model_response(), "author": "machine"}
+        case "tool-return":
+            return _result(part)
+    return None
+
+
+def _result(part: Any) -> Json:
+    found = {"role": "tool", "tool_call_id": part.tool_call_id}
+    if part.outcome not in FAILED:
+        return {**found, "content": part.model_response_str()}
+    return {**found, "content": part.model_response_str(wrap_if_error=False), "is_error": True}
 
 
 def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(part if isinstance(part, str) else f"[{getattr(part, 'kind', 'file')}]" for part in content)
+    parts = [content] if isinstance(content, str) else content
+    return "\n".join(filter(None, map(_words, parts)))
+
+
+def _words(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if part.kind == "text-content":
+        return str(part.content)
+    return mark_of_file(part.kind, getattr(part, "media_type", None))
 
 
 # --- From Quire -----------------------------------------------------------------------------------------
@@ -157,20 +177,23 @@ def _window(window: Sequence[Json], own: Sequence[ModelMessage]) -> list[ModelMe
             found[-1] = replace(found[-1], parts=[*found[-1].parts, made])
         else:
             found.append(ModelRequest(parts=[made]))
-    last = next((message for message in reversed(own) if isinstance(message, ModelRequest)), None)
-    if last is not None and found and isinstance(found[-1], ModelRequest):
-        found[-1] = replace(last, parts=found[-1].parts)
+    requests = [message for message in own if isinstance(message, ModelRequest)]
+    if requests and found and isinstance(found[-1], ModelRequest):
+        unsaid = [part for request in requests for part in request.parts if _request_part(part) is None]
+        found[-1] = replace(requests[-1], parts=[*unsaid, *found[-1].parts])
     return found
 
 
 def _parts(message: ModelMessage) -> list[tuple[Json, Any]]:
     if isinstance(message, ModelRequest):
-        return [(_request_part(part), part) for part in message.parts]
+        return [(one, part) for part in message.parts if (one := _request_part(part)) is not None]
     return [(one, message) for one in _sent(message)]
 
 
 def _key(message: Json) -> str:
-    return json.dumps({name: value for name, value in message.items() if value}, sort_keys=True)
+    read = {name: value for name, value in message.items() if value and name not in UNREAD}
+    content = str(read.get("content") or "")
+    return json.dumps({**read, "content": content.removeprefix(ERROR)}, sort_keys=True)
 
 
 def _response(message: Json) -> ModelResponse:

@@ -6,6 +6,17 @@ from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
 Json = dict[str, Any]
+FILES = ("file", "document", "uri", "data", "binary")
+
+
+def mark_of_file(kind: str, media_type: str | None = None) -> str:
+    """Return what stands for a file in a message's text, by its kind in a framework; "" for what is no file.
+
+    Nobody said what a framework keeps beside words: such parts are left out.
+    """
+    named = f"{media_type or ''} {kind}"
+    found = next((word for word in ("image", "audio", "video") if word in named), "")
+    return f"[{found or 'file'}]" if found or any(word in kind for word in FILES) else ""
 
 
 class Stored(TypedDict):
