@@ -2,8 +2,10 @@
 
 import asyncio
 import gc
+import hashlib
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,6 +19,7 @@ from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.edge.identity import IdentityProvider
 from app.core.edge.limits import Quota
+from app.core.edge.upstreams import ServedApi, read_upstreams
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
@@ -26,7 +29,7 @@ from app.postgres import migrate
 from app.postgres.database import Database
 from app.providers import Chat, Embedder, Reranker, build
 from app.providers.model_api import BASE_URL, ModelApi
-from app.providers.upstream import Upstream
+from app.providers.upstream import Upstream, Upstreams
 from app.runtime import Runtime
 from app.services import limits
 from app.services.conversations import serving
@@ -60,9 +63,9 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
             rules = (access(settings), retention(settings), proxying(settings), working(settings))
             parts = (judging(settings, embedder), database, counter, *rules, chat, embedder)
-            metrics, upstream, issuer = Metrics(), upstream_of(settings), issuer_of(settings)
+            metrics, upstreams, issuer = Metrics(), upstreams_of(settings, dsn), issuer_of(settings)
             runtime = Runtime(
-                *parts, reranker=reranker, metrics=metrics, tracing=tracing, upstream=upstream,
+                *parts, reranker=reranker, metrics=metrics, tracing=tracing, upstreams=upstreams,
                 identity=identity_provider(settings), issuer=issuer, quota=taken(settings, Quota),
                 auditing=taken(settings, Auditing), masks=Masks(masked_kinds(settings.quire_masks)),
                 signer=await anyio.to_thread.run_sync(signer_of, settings),
@@ -71,7 +74,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
             await runtime.turns.close()
             await serving.write_last(runtime)
             await limits.write_last(runtime)
-            for away in (upstream, issuer, runtime.meters.sender):
+            for away in (upstreams, issuer, runtime.meters.sender):
                 if away is not None:
                     await away.close()
             await asyncio.gather(*runtime.door.tasks)
@@ -97,22 +100,30 @@ def issuer_of(settings: Settings) -> "Issuer | None":
     return None if rules.issuer is None or rules.jwks is None else build.issuer_of(rules.jwks)
 
 
-def upstream_of(settings: Settings) -> Upstream | None:
-    """Return the chat API behind the proxy. The LLM's key is sent to the LLM's API only."""
+def upstreams_of(settings: Settings, dsn: str) -> Upstreams:
+    """Return the APIs behind the proxy. The LLM's key is sent to the LLM's API only."""
+    rules = read_upstreams(settings.quire_proxy_upstreams.get_secret_value())
+    by_pattern = {pattern: _upstream(settings, api) for pattern, api in rules.items()}
+    database = re.sub("//[^@]*@", "//", dsn)  # no hash may confirm a guess of the password
+    return Upstreams(_own_upstream(settings), by_pattern, hashlib.sha256(database.encode()).hexdigest()[:12])
+
+
+def _own_upstream(settings: Settings) -> Upstream | None:
     base_url, key = settings.quire_proxy_base_url, settings.quire_proxy_api_key
     if base_url in (None, settings.memory_llm_base_url):
         base_url, key = base_url or settings.memory_llm_base_url, key or settings.memory_llm_api_key
     if base_url is None and key is None:
         return None
+    secret = key.get_secret_value() if key else None
+    return _upstream(settings, ServedApi(base_url or BASE_URL, secret, settings.quire_proxy_upstream_dialect))
+
+
+def _upstream(settings: Settings, api: ServedApi) -> Upstream:
     rules = proxying(settings)
     return Upstream(
-        base_url=base_url or BASE_URL,
-        api_key=key.get_secret_value() if key else None,
-        timeout_seconds=rules.seconds,
-        connections=rules.concurrency,
-        dialect=settings.quire_proxy_upstream_dialect,
-        models=TABLE.extended(settings.quire_models),
-    )
+        base_url=api.base_url, api_key=api.api_key, timeout_seconds=rules.seconds, connections=rules.concurrency,
+        dialect=api.dialect, models=TABLE.extended(settings.quire_models),
+    )  # fmt: skip
 
 
 async def providers(settings: Settings, counter: TokenCounter) -> tuple[Chat | None, Embedder | None]:

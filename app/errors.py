@@ -34,8 +34,10 @@ A class has one meaning, one status and one stable code; the code becomes the pr
 Without a detail of its own an error says its first field error: "`budget` must be at least 1."
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, ClassVar, Self, TypedDict
 
 
@@ -55,29 +57,7 @@ def sentence(field_errors: Sequence[FieldError]) -> str:
     return f"{f'`{name}`' if name else f'The {kind}'} {field_errors[0]['msg']}.{more}"
 
 
-_PREDICATES = {
-    "missing": "is required",
-    "extra_forbidden": "is not a known field",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "string_too_short": "must have at least {min_length} characters",
-    "string_too_long": "must have at most {max_length} characters",
-    "too_short": "must have at least {min_length} items",
-    "too_long": "must have at most {max_length} items",
-    "union_tag_invalid": "{discriminator} must be one of {expected_tags}",  # pydantic's own texts quote the input
-    "value_error": "{error}",
-    "model_type": "must be an object",
-    "dict_type": "must be an object",
-    "list_type": "must be a list",
-    "string_type": "must be a string",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "bool_type": "must be true or false",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "uuid_type": "must be a UUID",
-    "uuid_parsing": "must be a UUID",
-}
+_PREDICATES: dict[str, str] = json.loads(files("app").joinpath("errors.json").read_text("utf-8"))
 """Pydantic's errors by type, worded to follow the name of a field."""
 
 

@@ -26,7 +26,7 @@ from app.postgres.database import Database
 from app.postgres.transactions import Changes
 from app.providers import Chat, Embedder, Reranker
 from app.providers.successes import Successes
-from app.providers.upstream import Upstream
+from app.providers.upstream import Upstreams
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
 from app.text.masks import Masks
@@ -153,7 +153,7 @@ class Runtime:
     """Held while code that a model wrote is run."""
     issuer: Issuer | None = None
     """None: callers have API keys only."""
-    upstream: Upstream | None = None
+    upstreams: Upstreams = field(default_factory=Upstreams)
     """The chat API behind the proxy. None: none is configured."""
     turns: Turns = field(default_factory=Turns)
     queues: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)

@@ -16,6 +16,7 @@ from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working
 from app.core.edge.identity import IdentityProvider
 from app.core.edge.limits import Quota
+from app.core.edge.upstreams import read_upstreams
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
@@ -160,6 +161,11 @@ class Settings(BaseSettings):
         description="What the API behind the proxy speaks: `chat` (Chat Completions), `messages` (Anthropic's) or "
         "`responses` (OpenAI's).",
     )
+    quire_proxy_upstreams: SecretStr = Field(
+        SecretStr(""),
+        description='APIs of other models, by patterns of their names: JSON such as `{"claude-*": {"base_url": '
+        '"https://api.anthropic.com/v1", "api_key": "…", "dialect": "messages"}}`. The longest pattern that fits wins.',
+    )
     quire_masks: Literal["off", "secrets", "personal", "all"] = Field(
         "off",
         description="What is masked in every text before anything is stored: `secrets` (keys, tokens, passwords,"
@@ -240,6 +246,12 @@ class Settings(BaseSettings):
     @classmethod
     def _has_sound_rows(cls, value: str) -> str:
         TABLE.extended(value)
+        return value
+
+    @field_validator("quire_proxy_upstreams")
+    @classmethod
+    def _has_sound_upstreams(cls, value: SecretStr) -> SecretStr:
+        read_upstreams(value.get_secret_value())
         return value
 
     @field_validator("quire_jwt_jwks", check_fields=False)

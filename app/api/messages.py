@@ -15,6 +15,7 @@ from app.api.http import cursors, links
 from app.api.http.answers import json_text, list_of, long_json_value
 from app.api.http.body import is_large, json_body, parse_model, read_json, require_storable, work_on
 from app.api.http.callers import IDEMPOTENCY_KEY, RECEIPT, Reader, Writer
+from app.api.http.document import DOCUMENT
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
 from app.api.http.path_ids import BRANCH, CONVERSATION_ID, ConversationId, check_id, path_id
 from app.api.http.runtime import Wired, runtime_of
@@ -45,25 +46,7 @@ router = APIRouter(tags=["messages"])
 
 Format = Literal["openai", "anthropic"]
 
-EXAMPLE = {
-    "user_id": "me",
-    "messages": [
-        {"role": "user", "content": "What is the weather in Hangzhou?"},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "call_1",
-                    "type": "function",
-                    "function": {"name": "weather", "arguments": '{"city":"Hangzhou"}'},
-                }
-            ],
-        },
-        {"role": "tool", "tool_call_id": "call_1", "content": "18 °C, light rain"},
-        {"role": "assistant", "content": "18 °C with light rain; take an umbrella."},
-    ],
-}
+EXAMPLE = DOCUMENT["append"]
 
 
 class AppendQuery(BaseModel):

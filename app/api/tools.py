@@ -10,6 +10,7 @@ from starlette.responses import Response
 from app.api.http.answers import json_text, json_value
 from app.api.http.body import is_media_type, json_body, parse_model, read_json, read_text
 from app.api.http.callers import READS
+from app.api.http.document import DOCUMENT
 from app.api.http.path_ids import ConversationId
 from app.api.http.writes import WriteByReader
 from app.api.schemas import tools as schemas
@@ -64,18 +65,7 @@ async def _remembered(
     return json_text(await tool_calls.keep(asking, [answer], said, key))
 
 
-ATTP_EXAMPLE = """\
-thought = "Tea was mentioned before; I look for it."
-[tool_call]
-status = "continue"
-target = "memory"
-code = '''
-hits = search_memories(query="tea")
-__result__ = [hit["content_preview"] for hit in hits]
-'''
-"""
-
-
+ATTP_EXAMPLE = DOCUMENT["attp"]
 ATTP_BODY = json_body(schemas.AttpBody, {"document": ATTP_EXAMPLE})
 ATTP_BODY["requestBody"]["content"]["application/toml"] = {
     "schema": {"type": "string"}, "example": ATTP_EXAMPLE,

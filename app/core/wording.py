@@ -1,7 +1,7 @@
 """The catalogue of short texts that models read, in both languages.
 
-Prompts and long texts are files in `app/prompts`; tools describe themselves in `app/recall/tools.py`; what people read
-in the inspector is in `app/ui/words.*.json`.
+Prompts and long texts are files in `app/prompts`; tools describe themselves in `app/recall/tools.json`; what people
+read in the inspector is in `app/ui/words.*.json`.
 """
 
 from __future__ import annotations

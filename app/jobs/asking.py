@@ -21,6 +21,7 @@ from app.services import limits
 from app.services.memory.recalling import said_text, speaker
 from app.store import spending
 from app.store.spending import Spent
+from app.telemetry.tracing import tell_usage
 from app.text.language import script_counts
 
 PROMPT_TOKENS_MAX = 6_000
@@ -124,8 +125,9 @@ async def _ask(
     assert runtime.chat is not None
     await limits.require_tokens(runtime, claimed.tenant)
     try:
-        with runtime.tracing.model_call("chat", runtime.chat.model, job_kind=claimed.kind):
+        with runtime.tracing.model_call("chat", runtime.chat.model, job_kind=claimed.kind) as span:
             reply = await runtime.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
+            tell_usage(span, reply.prompt_tokens, reply.completion_tokens)
     except ProviderError as error:
         await _count(runtime, claimed, type(error).__name__, error.spent)
         raise

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.dialects import fitting, learning, upstream_chat, upstream_messages, upstream_responses
 from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.learning import Learned
 from app.core.dialects.question import Dialect, UpstreamRequest
+from app.core.edge.upstreams import pattern_of
 from app.core.models import TABLE, ModelRow, ModelTable
 from app.providers import ProviderError, RefusedInput, TemporaryError, UnusableReply
 from app.providers.raw import RawAnswer, events_in
@@ -33,6 +34,12 @@ TOLD = frozenset({400, 404, 409, 413, 422})
 """Statuses with messages about the client's request. Other messages may quote a key, or tell whose it is."""
 FINAL = frozenset({400, 413, 415, 422})
 """Statuses that refuse the request itself, whoever sends it and whenever."""
+PROVIDERS = {
+    "azure.com": "azure.ai.openai", "mistral.ai": "mistral_ai", "deepseek.com": "deepseek", "groq.com": "groq",
+    "x.ai": "x_ai", "googleapis.com": "gcp.gemini", "amazonaws.com": "aws.bedrock", "cohere.": "cohere",
+    "perplexity.ai": "perplexity",
+}  # fmt: skip
+"""OpenTelemetry's names of vendors, by a part of their addresses."""
 LEARNED_MAX = 1000
 """Models to remember what their APIs refused."""
 
@@ -62,22 +69,19 @@ class RefusalError(ProviderError):
         self.told = ""
         """All that the provider said, not to be passed on."""
 
-    @property
-    def is_final(self) -> bool:
-        """Return whether what was asked will be refused again: not where only a parameter beside it is wrong."""
-        if self.identifiers.get("code") in INPUT_CODES:
-            return self.status < 500
-        param = self.identifiers.get("param")
-        return self.status in FINAL and (param is None or param.startswith(("messages", "input", "content")))
-
 
 class OverdueError(TemporaryError):
     """The answer did not end in time."""
 
 
 def is_final(error: Exception) -> bool:
-    """Return whether a model's API refused for good what was asked."""
-    return isinstance(error, RefusedInput) or (isinstance(error, RefusalError) and error.is_final)
+    """Return whether a model's API refused for good what was asked: not where only a parameter beside it is wrong."""
+    if not isinstance(error, RefusalError):
+        return isinstance(error, RefusedInput)
+    if error.identifiers.get("code") in INPUT_CODES:
+        return error.status < 500
+    param = error.identifiers.get("param")
+    return error.status in FINAL and (param is None or param.startswith(("messages", "input", "content")))
 
 
 def _about_form(refusal: RefusalError) -> bool:
@@ -127,7 +131,7 @@ class Upstream:
 
         self.asked = ASKED[dialect]
         self._key = api_key
-        self._models, self._base_url = models, base_url
+        self._models, self.base_url = models, base_url
         self._learned: dict[str, Learned] = {}
         self._headers = {} if dialect != "messages" else {"anthropic-version": VERSION}
         self._wire = Wire(
@@ -135,8 +139,14 @@ class Upstream:
             connections=connections, refuse=refused, key_header="x-api-key" if dialect == "messages" else None,
         )  # fmt: skip
 
+    @property
+    def provider(self) -> str:
+        """The vendor's name in OpenTelemetry's conventions; an unknown one's is that of the form it speaks."""
+        own = "anthropic" if self.asked.dialect == "messages" else "openai"
+        return next((name for host, name in PROVIDERS.items() if host in self.base_url), own)
+
     def row(self, model: str, *, alternate: bool = False) -> ModelRow:
-        return self._models.row(model, self._base_url, alternate=alternate)
+        return self._models.row(model, self.base_url, alternate=alternate)
 
     def fitted(self, request: ModelRequest, learned: Learned) -> dict[str, Any]:
         """Return a request as the model's API wants it (``fitting.fit``)."""
@@ -162,13 +172,9 @@ class Upstream:
         found = learning.lessons(known, fitted, refusal.told)
         return next((one for one in found if one not in tried and self.fitted(request, one) != fitted), None)
 
-    def blames_form(self, request: ModelRequest, known: Learned, refusal: RefusalError) -> bool:
-        """Return whether a refusal is about the request's form, so that the question is not at fault."""
-        return blames_form(self.fitted(request, known), refusal)
-
-    async def complete(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def complete(self, request: Mapping[str, Any], headers: Mapping[str, str]) -> Mapping[str, Any]:
         """Complete a request. Raises a ProviderError."""
-        return await self._wire.post(self.asked.path, request, self._headers, self._assembled)
+        return await self._wire.post(self.asked.path, request, {**self._headers, **headers}, self._assembled)
 
     async def stream(self, request: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the events of the answer. Raises a ProviderError, also within the stream."""
@@ -211,3 +217,26 @@ class Upstream:
 
     async def close(self) -> None:
         await self._wire.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Upstreams:
+    """The APIs behind the proxy."""
+
+    own: Upstream | None = None
+    """Serves the models that no pattern fits."""
+    by_pattern: Mapping[str, Upstream] = field(default_factory=dict)
+    name: str = ""
+    """This deployment's, by which it knows a request that has come back."""
+
+    @property
+    def each(self) -> list[Upstream]:
+        return [*([self.own] if self.own is not None else []), *self.by_pattern.values()]
+
+    def of(self, model: str) -> Upstream | None:
+        pattern = pattern_of(self.by_pattern, model)
+        return self.own if pattern is None else self.by_pattern[pattern]
+
+    async def close(self) -> None:
+        for upstream in self.each:
+            await upstream.close()

@@ -7,8 +7,10 @@ behalf.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from app.core.model import Language
@@ -29,31 +31,11 @@ NAME_SHOWN = 60
 SHOWN_CHARACTERS = 500
 """Characters of a tool's answer in the trace."""
 
-_SAID: dict[str, dict[Language, str]] = {
-    "searches": {
-        "en": f"That would be more than {SEARCHES_IN_A_ROW} searches in a row. Read a memory with get_memory_detail, "
-        "see more with expand_context_window, or end with handoff.",
-        "zh": f"不能连续搜索超过 {SEARCHES_IN_A_ROW} 次。请用 get_memory_detail 读取记忆，"
-        "用 expand_context_window 查看更多消息，或用 handoff 结束。",
-    },
-    "iterations": {
-        "en": "This is the last iteration: it cannot be expanded. End with handoff.",
-        "zh": "这是最后一轮，不能再扩大视野。请用 handoff 结束。",
-    },
-    "characters": {
-        "en": "There is no room for more text in this task. End with handoff.",
-        "zh": "本次任务已不能再读取更多文本。请用 handoff 结束。",
-    },
-    "cut": {"en": "… [cut: no room for more]", "zh": "… [已截断：没有更多空间]"},
-    "handoff": {
-        "en": "Only a call of handoff ends this task. Call it, or go on.",
-        "zh": "只有调用 handoff 才能结束任务。请调用它，或继续查找。",
-    },
-}
+_SAID: dict[str, dict[Language, str]] = json.loads(files("app.recall").joinpath("agent.json").read_text("utf-8"))
 
 
 def said(what: str, language: Language) -> str:
-    return _SAID[what][language]
+    return _SAID[what][language].replace("{searches}", str(SEARCHES_IN_A_ROW))
 
 
 def as_sizes(given: Mapping[str, Any], messages: int) -> Mapping[str, Any]:

@@ -26,6 +26,13 @@ class TraceSpan(Protocol):
     def update_name(self, name: str) -> None: ...
 
 
+def tell_usage(span: TraceSpan | None, prompt_tokens: int, completion_tokens: int) -> None:
+    """Note what a call to a model used."""
+    if span is not None:
+        span.set_attribute("gen_ai.usage.input_tokens", prompt_tokens)
+        span.set_attribute("gen_ai.usage.output_tokens", completion_tokens)
+
+
 class Tracing:
     """Tracing switched off: spans cost nothing."""
 
@@ -37,9 +44,15 @@ class Tracing:
         """Open a span for the block. ``parent`` is a traceparent; by default the surrounding span is the parent."""
         return nullcontext()
 
-    def model_call(self, operation: str, model: str, **attributes: Value) -> AbstractContextManager[TraceSpan | None]:
-        """Open a span for a call to a model, named as OpenTelemetry's conventions for generative AI name it."""
-        found = {OPERATION: operation, "gen_ai.request.model": model, **attributes}
+    def model_call(
+        self, operation: str, model: str, provider: str = "openai", **attributes: Value
+    ) -> AbstractContextManager[TraceSpan | None]:
+        """Open a span for a call to a model, named as OpenTelemetry's conventions for generative AI name it.
+
+        ``provider``: the API's; one that speaks OpenAI's form is named so, unless it is known better.
+        """
+        named = {OPERATION: operation, "gen_ai.provider.name": provider, "gen_ai.request.model": model}
+        found = {**named, **attributes}
         return self.span(f"{operation} {model}", parent=None, kind="CLIENT", **found)
 
     def traceparent(self) -> str | None:

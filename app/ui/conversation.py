@@ -272,7 +272,7 @@ async def _requests(runtime: Runtime, tx: ReadTx, conversation: Conversation, pa
         "requests": WindowPart.of(found, part, REQUESTS_SHOWN),
         "sums": request_sums(found),
         "requests_max": REQUESTS_READ,
-        "has_proxy": runtime.upstream is not None,
+        "has_proxy": bool(runtime.upstreams.each),
     }
 
 

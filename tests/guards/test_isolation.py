@@ -588,6 +588,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
             "window_tokens": 1,
             "prompt_tokens": 1,
             "cached_tokens": 1,
+            "written_tokens": 1,
             "completion_tokens": 1,
             "error": None,
             "window_number": 1,

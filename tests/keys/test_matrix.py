@@ -70,6 +70,10 @@ ROUTES: dict[str, Route] = {
     "get /healthz": Route(None, "open", "/healthz"),
     "get /.well-known/quire-keys": Route(None, "open", "/.well-known/quire-keys"),
     "get /": Route(None, "open", "/", hidden=True),
+    **{
+        f"get {path}": Route(None, "open", path, hidden=True)
+        for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp")
+    },
     "head /healthz": Route(None, "open", "/healthz", hidden=True),
     "head /readyz": Route(None, "open", "/readyz", hidden=True),
     "get /readyz": Route(None, "open", "/readyz"),
@@ -220,6 +224,9 @@ ROUTES |= {
     "post /v1/responses": Route("write", "names", "/v1/responses", {"model": "fake", "input": "hello"}, user="ann"),
     "post /v1/responses/compact": Route(
         "write", "names", "/v1/responses/compact", {"model": "fake", "input": "hello"}, user="ann"
+    ),
+    "post /v1/responses/input_tokens": Route(
+        "read", "alike", "/v1/responses/input_tokens", {"model": "fake", "input": "hello"}
     ),
     "get /v1/responses/{response_id}": Route("read", "unknown", "/v1/responses/{response}"),
     "get /v1/responses/{response_id}/input_items": Route("read", "unknown", "/v1/responses/{response}/input_items"),

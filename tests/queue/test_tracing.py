@@ -14,6 +14,7 @@ from app.settings import Settings
 from app.telemetry.tracing import Tracing
 from tests.api.kit import append, ok, path, turn, user
 from tests.conftest import serving, wait_for
+from tests.providers.fake_openai import FakeOpenAI
 
 trace_service = pytest.importorskip(
     "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="the extra `otel` is not installed"
@@ -79,6 +80,31 @@ def test_a_job_belongs_to_the_trace_of_its_request_and_no_span_tells_content(
     assert {"create_memory", "search_memory"} <= names
     assert "private" not in str(found.spans)
     assert "secret" not in str(found.spans)
+
+
+def test_a_call_of_the_proxys_model_tells_whose_it_is_and_what_it_used(
+    collector: tuple[Collector, str], postgres: EmbeddedPostgres, settings: Settings, clean: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    found, endpoint = collector
+    used: dict[str, Any] = {}
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+    with FakeOpenAI() as api:
+        wanted = Settings(
+            quire_data_dir=settings.quire_data_dir, otel_exporter_otlp_endpoint=endpoint,
+            memory_embedding_model="none", quire_proxy_base_url=api.url,
+        )  # fmt: skip
+        for url in serving(build_app(wanted, postgres.app_dsn)):
+            with httpx.Client(base_url=url, timeout=30) as client:
+                body = {"model": "fake", "messages": [{"role": "user", "content": "the secret question"}]}
+                used |= ok(client.post("/v1/chat/completions", json=body))["usage"]
+    [span] = [span for span in found.spans if span.name == "chat fake"]
+    told = {one.key: one.value.string_value or one.value.int_value for one in span.attributes}
+    assert told == {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "fake",
+        "gen_ai.usage.input_tokens": used["prompt_tokens"],
+        "gen_ai.usage.output_tokens": used["completion_tokens"],
+    }  # fmt: skip
 
 
 def test_without_a_collector_there_is_nothing() -> None:

@@ -117,7 +117,7 @@ async def test_a_user_may_ask_outside_of_any_conversation(seeded: httpx.Client, 
     for query, headers in (("?user_id=ann", {}), ("", {"X-Quire-User": "ann"})):
         async with connected(base_url, query, **headers) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == [tool.name for tool in tools.MCP_TOOLS if tool.name != "recall_page"]
+            assert names == [tool.name for tool in tools.MCP_TOOLS if tool.name not in ("recall_page", "store_turn")]
             assert "Longjing" in (await use(client, "search_memories", query="favourite tea"))[0]
             text, is_error = await use(client, "recall_page", page=1)
             assert is_error
@@ -181,6 +181,7 @@ def test_odd_arguments_are_explained(seeded: httpx.Client, odd: Any) -> None:
     for tool in tools.MCP_TOOLS:
         good: Json = {
             "page": 999, "uuid": "x", "query": "tea", "memory_key": "x", "text": "tea", "content": "x", "pattern": "x",
+            "user": "x",
         }  # fmt: skip
         for argument in tool.arguments:
             arguments = {name: good[name] for name in tool.required} | {argument.name: odd}
@@ -217,7 +218,7 @@ def test_requests_are_stateless(seeded: httpx.Client) -> None:
         answer = seeded.post("/mcp", json=LIST, headers=ACCEPT)
         assert answer.status_code == 200
         assert "mcp-session-id" not in answer.headers
-        assert len(answer.json()["result"]["tools"]) == len(tools.MCP_TOOLS)
+        assert len(answer.json()["result"]["tools"]) == len(tools.MCP_TOOLS) - 1  # no conversation to store in
         assert answer.headers["x-request-id"]
 
 

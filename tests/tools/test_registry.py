@@ -8,6 +8,10 @@ import pytest
 
 from app.core.canonical import spaced
 from app.core.model import Language
+from app.core.search.fusion import QUERIES_MAX
+from app.core.search.grep import PATTERN_MAX
+from app.core.search.narrowing import ROLES, TOPICS_MAX
+from app.core.window.kept import KEY_MAX
 from app.prompts import prompt
 from app.recall import tools
 from app.recall.arguments import Mistake, read
@@ -157,3 +161,16 @@ def test_arguments_valid_by_the_schema_are_accepted() -> None:
     }  # fmt: skip
     jsonschema.validate(given, SEARCH.schema())
     assert read(SEARCH, given, "zh") == given
+
+
+def test_the_limits_of_arguments_are_those_of_the_code() -> None:
+    """The registry is data, and repeats what other modules hold it to."""
+    limits = {(tool.name, one.name): one for tool in EVERY for one in tool.arguments}
+    assert limits["grep_memories", "pattern"].maximum == PATTERN_MAX
+    assert limits["search_memories", "queries"].maximum == QUERIES_MAX
+    assert limits["search_memories", "topics"].maximum == TOPICS_MAX
+    assert limits["search_memories", "roles"].choices == ROLES
+    assert limits["remember", "key"].maximum == KEY_MAX
+    assert {one.maximum for (_, name), one in limits.items() if name in ("query", "content", "context")} == {
+        tools.TEXT_MAX
+    }

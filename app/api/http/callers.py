@@ -30,6 +30,8 @@ MODE, PASS_THROUGH = "X-Quire-Mode", "pass-through"
 OWN_KEY, USER, RECEIPT = "X-Quire-Key", "X-Quire-User", "X-Quire-Receipt"
 HOOKS = "/hooks/"
 BEARER = "bearer "
+TOKEN_SCOPES = "read write"  # noqa: S105 - names, no secret
+"""What an OAuth client of /mcp asks for."""
 PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
 """The form of an Idempotency-Key, for the OpenAPI document; the error text is in `services.idempotency`."""
 
@@ -38,7 +40,16 @@ async def _caller(request: Request) -> Caller:
     """Identify the caller by the request's key. Raises Unauthorized or TooManyRequests."""
     runtime = runtime_of(request)
     identify = keys.identify_lately if _fails_open(request) else keys.identify
-    caller = await identify(runtime, knock(request, _key(request)))
+    try:
+        caller = await identify(runtime, knock(request, _key(request)))
+    except errors.Unauthorized as error:
+        if runtime.identity.issuer is not None and request.scope["path"] == "/mcp":
+            where = request.base_url.replace(path="/.well-known/oauth-protected-resource/mcp")
+            told = f'resource_metadata="{where}", scope="{TOKEN_SCOPES}"'
+            challenge = error.headers["WWW-Authenticate"]
+            joint = ", " if "=" in challenge else " "
+            error.headers = {**error.headers, "WWW-Authenticate": f"{challenge}{joint}{told}"}
+        raise
     if named := request.headers.get(USER):
         caller = caller.as_user(check_id(unquote(named), ["header", USER]))
     narrow(None if caller.user_id is None else owner_of(scope_of(caller.user_id, None)))

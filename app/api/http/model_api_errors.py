@@ -8,16 +8,15 @@ recur has another status, or the header ``x-should-retry: false``.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app import errors
+from app.api.http.document import DOCUMENT
 from app.core.canonical import dumps
 from app.core.dialects.question import Dialect, Event
 from app.providers import ProviderError, RefusedCaller, RefusedInput, TemporaryError, UnreachableError
@@ -25,7 +24,8 @@ from app.providers.upstream import TOLD, OverdueError, RefusalError
 
 PREFIX = "/v1/"
 SERVED = (
-    "chat/completions, messages, messages/count_tokens, responses, responses/compact, conversations, embeddings, models"
+    "chat/completions, messages, messages/count_tokens, responses, responses/compact, responses/input_tokens, "
+    "embeddings, models"
 )
 STATUSES = {409: 400, 422: 400}
 CODES = {"unauthorized": "invalid_api_key", "budget-too-small": "context_length_exceeded"}
@@ -44,7 +44,7 @@ OVERLOADED = 529
 """Anthropic's own status: its clients wait longer after it than after a 503."""
 NEVER = {"x-should-retry": "false"}
 
-SCHEMAS: dict[str, Any] = json.loads(files("app.api.http").joinpath("model_api_errors.json").read_text("utf-8"))
+SCHEMAS: dict[str, Any] = DOCUMENT["errors"]
 """Of the two forms, for the OpenAPI document."""
 
 

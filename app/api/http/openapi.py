@@ -16,39 +16,11 @@ from starlette.routing import BaseRoute, Route
 
 from app.api.http import body, model_api_errors, problem
 from app.api.http.callers import Needs
+from app.api.http.document import DOCUMENT
 from app.api.http.writes import Writes
 from app.core.edge.caller import Scope
 
-TAGS = [
-    {"name": "messages", "description": "Store messages and get windows."},
-    {"name": "conversations", "description": "Conversations and their parts."},
-    {"name": "branches", "description": "Lines of a conversation that share their beginning."},
-    {"name": "notes", "description": "What is kept in mind in a conversation."},
-    {"name": "archive", "description": "Large tool results."},
-    {"name": "memories", "description": "Search everything that was said or archived."},
-    {"name": "spaces", "description": "Memory that a team, a project or a group shares."},
-    {"name": "users", "description": "Export, import and erase a user's data."},
-    {"name": "proxy", "description": "A model with memory, behind OpenAI's API."},
-    {"name": "memory stores", "description": "An agent's files, behind Anthropic's API."},
-    {"name": "hooks", "description": "Events that coding agents send by themselves."},
-    {"name": "tools", "description": "The tools that a model recalls with."},
-    {"name": "keys", "description": "API keys."},
-    {"name": "events", "description": "What happened, as a stream and by webhook."},
-    {"name": "audit", "description": "Who read or erased what."},
-    {"name": "usage", "description": "What models were used for."},
-    {"name": "jobs", "description": "Background jobs and their failures."},
-    {"name": "operations", "description": "Health, readiness, metrics."},
-]
-
-SECURITY_SCHEMES = {
-    "bearer": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "An API key, or a token (JWT) of the configured issuer. Not needed until the deployment's first "
-        "key exists or an issuer is configured.",
-    },
-    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header."},
-}
+TAGS, SECURITY_SCHEMES = DOCUMENT["tags"], DOCUMENT["security"]
 
 
 INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
@@ -58,19 +30,7 @@ POLICY = (
 )
 """Swagger UI styles its elements as it goes, and its pictures stand in its style sheet."""
 
-EXAMPLES: dict[str, Any] = {
-    "conversation_id": "demo", "user_id": "me", "space_id": "team", "user": "sam", "query": "the weather in Hangzhou",
-    "message": "1", "page": 1, "name": "recall_page",
-    "model": "gpt-4o", "response_id": "resp_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
-    "item_id": "msg_0192d5f0a2a87c0e8f0a1b2c3d4e5f6000000001_0",
-    "memory_store_id": "memstore_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
-    "window": 1, "wait": False,
-    "memory_id": "mem_0192d5f0a2a87c0e8f0a1b2c3d4e5f60",
-    "memory_version_id": "memver_0192d5f0a2a87c0e8f0a1b2c3d4e5f60", "seq": 1,
-    **dict.fromkeys(
-        ("uuid", "note", "memory_key", "job_id", "key_id", "webhook_id"), "0192d5f0-a2a8-7c0e-8f0a-1b2c3d4e5f60"
-    ),
-}  # fmt: skip
+EXAMPLES: dict[str, Any] = DOCUMENT["examples"]
 """What "Try it out" fills in: the conversation and the user of the bodies' examples. An id that Quire makes cannot be
 known before; its example only has the right form.
 """

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app import errors
 from app.api.http import model_api_errors
 from app.api.http.body import field_errors
+from app.api.http.document import DOCUMENT
 from app.telemetry import logs
 
 MEDIA_TYPE = "application/problem+json"
@@ -26,30 +27,7 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
 _logger = logging.getLogger(__name__)
 
-SCHEMA: dict[str, Any] = {
-    "title": "Problem",
-    "type": "object",
-    "description": "Why a request failed (RFC 9457).",
-    "required": ["type", "title", "status", "detail", "request_id"],
-    "properties": {
-        "type": {"type": "string", "description": "Stable name of the problem, urn:quire:problem:…"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "request_id": {"type": "string", "description": "The X-Request-Id of the response."},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["loc", "msg"],
-                "properties": {
-                    "loc": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
-                    "msg": {"type": "string"},
-                },
-            },
-        },
-    },
-}
+SCHEMA: dict[str, Any] = DOCUMENT["problem"]
 
 
 MESSAGES = "/v1/messages"

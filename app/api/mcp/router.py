@@ -6,24 +6,23 @@ The SDK takes a quarter of a second of CPU to import, and most services never sp
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from contextvars import Context
+from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from app import errors
 from app.api.http.body import require_utf8
-from app.api.http.callers import Reader
+from app.api.http.callers import TOKEN_SCOPES, Reader
 from app.api.http.fast_routes import every_turn
 from app.api.http.runtime import runtime_of
-from app.concurrency import run_in_thread_if_large
-from app.core.canonical import dumps, loads
+from app.core.canonical import dumps
 from app.core.edge.hosts import is_ours, named_in
 from app.runtime import Runtime
 
@@ -34,13 +33,8 @@ router = APIRouter(tags=["tools"])
 
 
 NAMES = ("user_id", "conversation_id", "language")
-READ_MAX_BYTES = 1024 * 1024
-"""Read of a body to find the request's id; the SDK takes no more."""
-UNUSABLE_ID = {
-    "jsonrpc": "2.0",
-    "id": None,
-    "error": {"code": -32600, "message": "Invalid request: `id` must be a string or a whole number."},
-}
+asked: ContextVar[Request] = ContextVar("asked")
+"""The request that is being answered; the SDK gives it to handlers alone."""
 _QUERY: dict[str, Any] = {"parameters": [{"name": name, "in": "query", "schema": {"type": "string"}} for name in NAMES]}
 
 
@@ -57,50 +51,34 @@ async def mcp(request: Request, caller: Reader) -> Response:
     if origin is not None and not is_ours(urlsplit(origin).netloc, named_in(access.hosts, access.host)):
         raise errors.Forbidden("Quire answers no web page of another origin; add its host to QUIRE_HOSTS.")
     on_demand: OnDemand = request.app.state.mcp
-    return _Handed(await on_demand.manager())
+    return _Handed(await on_demand.manager(), request)
+
+
+@router.get("/.well-known/oauth-protected-resource", include_in_schema=False)
+@router.get("/.well-known/oauth-protected-resource/mcp", include_in_schema=False)
+async def protected_resource(request: Request) -> Response:
+    """Tell OAuth clients where to get a token for /mcp (RFC 9728). Raises NotFound without an issuer."""
+    issuer = runtime_of(request).identity.issuer
+    if issuer is None:
+        raise errors.NotFound("No issuer of tokens is set (QUIRE_JWT_ISSUER): use an API key.")
+    resource = str(request.base_url.replace(path="/mcp"))
+    told = {
+        "resource": resource, "resource_name": "Quire", "authorization_servers": [issuer],
+        "bearer_methods_supported": ["header"], "scopes_supported": TOKEN_SCOPES.split(),
+    }  # fmt: skip
+    return Response(dumps(told), media_type="application/json")
 
 
 class _Handed(Response):
     """The answer is written by the session manager."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+    def __init__(self, manager: StreamableHTTPSessionManager, request: Request) -> None:
         super().__init__()
-        self._manager = manager
+        self._manager, self._request = manager, request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        parts = await _beginning(receive)
-        body = b"".join(part.get("body", b"") for part in parts)
-        if await run_in_thread_if_large(len(body), has_unusable_id, body):
-            await Response(dumps(UNUSABLE_ID), 400, media_type="application/json")(scope, receive, send)
-            return
-        await self._manager.handle_request(scope, _again(parts, receive), send)
-
-
-async def _beginning(receive: Receive) -> list[Message]:
-    parts, size = [], 0
-    while size <= READ_MAX_BYTES:
-        parts.append(await receive())
-        size += len(parts[-1].get("body", b""))
-        if not parts[-1].get("more_body", False):
-            break
-    return parts
-
-
-def _again(parts: Sequence[Message], receive: Receive) -> Receive:
-    left = iter(parts)
-
-    async def receiving() -> Message:
-        return next(left, None) or await receive()
-
-    return receiving
-
-
-def has_unusable_id(body: bytes) -> bool:
-    """Return whether a body is a request that the SDK would take for a notification, and not answer."""
-    asked = loads(body)
-    if not isinstance(asked, dict) or "id" not in asked or "method" not in asked:
-        return False
-    return not isinstance(asked["id"], str | int) or isinstance(asked["id"], bool)
+        asked.set(self._request)
+        await self._manager.handle_request(scope, receive, send)
 
 
 class OnDemand:

@@ -20,11 +20,17 @@ from mcp.shared.exceptions import MCPError
 
 from app import __version__, errors
 from app.api.http.path_ids import check_id
+from app.api.mcp import resources
+from app.api.mcp.router import asked
 from app.core.edge.caller import Caller
+from app.core.line import CallersId
+from app.core.messages import read
 from app.core.model import Language
-from app.recall import tools
+from app.recall import arguments, tools
 from app.recall.tools import Tool
 from app.runtime import Runtime
+from app.services.conversations.append import append
+from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
 from app.services.tools.remember import remember
 from app.services.tools.tool_calls import ToolCall
@@ -35,6 +41,9 @@ NOBODY = (
     "header X-Quire-Conversation or X-Quire-User."
 )
 
+NO_CONVERSATION = "No conversation is named to store it in: put conversation_id into the server's URL."
+LISTED_MS, RESOURCES_MS = 3_600_000, 60_000
+"""How long a client can keep a list: tools change with a deployment, resources with a conversation."""
 BY_NAME = {tool.name: tool for tool in tools.MCP_TOOLS}
 
 Context = ServerRequestContext[Any, Request]
@@ -45,14 +54,9 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         request = _request(context)
-        user_id, conversation_id = _named(request)
-        offered = [
-            tool
-            for tool in tools.MCP_TOOLS
-            if tool is not tools.RECALL_PAGE or user_id is None or conversation_id is not None
-        ]
-        language: Language = "zh" if request.query_params.get("language") == "zh" else "en"
-        return types.ListToolsResult(tools=[_tool(tool, language) for tool in offered])
+        return types.ListToolsResult(
+            tools=[_tool(tool, _language(request)) for tool in offered(request)], ttl_ms=LISTED_MS
+        )
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = BY_NAME.get(params.name)
@@ -60,14 +64,29 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool; there are {', '.join(BY_NAME)}.")
         request = _request(context)
         try:
-            arguments = runtime.masks.value(params.arguments or {})
-            return await _call(runtime, request.state.caller, request, ToolCall(tool, arguments))
+            given = runtime.masks.value(params.arguments or {})
+            return await _call(runtime, request.state.caller, request, ToolCall(tool, given))
         except errors.QuireError as error:
-            return _result(error.detail, is_error=True)
+            return _result(error.detail, True)
 
-    server = Server(
-        tools.MCP_NAME, version=__version__, title="Quire", instructions=tools.prompt("mcp")["en"],
-        on_list_tools=list_tools, on_call_tool=call_tool,
+    async def list_resources(context: Context, _: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        try:
+            found = await resources.listed(await _asker(runtime, _request(context)))
+        except errors.QuireError:  # nobody is named, or nothing is there yet
+            found = []
+        return types.ListResourcesResult(resources=found, ttl_ms=RESOURCES_MS)
+
+    async def list_templates(
+        _context: Context, _: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES, ttl_ms=LISTED_MS)
+
+    async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return await _read(runtime, _request(context), str(params.uri))
+
+    server = _Server(
+        tools.MCP_NAME, version=__version__, title="Quire", on_list_tools=list_tools, on_call_tool=call_tool,
+        on_list_resources=list_resources, on_list_resource_templates=list_templates, on_read_resource=read_resource,
     )  # fmt: skip
     return StreamableHTTPSessionManager(
         server, json_response=True, stateless=True,
@@ -76,22 +95,100 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
     )  # fmt: skip
 
 
+class _Server(Server[Any]):
+    """Tells each connection of the tools that it has: a request is answered in the context that it came in."""
+
+    @property
+    def instructions(self) -> str | None:
+        request = asked.get(None)
+        return tools.instructions(offered(request), _language(request)) if request is not None else None
+
+    @instructions.setter
+    def instructions(self, _: str | None) -> None:
+        """Take no other."""
+
+
+def offered(request: Request) -> list[Tool]:
+    """Return the tools of a connection: those of its conversation only where it names one, those that write only to a
+    key that does.
+    """
+    user_id, conversation_id = _named(request)
+    hidden = {tools.STORE_TURN} if conversation_id is None else set()
+    hidden |= {tools.RECALL_PAGE} if user_id is not None and conversation_id is None else set()
+    hidden |= set() if "write" in request.state.caller.scopes else set(tools.MCP_WRITING)
+    return [tool for tool in tools.MCP_TOOLS if tool not in hidden]
+
+
+def _language(request: Request) -> Language:
+    return "zh" if request.query_params.get("language") == "zh" else "en"
+
+
 async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCall) -> types.CallToolResult:
-    named, conversation_id = _named(request)
+    if call.tool in tools.MCP_WRITING:
+        caller.require("write")
+    if call.tool is tools.STORE_TURN:
+        return _result(*await _stored(runtime, request, call))
+    asking = await _asker(runtime, request)
+    if call.tool is tools.REMEMBER:
+        answer = await remember(asking, call.arguments, bound_to=caller.user(_named(request)[0]))
+    else:
+        answer = await _run(asking, call)
+    return _result(answer.content, answer.is_error)
+
+
+async def _read(runtime: Runtime, request: Request, uri: str) -> types.ReadResourceResult:
+    call = resources.call_of(uri)
+    try:
+        answer = await _run(await _asker(runtime, request), call) if call is not None else None
+    except errors.QuireError as error:
+        raise MCPError(types.INVALID_PARAMS, error.detail) from None
+    if answer is None or answer.is_error:
+        said = answer.content if answer is not None else f"There is no such resource: {uri}"
+        raise MCPError(types.INVALID_PARAMS, said)
+    content = types.TextResourceContents(uri=uri, text=answer.content, mime_type="text/plain")
+    return types.ReadResourceResult(contents=[content], ttl_ms=RESOURCES_MS)
+
+
+async def _run(asking: tool_calls.Asker, call: ToolCall) -> tool_calls.Answer:
+    answer = await tool_calls.run(asking, call)
+    await tool_calls.keep(asking, [answer], "")
+    return answer
+
+
+async def _asker(runtime: Runtime, request: Request) -> tool_calls.Asker:
+    """Return whom a request is for. Raises Invalid where it names nobody, or NotFound."""
+    caller: Caller = request.state.caller
+    named, conversation_id = _names(request)
     user_id = caller.user(named, ("query", "user_id"))
     if user_id is None and conversation_id is None:
-        return _result(NOBODY, is_error=True)
-    for name, given in (("user_id", named), ("conversation_id", conversation_id)):
+        raise errors.Invalid(NOBODY)
+    return await tool_calls.asker(runtime, caller.tenant, user_id, conversation_id, sensitive=caller.sensitive)
+
+
+def _names(request: Request) -> tuple[str | None, str | None]:
+    """Return the names of user and conversation. Raises Invalid for malformed ones."""
+    names = _named(request)
+    for name, given in zip(("user_id", "conversation_id"), names, strict=True):
         if given is not None:
             check_id(given, ["query", name])
-    asking = await tool_calls.asker(runtime, caller.tenant, user_id, conversation_id, sensitive=caller.sensitive)
-    if call.tool is tools.REMEMBER:
-        caller.require("write")
-        answer = await remember(asking, call.arguments, bound_to=user_id)
-    else:
-        answer = await tool_calls.run(asking, call)
-        await tool_calls.keep(asking, [answer], "")
-    return _result(answer.content, is_error=answer.is_error)
+    return names
+
+
+async def _stored(runtime: Runtime, request: Request, call: ToolCall) -> tuple[str, bool]:
+    """Store a turn in the conversation, which begins with it if it is new. Return what is said, and if it failed."""
+    caller: Caller = request.state.caller
+    user_id, conversation_id = _names(request)
+    if conversation_id is None:
+        return NO_CONVERSATION, True
+    try:
+        said = arguments.read(tools.STORE_TURN, call.arguments, _language(request))
+    except arguments.Mistake as mistake:
+        return str(mistake), True
+    turn = [{"role": role, "content": said[role]} for role in ("user", "assistant") if role in said]
+    user_id = caller.user(user_id, ("query", "user_id")) or runtime.access.default_user(caller)
+    posted = PostedMessages(read(turn, runtime.defaults.limits), user_id, bound_to=caller.user_id)
+    await append(runtime, caller.tenant, CallersId(conversation_id), posted, None)
+    return f"{len(turn)} messages are stored.", False
 
 
 def _request(context: Context) -> Request:
@@ -108,15 +205,15 @@ def _named(request: Request) -> tuple[str | None, str | None]:
 
 
 def _tool(tool: Tool, language: Language) -> types.Tool:
-    reads = tool is not tools.REMEMBER
     annotations = types.ToolAnnotations(
-        read_only_hint=reads, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-    )
+        read_only_hint=tool not in tools.MCP_WRITING, destructive_hint=False,
+        idempotent_hint=tool is not tools.STORE_TURN, open_world_hint=False,
+    )  # fmt: skip
     return types.Tool(
         name=tool.name, description=tool.description(language), input_schema=tool.schema(language),
         annotations=annotations,
     )  # fmt: skip
 
 
-def _result(text: str, *, is_error: bool) -> types.CallToolResult:
+def _result(text: str, is_error: bool) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=is_error)

@@ -9,38 +9,15 @@ from uuid import UUID
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from app.api.http.body import RequestModel
+from app.api.http.document import DOCUMENT
 from app.api.schemas.windows import ContextResponse, WarningItem
 from app.core import calibration
 from app.core.model import AUTHORS, Author
 from app.core.window.budget import BUDGET_MAX
 
-SAID_AT = "when it was said, with an offset; not before an earlier message's, not in the future"
-AUTHOR = "whose words it holds; default: as its role and form show, and never further up than that"
 REPORTED = "what the model's API counted for the call that the newest messages answer; windows adapt to it"
-_MESSAGE = {
-    "type": "object",
-    "description": "A message in OpenAI or Anthropic form. Other fields are kept.",
-    "required": ["role"],
-    "properties": {
-        "role": {"type": "string", "enum": ["system", "developer", "user", "assistant", "tool"]},
-        "content": {
-            "anyOf": [
-                {"type": "string"},
-                {"type": "array", "items": {"type": "object", "additionalProperties": True}},
-                {"type": "null"},
-            ]
-        },
-        "tool_calls": {
-            "anyOf": [{"type": "array", "items": {"type": "object", "additionalProperties": True}}, {"type": "null"}]
-        },
-        "tool_call_id": {"type": "string"},
-        "name": {"type": "string"},
-        "client_id": {"type": "string", "description": "your own id of the message"},
-        "said_at": {"type": "string", "format": "date-time", "description": SAID_AT},
-        "author": {"type": "string", "enum": list(AUTHORS), "description": AUTHOR},
-    },
-    "additionalProperties": True,
-}
+_MESSAGE = DOCUMENT["message"]
+_MESSAGE["properties"]["author"] |= {"enum": list(AUTHORS)}
 SentMessage = Annotated[Any, WithJsonSchema(_MESSAGE)]
 """Validated by `core.messages`, whose errors are more exact; described here for generated clients."""
 

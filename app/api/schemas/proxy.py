@@ -53,6 +53,7 @@ class ProxiedRequestResponse(BaseModel):
     total_ms: int = Field(description="that the model's API took, over all calls")
     prompt_tokens: int | None = Field(description="as the model's API reported them; null: it did not")
     cached_tokens: int | None = Field(description="those of the prompt that its cache had")
+    written_tokens: int | None = Field(description="those of the prompt that its cache took")
     completion_tokens: int | None
     cost: float | None = Field(description="US dollars by QUIRE_PROXY_PRICES; null: unknown")
     error: str | None = Field(description="why there is no whole answer; never content")
@@ -63,14 +64,18 @@ class ProxiedRequestList(BaseModel):
     next_cursor: str | None
 
 
-class ModelAnswer(BaseModel):
-    """The answer in the request's dialect; with `stream`, server-sent events of its parts."""
+class DialectAnswer(BaseModel):
+    """The answer in the form of the dialect's API; with `stream`, server-sent events of its parts."""
 
     model_config = ConfigDict(extra="allow")
 
-    id: str
-    model: str
     usage: dict[str, Any] | None = Field(None, description="sum over all model calls for this answer")
+
+
+class DialectObject(BaseModel):
+    """An object or a list in the form of the dialect's API."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 class ConversationRef(RequestModel):
@@ -88,57 +93,8 @@ class ResponsesBody(ModelBody):
     user: str | None = Field(None, description="the conversation's user, unless a header names it")
 
 
-class CompactedResponse(BaseModel):
-    id: str
-    object: str
-    created_at: int
-    output: list[dict[str, Any]] = Field(description="one `compaction` item")
-    usage: dict[str, Any]
-
-
-class DeletedResponse(BaseModel):
-    id: str
-    object: str
-    deleted: bool
-
-
-class ItemList(BaseModel):
-    object: str
-    data: list[dict[str, Any]]
-    first_id: str | None
-    last_id: str | None
-    has_more: bool
-
-
-class InputTokens(BaseModel):
-    input_tokens: int
-
-
-class EmbeddingsBody(RequestModel):
+class EmbeddingsBody(ModelBody):
     """Texts to embed. Other fields go to the model's API unchanged."""
 
-    model_config = ConfigDict(extra="allow")
-
-    model: str | None = Field(None, min_length=1, max_length=MODEL_MAX)
     input: str | list[Any] = Field(description="a text, or up to 2048 texts")
     encoding_format: Literal["float", "base64"] = "float"
-
-
-class EmbeddingList(BaseModel):
-    object: str
-    data: list[dict[str, Any]]
-    model: str
-    usage: dict[str, Any]
-
-
-class ModelObject(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-    id: str
-
-
-class ModelList(BaseModel):
-    """The model API's list."""
-
-    object: str
-    data: list[dict[str, Any]]

@@ -15,13 +15,13 @@ from app.api.http.callers import READS, Writer, is_passed_through
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
 from app.api.v1.passing import checked_by, passed_through
-from app.api.v1.proxying import Wished, answered, upstream_of
+from app.api.v1.proxying import Wished, answered, require_upstream
 from app.core.canonical import dumps
 from app.core.dialects import inbound_chat
 from app.providers import ProviderError
 from app.runtime import Runtime
 from app.services.proxy.embeddings import embeddings
-from app.services.proxy.listing import listed
+from app.services.proxy.listing import all_listed
 
 router = APIRouter(prefix="/v1", tags=["proxy"])
 
@@ -30,7 +30,7 @@ EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which te
 
 @router.post(
     "/chat/completions",
-    response_model=schemas.ModelAnswer,
+    response_model=schemas.DialectAnswer,
     openapi_extra=json_body(schemas.ChatBody, EXAMPLE),
 )
 async def create_chat_completion(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
@@ -43,22 +43,23 @@ async def create_chat_completion(request: Request, caller: Writer, runtime: Wire
     if is_passed_through(request):
         read = checked_by(schemas.ChatBody, inbound_chat.question)
         return await passed_through(request, caller, wishes, "chat", read)
-    upstream_of(runtime)
+    require_upstream(request)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     _check(parse_model(schemas.ChatBody, value))
     return await answered(request, caller, wishes, inbound_chat.question(value))
 
 
-@router.get("/models", response_model=schemas.ModelList, dependencies=[READS])
-async def list_models(runtime: Wired) -> Response:
-    """List the models of the API behind the proxy."""
+@router.get("/models", response_model=schemas.DialectObject, dependencies=[READS])
+async def list_models(request: Request, runtime: Wired) -> Response:
+    """List the models of the APIs behind the proxy."""
+    require_upstream(request)
     try:
         return json_text(dumps(await _models(runtime)))
     except ProviderError as error:
         return model_api_errors.answer(error)
 
 
-@router.get("/models/{model:path}", response_model=schemas.ModelObject, dependencies=[READS])
+@router.get("/models/{model:path}", response_model=schemas.DialectObject, dependencies=[READS])
 async def get_model(runtime: Wired, model: str) -> Response:
     """Return one model of the API behind the proxy."""
     try:
@@ -72,7 +73,7 @@ async def get_model(runtime: Wired, model: str) -> Response:
 
 
 async def _models(runtime: Runtime) -> dict[str, Any]:
-    known = await listed(runtime, upstream_of(runtime))
+    known = await all_listed(runtime)
     allowed = runtime.proxying.models
     if allowed and isinstance(known.get("data"), list):
         return {**known, "data": [m for m in known["data"] if isinstance(m, dict) and m.get("id") in allowed]}
@@ -81,7 +82,7 @@ async def _models(runtime: Runtime) -> dict[str, Any]:
 
 @router.post(
     "/embeddings",
-    response_model=schemas.EmbeddingList,
+    response_model=schemas.DialectObject,
     openapi_extra=json_body(schemas.EmbeddingsBody, {"model": "text-embedding-3-small", "input": "longjing"}),
     dependencies=[READS],
 )
@@ -92,13 +93,16 @@ async def create_embeddings(request: Request, runtime: Wired) -> Response:
     """
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     body = parse_model(schemas.EmbeddingsBody, value)
-    upstream, embedder = runtime.upstream, runtime.embedder
+    upstream, embedder = runtime.upstreams.of(body.model or ""), runtime.embedder
     passes = upstream is not None and upstream.asked.dialect != "messages"
     try:
         if embedder is not None and (body.model == embedder.model or not passes):
             texts = [body.input] if isinstance(body.input, str) else body.input
             return json_text(dumps(await embeddings(runtime, embedder, texts, body.encoding_format)))
-        return json_text(dumps(await upstream_of(runtime).embed(value)))
+        require_upstream(request)
+        if upstream is None:
+            raise errors.NotFound.at(["body", "model"], "is served by no API behind the proxy")
+        return json_text(dumps(await upstream.embed(value)))
     except ProviderError as error:
         return model_api_errors.answer(error)
 

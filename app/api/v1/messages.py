@@ -15,7 +15,16 @@ from app.api.http.callers import Reader, Writer, is_passed_through
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
 from app.api.v1.passing import checked_by, passed_through
-from app.api.v1.proxying import PASSED_HEADERS, Wished, answered, keeps, upstream_of, user_of, with_model
+from app.api.v1.proxying import (
+    Wished,
+    answered,
+    keeps,
+    passed_headers,
+    require_upstream,
+    upstream_of,
+    user_of,
+    with_model,
+)
 from app.core.canonical import dumps
 from app.core.dialects import inbound_messages
 from app.providers import ProviderError
@@ -31,7 +40,7 @@ EXAMPLE = {
 }
 
 
-@router.post("", response_model=schemas.ModelAnswer, openapi_extra=json_body(schemas.MessagesBody, EXAMPLE))
+@router.post("", response_model=schemas.DialectAnswer, openapi_extra=json_body(schemas.MessagesBody, EXAMPLE))
 async def create_message(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
     """Create a message with the conversation's memory.
 
@@ -41,7 +50,7 @@ async def create_message(request: Request, caller: Writer, runtime: Wired, wishe
     if is_passed_through(request):
         read = checked_by(schemas.MessagesBody, inbound_messages.question)
         return await passed_through(request, caller, wishes, "messages", read)
-    upstream_of(runtime)
+    require_upstream(request)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     parse_model(schemas.MessagesBody, value)
     previous = threads.checked(value)
@@ -59,7 +68,7 @@ async def create_message(request: Request, caller: Writer, runtime: Wired, wishe
 
 @router.post(
     "/count_tokens",
-    response_model=schemas.InputTokens,
+    response_model=schemas.DialectObject,
     openapi_extra=json_body(schemas.MessagesBody, EXAMPLE),
 )
 async def count_message_tokens(request: Request, caller: Reader, runtime: Wired, wishes: Wished) -> Response:
@@ -70,14 +79,14 @@ async def count_message_tokens(request: Request, caller: Reader, runtime: Wired,
     if is_passed_through(request):
         read = checked_by(schemas.MessagesBody, inbound_messages.question)
         return await passed_through(request, caller, wishes, "messages", read, stores=False)
-    upstream = upstream_of(runtime)
+    require_upstream(request)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
     parse_model(schemas.MessagesBody, value)
     question = with_model(runtime.proxying, inbound_messages.question(value))
+    upstream = upstream_of(runtime, question)
     if upstream.asked.dialect == "messages":
-        passed = {name: request.headers[name] for name in PASSED_HEADERS if name in request.headers}
         try:
-            found = await upstream.count_tokens(question.body, passed)
+            found = await upstream.count_tokens(question.body, passed_headers(request))
         except ProviderError as error:
             return model_api_errors.answer(error, "messages")
         return json_text(dumps(found))

@@ -16,11 +16,22 @@ from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, 
 from app.api.http.callers import MODE, PASS_THROUGH
 from app.api.http.compressed import encoded_body
 from app.api.http.runtime import runtime_of
-from app.api.v1.proxying import CONVERSATION, Wishes, by_agent, keeps, proxy_request, upstream_of, with_model
+from app.api.v1.proxying import (
+    CONVERSATION,
+    Wishes,
+    by_agent,
+    keeps,
+    passed_headers,
+    proxy_request,
+    require_upstream,
+    upstream_of,
+    with_model,
+)
 from app.core.dialects.question import Dialect, Question
 from app.core.dialects.untranslated import NAMES
 from app.core.edge.caller import Caller
 from app.core.edge.credentials import Credentials
+from app.core.edge.upstreams import VIA
 from app.providers import ProviderError
 from app.services.proxy.pass_through import Packed, Passing, pass_on
 from app.services.proxy.question import ProxyRequest
@@ -45,10 +56,7 @@ async def passed_through(
     Raises Invalid if the model's API speaks another dialect: the bytes would mean nothing to it.
     """
     runtime = runtime_of(request)
-    upstream = upstream_of(runtime)
-    if upstream.asked.dialect != dialect:
-        spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
-        raise errors.Invalid.at(["header", MODE], f"must not be pass-through here: {spoken}")
+    require_upstream(request)
     require_utf8(request.headers)
     wishes = await by_agent(request, caller, wishes)
     encoded = encoded_body(request)
@@ -56,8 +64,12 @@ async def passed_through(
     packed = Packed(bytes(encoded.kept), encoded.coding) if encoded else None
     request.state.body_is_large = len(body) > INLINE_BYTES
     asked = await work_on(request, _understood, request, caller, wishes, body, read)
+    upstream = upstream_of(runtime, asked.question) if asked is not None else runtime.upstreams.each[0]
+    if upstream.asked.dialect != dialect:
+        spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
+        raise errors.Invalid.at(["header", MODE], f"must not be pass-through here: {spoken}")
     path = str(request.scope["path"]).removeprefix("/v1")
-    headers = _passed(request, clients_key=runtime.proxying.passes_keys)
+    headers = {**_passed(request, clients_key=runtime.proxying.passes_keys), VIA: passed_headers(request)[VIA]}
     stores = stores and (asked is None or keeps(wishes, asked.question))
     try:
         passing = Passing(path, dialect, body, headers, asked if stores else None, packed)

@@ -22,6 +22,7 @@ from app.core.dialects.background import is_background
 from app.core.dialects.question import Event, Question
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Proxying
+from app.core.edge.upstreams import VIA, way_of
 from app.core.window.budget import BUDGET_MAX
 from app.inflight import Answering
 from app.providers import ProviderError
@@ -134,11 +135,10 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
     """Ask the model, and answer in the client's dialect."""
     runtime = runtime_of(request)
     caller.require("read")
-    upstream = upstream_of(runtime)
     wishes = await by_agent(request, caller, wishes)
     question = with_model(runtime.proxying, question)
+    upstream = upstream_of(runtime, question)
     dropped = untranslated.check(question, upstream.asked.dialect)
-    dropped += untranslated.quoted(question, upstream.asked.dialect)
     more = {DROPPED: ", ".join(dropped)} if dropped else {}
     asked = proxy_request(request, caller, wishes, question)
     stored = await ask(runtime, asked) if keeps(wishes, question) else None
@@ -174,8 +174,14 @@ def proxy_request(request: Request, caller: Caller, wishes: Wishes, question: Qu
         conversation_id=wishes.conversation, budget=wishes.budget, recall=wishes.recall,
         retried=request.headers.get("x-stainless-retry-count", "0") not in ("", "0"), arrived=wishes.arrived,
         is_large=is_large(request), follows=wishes.follows,
-        headers={name: request.headers[name] for name in PASSED_HEADERS if name in request.headers},
+        headers=passed_headers(request),
     )  # fmt: skip
+
+
+def passed_headers(request: Request) -> dict[str, str]:
+    """Return the headers for the model's API, with the way that the request has come."""
+    way = way_of(request.headers, runtime_of(request).upstreams.name)
+    return {**{name: request.headers[name] for name in PASSED_HEADERS if name in request.headers}, VIA: way or ""}
 
 
 def streamed(events: Sequence[Event]) -> Response:
@@ -200,11 +206,20 @@ async def _events(question: Question, turn: Answering, ping_seconds: float) -> A
         turn.delivered()
 
 
-def upstream_of(runtime: Runtime) -> Upstream:
-    """Return the API behind the proxy. Raises NotFound."""
-    if runtime.upstream is None:
+def require_upstream(request: Request) -> None:
+    """Raise NotFound where no API is behind the proxy, or one that leads back here."""
+    upstreams = runtime_of(request).upstreams
+    if not upstreams.each:
         raise errors.NotFound("The proxy has no model: QUIRE_PROXY_BASE_URL is not set.")
-    return runtime.upstream
+    if way_of(request.headers, upstreams.name) is None:
+        raise errors.NotFound("The request has come back: a base URL of the proxy leads to this service.")
+
+
+def upstream_of(runtime: Runtime, question: Question) -> Upstream:
+    """Return the API that serves the question's model. Raises NotFound."""
+    if (upstream := runtime.upstreams.of(str(question.options["model"]))) is None:
+        raise errors.NotFound.at(["body", "model"], "is served by no API behind the proxy")
+    return upstream
 
 
 def with_model(proxying: Proxying, question: Question) -> Question:

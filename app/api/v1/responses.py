@@ -17,7 +17,7 @@ from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
 from app.api.v1.passing import checked_by, passed_through
-from app.api.v1.proxying import Wished, Wishes, answered, proxy_request, streamed, upstream_of, user_of, with_model
+from app.api.v1.proxying import Wished, Wishes, answered, proxy_request, require_upstream, streamed, user_of, with_model
 from app.core.canonical import dumps
 from app.core.dialects import inbound_responses
 from app.core.dialects.inbound_responses import ResponsesWriter, responses_usage
@@ -26,13 +26,14 @@ from app.core.edge.caller import Caller
 from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.proxy import responses
+from app.services.proxy.counting import input_tokens
 
 router = APIRouter(prefix="/v1/responses", tags=["proxy"])
 
 EXAMPLE = {"model": "gpt-4o", "input": "Which tea did I like?", "user": "me"}
 
 
-@router.post("", response_model=schemas.ModelAnswer, openapi_extra=json_body(schemas.ResponsesBody, EXAMPLE))
+@router.post("", response_model=schemas.DialectAnswer, openapi_extra=json_body(schemas.ResponsesBody, EXAMPLE))
 async def create_response(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
     """Create a response with the conversation's memory.
 
@@ -43,7 +44,7 @@ async def create_response(request: Request, caller: Writer, runtime: Wired, wish
     if is_passed_through(request):
         read = checked_by(schemas.ResponsesBody, inbound_responses.question)
         return await passed_through(request, caller, wishes, "responses", read)
-    upstream_of(runtime)
+    require_upstream(request)
     body, wishes, question = await _question(request, caller, runtime, wishes)
     if not inbound_responses.asks_for_compaction(body):
         return await answered(request, caller, wishes, question)
@@ -53,9 +54,7 @@ async def create_response(request: Request, caller: Writer, runtime: Wired, wish
     return streamed(events) if question.streams else json_text(dumps(writer.whole()))
 
 
-@router.post(
-    "/compact", response_model=schemas.CompactedResponse, openapi_extra=json_body(schemas.ResponsesBody, EXAMPLE)
-)
+@router.post("/compact", response_model=schemas.DialectObject, openapi_extra=json_body(schemas.ResponsesBody, EXAMPLE))
 async def compact_response(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
     """Store the input and return one `compaction` item that stands for the whole conversation.
 
@@ -64,7 +63,7 @@ async def compact_response(request: Request, caller: Writer, runtime: Wired, wis
     if is_passed_through(request):
         read = checked_by(schemas.ResponsesBody, inbound_responses.question)
         return await passed_through(request, caller, wishes, "responses", read, stores=False)
-    upstream_of(runtime)
+    require_upstream(request)
     _, wishes, question = await _question(request, caller, runtime, wishes)
     item = await responses.compact(runtime, proxy_request(request, caller, wishes, question))
     compacted = {
@@ -74,20 +73,36 @@ async def compact_response(request: Request, caller: Writer, runtime: Wired, wis
     return json_text(dumps(compacted))
 
 
-@router.get("/{response_id}", response_model=schemas.ModelAnswer)
+@router.post(
+    "/input_tokens", response_model=schemas.DialectObject, openapi_extra=json_body(schemas.ResponsesBody, EXAMPLE)
+)
+async def count_response_tokens(request: Request, caller: Reader, runtime: Wired, wishes: Wished) -> Response:
+    """Count the tokens of an input as it is sent, without its conversation; nothing is stored."""
+    if is_passed_through(request):
+        read = checked_by(schemas.ResponsesBody, inbound_responses.question)
+        return await passed_through(request, caller, wishes, "responses", read, stores=False)
+    require_upstream(request)
+    body = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    parse_model(schemas.ResponsesBody, body)
+    question = with_model(runtime.proxying, inbound_responses.question(body))
+    counted = await input_tokens(runtime, question)
+    return json_text(dumps({"object": "response.input_tokens", "input_tokens": counted}))
+
+
+@router.get("/{response_id}", response_model=schemas.DialectAnswer)
 async def get_response(caller: Reader, runtime: Wired, response_id: str) -> Response:
     """Return a stored response; what was only asked about it, and its usage, are not kept."""
     return json_text((await responses.retrieve(runtime, caller, response_id)).decode())
 
 
-@router.delete("/{response_id}", response_model=schemas.DeletedResponse)
+@router.delete("/{response_id}", response_model=schemas.DialectObject)
 async def delete_response(caller: Writer, runtime: Wired, response_id: str) -> Response:
     """Forget a response's id. Its message stays in the conversation, which has its own DELETE."""
     await responses.delete(runtime, caller, response_id)
     return json_text(dumps({"id": response_id, "object": "response", "deleted": True}))
 
 
-@router.get("/{response_id}/input_items", response_model=schemas.ItemList)
+@router.get("/{response_id}/input_items", response_model=schemas.DialectObject)
 async def list_response_input_items(caller: Reader, runtime: Wired, response_id: str, order: str = "desc") -> Response:
     """List what a response answers, newest first unless `order` is `asc`."""
     found = await responses.input_items(runtime, caller, response_id)

@@ -50,7 +50,7 @@ def marked(cache: PromptCache, dialect: Dialect, body: Json, repeated: Sequence[
     is_wanted = cache.kind in ROLES and bool(cache.mark)
     if dialect != "messages":
         return _chat_marked(cache, body, repeated) if is_wanted else body
-    given = list(_marks([body.get(name) for name in ("tools", "system", "messages", CONTROL)]))
+    given = [mark for owner in (body, *(block for _, block in _blocks(body))) if (mark := owner.get(CONTROL))]
     if not given and not is_wanted:
         return body
     hours = [mark for mark in given if isinstance(mark, Mapping) and mark.get("ttl") == "1h"]
@@ -102,7 +102,7 @@ def _messages_marked(body: Json, mark: Any, repeated: Sequence[int]) -> Json:
     wanted = [_last_block(messages, len(messages) - 1 - after) for after in repeated]
     first = "system" if isinstance(body.get("system"), list) else "tools"
     wanted[2:2] = [(first, 0, len(body[first]) - 1)] if body.get(first) else []
-    wanted += list(_places(body))[::-1]
+    wanted += [place for place, block in _blocks(body) if CONTROL in block][::-1]
     chosen = list(dict.fromkeys(place for place in wanted if place is not None))[:MARKS_MAX]
     found = {name: value for name, value in body.items() if name != CONTROL}
     for name in ("tools", "system"):
@@ -129,13 +129,11 @@ def _last_block(messages: Sequence[Json], at: int) -> Place | None:
     return None
 
 
-def _places(body: Json) -> Iterator[Place]:
-    for name in ("tools", "system"):
-        if isinstance(body.get(name), list):
-            yield from ((name, 0, at) for at, block in enumerate(body[name]) if CONTROL in block)
-    for at, message in enumerate(body["messages"]):
-        if isinstance(message["content"], list):
-            yield from (("messages", at, n) for n, block in enumerate(message["content"]) if CONTROL in block)
+def _blocks(body: Json) -> Iterator[tuple[Place, Json]]:
+    lists = [(name, 0, body.get(name)) for name in ("tools", "system")]
+    lists += [("messages", at, message["content"]) for at, message in enumerate(body["messages"])]
+    for name, at, blocks in lists:
+        yield from (((name, at, n), block) for n, block in enumerate(blocks if isinstance(blocks, list) else ()))
 
 
 def _set(blocks: Sequence[Json], name: str, at: int, chosen: Sequence[Place], mark: Any) -> list[Json]:
@@ -146,15 +144,3 @@ def _set(blocks: Sequence[Json], name: str, at: int, chosen: Sequence[Place], ma
         }
         for n, block in enumerate(blocks)
     ]
-
-
-def _marks(value: Any) -> Iterator[Any]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _marks(item)
-    elif isinstance(value, Mapping):
-        if value.get(CONTROL) is not None:
-            yield value[CONTROL]
-        elif value.get("type") == "ephemeral":
-            yield value
-        yield from _marks(value.get("content"))

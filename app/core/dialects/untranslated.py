@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
+from typing import Any
 
 from app.core.dialects.question import Dialect, Json, Question
 from app.core.model import Format, Placed
@@ -24,8 +25,9 @@ itself; what is *refused* says why.
 
 
 def check(question: Question, upstream: Dialect) -> list[str]:
-    """Return the options that are dropped, if their names are any. Raises Invalid, which names each thing that the API
-    cannot do.
+    """Return the options that are dropped, and the types of content parts that the API reads only by their names.
+
+    Raises Invalid, which names each thing that the API cannot do.
     """
     if question.dialect == upstream:
         return []
@@ -41,14 +43,12 @@ def check(question: Question, upstream: Dialect) -> list[str]:
     ]
     if wrong:
         raise Invalid(errors=wrong)
-    return sorted(name for name in given if _NAME.fullmatch(name))[:DROPPED_MAX]
+    options = sorted(name for name in given if _NAME.fullmatch(name))[:DROPPED_MAX]
+    return options + _quoted(question.messages, upstream)
 
 
-def quoted(question: Question, upstream: Dialect) -> list[str]:
-    """Return the types of content parts that the API reads only by their names."""
-    if question.dialect == upstream:
-        return []
-    contents = [message.get("content") for message in question.messages if isinstance(message, Mapping)]
+def _quoted(messages: Iterable[Any], upstream: Dialect) -> list[str]:
+    contents = [message.get("content") for message in messages if isinstance(message, Mapping)]
     return sorted({kind for content in contents for kind in _quoted_in(content, upstream)})[:DROPPED_MAX]
 
 
@@ -56,8 +56,7 @@ def quoted_in_window(body: Iterable[Placed], form: Format) -> list[str]:
     """Return the types of content parts that a window in this form has only by their names."""
     upstream: Dialect = "messages" if form == "anthropic" else "chat"
     texts = (placed.text if form == "openai" or placed.anthropic is None else placed.anthropic for placed in body)
-    messages = [message for text in texts if '"content":[' in text for message in json.loads(f"[{text}]")]
-    return sorted({kind for one in messages for kind in _quoted_in(one.get("content"), upstream)})[:DROPPED_MAX]
+    return _quoted((one for text in texts if '"content":[' in text for one in json.loads(f"[{text}]")), upstream)
 
 
 def _quoted_in(content: object, upstream: Dialect) -> Iterator[str]:

@@ -17,9 +17,11 @@ Events and fields are named as Claude Code and Codex name them; FORMATS says how
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any, Literal
 
 from app.core.canonical import dumps
@@ -64,27 +66,8 @@ class HookFormat:
 
 
 FORMATS: Mapping[Agent, HookFormat] = {
-    "claude-code": HookFormat(),
-    "codex": HookFormat(),
-    "cursor": HookFormat(
-        session="conversation_id",
-        events={"beforeSubmitPrompt": "UserPromptSubmit", "postToolUse": "PostToolUse"}
-        | {"postToolUseFailure": "PostToolUseFailure", "afterAgentResponse": "Stop", "preCompact": "PreCompact"},
-        fields={"tool_response": "tool_output", "error": "error_message", "prompt_id": "generation_id"}
-        | {"last_assistant_message": "text"},
-        answers=None,
-    ),
-    "gemini-cli": HookFormat(
-        events={"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterAgent": "Stop"}
-        | {"PreCompress": "PreCompact"},
-        fields={"last_assistant_message": "prompt_response", "turn_id": "timestamp"},
-        result="llmContent",
-    ),
-    "copilot-cli": HookFormat(
-        fields={"tool_response": "tool_result", "turn_id": "timestamp"},
-        result="text_result_for_llm",
-        answers="flat",
-    ),
+    agent: HookFormat(**members)
+    for agent, members in json.loads(files("app.core.edge").joinpath("hooks.json").read_text("utf-8")).items()
 }
 
 

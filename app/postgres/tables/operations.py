@@ -132,6 +132,7 @@ proxied_requests = Table(
     Column("total_ms", Integer, nullable=False),
     Column("prompt_tokens", Integer, comment="as the API reported it; null: it did not"),
     Column("cached_tokens", Integer),
+    Column("written_tokens", Integer),
     Column("completion_tokens", Integer),
     Column("error", Text, comment="why there is no whole answer; never content"),
     PrimaryKeyConstraint("tenant_id", "id"),

@@ -31,6 +31,7 @@ from app.core.dialects.learning import Learned
 from app.core.dialects.marking import ROLES, places
 from app.core.dialects.proxy import ToolOwners, offered
 from app.core.dialects.question import Json, ShownToClient
+from app.core.dialects.usage import ModelUsage
 from app.core.messages import read
 from app.core.model import Context, Placed
 from app.core.window.profile import budget_of, policy_of
@@ -38,7 +39,7 @@ from app.core.window.render import origins
 from app.ids import uuid7
 from app.inflight import Answering
 from app.providers import ProviderError, TemporaryError, UnusableReply
-from app.providers.upstream import ModelRequest, OverdueError, RefusalError, Upstream, is_final
+from app.providers.upstream import ModelRequest, OverdueError, RefusalError, Upstream, blames_form, is_final
 from app.recall.tools import REMEMBER
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
@@ -52,6 +53,7 @@ from app.services.proxy.writing import Telling, given_again, scalars, writer_of
 from app.services.tools import tool_calls
 from app.services.tools.remember import remember
 from app.store import conversations, messages
+from app.telemetry.tracing import tell_usage
 
 NOBODYS = ToolOwners((), ())
 RETRIES_MAX = 3
@@ -268,14 +270,14 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
     upstream, learned, guesses = task.upstream, task.upstream.learned(task.model), False
     refusals: list[RefusalError] = []
     tried = {learned}  # two refusals can each ask for what the other forbids
-    with task.runtime.tracing.model_call("chat", task.model), watch.call():
+    with task.runtime.tracing.model_call("chat", task.model, upstream.provider) as span, watch.call():
         while True:
             try:
                 found = await _sent(task, said, asking, learned, watch)
             except RefusalError as refused:
                 if not guesses:
                     refusals.append(refused)
-                    watch.blames_form = upstream.blames_form(asking, learned, refused)
+                    watch.blames_form = blames_form(upstream.fitted(asking, learned), refused)
                 lesson = upstream.lesson(asking, learned, refused, tried)
                 if lesson is None or watch.answered or len(refusals) > RETRIES_MAX:
                     if lesson is not None and watch.blames_form:
@@ -286,6 +288,10 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
             else:
                 if refusals:
                     upstream.remember(task.model, learned)
+                if (used := ModelUsage.read(found[0].usage)) is not None:
+                    before = ModelUsage.read(said.usage) or ModelUsage(0, 0, 0)
+                    spent = used.completion_tokens - before.completion_tokens
+                    tell_usage(span, used.prompt_tokens - before.prompt_tokens, spent)
                 return found
 
 
@@ -320,7 +326,7 @@ async def _completed(
     task: AnswerTask, said: AnswerSoFar, request: Mapping[str, Any], watch: Watch
 ) -> tuple[AnswerSoFar, Json]:
     """Take an answer that comes in one piece; the client gets it once it has ended."""
-    body = scalars(dict(await task.upstream.complete(request)))
+    body = scalars(dict(await task.upstream.complete(request, task.asked.request.headers)))
     watch.begun()
     choices = body.get("choices")
     message = choices[0].get("message") if isinstance(choices, list) and choices else None

@@ -17,21 +17,38 @@ FAILED = "failed"
 
 async def listed(runtime: Runtime, upstream: Upstream) -> dict[str, Any]:
     """Return the API's list, at most a minute old. Raises a ProviderError."""
-    if (known := runtime.caches.models.get("")) is None:
-        known = runtime.caches.models[""] = dict(await upstream.models())
+    if (known := runtime.caches.models.get(upstream.base_url)) is None:
+        known = runtime.caches.models[upstream.base_url] = dict(await upstream.models())
     return known
+
+
+async def all_listed(runtime: Runtime) -> dict[str, Any]:
+    """Return the lists of all APIs as one; without those that do not answer, if any does. Raises a ProviderError."""
+    found: dict[str, Any] = {}
+    failure: ProviderError | None = None
+    for upstream in runtime.upstreams.each:
+        try:
+            known = await listed(runtime, upstream)
+        except ProviderError as error:
+            failure = error
+        else:
+            found = {**known, **found, "data": [*(found.get("data") or ()), *(known.get("data") or ())]}
+    if not found and failure is not None:
+        raise failure
+    return found
 
 
 async def context_window(runtime: Runtime, upstream: Upstream, model: str) -> int | None:
     """Return a model's context window in tokens, by the table or else by the API's list; None if neither says."""
     if (known := runtime.defaults.models.window(model)) is not None:
         return known
-    if FAILED in runtime.caches.models:  # a list that is not there is not asked for before every answer
+    failed = f"{FAILED} {upstream.base_url}"
+    if failed in runtime.caches.models:  # a list that is not there is not asked for before every answer
         return None
     try:
         models = (await listed(runtime, upstream)).get("data")
     except ProviderError:
-        runtime.caches.models[FAILED] = {}
+        runtime.caches.models[failed] = {}
         return None
     entry = next((m for m in models if isinstance(m, Mapping) and m.get("id") == model), {}) if models else {}
     return next((size for name in WINDOWS if type(size := entry.get(name)) is int and size > 0), None)

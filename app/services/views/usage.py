@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from asyncpg import Record
@@ -10,6 +11,8 @@ from asyncpg import Record
 from app.core.dialects.usage import ModelUsage, Prices
 from app.core.times import time_text
 from app.store.spending import COUNTERS
+
+TOKENS = tuple(member.name for member in fields(ModelUsage))
 
 
 def usage_items(rows: Iterable[Record], name: str, prices: Prices, bytes_of: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -24,7 +27,7 @@ def usage_items(rows: Iterable[Record], name: str, prices: Prices, bytes_of: Map
         item = items.setdefault(whose, {**empty, "storage_bytes": bytes_of.get(whose)})
         for counter in COUNTERS:
             item[counter] += row[counter]
-        usage = ModelUsage(row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"], row["written_tokens"])
+        usage = ModelUsage(*(row[name] for name in TOKENS))
         cost = prices.cost(row["model"], usage)
         if cost is None:
             item["unpriced_calls"] += row["calls"]
@@ -37,21 +40,19 @@ def request_view(row: Record, prices: Prices) -> dict[str, Any]:
     """Return a row of ``proxied_requests`` for a caller. The cost is by the prices of today."""
     usage = None
     if row["prompt_tokens"] is not None:
-        usage = ModelUsage(row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"])
+        usage = ModelUsage(*(row[name] for name in TOKENS))
     same = ("dialect", "mode", "model", "first_seq", "last_seq", "window_tokens", "calls", "first_ms", "total_ms")
     return {
         "id": str(row["id"]), "created_at": time_text(row["created_at"]), **{name: row[name] for name in same},
-        "window": row["window_number"], "prompt_tokens": row["prompt_tokens"], "cached_tokens": row["cached_tokens"],
-        "completion_tokens": row["completion_tokens"], "cost": prices.cost(row["model"], usage),
-        "error": row["error"],
+        "window": row["window_number"], **{name: row[name] for name in TOKENS},
+        "cost": prices.cost(row["model"], usage), "error": row["error"],
     }  # fmt: skip
 
 
 def request_sums(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Sum requests up. The cost is None if no request's is known."""
     costs = [one["cost"] for one in shown if one["cost"] is not None]
-    tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
     return {
         "requests": len(shown), "failed": sum(one["error"] is not None for one in shown),
-        **{name: sum(one[name] or 0 for one in shown) for name in tokens}, "cost": sum(costs) if costs else None,
+        **{name: sum(one[name] or 0 for one in shown) for name in TOKENS}, "cost": sum(costs) if costs else None,
     }  # fmt: skip

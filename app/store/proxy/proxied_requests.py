@@ -49,14 +49,14 @@ async def record(tx: Tx, conversation_id: str, done: ProxiedRequest) -> None:
         RECORD, conversation=conversation_id, id=uuid7(), dialect=done.dialect, mode=done.mode, model=done.model,
         calls=done.calls, total_ms=done.total_ms, first_ms=done.first_ms, first_seq=done.first_seq,
         last_seq=done.last_seq, window_tokens=done.window_tokens, prompt_tokens=usage and usage.prompt_tokens,
-        cached_tokens=usage and usage.cached_tokens, completion_tokens=usage and usage.completion_tokens, error=error,
-        window_number=done.window_number,
+        cached_tokens=usage and usage.cached_tokens, written_tokens=usage and usage.written_tokens,
+        completion_tokens=usage and usage.completion_tokens, error=error, window_number=done.window_number,
     )  # fmt: skip
 
 
 BROWSE = """
 SELECT id, created_at, dialect, mode, model, calls, total_ms, first_ms, first_seq, last_seq, window_tokens,
-       window_number, prompt_tokens, cached_tokens, completion_tokens, error
+       window_number, prompt_tokens, cached_tokens, written_tokens, completion_tokens, error
   FROM proxied_requests
  WHERE tenant_id = $1 AND conversation_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4
 """

@@ -469,6 +469,7 @@ def upgrade() -> None:
     sa.Column('total_ms', sa.Integer(), nullable=False),
     sa.Column('prompt_tokens', sa.Integer(), nullable=True, comment='as the API reported it; null: it did not'),
     sa.Column('cached_tokens', sa.Integer(), nullable=True),
+    sa.Column('written_tokens', sa.Integer(), nullable=True),
     sa.Column('completion_tokens', sa.Integer(), nullable=True),
     sa.Column('error', sa.Text(), nullable=True, comment='why there is no whole answer; never content'),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='proxied_requests_conversation_fkey', ondelete='CASCADE'),

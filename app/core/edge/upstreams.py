@@ -1,0 +1,62 @@
+"""Which API serves which model: a table of patterns, for deployments in front of several APIs.
+
+The longest pattern that fits a model's name wins; a model that none fits goes to the proxy's own API. A request names
+the services that it came through, so that a table which leads back to one is noticed there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from typing import Any, get_args
+
+from app.core.dialects.question import Dialect
+
+VIA, OWN = "Via", "1.1 quire-"
+"""The header of RFC 9110, and how services of Quire are named in it."""
+SERVICES_MAX = 4
+"""Services of Quire that a request can pass: a longer way is a circle whose services have several names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedApi:
+    """An API behind the proxy."""
+
+    base_url: str
+    api_key: str | None = None
+    dialect: Dialect = "chat"
+
+
+def read_upstreams(text: str) -> dict[str, ServedApi]:
+    """Read the table from JSON. Raises ValueError, which quotes no key."""
+    try:
+        given = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise ValueError("it must be a JSON object of APIs by patterns of models' names")  # noqa: TRY004
+    return {pattern: _read(pattern, members) for pattern, members in given.items()}
+
+
+def _read(pattern: str, members: Any) -> ServedApi:
+    names = [member.name for member in fields(ServedApi)]
+    if not isinstance(members, dict) or not {"base_url"} <= members.keys() <= set(names):
+        raise ValueError(f"{pattern!r} must have `base_url`, and can have `api_key` and `dialect`")
+    if not all(isinstance(value, str) and value for value in members.values()):
+        raise ValueError(f"each member of {pattern!r} must be a text")
+    if members.get("dialect", "chat") not in get_args(Dialect):
+        raise ValueError(f"`dialect` of {pattern!r} must be {', '.join(get_args(Dialect))}")
+    return ServedApi(**members)
+
+
+def pattern_of(patterns: Iterable[str], model: str) -> str | None:
+    return max((one for one in patterns if fnmatchcase(model, one)), key=len, default=None)
+
+
+def way_of(headers: Mapping[str, str], own: str) -> str | None:
+    """Return what to send on as ``VIA``: the services that a request came through; None if it was here before."""
+    names = [name for name in map(str.strip, headers.get(VIA, "").split(",")) if name.startswith(OWN)]
+    passed = f"{OWN}{own}"
+    return None if passed in names or len(names) >= SERVICES_MAX else ", ".join([*names, passed])
