@@ -23,7 +23,6 @@ from app.core.conversation import Conversation
 from app.core.history.preparation import OpenPage
 from app.core.line import Line
 from app.core.model import Context, Cut, Role, Window
-from app.core.scope import owner_of
 from app.core.window.cut import is_in_force
 from app.core.window.profile import Profile
 from app.core.window.served import KeptText, Part, Parts, Sealed, Served, ServedFrame
@@ -213,7 +212,7 @@ class ServedWindows:
         key = (tenant, conversation.uid)
         run = self.dirty.get(key) or self._runs.get(key)
         if run is None:
-            run = ServedRun(tenant, conversation.id, conversation.uid, owner_of(conversation.scope))
+            run = ServedRun(tenant, conversation.id, conversation.uid, conversation.scope.owner)
         self._runs[key] = run
         changes = (conversation.erasures, conversation.withdrawn)
         if changes != run.changes:  # what was kept may have been erased

@@ -19,7 +19,7 @@ from app.api.schemas import spaces as schemas
 from app.api.schemas.conversations import metadata_text
 from app.api.users import LINES, streamed
 from app.core.canonical import dumps
-from app.core.scope import owner_of, space_scope
+from app.core.scope import Scope
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.services import spaces as service
@@ -47,7 +47,7 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 def _said(space_id: str, value: dict[str, Any]) -> StoredResponse:
-    return StoredResponse(dumps(value), owner_of(space_scope(space_id)))
+    return StoredResponse(dumps(value), Scope("space", space_id).owner)
 
 
 @router.post(

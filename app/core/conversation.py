@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.core.line import Line
 from app.core.model import Anchored, FileWeight, Language, Totals
-from app.core.scope import conversation_scope, owner_of, scope_of, scopes_in_view
+from app.core.scope import Scope, scope_of, scopes_in_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +131,11 @@ class Conversation:
     def searched(self) -> list[UUID]:
         """Return the owners that its searches read. Its own scope is one of them only if it has no wider one."""
         names = (*(one.id for one in self.line.stretches), self.id)
-        alone = {owner_of(conversation_scope(name)) for name in names} - {owner_of(self.scope)}
+        alone = {Scope("conversation", name).owner for name in names} - {self.scope.owner}
         return [owner for owner in self.scopes if owner not in alone]
 
     @property
-    def held_in(self) -> tuple[str, ...]:
+    def held_in(self) -> tuple[Scope, ...]:
         """Return the scopes that hold what its line said: what a sub-agent's branch shares is in a wider one."""
         if self.is_apart and self.line.stretches:
             return self.scope, scope_of(self.user_id, self.line.root, self.space_id)
@@ -144,11 +144,11 @@ class Conversation:
     @property
     def finds_its_line_alone(self) -> bool:
         """Return whether it finds nothing but its line, as a branch does that shares no more with its parent."""
-        return not {owner_of(scope) for scope in self.held_in} <= {*self.scopes}
+        return not {scope.owner for scope in self.held_in} <= {*self.scopes}
 
     @property
-    def scope(self) -> str:
+    def scope(self) -> Scope:
         """Return the scope that its messages, archives and memories are found in."""
         if self.is_apart:
-            return conversation_scope(self.line.root)
+            return Scope("conversation", self.line.root)
         return scope_of(self.user_id, self.line.root, self.space_id)

@@ -7,13 +7,71 @@ conversation says is found in its user's or its space's scope; a memory can hold
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 SPACE = "space:"
 """What precedes the id of a space where a caller names its scope."""
 _KEYS = "\x1d"
 """What precedes the id of a space in the name of the member that its keys are: no user's id can have it."""
+_FILES = "m:"
+Kind = Literal["user", "space", "conversation"]
+_KINDS: dict[str, Kind] = {"u": "user", "s": "space", "c": "conversation"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who may see something."""
+
+    kind: Kind
+    id: str
+    are_files: bool = False
+    """It is that of the memory tool's files: no view of the scope has them."""
+
+    @staticmethod
+    def read(text: str) -> Scope:
+        """Return a scope as it is stored."""
+        kind, _, id_ = text.removeprefix(_FILES).partition(":")
+        return Scope(_KINDS[kind], id_, text.startswith(_FILES))
+
+    @property
+    def text(self) -> str:
+        """Return the scope as it is stored."""
+        return f"{_FILES if self.are_files else ''}{self.kind[0]}:{self.id}"
+
+    @property
+    def owner(self) -> UUID:
+        """Return the scope as an index key of fixed size."""
+        return _owner(self.text)
+
+    @property
+    def files(self) -> Scope:
+        return replace(self, are_files=True)
+
+    @property
+    def user_id(self) -> str | None:
+        return self.id if self.kind == "user" else None
+
+    @property
+    def space_id(self) -> str | None:
+        return self.id if self.kind == "space" else None
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether it is one conversation's."""
+        return self.kind == "conversation"
+
+    @property
+    def name(self) -> str:
+        """Return the scope as callers name it: `user`, `conversation`, or `space:` and its id."""
+        return f"{SPACE}{self.id}" if self.kind == "space" else self.kind
+
+
+@lru_cache(maxsize=20_000)
+def _owner(text: str) -> UUID:
+    return uuid5(NAMESPACE_URL, f"quire:{text}")
 
 
 def keys_member(space_id: str) -> str:
@@ -26,55 +84,19 @@ def space_of_keys(user_id: str | None) -> str | None:
     return user_id.removeprefix(_KEYS) if user_id is not None and user_id.startswith(_KEYS) else None
 
 
-def scope_of(user_id: str | None, conversation_id: str | None, space_id: str | None = None) -> str:
+def scope_of(user_id: str | None, conversation_id: str | None, space_id: str | None = None) -> Scope:
     """Return the space's scope, or the user's, or the one conversation's where neither is known."""
     space_id = space_of_keys(user_id) if space_id is None else space_id
     if space_id is not None:
-        return space_scope(space_id)
-    return f"u:{user_id}" if user_id is not None else f"c:{conversation_id}"
+        return Scope("space", space_id)
+    return Scope("user", user_id) if user_id is not None else Scope("conversation", f"{conversation_id}")
 
 
-def conversation_scope(conversation_id: str) -> str:
-    return f"c:{conversation_id}"
-
-
-def space_scope(space_id: str) -> str:
-    return f"s:{space_id}"
-
-
-def scopes_in_view(scope: str, conversation_id: str, *ancestors: str, wider: Iterable[UUID] = ()) -> list[UUID]:
+def scopes_in_view(scope: Scope, conversation_id: str, *ancestors: str, wider: Iterable[UUID] = ()) -> list[UUID]:
     """Return the owners of all that a conversation keeps in mind, the widest scope first.
 
     ``ancestors``: of a branch, the oldest first. ``wider``: what it reads besides its own scope: the spaces that it
     names, or all of its parent's.
     """
-    alone = map(conversation_scope, (*ancestors, conversation_id))
-    return list(dict.fromkeys([*wider, *map(owner_of, (scope, *alone))]))
-
-
-def files_of(scope: str) -> str:
-    """Return the scope of the memory tool's files: no view of the scope has them."""
-    return f"m:{scope}"
-
-
-def user_of(scope: str) -> str | None:
-    """Return the user of a scope or of its files; None for that of a space or a conversation."""
-    scope = scope.removeprefix("m:")
-    return scope[2:] if scope.startswith("u:") else None
-
-
-def space_of(scope: str) -> str | None:
-    """Return the space of a scope; None for any other."""
-    return scope[2:] if scope.startswith("s:") else None
-
-
-def shown(scope: str) -> str:
-    """Return a scope as callers name it: `user`, `conversation`, or `space:` and its id."""
-    space = space_of(scope)
-    return f"{SPACE}{space}" if space is not None else "user" if scope.startswith("u:") else "conversation"
-
-
-@lru_cache(maxsize=20_000)
-def owner_of(scope: str) -> UUID:
-    """Return the scope as an index key of fixed size."""
-    return uuid5(NAMESPACE_URL, f"quire:{scope}")
+    alone = (Scope("conversation", one).owner for one in (*ancestors, conversation_id))
+    return list(dict.fromkeys([*wider, scope.owner, *alone]))

@@ -22,7 +22,6 @@ from app.core.encoded import marked
 from app.core.history.rows import NewWish
 from app.core.neutral import without_nul
 from app.core.parts import said_by
-from app.core.scope import owner_of
 from app.core.times import dated
 from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.excerpts import Excerpt
@@ -245,8 +244,8 @@ def _wishes(
         is_own = one.seq not in shown.others
         for memory in keep(one.wish, conversation, policy, is_own=is_own, is_certain=one.is_certain):
             yield NewWish(
-                uuid7(), owner_of(conversation.scope if memory.is_alone else memory.scope), owner_of(memory.scope),
-                memory.scope, memory.status, one.wish.key, one.seq, page,
+                uuid7(), (conversation.scope if memory.is_alone else memory.scope).owner, memory.scope.owner,
+                memory.scope.text, memory.status, one.wish.key, one.seq, page,
                 one.wish.text, weight, one.wish.sensitive, since, None if until is None else max(until, since),
             )  # fmt: skip
 

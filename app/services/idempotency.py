@@ -17,7 +17,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
 from app.core.history.erasure import GONE
-from app.core.scope import owner_of, scope_of
+from app.core.scope import scope_of
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 from app.store import idempotency
@@ -31,7 +31,7 @@ class StoredResponse:
 
     text: str
     owner: UUID = idempotency.UNKNOWN
-    """The owner of its scope; see core.scope.owner_of."""
+    """The owner of its scope; see core.scope.Scope."""
 
     @staticmethod
     def about(text: str, conversation: Conversation | None, user_id: str | None = None) -> StoredResponse:
@@ -39,10 +39,10 @@ class StoredResponse:
         other.
         """
         if conversation is None:
-            return StoredResponse(text, owner_of(scope_of(user_id, None)))
+            return StoredResponse(text, scope_of(user_id, None).owner)
         if conversation.user_id is None and user_id is not None:
             return StoredResponse(text)
-        return StoredResponse(text, owner_of(conversation.scope))
+        return StoredResponse(text, conversation.scope.owner)
 
 
 @dataclass(frozen=True, slots=True)

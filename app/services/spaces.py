@@ -14,7 +14,7 @@ from asyncpg import Record
 
 from app import errors
 from app.core.canonical import dumps
-from app.core.scope import owner_of, space_scope
+from app.core.scope import Scope
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx, Tx
 from app.store import spaces
@@ -130,7 +130,7 @@ async def owners(tx: ReadTx, named: Iterable[str], user_id: str | None, loc: lis
         raise errors.Invalid.at(loc, "need the conversation's user, who must be a member of them")
     for name in names:
         await spaces.hold(tx, name, user_id, right="read")
-    return tuple(owner_of(space_scope(name)) for name in names)
+    return tuple(Scope("space", name).owner for name in names)
 
 
 async def participant(tx: ReadTx, space_id: str, name: str) -> str | None:

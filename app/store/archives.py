@@ -17,7 +17,7 @@ from app.core.canonical import dumps
 from app.core.encoded import marked
 from app.core.history.erasure import without_archive
 from app.core.history.rows import NewArchive
-from app.core.scope import owner_of, space_of
+from app.core.scope import Scope
 from app.core.window.fresh import FreshResult, read_parts
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -44,9 +44,9 @@ SELECT {CARD_FIELDS}, substr(t.content, $4::int + 1, $5::int) AS text, t.nul_off
 """
 
 
-async def read(tx: ReadTx, scope: str | None, uuid: UUID, offset: int, length: int) -> Record | None:
+async def read(tx: ReadTx, scope: Scope | None, uuid: UUID, offset: int, length: int) -> Record | None:
     """Return an archive with a range of its content; NUL stands as U+FFFD in it (see ``nul_offsets``)."""
-    return await tx.fetchrow(READ, scope, uuid, offset, length)
+    return await tx.fetchrow(READ, scope.text if scope is not None else None, uuid, offset, length)
 
 
 GAP_MAX = 20_000
@@ -125,9 +125,9 @@ async def whole(tx: ReadTx, uuid: UUID, *, locked: bool) -> Record | None:
     return await tx.fetchrow(f"{WHOLE} FOR UPDATE OF a" if locked else WHOLE, uuid)
 
 
-async def content(tx: ReadTx, scope: str, digest: bytes) -> str:
+async def content(tx: ReadTx, scope: Scope, digest: bytes) -> str:
     """Return the text of one or more archives; NUL stands as U+FFFD in it."""
-    return str(await tx.fetchval(CONTENT, scope, digest))
+    return str(await tx.fetchval(CONTENT, scope.text, digest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,8 @@ async def insert(tx: Tx, new: NewArchive, created_at: datetime) -> None:
 
 async def showing(tx: ReadTx, row: Record) -> Sequence[Record]:
     """Return the messages that show an archive, in order of conversation."""
-    owner = None if space_of(row["scope"]) else owner_of(row["scope"])  # who has left a space keeps what was loaded
+    scope = Scope.read(row["scope"])
+    owner = None if scope.space_id else scope.owner  # who has left a space keeps what was loaded
     return await tx.fetch(SHOWING, id=str(row["id"]), conversation=row["conversation_id"], seq=row["seq"], owner=owner)
 
 
@@ -246,13 +247,13 @@ async def lock_contents(tx: Tx, archives: Sequence[UUID]) -> None:
     await tx.execute(LOCK_CONTENTS, archives)
 
 
-async def delete(tx: Tx, uuid: UUID, scope: str) -> dict[str, int]:
+async def delete(tx: Tx, uuid: UUID, scope: Scope) -> dict[str, int]:
     passages = await tx.execute(DELETE_PASSAGES, uuid)
     row = await tx.fetchrow(DELETE, uuid)
     contents = 0
     if row is not None:
-        await tx.execute(LOCK_CONTENT, scope, row["digest"])
-        contents = await tx.execute(DELETE_CONTENT, scope, row["digest"])
+        await tx.execute(LOCK_CONTENT, scope.text, row["digest"])
+        contents = await tx.execute(DELETE_CONTENT, scope.text, row["digest"])
     return {"memories": passages, "archive_contents": contents}
 
 

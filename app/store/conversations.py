@@ -16,7 +16,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
 from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, FileWeight, Totals
-from app.core.scope import owner_of, space_of_keys
+from app.core.scope import space_of_keys
 from app.core.times import local
 from app.errors import Conflict, Forbidden, NotFound
 from app.postgres.database import widen
@@ -128,7 +128,7 @@ async def admitted(
             raise Forbidden("You can read the conversations of this space, not write to them.")
         found = conversation if member is not None else None
     if found is not None and found.is_apart:
-        await widen(tx, owner_of(found.scope))
+        await widen(tx, found.scope.owner)
     return found
 
 

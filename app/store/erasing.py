@@ -12,7 +12,7 @@ from asyncpg import Record
 from app.core.history.erasure import CALL_NAME
 from app.core.history.erasure_plan import Marked, MarkLine, StoredCard, StoredMessage, Unasked
 from app.core.history.placeholder import ArchiveCard
-from app.core.scope import owner_of, space_of
+from app.core.scope import Scope
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES, SEARCH_INDEX
 from app.store import served
@@ -249,12 +249,12 @@ SELECT m.conversation_id, m.seq, m.loaded, c.scopes FROM messages m
 """
 
 
-async def loaded(tx: ReadTx, scope: str | UUID, after: tuple[str, int], limit: int) -> Sequence[Record]:
+async def loaded(tx: ReadTx, scope: Scope | UUID, after: tuple[str, int], limit: int) -> Sequence[Record]:
     """List messages with loaded text by conversation and seq.
 
     For a space those of all scopes: who has left it keeps what was loaded before.
     """
-    owner = scope if isinstance(scope, UUID) else None if space_of(scope) else owner_of(scope)
+    owner = scope if isinstance(scope, UUID) else None if scope.space_id else scope.owner
     return await tx.fetch(LOADED, owner, *after, limit)
 
 

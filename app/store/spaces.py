@@ -13,7 +13,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.scope import owner_of, scope_of, space_scope
+from app.core.scope import Scope, scope_of
 from app.errors import Forbidden, NotFound
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import outbox
@@ -127,7 +127,7 @@ async def browse(tx: ReadTx, user_id: str | None, after: str | None, limit: int)
 
 def member(user_id: str) -> UUID:
     """Return a user as an index key of fixed size: the owner of what is theirs."""
-    return owner_of(scope_of(user_id, None))
+    return scope_of(user_id, None).owner
 
 
 # --- Members ------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ async def count_of(tx: ReadTx, user_id: str) -> int:
 
 async def put(tx: Tx, space_id: str, user_id: str, right: Right) -> Record:
     await _tell(tx, space_id)
-    row = await tx.fetchrow(PUT, space_id, user_id, right, owner_of(space_scope(space_id)), member(user_id))
+    row = await tx.fetchrow(PUT, space_id, user_id, right, Scope("space", space_id).owner, member(user_id))
     assert row is not None
     return row
 
@@ -203,14 +203,14 @@ async def remove(tx: Tx, space_id: str, user_id: str) -> int:
     """Remove a member; return how many of the user's conversations could read the space."""
     await _tell(tx, space_id)
     await tx.execute(REMOVE, space_id, user_id)
-    rows = await tx.fetch(LEAVE_OF_USER, user_id, owner_of(space_scope(space_id)))
+    rows = await tx.fetch(LEAVE_OF_USER, user_id, Scope("space", space_id).owner)
     tx.changes.conversations.update(row["id"] for row in rows)
     return len(rows)
 
 
 async def forget_readers(tx: Tx, space_id: str) -> None:
     """Let no conversation read a space any more, before it is deleted."""
-    rows = await tx.fetch(LEAVE_ALL, space_id, owner_of(space_scope(space_id)))
+    rows = await tx.fetch(LEAVE_ALL, space_id, Scope("space", space_id).owner)
     tx.changes.conversations.update(row["id"] for row in rows)
 
 

@@ -20,7 +20,7 @@ from app import errors
 from app.api.http.callers import knock
 from app.api.http.runtime import Wired
 from app.core.edge.caller import Caller
-from app.core.scope import owner_of, scope_of
+from app.core.scope import scope_of
 from app.postgres.database import narrow
 from app.runtime import Runtime
 from app.services import keys, limits
@@ -76,7 +76,7 @@ async def _viewer(request: Request, runtime: Wired) -> Viewer:
     viewer = await door_of(request)(runtime, knock(request, request.cookies.get(COOKIE)))
     request.state.caller = Caller(viewer.tenant, viewer.user_id, key=viewer.key)  # for the audit log
     request.state.needed = "read" if request.method == "GET" else "write"
-    narrow(None if viewer.user_id is None else owner_of(scope_of(viewer.user_id, None)))
+    narrow(None if viewer.user_id is None else scope_of(viewer.user_id, None).owner)
     return viewer
 
 

@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from app.core.canonical import dumps
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.core.search import relevance
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection
@@ -91,7 +91,7 @@ def search_of(user: str, query: str, meaning: Meaning | None = None) -> list[obj
     """Return the statement and the arguments of Quire's keyword or hybrid search with no filters."""
     scoring = Scoring(bm25.query(query), meaning, named=named_in(query, datetime.now(UTC).date()))
     where = PassageFilter(score_min=relevance.score_of(0.0))
-    sql, arguments = search_statement([owner_of(f"u:{user}")], scoring, where, limit=FOUND)
+    sql, arguments = search_statement([Scope("user", user).owner], scoring, where, limit=FOUND)
     return [sql.text, DEFAULT_TENANT, *sql.arguments(arguments)]
 
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import asyncpg
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.postgres.tenants import DEFAULT_TENANT
 from bench.harness import QUIRE, Api, Harness, environment_of, serving
 from bench.load.cost import BUDGET
@@ -154,7 +154,7 @@ async def _copy(connection: asyncpg.Connection, copies: Copies) -> None:
     statements = [await _copying(connection, copied, copies) for copied in COPIED]
     for at in range(0, copies.count, AT_ONCE):
         numbers = list(range(at, min(at + AT_ONCE, copies.count)))
-        owners = [owner_of(f"u:{copies.user(number)}") for number in numbers]
+        owners = [Scope("user", copies.user(number)).owner for number in numbers]
         for statement in statements:
             await connection.execute(statement, numbers, owners)
     for name in ("templates", *(f"of_{copied.name}" for copied in COPIED)):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import asyncpg
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.core.search.relevance import spread
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import Embedder, local_embeddings
@@ -174,7 +174,7 @@ def _memories(harness: Harness, count: int) -> str:
     copies = filling.memories(harness, "searched", count)
     filling.fill(harness, copies)
     user = copies.user(0)
-    filling.embed(harness, owner_of(f"u:{user}"), model_id(MODEL, DIMENSIONS), DIMENSIONS)
+    filling.embed(harness, Scope("user", user).owner, model_id(MODEL, DIMENSIONS), DIMENSIONS)
     return user
 
 

@@ -23,7 +23,7 @@ import asyncpg
 import click
 from rich.console import Console
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection, ReadTx
@@ -88,7 +88,7 @@ async def _compared(dsn: str, superuser_dsn: str, other: dict[str, str], sizes: 
     model, rows = embeddings.model_id(NAME, DIMENSIONS), []
     try:
         for size in sizes:
-            owner = owner_of(f"u:of-{size}")
+            owner = Scope("user", f"of-{size}").owner
             await fill(superuser, owner, model, DIMENSIONS, size)
             for words in ("rare", "common"):
                 for mode in ("keyword", "hybrid"):

@@ -25,7 +25,7 @@ import click
 
 from app.assembly import defaults
 from app.core.messages import Limits, read
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.errors import BudgetTooSmall
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
@@ -241,7 +241,7 @@ class _Baselines:
         async with self.runtime.database.snapshot(DEFAULT_TENANT) as tx:
             rows = await tx.fetch(
                 "SELECT m.seq FROM embeddings e JOIN memories m ON m.tenant_id = $1 AND m.id = e.memory_id"
-                " WHERE e.tenant_id = $1 AND e.owner = $2 ORDER BY e.embedding <#> $3::text::halfvec LIMIT $4", owner_of(f"u:{question.talk}"), query.meaning.vector, DEPTH,
+                " WHERE e.tenant_id = $1 AND e.owner = $2 ORDER BY e.embedding <#> $3::text::halfvec LIMIT $4", Scope("user", question.talk).owner, query.meaning.vector, DEPTH,
             )  # fmt: skip
         return [row["seq"] for row in rows]
 

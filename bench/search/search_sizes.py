@@ -16,7 +16,7 @@ from uuid import UUID
 import asyncpg
 import psutil
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.core.search.large import LARGE
 from app.ids import uuid7
 from app.jobs.search_index import BATCH, centroids_of
@@ -59,7 +59,7 @@ async def _latency(database: Database, opened: Harness, sizes: Sequence[int]) ->
         name, dimensions = "multilingual-e5-small", 384
         model = embeddings.model_id(name, dimensions)
         for size in sizes:
-            owner = owner_of(f"u:of-{size}")
+            owner = Scope("user", f"of-{size}").owner
             await fill(superuser, owner, model, dimensions, size)
             rng = Random(size)
             if size >= LARGE:
@@ -110,7 +110,7 @@ async def _in_scopes(opened: Harness) -> Table:
     database = await Database.connect(opened.postgres.app_dsn, pool_size=1)
     superuser = await asyncpg.connect(opened.postgres.superuser_dsn)
     model, dimensions = embeddings.model_id("multilingual-e5-small", 384), 384
-    one, several = [owner_of("u:one")], [owner_of(f"s:{number}") for number in range(SCOPES)]
+    one, several = [Scope("user", "one").owner], [Scope("space", f"{number}").owner for number in range(SCOPES)]
     rows = []
     try:
         for owner in (*one, *several):

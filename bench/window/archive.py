@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 from rich.console import Console
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import archives
@@ -254,7 +254,7 @@ async def _scored(
         ranked = rank(query, placeholders)
         async with database.snapshot(DEFAULT_TENANT) as tx:
             hits, *_ = await memories.search(
-                tx, [owner_of(f"u:{conversation}")], memories.Scoring(bm25.query(query)),
+                tx, [Scope("user", conversation).owner], memories.Scoring(bm25.query(query)),
                 memories.PassageFilter(types=["passage"]), limit=HITS,
             )  # fmt: skip
             texts = await archives.passages(tx, [(h.archive_id, h.start, h.length) for h in hits[:3] if h.archive_id])

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from app.caches import QUERY_VECTORS_CACHED
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.core.search.relevance import score_of
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection, ReadTx
@@ -62,7 +62,9 @@ def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning
     seen = Seen()
     scoring = Scoring(bm25.query("cold store"), meaning, named=named_in("cold store", date(2026, 1, 1)))
     where = PassageFilter(score_min=score_of(0.0))
-    search = memories.search(ReadTx(cast("Connection", seen), DEFAULT_TENANT), [owner_of("u:somebody")], scoring, where)
+    search = memories.search(
+        ReadTx(cast("Connection", seen), DEFAULT_TENANT), [Scope("user", "somebody").owner], scoring, where
+    )
     asyncio.run(search)
     assert list(seen.passed) == search_of("somebody", "cold store", meaning)
     assert seen.passed[0] == (BY_WORDS if meaning is None else SEARCH).text

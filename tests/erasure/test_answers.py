@@ -8,7 +8,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.store.idempotency import UNKNOWN
 from tests.api.kit import Json, assistant, call, created, ok, path, problem, result, user
 from tests.archive.conftest import Grep
@@ -56,7 +56,7 @@ def test_every_stored_response_has_an_owner(client: httpx.Client, run_as_superus
         f"/memories/{said['memory']['memory_key']}", f"/archive/{said['archive']['uuid']}", path("c"),
     ):  # fmt: skip
         ok(client.delete(url, headers={"Idempotency-Key": f"erase {url}"}))
-    assert owners(run_as_superuser) == {owner_of("u:u" if user_id else "c:c")}
+    assert owners(run_as_superuser) == {Scope.read("u:u" if user_id else "c:c").owner}
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -94,7 +94,8 @@ def test_responses_of_others_are_unchanged(client: httpx.Client, run_as_superuse
     """Also where they say the same."""
     for name in ("u", "v"):
         say_all(client, name, f"of {name}")
-    where = f"WHERE owner = '{owner_of('u:v')}' AND position('{MARK}' IN response) > 0"
+    theirs = Scope("user", "v").owner
+    where = f"WHERE owner = '{theirs}' AND position('{MARK}' IN response) > 0"
     before = run_as_superuser(f"SELECT key, response FROM idempotency {where} ORDER BY key")
     assert before
     ok(client.delete("/users/u"))

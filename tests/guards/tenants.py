@@ -13,7 +13,7 @@ from app.core.dialects.usage import ModelUsage
 from app.core.edge.caller import Caller
 from app.core.history.rows import NewWish
 from app.core.messages import Limits, read
-from app.core.scope import conversation_scope, owner_of
+from app.core.scope import Scope
 from app.core.window.contents import Chapter, ChapterName
 from app.ids import uuid7
 from app.postgres.database import Database
@@ -114,7 +114,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
             "INSERT INTO own_texts (tenant_id, digest, body) VALUES ($1, 'digest', convert_to($2, 'UTF8'))",
             f"words of {tenant}",
         )
-        await kept.withdraw(tx, [owner_of("u:u")])
+        await kept.withdraw(tx, [Scope("user", "u").owner])
         await learn(tx, "c")
         await remembered.insert(tx, _file(tenant), embeds=False)
         await spaces.create(tx, NewSpace("team", f"space of {tenant}"))
@@ -140,7 +140,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
 def _file(tenant: UUID) -> Remembered:
     """A file of the memory tool."""
     return replace(
-        _note(tenant), id=A_FILE, scope="m:u:u", key="a", content=f"kept by {tenant}",
+        _note(tenant), id=A_FILE, scope=Scope("user", "u").files, key="a", content=f"kept by {tenant}",
         passages=[(A_FILE, 0, 0, kept.NO_TERMS)], conversation_id=None, conversation_uid=None,
         seq=None, page=None,
     )  # fmt: skip
@@ -150,7 +150,7 @@ def _note(tenant: UUID) -> Remembered:
     """Something that a person wants kept in mind."""
     name, now = uuid7(), datetime.now(UTC)
     return Remembered(
-        name, "u:u", "preference", f"note of {tenant}", "{}", (), "{}", "person", False, None, now,
+        name, Scope("user", "u"), "preference", f"note of {tenant}", "{}", (), "{}", "person", False, None, now,
         [(name, 0, 0, kept.NO_TERMS)], key="diet", pinned=True, tokens=9,
     )  # fmt: skip
 
@@ -162,8 +162,10 @@ async def learn(tx: Tx, conversation: str) -> None:
     found = await conversations.get(tx, conversation)
     place = (conversation, found.uid, found.own_generation)
     assert await page_index.index(tx, *place, index, [text])
-    scope, now = conversation_scope(conversation), datetime.now(UTC)
-    wish = NewWish(uuid7(), owner_of("u:u"), owner_of(scope), scope, "held", None, 1, 1, text, 9, False, now, None)
+    scope, now = Scope("conversation", conversation), datetime.now(UTC)
+    wish = NewWish(
+        uuid7(), Scope("user", "u").owner, scope.owner, scope.text, "held", None, 1, 1, text, 9, False, now, None
+    )
     await appending.keep_wishes(tx, found, [wish], "llm")
     assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), now)
     await chapters.name(tx, conversation, Chapter(1, 9, 12, 13), ChapterName(text, 9, text, 9), "m", now)

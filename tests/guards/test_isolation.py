@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from app import errors
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.core.search.narrowing import OWN_TYPES
 from app.doctor import walk
 from app.main import build_app
@@ -168,12 +168,12 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "messages by place": (messages.BY_PLACE, (["c", "c"], [1, 2])),
     "messages that show an archive": (
         archives.SHOWING,
-        {"id": "none", "conversation": "c", "seq": 3, "owner": owner_of("u:u")},
+        {"id": "none", "conversation": "c", "seq": 3, "owner": Scope("user", "u").owner},
     ),
     "answers that speak of an archive": (kept_answers.ANSWERS_SHOWING, ([idempotency.UNKNOWN], "-0000-7000-8000-")),
     "memories in mind of a conversation": (kept.OF_CONVERSATION, {"conversation": "c"}),
-    "what a speaker keeps in mind": (kept.OF_SPEAKER, {"conversation": "c", "speaker": owner_of("u:u")}),
-    "the value of a key": (kept.VALUE, (owner_of("u:u"), "diet")),
+    "what a speaker keeps in mind": (kept.OF_SPEAKER, {"conversation": "c", "speaker": Scope("user", "u").owner}),
+    "the value of a key": (kept.VALUE, (Scope("user", "u").owner, "diet")),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
     "names of pages": (page_index.NAMES, ("c", [1, 2])),
     "topics": (page_index.MENTIONS, ("c", 10)),
@@ -211,12 +211,12 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
     "memories that pass": (
         narrowing.AMONG,
-        {"owners": [owner_of("u:u")], "roles": [], "people": [], "topics": [], "metadata": "{}", "types": []},
+        {"owners": [Scope("user", "u").owner], "roles": [], "people": [], "topics": [], "metadata": "{}", "types": []},
     ),
     "list of memories": (
         remembered.LIST,
         {
-            "owners": [owner_of("u:u")],
+            "owners": [Scope("user", "u").owner],
             "types": list(OWN_TYPES),
             "sensitive": True,
             "conversation_uid": None,
@@ -236,7 +236,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "list of memories on a line": (
         remembered.LIST_ON_LINE,
         {
-            "owners": [owner_of("u:u")],
+            "owners": [Scope("user", "u").owner],
             "types": list(OWN_TYPES),
             "sensitive": True,
             "conversation_uid": None,
@@ -287,14 +287,14 @@ READS: dict[str, tuple[Sql, Arguments]] = {
         },
     ),
     "a space's conversations": (erasing.CONVERSATION_OF_SPACE, ("team", datetime(2100, 1, 1, tzinfo=UTC))),
-    "keys of the memory tool's files": (files.KEYS, (owner_of("m:u:u"),)),
+    "keys of the memory tool's files": (files.KEYS, (Scope.read("m:u:u").owner,)),
     "a space's conversations to export": (portable.CONVERSATIONS_OF_SPACE, ("team", UUID(int=0), 10)),
     "a space": (spaces.FIND, ("team", "u")),
     "a held space": (spaces.HOLD, ("team",)),
     "a locked space": (spaces.LOCK, ("team",)),
     "spaces": (spaces.LIST, (None, 10)),
-    "spaces of a user": (spaces.LIST_OF_USER, (None, 10, owner_of("u:u"))),
-    "whose member a user is": (spaces.OF_USER, (owner_of("u:u"),)),
+    "spaces of a user": (spaces.LIST_OF_USER, (None, 10, Scope("user", "u").owner)),
+    "whose member a user is": (spaces.OF_USER, (Scope("user", "u").owner,)),
     "members of a space": (spaces.MEMBERS, ("team", None, 10)),
     "a member of a space": (spaces.MEMBER, ("team", "u")),
     "members among some": (spaces.AMONG, ("team", ["u"])),
@@ -329,13 +329,13 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
         {"owner": walk.NOBODY, "term": 0, "after": walk.NOBODY, "limit": 100},
     ),
     "doctor's walk through lists of vectors": (walk.LISTED, {"after": walk.NOBODY, "limit": 100}),
-    "what recall tools brought in": (erasing.LOADED, (owner_of("u:u"), "", 0, 10)),
+    "what recall tools brought in": (erasing.LOADED, (Scope("user", "u").owner, "", 0, 10)),
     "answers by their keys": (kept_answers.LOCK, (["none"],)),
     "archives that are still there": (erasing.STILL_THERE, ([UUID(int=1)],)),
     "owner of a memory": (remembered.OWNER, (UUID(int=1),)),
     "what became of a text": (
         kept.STATUS_OF,
-        {"holder": owner_of("u:u"), "key": "diet", "content": f"note of {BOB}"},
+        {"holder": Scope("user", "u").owner, "key": "diet", "content": f"note of {BOB}"},
     ),
     "answers of tools": (kept_answers.ANSWERS_SAID, (idempotency.UNKNOWN, "")),
     "answers that name ids": (kept_answers.ANSWERS_NAMING, ([UUID(int=1)], idempotency.UNKNOWN, "")),
@@ -355,7 +355,7 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
     "values of keys at a time": (
         remembered.HELD_AT,
         {
-            "holders": [owner_of("u:u")],
+            "holders": [Scope("user", "u").owner],
             "as_of": None,
             "known_at": None,
             "sensitive": True,
@@ -371,18 +371,18 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
     ),
     "versions of a memory": (kept.VERSIONS, {"memory": UUID(int=1), "before": None, "before_id": None, "limit": 10}),
     "what a conversation gave away": (kept.CARRIED_BY, ("c",)),
-    "windows that recalled something": (conversations.ANCHORED, (owner_of("u:u"),)),
+    "windows that recalled something": (conversations.ANCHORED, (Scope("user", "u").owner,)),
 }
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
 CHANGES: dict[str, tuple[Sql, Arguments]] = {
-    "delete the memory tool's files": (files.DELETE_ALL, (owner_of("m:u:u"),)),
-    "contents of the memory tool's files": (files.CONTENTS, (owner_of("m:u:u"), [A_FILE])),
+    "delete the memory tool's files": (files.DELETE_ALL, (Scope.read("m:u:u").owner,)),
+    "contents of the memory tool's files": (files.CONTENTS, (Scope.read("m:u:u").owner, [A_FILE])),
     "rename a file": (files.RENAME, (A_FILE, "forged")),
     "change a space": (spaces.CHANGE, ("team", "forged", "{}", "{}")),
     "remove a member": (spaces.REMOVE, ("team", "u")),
-    "a user leaves a space": (spaces.LEAVE_OF_USER, ("u", owner_of("u:u"))),
-    "all leave a space": (spaces.LEAVE_ALL, ("team", owner_of("u:u"))),
-    "forget a member": (spaces.FORGET_MEMBER, (owner_of("u:u"),)),
+    "a user leaves a space": (spaces.LEAVE_OF_USER, ("u", Scope("user", "u").owner)),
+    "all leave a space": (spaces.LEAVE_ALL, ("team", Scope("user", "u").owner)),
+    "forget a member": (spaces.FORGET_MEMBER, (Scope("user", "u").owner,)),
     "change": (
         conversations.CHANGE,
         {
@@ -491,18 +491,18 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "cover": (summaries.COVER, ("c", 9)),
     "end earlier values": (
         kept.END_EARLIER,
-        {"holders": [owner_of("u:u")], "keys": ["diet"], "since": [datetime(2100, 1, 1, tzinfo=UTC)]},
+        {"holders": [Scope("user", "u").owner], "keys": ["diet"], "since": [datetime(2100, 1, 1, tzinfo=UTC)]},
     ),
     "leave a conversation": (kept.LEAVE, ("c",)),
-    "end a memory": (kept.END, (owner_of("u:u"), UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
-    "hold a memory again": (kept.HOLD_AGAIN, (owner_of("u:u"), UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
-    "drop proposals": (appending.DROP_PROPOSALS, ([owner_of("u:u")], ["I eat no meat."])),
+    "end a memory": (kept.END, (Scope("user", "u").owner, UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
+    "hold a memory again": (kept.HOLD_AGAIN, (Scope("user", "u").owner, UUID(int=1), datetime(2100, 1, 1, tzinfo=UTC))),
+    "drop proposals": (appending.DROP_PROPOSALS, ([Scope("user", "u").owner], ["I eat no meat."])),
     "follow a line": (
         kept.FOLLOW,
         {"before_ids": ["c"], "before_seqs": [9], "after_ids": ["d"], "after_seqs": [9]},
     ),
-    "forget withdrawals": (kept.FORGET_WITHDRAWALS, (owner_of("u:u"),)),
-    "decide values": (kept.DECIDE, {"holders": [owner_of("u:u")], "keys": ["diet"]}),
+    "forget withdrawals": (kept.FORGET_WITHDRAWALS, (Scope("user", "u").owner,)),
+    "decide values": (kept.DECIDE, {"holders": [Scope("user", "u").owner], "keys": ["diet"]}),
     "change a memory": (
         kept.CHANGE,
         {
@@ -516,7 +516,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
             "learnt_at": datetime.now(UTC),
         },
     ),
-    "pin a key": (kept.PIN_KEY, (owner_of("u:u"), "diet", False)),
+    "pin a key": (kept.PIN_KEY, (Scope("user", "u").owner, "diet", False)),
     "give a memory its scope": (
         remembered.HOLD,
         {
@@ -531,7 +531,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
             "valid_from": datetime(2100, 1, 1, tzinfo=UTC),
             "valid_to": None,
             "learnt_at": datetime.now(UTC),
-            "holder": owner_of("u:u"),
+            "holder": Scope("user", "u").owner,
         },
     ),
     "erase a message": (erasing.REPLACE, ("c", 1, "{}", None, None, "forged", 1, 1)),
@@ -547,7 +547,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "rename pages": (erasing.RENAME, ("c", [1], ["t"], "forged", 1)),
     "settle": (erasing.SETTLE, ("c", 1, [], "forged", 1, "[]")),
     "redact a kept answer": (kept_answers.CORRECT, ("k", "forged")),
-    "forget what is owned": (erasing.FORGET_OWNED, (owner_of("u:u"), 10)),
+    "forget what is owned": (erasing.FORGET_OWNED, (Scope("user", "u").owner, 10)),
     "unask an archive": (erasing.UNASK_ARCHIVE, (UUID(int=1), "forged", "forged")),
     "change served windows": (
         served.CHANGE,
@@ -571,7 +571,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "forget texts since": (served.FORGET_SINCE, ("c", 1)),
     "forget texts that quote": (served.FORGET_QUOTING, ([UUID(int=1)],)),
     "forget texts that quote what belongs": (served.FORGET_QUOTED, {"conversation": "d"}),
-    "forget queries": (served.FORGET_ASKED, (owner_of("u:u"),)),
+    "forget queries": (served.FORGET_ASKED, (Scope("user", "u").owner,)),
     "record a proxied request": (
         proxied_requests.RECORD,
         {
@@ -678,7 +678,7 @@ async def test_a_change_that_names_another_tenant_changes_nothing(
 async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtime) -> None:
     async with made.database.begin(BOB) as tx:
         [row] = await tx.connection.fetch("SELECT id, scope FROM archives")
-        assert await archives.read(as_tenant(tx, BOB), row["scope"], row["id"], 0, 10)
+        assert await archives.read(as_tenant(tx, BOB), Scope.read(row["scope"]), row["id"], 0, 10)
         assert len(await messages.archived_texts(as_tenant(tx, BOB), [row["id"]])) == 1
         assert len(await archives.fresh(as_tenant(tx, BOB), "c", [row["id"]], 1_000_000)) == 1
         whole = await archives.whole(as_tenant(tx, BOB), row["id"], locked=True)
@@ -697,7 +697,7 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
         assert await as_tenant(tx, BOB).fetchval(archives.CONTENT, whole["scope"], whole["digest"]) is None
         assert await memories.message_indexed(as_tenant(tx, BOB), "c", 4) == 0
         for tenant in (ANN, BOB):
-            assert await archives.read(as_tenant(tx, tenant), row["scope"], row["id"], 0, 10) is None
+            assert await archives.read(as_tenant(tx, tenant), Scope.read(row["scope"]), row["id"], 0, 10) is None
             assert await messages.archived_texts(as_tenant(tx, tenant), [row["id"]]) == {}
         counted = await as_tenant(tx, BOB).fetchrow(conversations.COUNT_ROWS, "c")
         assert set(dict(counted or {}).values()) == {0}
@@ -743,11 +743,14 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
             assert await remembered.contents(as_tenant(tx, tenant), [key], sensitive=True) == {}
             assert await remembered.delete(as_tenant(tx, tenant), key, sensitive=True) is None
             assert await as_tenant(tx, BOB).fetch(portable.OWNER_OF_MEMORY, key) == []
-            assert await as_tenant(tx, BOB).fetch(portable.MEMORIES, None, owner_of("u:u"), UUID(int=0), True, 9) == []
+            assert (
+                await as_tenant(tx, BOB).fetch(portable.MEMORIES, None, Scope("user", "u").owner, UUID(int=0), True, 9)
+                == []
+            )
             assert await remembered.owners_of_expired(as_tenant(tx, BOB)) == []
-            assert await remembered.delete_expired(as_tenant(tx, tenant), owner_of("u:u")) == 0
+            assert await remembered.delete_expired(as_tenant(tx, tenant), Scope("user", "u").owner) == 0
     async with made.database.begin(BOB) as tx:
-        assert await remembered.delete_expired(as_tenant(tx, BOB), owner_of("u:u")) == 1
+        assert await remembered.delete_expired(as_tenant(tx, BOB), Scope("user", "u").owner) == 1
 
 
 async def test_vectors_of_another_tenant_are_neither_seen_nor_written(

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.transactions import Tx
@@ -202,7 +202,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "metadata": "{}",
         },
     ),
-    "what recall tools brought in": (erasing.LOADED, (ANN, owner_of("u:u"), "", 0, 50)),
+    "what recall tools brought in": (erasing.LOADED, (ANN, Scope("user", "u").owner, "", 0, 50)),
     "ends like a list": (proxied.FIND, {"user": "u", "ends": [f"end{n}" for n in range(64)], "asked": "asked5"}),
     "nobody's, ends like a list": (proxied.FIND_NOBODYS, {"user": None, "ends": ["end1", "end2"], "asked": "asked5"}),
     "last told": (messages.LAST_TOLD, (ANN, "c", 5000)),

@@ -17,7 +17,7 @@ from app.api.http.fast_routes import EveryTurn
 from app.caches import Caches, ServedWindows
 from app.core.edge.caller import ALL_SCOPES
 from app.core.edge.identity import is_token
-from app.core.scope import keys_member, owner_of, space_scope
+from app.core.scope import Scope, keys_member
 from app.main import ROUTERS, build_app
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
@@ -489,7 +489,7 @@ def test_the_key_of_another_space_finds_nothing_of_anns(scene: Scene, run_as_sup
     space, keys = "bobs-space", keys_member("bobs-space")
     run_as_superuser(
         "INSERT INTO space_members (tenant_id, space_id, user_id, rights, owner, member) VALUES"
-        f" ('{HERE}', '{space}', '{keys}', 'write', '{owner_of(space_scope(space))}', '{owner_of(space_scope(space))}')"
+        f" ('{HERE}', '{space}', '{keys}', 'write', '{Scope('space', space).owner}', '{Scope('space', space).owner}')"
     )
     _others(replace(scene, bob=minting(run_as_superuser)(user=keys)), name, ROUTES[name])
     run_as_superuser(f"DELETE FROM space_members WHERE space_id = '{space}' AND user_id = '{keys}'")

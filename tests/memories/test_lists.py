@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from app.core.messages import METADATA_MAX
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.core.search.narrowing import OWN_TYPES
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
@@ -181,13 +181,13 @@ def test_memories_have_types_of_their_own_and_an_owner(client: httpx.Client) -> 
 @pytest.fixture
 def many(run_as_superuser: Callable[[str], object], fresh: None) -> None:
     """A user's few memories among many passages of messages."""
-    run_as_superuser(MANY.format(tenant=DEFAULT_TENANT, owner=owner_of("u:u")))
+    run_as_superuser(MANY.format(tenant=DEFAULT_TENANT, owner=Scope("user", "u").owner))
     run_as_superuser("VACUUM ANALYZE memories")
 
 
 async def test_a_list_of_memories_reads_the_index_of_its_owner(many: None, database: Database) -> None:
     async with database.snapshot(DEFAULT_TENANT) as tx:
-        wanted = {"owners": [owner_of("u:u")], "types": list(OWN_TYPES), "sensitive": False, "status": "held"}
+        wanted = {"owners": [Scope("user", "u").owner], "types": list(OWN_TYPES), "sensitive": False, "status": "held"}
         page = {"topics": [], "metadata": "{}", "limit": 51, "characters": 800}
         arguments = LIST.arguments({**dict.fromkeys(LIST.names), **wanted, **page})
         [row] = await tx.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {LIST}", *arguments)

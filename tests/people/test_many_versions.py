@@ -7,7 +7,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.tenants import DEFAULT_TENANT
@@ -69,7 +69,7 @@ async def test_a_key_with_ten_thousand_versions_hides_nothing(client: httpx.Clie
     put(client, "Ann is in Rome.", key="place", valid_from="2001-01-01T00:00:00Z")
     latest = put(client, "Mood 0", key="mood")
     async with database.begin(DEFAULT_TENANT) as tx:
-        await tx.execute(COPIES, owner_of("u:ann"), VERSIONS - 1)
+        await tx.execute(COPIES, Scope("user", "ann").owner, VERSIONS - 1)
     append(client, "talk", [user("Hello there")], user_id="ann")
     head = str(window(client, "talk")["messages"])
     assert [text in head for text in ("Never use tables.", "Ann is in Rome.", "Mood 0", "Mood 1")] == [True] * 3 + [
@@ -94,13 +94,13 @@ async def test_a_search_for_another_time_finds_a_value_among_many_keys_and_versi
     put(client, "Ann is in Lima.", key="place", valid_from="2020-01-01T00:00:00Z")
     put(client, "Mood 0", key="mood", valid_from="2020-01-01T00:00:00Z")
     async with database.begin(DEFAULT_TENANT) as tx:
-        await tx.execute(COPIES, owner_of("u:ann"), VERSIONS - 1)
+        await tx.execute(COPIES, Scope("user", "ann").owner, VERSIONS - 1)
     await analyzed(
         postgres
     )  # by what was there before them, rows would be sorted; PostgreSQL looks again within seconds
     assert await rows_read(database) <= READ_MAX
     async with database.begin(DEFAULT_TENANT) as tx:
-        await tx.execute(MANY_KEYS, owner_of("u:ann"), KEYS)
+        await tx.execute(MANY_KEYS, Scope("user", "ann").owner, KEYS)
     assert searched(client, "Rome", "2019-01-01T00:00:00Z") == ["Ann is in Rome."]
     assert searched(client, "Rome", "2021-01-01T00:00:00Z") == []
     assert searched(client, "Lima", "2021-01-01T00:00:00Z") == ["Ann is in Lima."]
@@ -117,7 +117,7 @@ async def analyzed(postgres: EmbeddedPostgres) -> None:
 async def rows_read(database: Database) -> float:
     """Return how many rows the statement reads for a time at which each key has another value."""
     arguments: Arguments = {
-        "holders": [owner_of("u:ann")], "as_of": "2019-12-31T00:00:00Z", "known_at": None, "sensitive": True,
+        "holders": [Scope("user", "ann").owner], "as_of": "2019-12-31T00:00:00Z", "known_at": None, "sensitive": True,
         "terms": [1], "share_min": 0.3, "limit": 10,
     }  # fmt: skip
     values = ", ".join(literal(one) for one in (DEFAULT_TENANT, *in_order(HELD_AT, arguments)))

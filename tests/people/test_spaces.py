@@ -7,7 +7,7 @@ import asyncpg
 import httpx
 import pytest
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.postgres.database import Database, narrow
 from app.postgres.tenants import DEFAULT_TENANT
 from tests.api.kit import Json, append, created, ok, path, problem, user, window
@@ -255,7 +255,7 @@ async def test_a_strangers_count_is_nothing(client: httpx.Client, database: Data
     append(client, "anns", [user("Ann has a ferry.")], user_id="ann")
     counts = []
     for name in (None, "ann", "bob", "eve"):
-        narrow(None if name is None else owner_of(f"u:{name}"))
+        narrow(None if name is None else Scope("user", name).owner)
         async with database.snapshot(DEFAULT_TENANT) as tx:
             counts.append(await tx.connection.fetchval("SELECT count(*) FROM memories"))
     assert counts == [2, 2, 1, 0]
@@ -267,7 +267,7 @@ async def test_a_strangers_count_is_nothing(client: httpx.Client, database: Data
     ):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):  # nor can a stranger put anything in another's scope
             async with database.begin(DEFAULT_TENANT) as tx:
-                await tx.execute(f"INSERT INTO {copy}", owner_of("u:ann"))
+                await tx.execute(f"INSERT INTO {copy}", Scope("user", "ann").owner)
 
 
 def test_a_write_sent_twice_is_done_once_and_limits_are_said(client: httpx.Client) -> None:

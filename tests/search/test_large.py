@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 from asyncpg import Record
 
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.core.search.large import LARGE, is_counted, lists, share
 from app.ids import uuid7
 from app.jobs.embed import embed, reembed
@@ -34,7 +34,7 @@ from tests.search.kit import Meanings, drain, say
 
 pytestmark = pytest.mark.anyio
 
-OWNER, OTHER = owner_of("u:u"), owner_of("u:other")
+OWNER, OTHER = Scope("user", "u").owner, Scope("user", "other").owner
 SIZE, MANY, BATCH = 2_000, 400, 300
 SOME = 600
 KINDS, DIMENSIONS = 50, 256
@@ -308,7 +308,7 @@ async def test_a_value_that_is_replaced_leaves_the_index(indexed: Runtime) -> No
     for text in ("vegetarian", "omnivore"):
         ids.append(uuid7())
         note = Remembered(
-            ids[-1], "u:u", "fact", text, "{}", (), "{}", "person", False, None, datetime.now(UTC),
+            ids[-1], Scope("user", "u"), "fact", text, "{}", (), "{}", "person", False, None, datetime.now(UTC),
             [(ids[-1], 0, len(text), bm25.document(text))], key="diet",
         )  # fmt: skip
         async with indexed.database.begin(DEFAULT_TENANT) as tx:
@@ -347,7 +347,7 @@ async def test_the_embedding_job_has_an_owner_indexed_who_became_large(
         id_ = UUID(int=uuid7().int // 256 * 256 + ending)
         text = "a note"
         note = Remembered(
-            id_, "u:u", "fact", text, "{}", (), "{}", "person", False, None, datetime.now(UTC),
+            id_, Scope("user", "u"), "fact", text, "{}", (), "{}", "person", False, None, datetime.now(UTC),
             [(id_, 0, len(text), bm25.document(text))],
         )  # fmt: skip
         async with made.database.begin(DEFAULT_TENANT) as tx:

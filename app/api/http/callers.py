@@ -20,8 +20,8 @@ from app import errors
 from app.api.http import query_members
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
-from app.core.edge.caller import Caller, Scope
-from app.core.scope import owner_of, scope_of
+from app.core.edge.caller import Caller, KeyScope
+from app.core.scope import scope_of
 from app.postgres.database import narrow
 from app.services import keys, limits
 from app.services.keys import Knock
@@ -52,7 +52,7 @@ async def _caller(request: Request) -> Caller:
         raise
     if named := request.headers.get(USER):
         caller = caller.as_user(check_id(unquote(named), ["header", USER]))
-    narrow(None if caller.user_id is None else owner_of(scope_of(caller.user_id, None)))
+    narrow(None if caller.user_id is None else scope_of(caller.user_id, None).owner)
     if (taken := await limits.spend(runtime, caller)) is not None:
         request.state.headers = limits.rate_headers(taken)
     return caller
@@ -102,7 +102,7 @@ class Needs:
     It takes the request and nothing else: each dependency of a dependency costs every request.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: KeyScope) -> None:
         self.scope = scope
 
     async def __call__(self, request: Request) -> Caller:

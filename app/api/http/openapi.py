@@ -18,7 +18,7 @@ from app.api.http import body, model_api_errors, problem
 from app.api.http.callers import Needs
 from app.api.http.document import DOCUMENT
 from app.api.http.writes import Writes
-from app.core.edge.caller import Scope
+from app.core.edge.caller import KeyScope
 
 TAGS, SECURITY_SCHEMES = DOCUMENT["tags"], DOCUMENT["security"]
 
@@ -106,7 +106,7 @@ def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
     return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
 
 
-def _scope(route: APIRoute) -> Scope | None:
+def _scope(route: APIRoute) -> KeyScope | None:
     needs = [
         dependency.call for dependency in route.dependant.dependencies if isinstance(dependency.call, Needs | Writes)
     ]

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from app.api.http.body import parse_model, read_json, work_on
 from app.api.http.callers import IdempotencyKeyHeader, Needs
 from app.api.http.runtime import runtime_of
-from app.core.edge.caller import Caller, Scope
+from app.core.edge.caller import Caller, KeyScope
 from app.postgres.transactions import Tx
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
 
@@ -60,7 +60,7 @@ class WriteRequest:
 class Writes:
     """A dependency: the request, if its caller has a scope."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: KeyScope) -> None:
         self.scope, self._needs = scope, Needs(scope)
 
     async def __call__(self, request: Request, key: IdempotencyKeyHeader = None) -> WriteRequest:

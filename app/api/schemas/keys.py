@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from app.api.http.body import RequestModel
 from app.api.http.times import Time
-from app.core.edge.caller import Scope
+from app.core.edge.caller import KeyScope
 from app.core.edge.limits import LIMIT_MAX
 
 PER_MINUTE: Any = Field(
@@ -22,7 +22,7 @@ class KeyBody(RequestModel):
     """A key to create."""
 
     name: str = Field(min_length=1, max_length=200, description="a name to recognise it by")
-    scopes: list[Scope] = Field(default=["read", "write"], min_length=1, max_length=10)
+    scopes: list[KeyScope] = Field(default=["read", "write"], min_length=1, max_length=10)
     user_id: str | None = Field(None, description="the only user that it can see; default: all users")
     space_id: str | None = Field(None, description="or the only space, of which it is a member that writes")
     expires_at: Time | None = Field(None, description="time from which it is invalid")
@@ -44,7 +44,7 @@ class Key(BaseModel):
     id: UUID
     prefix: str = Field(description="beginning of the key")
     name: str
-    scopes: list[Scope]
+    scopes: list[KeyScope]
     user_id: str | None
     space_id: str | None = Field(description="the space that it is bound to")
     requests_per_minute: int | None

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 from uuid import UUID
 
-from app.core.scope import scope_of, space_of_keys
+from app.core.scope import Scope, scope_of, space_of_keys
 from app.errors import Forbidden
 
-Scope = Literal["read", "write", "admin", "memories:sensitive"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+KeyScope = Literal["read", "write", "admin", "memories:sensitive"]
+SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)
 ALL_SCOPES: frozenset[str] = frozenset(SCOPES)
 
 
@@ -44,11 +44,11 @@ class Caller:
         return space_of_keys(self.user_id)
 
     @property
-    def scope(self) -> str | None:
+    def scope(self) -> Scope | None:
         """Return the scope of the visible archives and memories; None: all of the tenant's."""
         return scope_of(self.user_id, None) if self.user_id is not None else None
 
-    def require(self, scope: Scope) -> None:
+    def require(self, scope: KeyScope) -> None:
         """Raise Forbidden unless the caller has a scope."""
         if scope not in self.scopes:
             raise Forbidden(f"The key lacks the scope {scope}.", extra={"scope": scope})

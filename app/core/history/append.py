@@ -30,7 +30,6 @@ from app.core.history.rows import (
 from app.core.history.sync import INNER, link
 from app.core.messages import FRAME_TOKENS, files_in
 from app.core.model import OURS, PEOPLE, UNMATCHED, UNZONED, FileWeight, Totals, WindowWarning
-from app.core.scope import owner_of
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
 from app.core.window.kept import keep
@@ -324,7 +323,7 @@ def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) ->
 
 
 def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> list[NewMemory]:
-    owner = owner_of(after.scope)
+    owner = after.scope.owner
     return [
         NewMemory(
             id=dated(new_id(), time), owner=owner, type="episode" if text.archive_id is None else "passage",
@@ -350,7 +349,7 @@ def _wishes(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: New
         for wish in one.lines.wishes:
             for kept in keep(wish, basis.conversation, basis.policy, is_own=is_own):
                 yield NewWish(
-                    new_id(), owner_of(finder if kept.is_alone else kept.scope), owner_of(kept.scope), kept.scope,
+                    new_id(), (finder if kept.is_alone else kept.scope).owner, kept.scope.owner, kept.scope.text,
                     kept.status, wish.key, one.placement.seq,
                     one.placement.page, wish.text, counts[wish.text], wish.sensitive, said_at,
                     said_at if wish.ends else None,

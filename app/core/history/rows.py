@@ -10,7 +10,7 @@ from uuid import UUID
 from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.model import Author, Kind, Language, Role
 from app.core.neutral import replace_nul, without_nul
-from app.core.scope import user_of
+from app.core.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class NewMemory:
 class ArchivePlace:
     """The scope of an archive, and its conversation and message where it has them."""
 
-    scope: str
+    scope: Scope
     conversation_id: str | None = None
     seq: int | None = None
 
@@ -175,9 +175,9 @@ def archive_row(
     content, offsets = without_nul(text)
     return NewArchive(
         id=card.uuid,
-        scope=place.scope,
+        scope=place.scope.text,
         digest=hashlib.sha256(text.encode()).digest(),
-        user_id=user_of(place.scope),
+        user_id=place.scope.user_id,
         conversation_id=place.conversation_id,
         seq=place.seq,
         tool_name=card.tool_name,

@@ -17,7 +17,7 @@ from uuid import UUID
 from app.core.conversation import Conversation
 from app.core.model import Policy
 from app.core.parts import said_by
-from app.core.scope import conversation_scope, scope_of
+from app.core.scope import Scope, scope_of
 
 Reach = Literal["user", "proposed", "conversation"]
 """How far a wish goes: with its user at once, with them once a person accepts it, or nowhere."""
@@ -61,14 +61,14 @@ class Wish:
 class Kept:
     """A memory to keep, and where."""
 
-    scope: str
+    scope: Scope
     status: Status
     wish: Wish
 
     @property
     def is_alone(self) -> bool:
         """Return whether it holds in its conversation and nowhere else."""
-        return self.scope.startswith("c:")
+        return self.scope.is_alone
 
 
 def keep(
@@ -92,9 +92,9 @@ def keep(
         return
     is_proposed = (wish.reach == "proposed" if space else wish.reach != "conversation") and carry != "off"
     if is_certain and not wish.ends:
-        yield Kept(conversation_scope(conversation.id), "held", wish)
+        yield Kept(Scope("conversation", conversation.id), "held", wish)
     elif not is_certain and not is_proposed:
-        yield Kept(conversation_scope(conversation.id), "proposed", wish)
+        yield Kept(Scope("conversation", conversation.id), "proposed", wish)
     if is_proposed:
         yield Kept(wider, "proposed", wish)
 

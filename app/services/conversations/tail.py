@@ -18,7 +18,7 @@ from app.concurrency import run_in_thread_if_large
 from app.core.calibration import counted, marks_of
 from app.core.conversation import Conversation
 from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
-from app.core.scope import owner_of, scope_of
+from app.core.scope import scope_of
 from app.core.search import relevance
 from app.core.window.head import for_speaker
 from app.core.window.kept import KeptLine, tokens_max
@@ -272,7 +272,7 @@ async def _kept(tx: ReadTx, conversation: Conversation, speaker: str, bound_to: 
     user = await spaces.participant(tx, space, speaker) if space is not None else None
     if user is None or bound_to not in (None, user):
         return None
-    return await kept.of_speaker(tx, conversation.id, owner_of(scope_of(user, None)))
+    return await kept.of_speaker(tx, conversation.id, scope_of(user, None).owner)
 
 
 async def _pages(

@@ -26,7 +26,7 @@ from app.core.history.erasure_plan import Erased, ErasurePlan, ErasureRules, Mar
 from app.core.history.placeholder import ERASED_TOKENS_MAX
 from app.core.history.placeholder import erased as erased_placeholder
 from app.core.model import INTEGER_MAX
-from app.core.scope import owner_of, user_of
+from app.core.scope import Scope
 from app.extractive.lines import result_line
 from app.postgres.transactions import Tx
 from app.queue import enqueue, outbox
@@ -117,7 +117,7 @@ async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> 
 
 
 def _owner(conversation: Conversation) -> UUID:
-    return owner_of(conversation.scope)
+    return conversation.scope.owner
 
 
 async def _gather(
@@ -357,21 +357,21 @@ async def _erase_archives(tx: ErasingTx, rows: Sequence[Record]) -> tuple[Counte
             text = replacements[str(row["id"])]
             view = await archives.replace_shown(tx, message, row["id"], text, ERASED_TOKENS_MAX)
             if view is not None:
-                again = archiving.passages_of(message, owner_of(row["scope"]), view)
+                again = archiving.passages_of(message, Scope.read(row["scope"]).owner, view)
                 await appending.remember(tx, again, embeds=tx.embeds)
             counts["messages"] += 1
-        counts.update(archives=1, **await archives.delete(tx, row["id"], row["scope"]))
+        counts.update(archives=1, **await archives.delete(tx, row["id"], Scope.read(row["scope"])))
     return counts, replacements
 
 
-async def erase_archive(tx: ErasingTx, uuid: UUID, scope: str | None = None) -> tuple[UUID, Erasure]:
+async def erase_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None = None) -> tuple[UUID, Erasure]:
     """Erase an archive (with a scope, only one of that scope's) and what repeats it; its owner. Its placeholder then
     says so, in every window. Raises NotFound.
     """
     row = await _lock_archive(tx, uuid, scope)
-    owner, own = owner_of(row["scope"]), row["conversation_id"]
+    scope, own = Scope.read(row["scope"]), row["conversation_id"]
     conversation = await conversations.lock(tx, own) if own is not None else None
-    repeated = await repeats.find(tx, row["scope"], repeats.source_of([row["text"]]))
+    repeated = await repeats.find(tx, scope, repeats.source_of([row["text"]]))
     loaded, touched = await _lock_copies(tx, [row], repeated, () if own is None else {own})
     done = Erasure()
     gone, replacements = await _erase_archives(tx, [row])
@@ -382,19 +382,19 @@ async def erase_archive(tx: ErasingTx, uuid: UUID, scope: str | None = None) -> 
     if conversation is not None and pages:
         await _enqueue(tx, conversation, pages)
     elif tx.embeds and gone["messages"]:
-        await enqueue.enqueue(tx, [enqueue.embed(owner)])
+        await enqueue.enqueue(tx, [enqueue.embed(scope.owner)])
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
-    await redact(tx, owner, redaction, repeated.answers, done)
-    await limits.recount(tx, user_of(row["scope"]))
+    await redact(tx, scope.owner, redaction, repeated.answers, done)
+    await limits.recount(tx, scope.user_id)
     await outbox.tell(tx, erased_event("archive", str(uuid)))
-    return owner, done
+    return scope.owner, done
 
 
-async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: str | None) -> Record:
+async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None) -> Record:
     """Read an archive once nobody else can erase it. Raises NotFound, also where somebody just has."""
     row = await archives.read(tx, scope, uuid, 0, 0)
     if row is not None:
-        await locks.lock_owner(tx, owner_of(row["scope"]))
+        await locks.lock_owner(tx, Scope.read(row["scope"]).owner)
         row = await archives.read(tx, scope, uuid, 0, INTEGER_MAX)
     if row is None:
         raise errors.NotFound("There is no such archive.")
@@ -425,16 +425,17 @@ async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
     """
     async with runtime.database.snapshot(tenant) as tx:
         due = await archives.expired(tx)
-    for scope in sorted({row["scope"] for row in due}):
+    for text in sorted({row["scope"] for row in due}):
+        scope = Scope.read(text)
         async with runtime.database.begin(tenant) as opened:
             tx = ErasingTx(runtime, opened)
-            await locks.lock_owner(tx, owner_of(scope))
-            there = await erasing.still_there(tx, [row["id"] for row in due if row["scope"] == scope])
+            await locks.lock_owner(tx, scope.owner)
+            there = await erasing.still_there(tx, [row["id"] for row in due if row["scope"] == text])
             await _erase_expired(tx, scope, [row for row in due if row["id"] in there])
     return len(due)
 
 
-async def _erase_expired(tx: ErasingTx, scope: str, rows: Sequence[Record]) -> Erasure:
+async def _erase_expired(tx: ErasingTx, scope: Scope, rows: Sequence[Record]) -> Erasure:
     async def contents() -> AsyncIterator[str]:
         for row in rows:
             yield await archives.content(tx, scope, row["digest"])
@@ -446,9 +447,9 @@ async def _erase_expired(tx: ErasingTx, scope: str, rows: Sequence[Record]) -> E
     await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await begin_generations(tx, touched, done)
     if tx.embeds and gone["messages"]:
-        await enqueue.enqueue(tx, [enqueue.embed(owner_of(scope))])
+        await enqueue.enqueue(tx, [enqueue.embed(scope.owner)])
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
-    await redact(tx, owner_of(scope), redaction, repeated.answers, done)
+    await redact(tx, scope.owner, redaction, repeated.answers, done)
     return done
 
 
@@ -491,6 +492,6 @@ async def erase_memory(
     redaction = Redaction(erased=names([key, *(message.id for message in loaded)]))
     await redact(tx, owner, redaction, repeated.answers, done)
     if known is not None:
-        await limits.recount(tx, known["user_id"] or user_of(known["scope"]))
+        await limits.recount(tx, known["user_id"] or Scope.read(known["scope"]).user_id)
     await outbox.tell(tx, erased_event("memory", str(key)))
     return owner, done

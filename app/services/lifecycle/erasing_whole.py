@@ -12,7 +12,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction
-from app.core.scope import files_of, keys_member, owner_of, scope_of, space_scope
+from app.core.scope import Scope, keys_member, scope_of
 from app.postgres.database import widen
 from app.queue import outbox
 from app.runtime import Runtime
@@ -57,7 +57,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     shares. ``alone``: its user stays. Nothing may branch off from it but what goes too.
     """
     scope = conversation.scope
-    owner = owner_of(scope)
+    owner = scope.owner
 
     def everything() -> AsyncIterator[str]:
         return repeats.texts(tx, conversation.line.own, 1, conversation.totals.last_seq)
@@ -107,7 +107,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
 
 async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     """Erase everything of a space in the same way, at last the space, its memberships and the keys bound to it."""
-    scope = space_scope(space_id)
+    scope = Scope("space", space_id)
     done = await _erase_scope(runtime, tenant, scope, stored.CONVERSATION_OF_SPACE, space_id)
     async with runtime.database.begin(tenant) as tx:
         members, _ = await spaces.count(tx, space_id)
@@ -120,17 +120,17 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     return done
 
 
-async def _erase_scope(runtime: Runtime, tenant: UUID, scope: str, conversations_of: str, whose: str) -> Erasure:
+async def _erase_scope(runtime: Runtime, tenant: UUID, scope: Scope, conversations_of: str, whose: str) -> Erasure:
     done, since = Erasure(), datetime.now(UTC)
     while (one := await _erase_next(runtime, tenant, conversations_of, whose, since)) is not None:
         done.add(one)
     while (one := await _erase_archives(runtime, tenant, scope)) is not None:
         done.add(one)
-    for owner in (owner_of(scope), owner_of(files_of(scope))):
+    for owner in (scope.owner, scope.files.owner):
         while (one := await _erase_memories(runtime, tenant, owner)) is not None:
             done.add(one)
     async with runtime.database.begin(tenant) as tx:
-        await kept.forget_withdrawals(tx, owner_of(scope))
+        await kept.forget_withdrawals(tx, scope.owner)
     return done
 
 
@@ -151,19 +151,19 @@ async def _erase_next(
         return await erase_conversation(ErasingTx(runtime, tx), conversation, alone=False)
 
 
-async def _erase_archives(runtime: Runtime, tenant: UUID, scope: str) -> Erasure | None:
+async def _erase_archives(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasure | None:
     one = Erasure()
     async with runtime.database.begin(tenant) as opened:
         tx = ErasingTx(runtime, opened)
-        await locks.lock_owner(tx, owner_of(scope))
-        rows = await tx.fetch(stored.ARCHIVES_OF, scope, ARCHIVES_AT_ONCE)
+        await locks.lock_owner(tx, scope.owner)
+        rows = await tx.fetch(stored.ARCHIVES_OF, scope.text, ARCHIVES_AT_ONCE)
         if not rows:
             return None
         await archives.lock_contents(tx, [row["id"] for row in rows])
         for row in rows:
-            one.counts.update(archives=1, **await archives.delete(tx, row["id"], row["scope"]))
+            one.counts.update(archives=1, **await archives.delete(tx, row["id"], scope))
         redaction = Redaction(erased=erasing.names(row["id"] for row in rows))
-        await erasing.redact(tx, owner_of(scope), redaction, (), one)
+        await erasing.redact(tx, scope.owner, redaction, (), one)
     return one
 
 

@@ -24,7 +24,7 @@ from app.core.history.placeholder import as_sent
 from app.core.history.sync import INNER
 from app.core.messages import NOT_SENT
 from app.core.neutral import with_nul
-from app.core.scope import files_of, owner_of, scope_of, space_scope
+from app.core.scope import Scope, scope_of
 from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable
 from app.postgres.database import widen
@@ -99,11 +99,11 @@ async def user(of: Export, user_id: str) -> AsyncIterator[str]:
         yield line
 
 
-async def _files(of: Export, scope: str, whose: dict[str, str]) -> AsyncIterator[str]:
+async def _files(of: Export, scope: Scope, whose: dict[str, str]) -> AsyncIterator[str]:
     """Yield the memory tool's files of a scope, by path."""
 
     async def some(tx: ReadTx, after: str | None) -> list[Record]:
-        await widen(tx, owner_of(files_of(scope)))
+        await widen(tx, scope.files.owner)
         ids = [row["id"] for row in await files.keys(tx, scope) if row["key"] > (after or "")][:AT_ONCE]
         found = await files.contents(tx, scope, ids)
         return [found[one] for one in ids]
@@ -125,7 +125,7 @@ async def space(of: Export, space_id: str) -> AsyncIterator[str]:
         yield line
     async for line in _beside(of, None, None, space_id):
         yield line
-    async for line in _files(of, space_scope(space_id), {"space_id": space_id}):
+    async for line in _files(of, Scope("space", space_id), {"space_id": space_id}):
         yield line
 
 
@@ -294,7 +294,7 @@ async def _beside(
     of: Export, conversation_id: str | None, user_id: str | None, space_id: str | None = None
 ) -> AsyncIterator[str]:
     scope = scope_of(user_id, conversation_id, space_id)
-    owner = owner_of(scope)
+    owner = scope.owner
     place = {"user_id": user_id, "conversation_id": conversation_id}
     if space_id is not None:
         place["space_id"] = space_id
@@ -303,7 +303,7 @@ async def _beside(
         return tx.fetch(portable.MEMORIES, conversation_id, owner, after or FIRST_ID, of.sensitive, AT_ONCE)
 
     def archives(tx: ReadTx, after: UUID | None) -> Awaitable[Sequence[Record]]:
-        return tx.fetch(portable.ARCHIVES, conversation_id, scope, after or FIRST_ID, AT_ONCE)
+        return tx.fetch(portable.ARCHIVES, conversation_id, scope.text, after or FIRST_ID, AT_ONCE)
 
     async for row in of.each(memories, "id"):
         yield await run_in_thread_if_large(len(row["content"]), _memory_line, place, row)
@@ -325,7 +325,7 @@ def _memory_line(place: Mapping[str, str | None], row: Record) -> str:
         "keywords": row["keywords"],
         "metadata": json.loads(row["metadata"]),
         "source": row["source"],
-        "scope": "conversation" if row["scope"].startswith("c:") else "user",
+        "scope": "conversation" if Scope.read(row["scope"]).is_alone else "user",
         "is_found": row["length"] > 0,
         **{name: row[name] for name in ("key", "pinned", "status", "quote")},
         **{name: time_text(row[name]) if row[name] else None for name in ("valid_from", "valid_to", "learnt_at")},

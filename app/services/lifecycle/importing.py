@@ -26,7 +26,7 @@ from app.core.history.rows import ArchivePlace, archive_row
 from app.core.history.sync import digest
 from app.core.messages import FRAME_TOKENS, Draft, read
 from app.core.neutral import without_nul
-from app.core.scope import conversation_scope, owner_of, scope_of, space_scope, user_of
+from app.core.scope import Scope, scope_of
 from app.errors import Conflict, FieldError, Forbidden, Invalid, QuireError
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
@@ -398,10 +398,10 @@ async def _end(job: _Import) -> None:
 
 async def _scope(
     job: _Import, tx: ReadTx, line: MemoryLine | ArchiveLine | FileLine
-) -> tuple[str, Conversation | None]:
+) -> tuple[Scope, Conversation | None]:
     if line.conversation_id is None and line.space_id is not None:
         await stored_spaces.hold(tx, line.space_id, job.limit.user_id)
-        return space_scope(line.space_id), None
+        return Scope("space", line.space_id), None
     if line.conversation_id is None:
         if line.user_id is None:
             where: list[FieldError] = [{"loc": ["user_id"], "msg": "or `conversation_id` is required"}]
@@ -424,10 +424,10 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
     async with runtime.database.begin(tenant) as tx:
         scope, known = await _scope(job, tx, line)
         if known is not None and line.scope == "conversation":
-            scope = conversation_scope(known.id)
-        found_in = known.scope if known is not None and scope.startswith("c:") else scope
+            scope = Scope("conversation", known.id)
+        found_in = known.scope if known is not None and scope.is_alone else scope
         owner = await tx.fetchval(portable.OWNER_OF_MEMORY, line.id)
-        if owner is not None and owner != owner_of(found_in):
+        if owner is not None and owner != found_in.owner:
             raise Conflict("The memory id is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
         if owner is None:
             new = Remembered(
@@ -466,10 +466,10 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
     async with runtime.database.begin(tenant) as tx:
         scope, known = await _scope(job, tx, line)
         place = await tx.fetchrow(portable.PLACE_OF_ARCHIVE, card.uuid)
-        if place is not None and (place["scope"] != scope or place["seq"] is not None):
+        if place is not None and (place["scope"] != scope.text or place["seq"] is not None):
             raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
         if place is None:
-            await storage.take_room(runtime, tx, user_of(scope), [line.result])
+            await storage.take_room(runtime, tx, scope.user_id, [line.result])
             where = ArchivePlace(scope, known.id if known else None)
             expires_at = line.card.expires_at
             new = archive_row(card, line.result, tokens, line.tool_input, where, line.language, expires_at)

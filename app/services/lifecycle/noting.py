@@ -11,7 +11,7 @@ from asyncpg import Record
 from app import errors
 from app.core.canonical import dumps
 from app.core.neutral import flat
-from app.core.scope import shown
+from app.core.scope import Scope
 from app.core.times import time_text
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
@@ -88,5 +88,5 @@ async def erase(runtime: Runtime, noting: Noting, key: IdempotencyKey | None = N
 def view(row: Record) -> dict[str, Any]:
     return {
         "id": str(row["id"]), "text": row["content"], "tokens": row["tokens"], "source": row["source"],
-        "scope": shown(row["scope"]), "seq": row["seq"], "created_at": time_text(row["created_at"]),
+        "scope": Scope.read(row["scope"]).name, "seq": row["seq"], "created_at": time_text(row["created_at"]),
     }  # fmt: skip

@@ -18,7 +18,7 @@ from app.core.groups import chat_messages
 from app.core.history.erasure import Repeats
 from app.core.history.erasure_plan import Place
 from app.core.messages import strings_of
-from app.core.scope import owner_of
+from app.core.scope import Scope
 from app.core.window.quote import plain_text
 from app.postgres.transactions import ReadTx
 from app.store import erasing, kept_answers
@@ -69,15 +69,15 @@ async def texts(
         after = rows[-1]["seq"]
 
 
-async def find(tx: ReadTx, scope: str | UUID, source: Source) -> RepeatedPlaces:
+async def find(tx: ReadTx, scope: Scope | UUID, source: Source) -> RepeatedPlaces:
     """Find what repeats some texts in the conversations of a scope, by its name or its hash, and in its answers."""
     return RepeatedPlaces(
         messages=await _messages(tx, scope, source),
-        answers=await answers(tx, scope if isinstance(scope, UUID) else owner_of(scope), source),
+        answers=await answers(tx, scope if isinstance(scope, UUID) else scope.owner, source),
     )
 
 
-async def _messages(tx: ReadTx, scope: str | UUID, source: Source) -> list[Place]:
+async def _messages(tx: ReadTx, scope: Scope | UUID, source: Source) -> list[Place]:
     places: list[Place] = []
     after = ("", 0)
     while rows := await erasing.loaded(tx, scope, after, LOADED_AT_ONCE):

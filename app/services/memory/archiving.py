@@ -23,7 +23,7 @@ from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, archive_r
 from app.core.line import named
 from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import with_nul, without_ranges
-from app.core.scope import owner_of, scope_of
+from app.core.scope import Scope, scope_of
 from app.core.search.relevance import FOUND_MIN, MEANING, PASSAGES, relevance
 from app.core.times import dated, time_text
 from app.core.window.profile import policy_of
@@ -77,7 +77,7 @@ class ArchiveRequest:
 class _Place:
     """The place that a result is archived in: what a conversation and the settings decide about it."""
 
-    scope: str
+    scope: Scope
     conversation_id: str | None
     conversation_uid: UUID | None
     policy: Policy
@@ -314,7 +314,7 @@ async def load(
     if row is None:
         return None
     is_own = asked_in is not None and asked_in.line.holds(row["conversation_id"], row["seq"], row["created_at"])
-    if owners is not None and owner_of(row["scope"]) not in owners and not is_own:
+    if owners is not None and Scope.read(row["scope"]).owner not in owners and not is_own:
         return None
     if await is_hidden(tx, asked_in, row["conversation_id"], row["seq"], row["created_at"]):
         return None
@@ -348,7 +348,9 @@ async def _passages(tx: ReadTx, row: Record, query: Query) -> list[tuple[Hit, st
     """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
     asked = memories.Scoring(query.terms, query.meaning, MEANING * PASSAGES)
     where = memories.PassageFilter(among=[row["id"]])
-    hits, *_ = await memories.search(tx, [owner_of(row["scope"])], asked, where, limit=PASSAGES_MAX, every_passage=True)
+    hits, *_ = await memories.search(
+        tx, [Scope.read(row["scope"]).owner], asked, where, limit=PASSAGES_MAX, every_passage=True
+    )
     good = [hit for hit in hits if hit.coverage > 0 or relevance(hit.score) >= FOUND_MIN]
     hits = good or hits[:1]
     texts = await archives.passages(tx, [(row["id"], hit.start, hit.length) for hit in hits])
@@ -380,7 +382,7 @@ def rows_of(
     """Return the rows of passages of an archive that belongs to no message."""
     return [
         NewMemory(
-            id=uuid7(), owner=owner_of(archive.scope), type="passage", conversation_id=archive.conversation_id,
+            id=uuid7(), owner=Scope.read(archive.scope).owner, type="passage", conversation_id=archive.conversation_id,
             conversation_uid=conversation_uid, seq=None, page=None, archive_id=archive.id,
             start=start, length=length, terms=terms, created_at=created_at,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from app.core.neutral import neutral
+from app.core.scope import Scope
 from app.prompts import prompt
 from app.providers import ProviderError
 from app.providers.json_reply import object_of
@@ -23,7 +24,7 @@ ABSENT = {"code": "llm_absent", "detail": "no LLM is in use; the query was searc
 FAILED = {"code": "expansion_failed", "detail": "the LLM failed; the query was searched for as it is"}
 
 
-async def expand(runtime: Runtime, tenant: UUID, scope: str, query: str) -> tuple[str | None, list[dict[str, str]]]:
+async def expand(runtime: Runtime, tenant: UUID, scope: Scope, query: str) -> tuple[str | None, list[dict[str, str]]]:
     """Return the expanded query, and warnings; None if there is no LLM or it fails.
 
     An expansion depends on the query alone, so no write can make one stale; those of the last five minutes are cached,
@@ -31,7 +32,7 @@ async def expand(runtime: Runtime, tenant: UUID, scope: str, query: str) -> tupl
     """
     if runtime.chat is None:
         return None, [ABSENT]
-    key = (tenant, scope, query)
+    key = (tenant, scope.text, query)
     cached = runtime.caches.expansions.get(key)
     if cached is not None:
         return cached, []

@@ -13,7 +13,7 @@ from asyncpg import Record
 
 from app import errors
 from app.core.dialects.memory_files import MEMORIES_MAX, content_problem, path_problem
-from app.core.scope import files_of, owner_of
+from app.core.scope import Scope
 from app.ids import uuid7
 from app.postgres.database import widen
 from app.postgres.transactions import Tx
@@ -31,15 +31,15 @@ from app.store.operators import limits
 class StoredFile:
     """A file that is wanted: the scope it is of, its key, and what it says."""
 
-    scope: str
+    scope: Scope
     key: str
     content: str
 
 
-async def hold(tx: Tx, scope: str) -> None:
+async def hold(tx: Tx, scope: Scope) -> None:
     """Let nobody else change the files of a scope until the transaction ends, and let it see them."""
-    await locks.lock_owner(tx, owner_of(files_of(scope)))
-    await widen(tx, owner_of(files_of(scope)))
+    await locks.lock_owner(tx, scope.files.owner)
+    await widen(tx, scope.files.owner)
 
 
 async def create(
@@ -86,7 +86,7 @@ def _check(new: StoredFile) -> None:
 
 async def _insert(runtime: Runtime, tx: Tx, new: StoredFile, file: UUID, created_at: datetime) -> None:
     row = Remembered(
-        id=file, scope=files_of(new.scope), type="general", content=runtime.masks.text(new.content), nul_offsets="{}",
+        id=file, scope=new.scope.files, type="general", content=runtime.masks.text(new.content), nul_offsets="{}",
         keywords=(), metadata="{}", source="tool", sensitive=False, expires_at=None, created_at=created_at,
         passages=[(file, 0, 0, NO_TERMS)], key=new.key,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from app.core.encoded import blanked
 from app.core.groups import chat_messages
 from app.core.line import Line, named
 from app.core.neutral import replace_nul
-from app.core.scope import scope_of
+from app.core.scope import Scope, scope_of
 from app.core.search import grep
 from app.core.search.forms import Comparable, comparable
 from app.core.search.grep import MessageSpan, Pattern, SearchedLine
@@ -174,7 +174,7 @@ async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
 
 async def _scopes(
     tx: ReadTx, request: GrepRequest, asking: Line | None, tree: Sequence[str]
-) -> tuple[Sequence[str], list[MessageSpan]]:
+) -> tuple[Sequence[Scope], list[MessageSpan]]:
     """Return the scopes of the archives, and the messages to read."""
     if request.conversation_id is None:
         spans = await stored.spans(tx, request.user_id, space_id=request.space_id)

@@ -11,6 +11,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.line import is_here
+from app.core.scope import Scope
 from app.core.search.days import day_of
 from app.core.search.relevance import score_of
 from app.core.search.repetitions import RepeatedStatement, Told, each_once
@@ -43,8 +44,8 @@ class SearchHit:
     """Whether it is more than calls of tools and placeholders."""
     offset: int = 0
     """Minutes that the clock of its speaker is ahead of UTC."""
-    scope: str = ""
-    """The scope that it was found in; "" where that is not known."""
+    scope: Scope | None = None
+    """The scope that it was found in; None where that is not known."""
     replaced: Record | None = None
     """The value of its key before it."""
     alike: frozenset[UUID] = frozenset()

@@ -15,7 +15,7 @@ from asyncpg import Record
 
 from app.core.encoded import blanked
 from app.core.history.rows import NewMemory
-from app.core.scope import conversation_scope, owner_of, scope_of
+from app.core.scope import Scope, scope_of
 from app.core.times import dated
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
@@ -64,7 +64,7 @@ async def _row(tx: ReadTx, of: Text, *, locked: bool = False) -> Record | None:
 
 async def _text(tx: ReadTx, row: Record) -> str:
     if "digest" in row.keys():  # noqa: SIM118 - a Record's own `in` looks at values
-        content = await archives.content(tx, row["scope"], row["digest"])
+        content = await archives.content(tx, Scope.read(row["scope"]), row["digest"])
         return await anyio.to_thread.run_sync(blanked, content)
     return recalling.searchable_text(row)
 
@@ -82,10 +82,10 @@ async def _insert(
     of: Text,
     passages: list[tuple[int, int, str]],
 ) -> None:
-    scope = row["scope"] if of.archive else scope_of(row["user_id"], row["trunk"], row["space_id"])
+    scope = Scope.read(row["scope"]) if of.archive else scope_of(row["user_id"], row["trunk"], row["space_id"])
     if not of.archive and row["is_apart"]:
-        scope = conversation_scope(row["trunk"])
-    owner = owner_of(scope)
+        scope = Scope("conversation", row["trunk"])
+    owner = scope.owner
     said_at = row["said_at"]
     rows = [
         NewMemory(

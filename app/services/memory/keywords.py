@@ -8,6 +8,7 @@ from uuid import UUID
 
 import anyio.to_thread
 
+from app.core.scope import Scope
 from app.extractive.terms import kind_of, scored_terms
 from app.runtime import Runtime
 from app.services.memory import expanding
@@ -41,7 +42,7 @@ def _keywords(query: str, context: str, count: int) -> list[Keyword]:
     return [Keyword(term, kind_of(term), round(score / most, 2)) for term, score in best]
 
 
-async def expanded(runtime: Runtime, tenant: UUID, scope: str, query: str) -> str | None:
+async def expanded(runtime: Runtime, tenant: UUID, scope: Scope, query: str) -> str | None:
     """Return the query with an LLM's words; None without an LLM, or if it fails."""
     if runtime.chat is None:
         return None

@@ -13,7 +13,7 @@ from asyncpg import Record
 from app.core.encoded import files_of, marked
 from app.core.line import named
 from app.core.neutral import with_nul
-from app.core.scope import SPACE, conversation_scope, owner_of, scope_of, shown, space_scope
+from app.core.scope import SPACE, Scope, scope_of
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx
@@ -60,16 +60,16 @@ async def _shelf(tx: ReadTx, user_id: str | None, conversation_id: str | None, s
     if scope is not None and scope.startswith(SPACE):
         space_id = scope.removeprefix(SPACE)
         await spaces.get(tx, space_id, user_id)
-        owners, only = [owner_of(space_scope(space_id))], [space_scope(space_id)]
+        owners, only = [Scope("space", space_id).owner], [Scope("space", space_id)]
     elif conversation is not None:
-        owners, uid, only = [owner_of(conversation.scope)], conversation.uid, None
+        owners, uid, only = [conversation.scope.owner], conversation.uid, None
         line = await views.on_line(tx, conversation)
         if scope is not None:
             own = scope_of(conversation.user_id, conversation.line.root)
-            only = [own if scope == "user" else conversation_scope(conversation.id)]
+            only = [own if scope == "user" else Scope("conversation", conversation.id)]
     else:
         only = [scope_of(user_id, None)] if scope == "user" else [*(await views.of_user(tx, user_id or "")).values()]
-        owners = [owner_of(one) for one in only]
+        owners = [one.owner for one in only]
     return MemoryShelf(owners, only, uid, line)
 
 
@@ -110,7 +110,7 @@ def standing(row: Mapping[str, Any] | None, content: str) -> dict[str, Any]:
     is_quotation = row["seq"] is not None and row["length"] == 0
     quote = row["quote"] if row["quote"] is not None else content if is_quotation else None
     return {
-        "scope": shown(row["scope"]), "key": row["named"], "pinned": row["pinned"], "status": row["status"],
+        "scope": Scope.read(row["scope"]).name, "key": row["named"], "pinned": row["pinned"], "status": row["status"],
         "quote": {"text": quote, "seq": row["seq"]} if quote is not None and row["seq"] is not None else None,
         **{name: time_text(row[name]) if row[name] else None for name in _TIMES},
     }  # fmt: skip

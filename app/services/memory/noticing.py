@@ -22,7 +22,6 @@ from app.core.history.judging import ENDS, TOLD, Likely, ending, judgement
 from app.core.history.rows import NewWish
 from app.core.model import PEOPLE
 from app.core.neutral import neutral
-from app.core.scope import owner_of
 from app.core.window.kept import Wish, keep
 from app.core.window.profile import policy_of
 from app.extractive import intents
@@ -117,7 +116,7 @@ async def _likely(runtime: Runtime, tenant: UUID, text: str) -> Likely | None:
 
 async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:
     policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
-    finder, now = owner_of(conversation.scope), datetime.now(UTC)
+    finder, now = conversation.scope.owner, datetime.now(UTC)
     found: list[NewWish] = []
     for one in said:
         since = min(one.row["said_at"] or now, now)
@@ -128,8 +127,8 @@ async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_
             tokens = await runtime.count(text)
             found += [
                 NewWish(
-                    uuid7(), finder if memory.is_alone else owner_of(memory.scope), owner_of(memory.scope),
-                    memory.scope, memory.status, wish.key, one.row["seq"], one.row["page"], text, tokens,
+                    uuid7(), finder if memory.is_alone else memory.scope.owner, memory.scope.owner,
+                    memory.scope.text, memory.status, wish.key, one.row["seq"], one.row["page"], text, tokens,
                     wish.sensitive, since, None, dumps(its.why),
                 )
                 for memory in keep(wish, conversation, policy, is_own=one.row["author"] == "person")

@@ -12,7 +12,7 @@ from app.core.conversation import Conversation
 from app.core.encoded import marked
 from app.core.line import named
 from app.core.neutral import flat, without_nul
-from app.core.scope import conversation_scope, owner_of, scope_of, space_scope
+from app.core.scope import Scope, scope_of
 from app.core.window.kept import Status
 from app.ids import uuid7
 from app.postgres.transactions import Tx
@@ -76,20 +76,20 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     return found, conversation
 
 
-async def _scope(tx: Tx, request: MemoryRequest, conversation: Conversation | None) -> str:
+async def _scope(tx: Tx, request: MemoryRequest, conversation: Conversation | None) -> Scope:
     """Return where a memory holds. Raises NotFound or Forbidden for a space that is not the caller's to write to."""
     if request.space_id is not None:
         await spaces.hold(tx, request.space_id, request.bound_to)
-        return space_scope(request.space_id)
+        return Scope("space", request.space_id)
     if conversation is None:
         return scope_of(request.user_id, None)
-    return conversation_scope(conversation.id) if request.alone else conversation.scope
+    return Scope("conversation", conversation.id) if request.alone else conversation.scope
 
 
 async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None) -> None:
     """Store a memory: one of a key is in view where the former value was."""
     if new.key is not None:
-        holder = owner_of(new.scope)
+        holder = new.scope.owner
         await locks.lock_key(tx, holder, new.key)
         is_pinned = (await kept.value(tx, holder, new.key)).is_pinned
         if pinned not in (None, is_pinned):
@@ -101,7 +101,7 @@ async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None
 
 
 def prepared(
-    masks: Masks, request: MemoryRequest, scope: str, uid: UUID | None, found_in: str | None = None
+    masks: Masks, request: MemoryRequest, scope: Scope, uid: UUID | None, found_in: Scope | None = None
 ) -> Remembered:
     """Return the rows of a memory, masked by whatever door it comes in. Takes long for a long one.
 
@@ -118,7 +118,7 @@ def prepared(
         passages=[(i, *passage) for i, passage in zip(ids, passages, strict=True)],
         conversation_id=request.conversation_id, conversation_uid=uid, key=request.key, pinned=request.pinned or False,
         valid_from=request.valid_from, valid_to=request.valid_to,
-        status=request.status, found_in=found_in if scope.startswith("c:") else None,
+        status=request.status, found_in=found_in if scope.is_alone else None,
     )  # fmt: skip
 
 

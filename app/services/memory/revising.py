@@ -16,7 +16,7 @@ from asyncpg import Record
 from app import errors
 from app.core.encoded import marked
 from app.core.neutral import with_nul
-from app.core.scope import scope_of, space_of
+from app.core.scope import Scope, scope_of
 from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, Status
 from app.extractive.wishes import wish_of
 from app.ids import uuid7
@@ -63,7 +63,7 @@ async def change(
     was_in_view = before["pinned"] and before["status"] == "held"
     if was_in_view or (_ends(before) and wanted.status == "held"):
         await kept.withdraw(tx, [before["holder"]])
-    if before["scope"].startswith("c:"):
+    if Scope.read(before["scope"]).is_alone:
         await conversations.begin_generation(tx, before["conversation_id"])
     found = await searching.memory(tx, memory, sensitive=True)
     assert found is not None
@@ -87,10 +87,11 @@ async def _locked(tx: Tx, memory: UUID, bound_to: str | None, *, sensitive: bool
 async def _admit(tx: Tx, row: Record, bound_to: str | None) -> None:
     if bound_to is None:
         return
-    space = row["space_id"] if row["scope"].startswith("c:") else space_of(row["scope"])
+    scope, own = Scope.read(row["scope"]), scope_of(bound_to, None)
+    space = row["space_id"] if scope.is_alone else scope.space_id
     if space is not None:
         await spaces.get(tx, space, bound_to, right="write")
-    elif scope_of(row["user_id"], None) != scope_of(bound_to, None) and row["scope"] != scope_of(bound_to, None):
+    elif own not in (scope_of(row["user_id"], None), scope):
         raise unknown()
 
 
@@ -129,7 +130,9 @@ async def _reworded(runtime: Runtime, tx: Tx, before: Record, wanted: Change) ->
     await remembered.delete(tx, before["id"], sensitive=True)
     if key is None:
         await kept.settle(tx, [before])
-    new = await anyio.to_thread.run_sync(remembering.prepared, runtime.masks, request, before["scope"], uid, found_in)
+    new = await anyio.to_thread.run_sync(
+        remembering.prepared, runtime.masks, request, Scope.read(before["scope"]), uid, found_in
+    )
     passages = [(before["id"], *new.passages[0][1:]), *new.passages[1:]]
     new = replace(new, id=before["id"], passages=passages, status=wanted.status or before["status"])
     await remembering.keep(runtime, tx, new, pinned=request.pinned)

@@ -22,7 +22,7 @@ from app.core.encoded import marked
 from app.core.line import named
 from app.core.messages import METADATA_MAX
 from app.core.neutral import with_nul
-from app.core.scope import shown
+from app.core.scope import Scope
 from app.core.search import relevance
 from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
@@ -331,7 +331,7 @@ async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine
     if asking is not None and asking.finds_its_line_alone:
         return [views.alone(asking)], line
     if request.views:
-        return [View(dict.fromkeys(request.views, ""))], line
+        return [View(dict.fromkeys(request.views))], line
     assert request.user_id is not None
     return [View(await views.of_user(tx, request.user_id))], line
 
@@ -530,10 +530,10 @@ def _sent_metadata(body: str) -> dict[str, Any]:
 
 def result(found: SearchHit, query: str) -> dict[str, Any]:
     whole = found.whole["scope"] if found.whole else None
-    scope = whole or found.scope
+    scope = Scope.read(whole) if whole else found.scope
     return {
         **fields(found, query),
-        "scope": shown(scope) if scope else None,
+        "scope": scope.name if scope else None,
         "similar": found.similar,
         "doubtful": found.is_doubtful,
         "replaced": _replaced(found),

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app import errors
 from app.core.conversation import Conversation
-from app.core.scope import SPACE, owner_of, scope_of, space_of, space_scope
+from app.core.scope import SPACE, Scope, scope_of
 from app.core.times import first_id
 from app.postgres.transactions import ReadTx
 from app.store import branches, conversations, spaces
@@ -20,7 +20,7 @@ from app.store.memory.memories import OnLine
 class View:
     """Scopes that are searched together, by their owners."""
 
-    scopes: Mapping[UUID, str]
+    scopes: Mapping[UUID, Scope | None]
     conversation_uid: UUID | None = None
     """The one conversation that is searched; None: all of the scopes'."""
 
@@ -29,8 +29,8 @@ class View:
         return list(self.scopes)
 
 
-def _by_owner(*scopes: str) -> dict[UUID, str]:
-    return {owner_of(scope): scope for scope in scopes}
+def _by_owner(*scopes: Scope) -> dict[UUID, Scope]:
+    return {scope.owner: scope for scope in scopes}
 
 
 def alone(conversation: Conversation) -> View:
@@ -38,12 +38,12 @@ def alone(conversation: Conversation) -> View:
     return View(_by_owner(*conversation.held_in), conversation.uid)
 
 
-async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, str]:
+async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, Scope]:
     """Return what a user may view: their own, and that of their spaces."""
-    return _by_owner(scope_of(user_id, None), *map(space_scope, await spaces.of_user(tx, user_id)))
+    return _by_owner(scope_of(user_id, None), *(Scope("space", one) for one in await spaces.of_user(tx, user_id)))
 
 
-async def of_caller(tx: ReadTx, bound_to: str | None) -> dict[UUID, str] | None:
+async def of_caller(tx: ReadTx, bound_to: str | None) -> dict[UUID, Scope] | None:
     """Return what a caller that is bound to a user may view; None: all of the tenant's."""
     return None if bound_to is None else await of_user(tx, bound_to)
 
@@ -67,7 +67,7 @@ async def require_write(tx: ReadTx, owner: UUID, bound_to: str | None) -> None:
     scope = (await of_user(tx, bound_to)).get(owner)
     if scope is None:
         raise errors.NotFound("There is no such memory.")
-    if (space := space_of(scope)) is not None:
+    if (space := scope.space_id) is not None:
         await spaces.get(tx, space, bound_to, right="write")
 
 
@@ -75,7 +75,7 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
     """Return the views that a search names. Raises NotFound for a space that is not there for its user, or that its
     conversation does not read, and Invalid for a user or conversation where there is none.
     """
-    wide: list[str] = []
+    wide: list[Scope] = []
     views: list[View] = []
     for name in names:
         if name == "conversation" and conversation is not None:
@@ -85,10 +85,10 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
         elif name.startswith(SPACE):
             space = name.removeprefix(SPACE)
             await spaces.get(tx, space, user_id)
-            wide.append(space_scope(space))
+            wide.append(Scope("space", space))
         else:
             raise errors.Invalid.at(["body", "scopes"], f"has `{name}`, and the search has none")
-    if conversation is not None and not {owner_of(scope) for scope in wide} <= set(conversation.searched):
+    if conversation is not None and not {scope.owner for scope in wide} <= set(conversation.searched):
         raise spaces.unknown()
     return [*([View(_by_owner(*wide))] if wide else []), *views]
 

@@ -14,6 +14,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.dialects import memory_files
 from app.core.dialects.memory_files import ROOT, FileMistake
+from app.core.scope import Scope
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
@@ -53,7 +54,7 @@ class _Files:
 
     runtime: Runtime
     tx: Tx
-    scope: str
+    scope: Scope
     user_id: str | None
     rows: dict[str, Record]
     """Id, key and size of each by key."""

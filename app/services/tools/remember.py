@@ -16,7 +16,6 @@ from app.core import wording
 from app.core.conversation import Conversation
 from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import replace_nul
-from app.core.scope import owner_of
 from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, SaidByTool, Status, key_problem, lets_tools_keep, told
 from app.core.window.profile import policy_of
 from app.core.wording import Wording
@@ -143,7 +142,7 @@ def _prepared(asking: Asker, arguments: Mapping[str, Any], quote: _Quote | None)
 
 async def _hold(tx: Tx, asking: Asker, bound_to: str | None) -> None:
     """Let nobody erase or write anything of the scope meanwhile. Raises NotFound, or Forbidden."""
-    await locks.lock_owner(tx, owner_of(asking.scope))
+    await locks.lock_owner(tx, asking.scope.owner)
     if (conversation := asking.conversation) is None:
         return
     current = await conversations.hold(tx, conversation.id, bound_to=bound_to)
@@ -155,7 +154,7 @@ async def _hold(tx: Tx, asking: Asker, bound_to: str | None) -> None:
 
 async def _store(tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: _Quote | None) -> Wording:
     """Store what is new, and return what the model is told."""
-    holder = owner_of(new.scope)
+    holder = new.scope.owner
     status: Status = "proposed"
     before = await kept.status_of(tx, holder, new.key, new.content)
     if asking.conversation is not None and quote is not None and await _is_there(tx, asking.conversation, quote):

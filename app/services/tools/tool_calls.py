@@ -23,7 +23,7 @@ from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
 from app.core.encoded import marked
 from app.core.model import Language
-from app.core.scope import scope_of
+from app.core.scope import Scope, scope_of
 from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.budget import RecallRoom
@@ -77,7 +77,7 @@ class Asker:
     narrowing: Narrowing = EVERYTHING
 
     @property
-    def scope(self) -> str:
+    def scope(self) -> Scope:
         return scope_of(self.user_id, None) if self.conversation is None else self.conversation.scope
 
     @property

@@ -9,7 +9,6 @@ from typing import Any
 from asyncpg import Record
 
 from app.core.conversation import Conversation
-from app.core.scope import owner_of
 from app.core.times import time_text
 from app.errors import StorageUnavailable
 from app.postgres import damage
@@ -36,7 +35,7 @@ async def jobs_view(runtime: Runtime, tx: ReadTx) -> dict[str, Any]:
 
 async def status_view(tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     depth, pages = await depths.of_conversation(tx, conversation.id)
-    owner = owner_of(conversation.scope)
+    owner = conversation.scope.owner
     return {
         **_numbers([depth]),
         "unindexed": pages + await unindexed.without_vector(tx, owner, conversation.id),

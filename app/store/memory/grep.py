@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 from asyncpg import Record
 
+from app.core.scope import Scope
 from app.core.search.forms import OTHER_FORMS
 from app.core.search.grep import MATCHES_EVERYTHING, MessageSpan, Pattern, RefusedPattern
 from app.core.wording import Wording
@@ -71,9 +72,11 @@ SELECT id, digest, conversation_id, seq, created_at FROM archives
 """
 
 
-async def archives(tx: ReadTx, scope: str, within: Sequence[str] | None, shows: Callable[[Record], bool]) -> list[UUID]:
+async def archives(
+    tx: ReadTx, scope: Scope, within: Sequence[str] | None, shows: Callable[[Record], bool]
+) -> list[UUID]:
     """Return archives with different contents, newest first: of some conversations (None: all), if shown."""
-    rows = await tx.fetch(ARCHIVES_OF, scope, within, ARCHIVES_MAX)
+    rows = await tx.fetch(ARCHIVES_OF, scope.text, within, ARCHIVES_MAX)
     newest: dict[bytes, UUID] = {}
     for row in filter(shows, rows):
         newest.setdefault(row["digest"], row["id"])

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from app.core.scope import owner_of, user_of
+from app.core.scope import Scope
 from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.core.window.kept import CLOSED_KEYS, Status, Then
 from app.postgres.statements import SqlFile
@@ -27,7 +27,7 @@ class Remembered:
     """A memory and its passages; ``passages`` are start, length and terms of each, the first one's the row's own."""
 
     id: UUID
-    scope: str
+    scope: Scope
     """Where it holds."""
     type: str
     content: str
@@ -56,17 +56,17 @@ class Remembered:
     valid_to: datetime | None = None
     learnt_at: datetime | None = None
     """None: now."""
-    found_in: str | None = None
+    found_in: Scope | None = None
     """The wider scope that finds what holds in a conversation alone; None: its own."""
 
     @property
     def owner(self) -> UUID:
-        return owner_of(self.scope if self.found_in is None else self.found_in)
+        return (self.scope if self.found_in is None else self.found_in).owner
 
     @property
     def user_id(self) -> str | None:
         """The user whose storage it takes; None: the tenant's."""
-        return user_of(self.scope if self.found_in is None else self.found_in)
+        return (self.scope if self.found_in is None else self.found_in).user_id
 
     @property
     def is_found(self) -> bool:
@@ -104,12 +104,12 @@ async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     elif stored := await tx.fetch(INSERT_ALONE, **values):
         await embeddings.want(tx, stored if is_wanted else ())
     await tx.execute(
-        HOLD, id=new.id, scope=new.scope, key=new.key, pinned=new.pinned, status=new.status, tokens=new.tokens,
+        HOLD, id=new.id, scope=new.scope.text, key=new.key, pinned=new.pinned, status=new.status, tokens=new.tokens,
         quote=new.quote, valid_from=new.valid_from or new.created_at, valid_to=new.valid_to,
-        learnt_at=new.learnt_at or datetime.now(UTC), holder=owner_of(new.scope), words=new.words,
+        learnt_at=new.learnt_at or datetime.now(UTC), holder=new.scope.owner, words=new.words,
     )  # fmt: skip
     if new.status == "held":
-        await kept.decide(tx, [(owner_of(new.scope), new.key)])
+        await kept.decide(tx, [(new.scope.owner, new.key)])
 
 
 async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
@@ -155,7 +155,7 @@ class MemoryShelf(NamedTuple):
     """The memories that a list is made of."""
 
     owners: Sequence[UUID]
-    scopes: Sequence[str] | None
+    scopes: Sequence[Scope] | None
     """Only what holds in them; None: in any."""
     conversation_uid: UUID | None = None
     line: OnLine | None = None
@@ -188,7 +188,7 @@ async def browse(
         limit=limit,
         characters=characters,
         after=after,
-        scopes=scopes,
+        scopes=None if scopes is None else [one.text for one in scopes],
         **asdict(held),
         **(line._asdict() if line else {}),
     )

@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from app.core.edge.limits import KINDS
 from app.core.edge.rate import Bucket, Taken, take
-from app.core.scope import files_of, owner_of, scope_of
+from app.core.scope import scope_of
 from app.postgres import tenants
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
@@ -140,7 +140,7 @@ async def uncounted(tx: ReadTx, limit: int) -> list[str]:
 
 async def count_bytes(tx: Tx, user: str) -> None:
     scope = scope_of(user or None, None)
-    await tx.execute(COUNT, user, scope, [owner_of(scope), owner_of(files_of(scope))])
+    await tx.execute(COUNT, user, scope.text, [scope.owner, scope.files.owner])
 
 
 RECOUNT = "UPDATE storage SET counted_at = NULL WHERE tenant_id = $1 AND user_id = $2"
