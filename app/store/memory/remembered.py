@@ -13,7 +13,7 @@ from asyncpg import Record
 from app.core.scope import Scope
 from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.core.window.kept import CLOSED_KEYS, Status, Then
-from app.postgres.statements import SqlFile
+from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
 from app.store import served
 from app.store.memory import embeddings, kept
@@ -76,7 +76,6 @@ class Remembered:
 _SQL = SqlFile(__file__, metadata_of_m=jsonb("m.metadata"), metadata_of_c=jsonb("c.metadata"))
 INSERT = _SQL.statement("insert")
 INSERT_ALONE = _SQL.statement("insert_alone")
-HOLD = _SQL.statement("hold")
 CONTENTS = _SQL.statement("contents")
 HELD_AT = _SQL.statement("held_at")
 REPLACED = _SQL.statement("replaced")
@@ -90,24 +89,16 @@ async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     """Insert a memory. ``embeds`` marks it for the embedding job, which the caller enqueues."""
     ids, starts, lengths, terms = zip(*new.passages, strict=True)
     values = {
-        "owner": new.owner, "type": new.type, "conversation_id": new.conversation_id,
-        "conversation_uid": new.conversation_uid, "seq": new.seq, "page": new.page, "id": new.id,
-        "content": new.content,
-        "nul_offsets": new.nul_offsets, "keywords": new.keywords, "metadata": new.metadata, "source": new.source,
-        "sensitive": new.sensitive, "expires_at": new.expires_at, "created_at": new.created_at, "ids": ids,
-        "starts": starts,
-        "lengths": lengths, "terms": terms,
+        **values_of(new), "owner": new.owner, "scope": new.scope.text, "holder": new.scope.owner,
+        "valid_from": new.valid_from or new.created_at, "learnt_at": new.learnt_at or datetime.now(UTC), "ids": ids,
+        "starts": starts, "lengths": lengths, "terms": terms,
     }  # fmt: skip
+    del values["passages"], values["found_in"]
     is_wanted = embeds and new.is_found
     if not tx.is_sharded:
         await tx.execute(INSERT, **values, embeds=is_wanted)
     elif stored := await tx.fetch(INSERT_ALONE, **values):
         await embeddings.want(tx, stored if is_wanted else ())
-    await tx.execute(
-        HOLD, id=new.id, scope=new.scope.text, key=new.key, pinned=new.pinned, status=new.status, tokens=new.tokens,
-        quote=new.quote, valid_from=new.valid_from or new.created_at, valid_to=new.valid_to,
-        learnt_at=new.learnt_at or datetime.now(UTC), holder=new.scope.owner, words=new.words,
-    )  # fmt: skip
     if new.status == "held":
         await kept.decide(tx, [(new.scope.owner, new.key)])
 

@@ -1,26 +1,29 @@
 -- name: insert_alone
--- Inserts a memory: the passage that begins its content; where it has more, each is a row that points to it.
+-- Inserts a memory: the passage that begins its content, with where it holds and what it says there; where it has more,
+-- each is a row that points to it. Whether it is its key's value is still to be decided.
 INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
-                        content, nul_offsets, keywords, metadata, source, sensitive, expires_at, created_at, part_of)
+                        keywords, source, sensitive, expires_at, created_at, part_of, content, nul_offsets, metadata,
+                        scope, holder, key, words, pinned, status, tokens, quote, valid_from, valid_to, learnt_at,
+                        former)
   SELECT :tenant, p.id, :owner, :type, :conversation_id, :conversation_uid::uuid, :seq, :page, p.start, p.length,
-         p.terms::sparsevec, CASE WHEN p.id = :id THEN :content END,
-         CASE WHEN p.id = :id THEN :nul_offsets::text::int[] ELSE '{}' END, :keywords::text[],
-         CASE WHEN p.id = :id THEN :metadata ELSE '{}' END, :source, :sensitive, :expires_at, :created_at,
-         CASE WHEN p.id <> :id THEN :id::uuid END
+         p.terms::sparsevec, :keywords::text[], :source, :sensitive, :expires_at, :created_at,
+         CASE WHEN w.id IS NULL THEN :id::uuid END, w.content, coalesce(w.nul_offsets, '{}'),
+         coalesce(w.metadata, '{}'), w.scope, w.holder, w.key, w.words, coalesce(w.pinned, false),
+         coalesce(w.status, 'held'), coalesce(w.tokens, 0), w.quote, w.valid_from, w.valid_to, w.learnt_at,
+         coalesce(w.key IS NOT NULL AND w.status = 'held', false)
     FROM unnest(:ids::uuid[], :starts::int[], :lengths::int[], :terms::text[]) AS p (id, start, length, terms)
+    LEFT JOIN (VALUES (
+      :id::uuid, :content::text, :nul_offsets::text::int[], :metadata::text, :scope::text, :holder::uuid, :key::text,
+      :words::int[], :pinned::boolean, :status::text, :tokens::int, :quote::text, :valid_from::timestamptz,
+      :valid_to::timestamptz, :learnt_at::timestamptz))
+      AS w (id, content, nul_offsets, metadata, scope, holder, key, words, pinned, status, tokens, quote, valid_from,
+            valid_to, learnt_at) ON w.id = p.id
   RETURNING owner, id;
 
 -- name: insert
 -- Does the same, and marks the rows as wanting a vector.
 WITH s AS ({insert_alone})
 INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT :tenant, s.owner, s.id FROM s WHERE :embeds::boolean;
-
--- name: hold
--- Gives a memory its scope, and what it says there. Whether it is its key's value is still to be decided.
-UPDATE memories SET scope = :scope, key = :key, pinned = :pinned, status = :status, tokens = :tokens, quote = :quote,
-       valid_from = :valid_from, valid_to = :valid_to, learnt_at = :learnt_at, holder = :holder, words = :words,
-       former = :key::text IS NOT NULL AND :status::text = 'held'
- WHERE tenant_id = :tenant AND id = :id;
 
 -- name: contents
 -- The memories of passages, unless expired, or sensitive while :sensitive is false. The content of the whole memory is
