@@ -47,7 +47,7 @@ async def list_notes(runtime: Wired, caller: Reader, conversation_id: Conversati
 )
 async def add_note(write: Write, conversation_id: ConversationId) -> Response:
     """Pin a memory to a conversation. The next window shows it and begins a new epoch."""
-    wanted = Noting(write.caller.tenant, conversation_id, bound_to=write.caller.user_id)
+    wanted = Noting(conversation_id, bound_to=write.caller.user_id)
     return json_text(await _write(write, wanted), status=201)
 
 
@@ -58,22 +58,21 @@ async def add_note(write: Write, conversation_id: ConversationId) -> Response:
 )
 async def change_note(write: Write, conversation_id: ConversationId, note: UUID) -> Response:
     """Edit a pinned memory of a conversation."""
-    wanted = Noting(write.caller.tenant, conversation_id, note, bound_to=write.caller.user_id)
+    wanted = Noting(conversation_id, note, bound_to=write.caller.user_id)
     return json_text(await _write(write, wanted))
 
 
 @router.delete("/conversations/{conversation_id}/notes/{note}", response_model=ErasureResponse)
 async def delete_note(write: Write, conversation_id: ConversationId, note: UUID) -> Response:
     """Erase a pinned memory of a conversation. The next window no longer has it."""
-    wanted = Noting(write.caller.tenant, conversation_id, note, bound_to=write.caller.user_id)
-    idempotency = await write.idempotency()
-    return json_text(await noting.erase(write.runtime, wanted, idempotency))
+    wanted = Noting(conversation_id, note, bound_to=write.caller.user_id)
+    return json_text(await write.once(lambda tx: noting.erase(write.runtime, tx, wanted)))
 
 
 async def _write(write: WriteRequest, wanted: Noting) -> str:
     body = await write.body(schemas.NoteBody)
     require_storable("body", text=body.text)
-    return await noting.write(write.runtime, wanted, body.text, await write.idempotency())
+    return await write.once(lambda tx: noting.write(write.runtime, tx, wanted, body.text))
 
 
 @router.get(

@@ -63,8 +63,9 @@ async def write_note(request: Request, runtime: Wired, viewer: Viewing, conversa
     form = await read_form(request, TEXT_MAX)
     require_write(viewer)
     body = parse_model(NoteBody, {"text": form.get("text", "")})
-    wanted = Noting(viewer.tenant, exact(conversation_id), _note(form), bound_to=viewer.user_id)
-    await noting.write(runtime, wanted, body.text)
+    wanted = Noting(exact(conversation_id), _note(form), bound_to=viewer.user_id)
+    async with runtime.database.begin(viewer.tenant) as tx:
+        await noting.write(runtime, tx, wanted, body.text)
     return _to_notes(request, conversation_id)
 
 
@@ -75,7 +76,8 @@ async def delete_note(request: Request, runtime: Wired, viewer: Viewing, convers
     note = _note(form)
     if note is None:
         raise errors.NotFound("There is no such note.")
-    await noting.erase(runtime, Noting(viewer.tenant, exact(conversation_id), note, bound_to=viewer.user_id))
+    async with runtime.database.begin(viewer.tenant) as tx:
+        await noting.erase(runtime, tx, Noting(exact(conversation_id), note, bound_to=viewer.user_id))
     return _to_notes(request, conversation_id)
 
 

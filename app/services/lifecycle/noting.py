@@ -15,7 +15,7 @@ from app.core.scope import Scope
 from app.core.times import time_text
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
-from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
+from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import remembering, revising
@@ -29,7 +29,6 @@ from app.store.memory import kept
 class Noting:
     """A pinned memory of one conversation, and who writes it."""
 
-    tenant: UUID
     conversation_id: str
     note: UUID | None = None
     """None: a new one."""
@@ -37,52 +36,40 @@ class Noting:
     """The one user whose conversations are there."""
 
 
-async def write(runtime: Runtime, noting: Noting, text: str, key: IdempotencyKey | None = None) -> str:
+async def write(runtime: Runtime, tx: Tx, noting: Noting, text: str) -> StoredResponse:
     """Add or edit a pinned memory and return its response. Raises Invalid for a blank text, and NotFound."""
-    line = flat(" ".join(text.split()))
+    line, named, bound_to = flat(" ".join(text.split())), noting.conversation_id, noting.bound_to
     if not line:
         raise errors.Invalid.at(["body", "text"], "must not be blank")
-    tenant, conversation_id = noting.tenant, noting.conversation_id
-
-    async def work(tx: Tx) -> StoredResponse:
-        conversation = await conversations.get(tx, conversation_id, bound_to=noting.bound_to)
-        if noting.note is None:
-            request = MemoryRequest(
-                line, "preference", conversation_id=conversation_id, pinned=True, alone=True, bound_to=noting.bound_to
-            )
-            made, _ = await remembering.remember(runtime, tx, request)
-            note = made.key
-        else:
-            note = noting.note
-            await _require(tx, conversation.line.own, note)
-            wanted = Change(line, status="held", sees_key=False)
-            await revising.change(runtime, tx, note, wanted, bound_to=noting.bound_to, sensitive=True)
-            await conversations.begin_generation(tx, conversation.line.own)
-        row = await kept.one(tx, note)
-        assert row is not None
-        return StoredResponse.about(dumps(view(row)), conversation)
-
-    return await run_idempotently(runtime.database, tenant, key, work)
+    conversation = await conversations.get(tx, named, bound_to=bound_to)
+    if noting.note is None:
+        request = MemoryRequest(line, "preference", conversation_id=named, pinned=True, alone=True, bound_to=bound_to)
+        note = (await remembering.remember(runtime, tx, request))[0].key
+    else:
+        note = noting.note
+        await _require(tx, conversation.line.own, note)
+        wanted = Change(line, status="held", sees_key=False)
+        await revising.change(runtime, tx, note, wanted, bound_to=bound_to, sensitive=True)
+    row = await kept.one(tx, note)
+    assert row is not None
+    return StoredResponse.about(dumps(view(row)), conversation)
 
 
 async def _require(tx: Tx, conversation_id: str, note: UUID) -> None:
     row = await kept.one(tx, note)
-    if row is None or (row["conversation_id"], row["pinned"], row["status"]) != (conversation_id, True, "held"):
+    place = (row["conversation_id"], row["pinned"], row["status"]) if row is not None else None
+    if place != (conversation_id, True, "held"):
         raise errors.NotFound("There is no such note.")
 
 
-async def erase(runtime: Runtime, noting: Noting, key: IdempotencyKey | None = None) -> str:
+async def erase(runtime: Runtime, tx: Tx, noting: Noting) -> StoredResponse:
     """Erase a pinned memory and return the rows by table as a response. Raises NotFound."""
-    tenant, note = noting.tenant, noting.note
+    note = noting.note
     assert note is not None, "a new note cannot be erased"
-
-    async def work(tx: Tx) -> StoredResponse:
-        conversation = await erasing.lock(tx, noting.conversation_id, bound_to=noting.bound_to)
-        await _require(tx, conversation.line.own, note)
-        _, done = await erasing.erase_memory(ErasingTx(runtime, tx), note, noting.bound_to, sensitive=True)
-        return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
-
-    return await run_idempotently(runtime.database, tenant, key, work)
+    conversation = await erasing.lock(tx, noting.conversation_id, bound_to=noting.bound_to)
+    await _require(tx, conversation.line.own, note)
+    _, done = await erasing.erase_memory(ErasingTx(runtime, tx), note, noting.bound_to, sensitive=True)
+    return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
 
 
 def view(row: Record) -> dict[str, Any]:
