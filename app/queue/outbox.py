@@ -6,7 +6,7 @@ reads by number misses nothing. Rows are written only for tenants that have even
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -16,7 +16,6 @@ from asyncpg import Record
 from app.core.canonical import dumps
 from app.core.edge import webhooks
 from app.core.edge.webhooks import OFF_AFTER, EventType, wants
-from app.core.history.rows import NewWish
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
@@ -40,10 +39,6 @@ class NewEvent:
 
 def event(type_: EventType, **data: str | int | None) -> NewEvent:
     return NewEvent(uuid7(), type_, dumps({name: value for name, value in data.items() if value is not None}))
-
-
-def of_wishes(wishes: Iterable[NewWish], conversation_id: str) -> list[NewEvent]:
-    return [event(type_, **data) for type_, data in webhooks.of_wishes(wishes, conversation_id)]
 
 
 def of_memory(memory: UUID, status: str, conversation_id: str | None) -> NewEvent:

@@ -472,7 +472,7 @@ async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWi
     if not wishes:
         return
     await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, source, *columns_of(NewWish, wishes))
-    await outbox.tell(tx, *outbox.of_wishes(wishes, conversation.id))
+    await outbox.tell(tx, *(outbox.of_memory(wish.id, wish.status, conversation.id) for wish in wishes))
     await kept.decide(tx, keys_of(wishes))
     if held := [wish for wish in wishes if wish.status == "held" and wish.valid_to is None]:
         await tx.execute(DROP_PROPOSALS, [wish.holder for wish in held], [wish.content for wish in held])

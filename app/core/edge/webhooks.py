@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
 
 from app.core.canonical import dumps
 from app.core.history.append import Append
-from app.core.history.rows import NewWish
 from app.core.times import time_text
 
 EventType = Literal[
@@ -36,13 +35,8 @@ def of_append(append: Append) -> list[tuple[EventType, dict[str, str | int]]]:
     if append.messages:
         told.append(("message.stored", {**place, "first_seq": end - len(append.messages) + 1, "last_seq": end}))
     told += [("archive.made", {**place, "archive_id": str(archive.id)}) for archive in append.archives]
-    return [*told, *of_wishes(append.wishes, append.conversation.id)]
-
-
-def of_wishes(wishes: Iterable[NewWish], conversation_id: str) -> list[tuple[EventType, dict[str, str | int]]]:
-    return [
-        (of_memory(wish.status), {"conversation_id": conversation_id, "memory_key": str(wish.id)}) for wish in wishes
-    ]
+    told += [(of_memory(wish.status), {**place, "memory_key": str(wish.id)}) for wish in append.wishes]
+    return told
 
 
 def of_memory(status: str) -> EventType:

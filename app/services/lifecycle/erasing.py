@@ -107,17 +107,13 @@ async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> 
     """Lock a conversation's owner and then the conversation, to erase something of it. Raises NotFound."""
     before = await conversations.get(tx, conversation_id, bound_to=bound_to)
     tx.changes.conversations |= {conversation_id, before.line.root, before.id}
-    await locks.lock_owner(tx, _owner(before))
+    await locks.lock_owner(tx, before.scope.owner)
     if before.line.stretches:  # the trunk first, as everybody: its id may show the branch
         await conversations.lock(tx, before.line.root)
     conversation = await conversations.lock(tx, conversation_id, bound_to=bound_to)
     if conversation is None or conversation.uid != before.uid:
         raise conversations.unknown()
     return conversation
-
-
-def _owner(conversation: Conversation) -> UUID:
-    return conversation.scope.owner
 
 
 async def _gather(
@@ -176,7 +172,7 @@ async def _enqueue(tx: ErasingTx, conversation: Conversation, pages: Sequence[in
     if tx.runtime.chat is not None and enough:
         work.append(enqueue.summary(conversation.id, conversation.uid))
     if tx.embeds:
-        work.append(enqueue.embed(_owner(conversation)))
+        work.append(enqueue.embed(conversation.scope.owner))
     if work:
         await enqueue.enqueue(tx, work)
 
@@ -317,7 +313,7 @@ async def _apply(
     await chapters.describe_again(tx.runtime, tx, conversation, plan.pages)
     await _enqueue(tx, conversation, plan.pages)
     redaction = Redaction(names(plan.erased), names(plan.changed), replacements)
-    await redact(tx, _owner(conversation), redaction, repeated.answers, done)
+    await redact(tx, conversation.scope.owner, redaction, repeated.answers, done)
 
 
 # --- Archives -----------------------------------------------------------------------------------------

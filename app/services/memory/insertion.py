@@ -34,15 +34,15 @@ async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembe
     """
     for memory in memories:
         if memory.source == "llm":
-            limits.note_stored(runtime, tx.tenant, memory.user_id, [memory.content])
+            limits.note_stored(runtime, tx.tenant, memory.finder.user_id, [memory.content])
         else:
-            await limits.take_room(runtime, tx, memory.user_id, [memory.content])
+            await limits.take_room(runtime, tx, memory.finder.user_id, [memory.content])
         has_words = memory.key is not None and memory.is_found
         words = bm25.query(blanked(memory.content)) if has_words else None
         await remembered.insert(tx, replace(memory, words=words), embeds=runtime.embedder is not None)
         await outbox.tell(tx, outbox.of_memory(memory.id, memory.status, memory.conversation_id))
     if memories:
-        await enqueue_embedding(runtime, tx, memories[0].owner)
+        await enqueue_embedding(runtime, tx, memories[0].finder.owner)
 
 
 async def enqueue_embedding(runtime: Runtime, tx: Tx, owner: UUID) -> None:

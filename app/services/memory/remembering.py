@@ -91,7 +91,7 @@ async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None
     if new.key is not None:
         holder = new.scope.owner
         await locks.lock_key(tx, holder, new.key)
-        is_pinned = (await kept.value(tx, holder, new.key)).is_pinned
+        _, is_pinned = await kept.value(tx, holder, new.key)
         if pinned not in (None, is_pinned):
             await kept.pin_key(tx, holder, new.key, pinned=bool(pinned))
         new = replace(new, pinned=is_pinned if pinned is None else pinned)

@@ -136,7 +136,7 @@ async def _reworded(runtime: Runtime, tx: Tx, before: Record, wanted: Change) ->
     passages = [(before["id"], *new.passages[0][1:]), *new.passages[1:]]
     new = replace(new, id=before["id"], passages=passages, status=wanted.status or before["status"])
     await remembering.keep(runtime, tx, new, pinned=request.pinned)
-    await limits.recount(tx, new.user_id)
+    await limits.recount(tx, new.finder.user_id)
 
 
 def _key(before: Record, content: str) -> str | None:

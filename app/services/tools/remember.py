@@ -159,7 +159,7 @@ async def _store(tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: 
     before = await kept.status_of(tx, holder, new.key, new.content)
     if asking.conversation is not None and quote is not None and await _is_there(tx, asking.conversation, quote):
         new = replace(new, seq=quote.seq, quote=quote.words)
-        is_set = new.key is not None and (await kept.value(tx, holder, new.key)).is_set
+        is_set = new.key is not None and (await kept.value(tx, holder, new.key))[0]
         saying = SaidByTool(quote.words, new.key, quote.is_lasting, new.sensitive, is_set)
         status = told(saying, asking.conversation, policy)
     if before == "held":

@@ -6,7 +6,6 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
@@ -206,17 +205,10 @@ async def status_of(tx: ReadTx, holder: UUID, key: str | None, content: str) -> 
     return status
 
 
-class Value(NamedTuple):
-    """The value of a key."""
-
-    is_set: bool = False
-    """A person wrote it, or wants it in view."""
-    is_pinned: bool = False
-
-
-async def value(tx: ReadTx, holder: UUID, key: str) -> Value:
-    row = await tx.fetchrow(VALUE, holder, key)
-    return Value(*row) if row is not None else Value()
+async def value(tx: ReadTx, holder: UUID, key: str) -> tuple[bool, bool]:
+    """Return of the value of a key whether a person wrote it or wants it in view; and whether it is in view."""
+    is_set, is_pinned = await tx.fetchrow(VALUE, holder, key) or (False, False)
+    return is_set, is_pinned
 
 
 DECIDE = _SQL.statement("decide")

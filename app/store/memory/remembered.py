@@ -60,13 +60,9 @@ class Remembered:
     """The wider scope that finds what holds in a conversation alone; None: its own."""
 
     @property
-    def owner(self) -> UUID:
-        return (self.scope if self.found_in is None else self.found_in).owner
-
-    @property
-    def user_id(self) -> str | None:
-        """The user whose storage it takes; None: the tenant's."""
-        return (self.scope if self.found_in is None else self.found_in).user_id
+    def finder(self) -> Scope:
+        """Return the scope that finds it, and takes the room for it."""
+        return self.scope if self.found_in is None else self.found_in
 
     @property
     def is_found(self) -> bool:
@@ -89,7 +85,7 @@ async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     """Insert a memory. ``embeds`` marks it for the embedding job, which the caller enqueues."""
     ids, starts, lengths, terms = zip(*new.passages, strict=True)
     values = {
-        **values_of(new), "owner": new.owner, "scope": new.scope.text, "holder": new.scope.owner,
+        **values_of(new), "owner": new.finder.owner, "scope": new.scope.text, "holder": new.scope.owner,
         "valid_from": new.valid_from or new.created_at, "learnt_at": new.learnt_at or datetime.now(UTC), "ids": ids,
         "starts": starts, "lengths": lengths, "terms": terms,
     }  # fmt: skip
