@@ -19,6 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from quire_command.connecting import KEY_VARIABLE
 from tests.api.kit import append, assistant, history, ok, path, user
+from tests.by_turns import few
 from tests.cli.kit import QUIRE, invoke
 from tests.hooks.kit import event, prompt
 from tests.tools.test_mcp import use
@@ -136,6 +137,26 @@ async def test_the_sdks_client_speaks_to_it_over_stdio(client: httpx.Client, bas
         assert not is_error
     async with Client(server(base_url, "--conversation", "tea/斋"), mode=mode) as opened:
         assert "Longjing" in (await use(opened, "recall_page", page=1))[0]
+
+
+def _started(value: Any) -> tuple[list[str], dict[str, str]]:
+    """The command and the environment of the MCP server in a client's settings."""
+    servers = value.get("mcpServers") or value.get("mcp_servers") or value.get("mcp")
+    server = servers["quire"]
+    command = server["command"] if isinstance(server["command"], list) else [server["command"], *server["args"]]
+    return command, server.get("env") or server["environment"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("agent", few(CLIENTS))
+async def test_the_server_in_a_clients_settings_starts(base_url: str, home: Path, agent: str) -> None:
+    files: dict[str, str] = json.loads(connect(agent, "--url", base_url, "--user", "ann", "--json"))["files"]
+    texts = {name: text for name, text in files.items() if "mcp" in text}
+    name, text = list(texts.items())[-1]
+    command, environment = _started(tomllib.loads(text) if name.endswith(".toml") else json.loads(text))
+    started = StdioServerParameters(command=command[0], args=command[1:], env={**os.environ, **environment})
+    async with Client(stdio_client(started)) as opened:
+        assert "search_memories" in {tool.name for tool in (await opened.list_tools()).tools}
 
 
 def test_what_goes_wrong_is_answered_over_stdio(base_url: str) -> None:
