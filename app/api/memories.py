@@ -212,11 +212,11 @@ async def change_memory(write: Write, memory_key: UUID) -> Response:
     wanted = _change(await write.body(schemas.MemoryChange))
 
     async def work(tx: Tx) -> StoredResponse:
-        found, row = await revising.change(
+        found, before = await revising.change(
             write.runtime, tx, memory_key, wanted, bound_to=write.caller.user_id, sensitive=write.caller.sensitive
         )
-        text = await run_in_thread_if_large(len(row["content"]), lambda: dumps(searching.detail(found)))
-        return StoredResponse(text, row["owner"])
+        text = await run_in_thread_if_large(len(before.content), lambda: dumps(searching.detail(found)))
+        return StoredResponse(text, before.owner)
 
     return json_text(await write.once(work))
 
@@ -247,12 +247,9 @@ async def list_versions(
         if found is None:
             raise errors.NotFound("There is no such memory.")
         rows = await kept.versions(tx, memory_key, before, limit + 1)
-    starts = [before[0] if before else None, *(row["valid_from"] for row in rows)]
-    shown = [row for row in rows[:limit] if caller.sensitive or not row["sensitive"]]
-    ends = dict(zip((row["id"] for row in rows), starts, strict=False))
-    items = [listing.version(row, ends[row["id"]]) for row in shown]
+    items = [listing.version(row) for row in rows[:limit] if caller.sensitive or not row.sensitive]
     last = rows[limit - 1] if len(rows) > limit else None
-    more = cursors.encode(last["valid_from"].isoformat(), last["id"]) if last is not None else None
+    more = cursors.encode(last.valid_from.isoformat(), last.id) if last is not None else None
     return json_value({"items": items, "next_cursor": more})
 
 

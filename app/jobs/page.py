@@ -137,7 +137,7 @@ async def _show(runtime: Runtime, tenant: UUID, uid: UUID, page: Unindexed) -> _
     return _ForModel(
         conversation,
         await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
-        [marked(memory["content"]) for memory in current[-KEPT_SHOWN:]],
+        [marked(memory.content) for memory in current[-KEPT_SHOWN:]],
         {row["seq"]: row["said_at"] for row in rows if row["said_at"] is not None},
         {row["seq"]: speaker(row) for row in rows if row["author"] != "person"},
     )

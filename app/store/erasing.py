@@ -17,6 +17,7 @@ from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES, SEARCH_INDEX
 from app.store import served
 from app.store.memory import kept
+from app.store.memory.kept import GONE, Gone
 
 _MESSAGES = """
 SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.body, m.view, m.short, m.anthropic, m.archive_ids,
@@ -137,12 +138,12 @@ async def put_mark(tx: Tx, message: Marked) -> None:
 
 # What search knows of messages, and what a model made of their pages or proposed there; their passages and vectors go
 # with them.
-FORGET = """
+FORGET = f"""
 DELETE FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2
    AND (seq = ANY ($3::int[]) OR (page = ANY ($4::int[]) AND (
      source = 'llm' OR source = 'tool' AND status = 'proposed' AND seq IS NULL)))
-RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
+RETURNING {GONE}
 """
 # Vectors of the following message and of answers were made from the erased text too, and are made again.
 UNEMBED = """
@@ -201,12 +202,12 @@ class Derived:
 async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
     """Delete all that was made of messages and of their pages; rows by table."""
     conversation_id, seqs, pages, near = of.conversation_id, of.seqs, of.pages, of.near
-    memories = await tx.fetch(FORGET, conversation_id, seqs, pages)
+    memories = [Gone(*row) for row in await tx.fetch(FORGET, conversation_id, seqs, pages)]
     await kept.settle(tx, memories)
     gone = {"memories": len(memories)}
     if of.is_erased:
         texts = await served.forget_since(tx, conversation_id, min(seqs or near))
-        if texts := texts + await served.forget_memories(tx, memories):
+        if texts := texts + await served.forget_memories(tx, [one.id for one in memories]):
             gone["served_texts"] = texts
     await tx.execute(UNEMBED, conversation_id, near)
     gone["page_index"] = await tx.execute(DROP_INDEX, conversation_id, pages)

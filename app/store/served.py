@@ -18,8 +18,6 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
@@ -326,9 +324,8 @@ async def forget_quoted(tx: Tx, conversation_id: str) -> int:
     return await tx.execute(FORGET_QUOTED, conversation=conversation_id)
 
 
-async def forget_memories(tx: Tx, gone: Sequence[Record]) -> int:
-    """Erase the texts that quote memories which were erased: id, content and pinned of each."""
-    ids = [row["id"] for row in gone]
+async def forget_memories(tx: Tx, ids: Sequence[UUID]) -> int:
+    """Erase the texts that quote memories which were erased."""
     await windows.forget_quoting(tx, ids)
     return await forget_quoting(tx, ids)
 

@@ -115,9 +115,8 @@ async def _shown(tx: ReadTx, viewer: Viewer, row: Mapping[str, Any]) -> dict[str
     if row["named"] is None:
         return item
     versions = await kept.versions(tx, row["id"], (row["valid_from"], row["id"]), VERSIONS_SHOWN)
-    told = [one for one in versions if one["status"] == "held" and (viewer.sensitive or not one["sensitive"])]
-    ends = [row["valid_from"] if row["status"] == "held" else None, *(one["valid_from"] for one in told)]
-    return {**item, "earlier": [listing.version(*one) for one in zip(told, ends, strict=False)]}
+    told = [one for one in versions if one.status == "held" and (viewer.sensitive or not one.sensitive)]
+    return {**item, "earlier": [listing.version(one) for one in told]}
 
 
 @router.post("/people/{user_id}/proposals")

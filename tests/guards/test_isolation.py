@@ -704,8 +704,8 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
                 assert await as_tenant(tx, tenant).fetch(statement, [archive["id"]]) == []
             assert await as_tenant(tx, tenant).fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
             assert await memories.find(as_tenant(tx, tenant), passage["id"]) is None
-            assert await kept.one(as_tenant(tx, tenant), note["id"]) is None
-            gone = await archives.delete(as_tenant(tx, tenant), archive["id"], archive["scope"])
+            assert await kept.one(as_tenant(tx, tenant), note.id) is None
+            gone = await archives.delete(as_tenant(tx, tenant), archive["id"], Scope.read(archive["scope"]))
             assert set(gone.values()) == {0}
         assert await memories.search(as_tenant(tx, BOB), [passage["owner"]], memories.Scoring(terms)) == ([], 0)
         assert await archives.expired(as_tenant(tx, BOB)) == []

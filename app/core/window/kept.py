@@ -8,7 +8,7 @@ decides whose memory it becomes. Of all memories with one scope and key, the one
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -16,6 +16,7 @@ from uuid import UUID
 
 from app.core.conversation import Conversation
 from app.core.model import Policy
+from app.core.neutral import with_nul
 from app.core.parts import said_by
 from app.core.scope import Scope, scope_of
 
@@ -34,6 +35,48 @@ PINNED_MAX = 2_000
 """Characters of a pinned memory."""
 KEPT_READ_MAX = 200
 """Memories that a head is made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """A memory with a scope, as it is stored."""
+
+    id: UUID
+    owner: UUID
+    """Of the scope that finds it."""
+    holder: UUID
+    """Of the scope where it holds."""
+    type: str
+    scope: Scope
+    key: str | None
+    pinned: bool
+    status: Status
+    content: str
+    nul_offsets: Sequence[int]
+    tokens: int
+    source: str
+    sensitive: bool
+    conversation_id: str | None
+    seq: int | None
+    page: int | None
+    quote: str | None
+    keywords: Sequence[str]
+    metadata: str
+    valid_from: datetime
+    valid_to: datetime | None
+    learnt_at: datetime
+    created_at: datetime
+    expires_at: datetime | None
+    length: int
+    """Of the passage that search finds first; 0: its message is found."""
+    user_id: str | None = None
+    """Of its conversation, as is the space; None where they were not read."""
+    space_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the content with the NULs that PostgreSQL cannot store."""
+        return with_nul(self.content, self.nul_offsets)
 
 
 @dataclass(frozen=True, slots=True)

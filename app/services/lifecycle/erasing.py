@@ -465,7 +465,7 @@ async def erase_memory(
     await views.require_write(tx, owner, bound_to)
     await locks.lock_owner(tx, owner)
     known = await kept.one(tx, key)
-    place = known["conversation_id"] if known is not None and known["pinned"] else None
+    place = known.conversation_id if known is not None and known.pinned else None
     if place is not None:
         await conversations.lock(tx, place)
     content = (await remembered.contents(tx, [key], sensitive=sensitive)).get(key)
@@ -479,7 +479,7 @@ async def erase_memory(
         raise errors.NotFound("There is no such memory.")
     await kept.settle(tx, [gone])
     done = Erasure(counts=Counter(memories=1))
-    done.add_texts(await served.forget_memories(tx, [gone]) + await served.forget_quoting(tx, parts))
+    done.add_texts(await served.forget_memories(tx, [gone.id]) + await served.forget_quoting(tx, parts))
     if loaded:
         await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     touched = {message.conversation_id for message in loaded} | ({place} if place is not None else set())
@@ -488,6 +488,6 @@ async def erase_memory(
     redaction = Redaction(erased=names([key, *(message.id for message in loaded)]))
     await redact(tx, owner, redaction, repeated.answers, done)
     if known is not None:
-        await limits.recount(tx, known["user_id"] or Scope.read(known["scope"]).user_id)
+        await limits.recount(tx, known.user_id or known.scope.user_id)
     await outbox.tell(tx, erased_event("memory", str(key)))
     return owner, done

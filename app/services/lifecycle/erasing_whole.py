@@ -74,7 +74,8 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)
     carried = await kept.carried_by(tx, conversation.id)
-    done.add_texts(await served.forget_quoted(tx, conversation.id) + await served.forget_memories(tx, carried))
+    done.add_texts(await served.forget_quoted(tx, conversation.id))
+    done.add_texts(await served.forget_memories(tx, [one.id for one in carried]))
     shared = conversation.line.stretches[-1].seq if conversation.line.stretches else 0
     await erasing.certify(tx, conversation, done, conversation.totals.last_seq - shared)
     done.counts.update(await conversations.erase(tx, conversation))

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from asyncpg import Record
-
 from app import errors
 from app.core.canonical import dumps
 from app.core.neutral import flat
-from app.core.scope import Scope
 from app.core.times import time_text
+from app.core.window.kept import StoredMemory
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.idempotency import StoredResponse
@@ -57,8 +55,7 @@ async def write(runtime: Runtime, tx: Tx, noting: Noting, text: str) -> StoredRe
 
 async def _require(tx: Tx, conversation_id: str, note: UUID) -> None:
     row = await kept.one(tx, note)
-    place = (row["conversation_id"], row["pinned"], row["status"]) if row is not None else None
-    if place != (conversation_id, True, "held"):
+    if row is None or (row.conversation_id, row.pinned, row.status) != (conversation_id, True, "held"):
         raise errors.NotFound("There is no such note.")
 
 
@@ -72,8 +69,8 @@ async def erase(runtime: Runtime, tx: Tx, noting: Noting) -> StoredResponse:
     return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
 
 
-def view(row: Record) -> dict[str, Any]:
+def view(memory: StoredMemory) -> dict[str, Any]:
     return {
-        "id": str(row["id"]), "text": row["content"], "tokens": row["tokens"], "source": row["source"],
-        "scope": Scope.read(row["scope"]).name, "seq": row["seq"], "created_at": time_text(row["created_at"]),
+        "id": str(memory.id), "text": memory.content, "tokens": memory.tokens, "source": memory.source,
+        "scope": memory.scope.name, "seq": memory.seq, "created_at": time_text(memory.created_at),
     }  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -12,10 +11,11 @@ from asyncpg import Record
 
 from app.core.encoded import files_of, marked
 from app.core.line import named
-from app.core.neutral import with_nul
 from app.core.scope import SPACE, Scope, scope_of
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
+from app.core.window.kept import StoredMemory
+from app.postgres.statements import values_of
 from app.postgres.transactions import ReadTx
 from app.services.memory import views
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
@@ -92,14 +92,11 @@ def view(row: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def version(row: Record, ended_at: datetime | None) -> dict[str, Any]:
-    """Return a version of a key; ``ended_at``: when the next one began."""
-    until = min((time for time in (row["valid_to"], ended_at) if time is not None), default=None)
-    content = with_nul(row["content"], row["nul_offsets"])
-    told = standing({**row, "named": row["key"], "valid_to": until}, content)
+def version(memory: StoredMemory) -> dict[str, Any]:
+    told = standing({**values_of(memory), "scope": memory.scope.text, "named": memory.key}, memory.text)
     return {
-        "memory_key": str(row["id"]), "content": content, "source": row["source"],
-        "conversation_id": row["conversation_id"], **{name: told[name] for name in ("status", "quote", *_TIMES)},
+        "memory_key": str(memory.id), "content": memory.text, "source": memory.source,
+        "conversation_id": memory.conversation_id, **{name: told[name] for name in ("status", "quote", *_TIMES)},
     }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from app.core.history.judging import ENDS, TOLD, Likely, ending, judgement
 from app.core.history.rows import NewWish
 from app.core.model import PEOPLE
 from app.core.neutral import neutral
-from app.core.window.kept import Wish, keep
+from app.core.window.kept import StoredMemory, Wish, keep
 from app.core.window.profile import policy_of
 from app.extractive import intents
 from app.extractive.wishes import Judged, is_sensitive, judged, may_keep, speaks_for_itself, takes_back
@@ -159,7 +159,7 @@ async def _endings(runtime: Runtime, tenant: UUID, conversation: Conversation, s
 
 async def _meant(
     runtime: Runtime, tenant: UUID, conversation: Conversation, said: _Said
-) -> tuple[Record | None, float]:
+) -> tuple[StoredMemory | None, float]:
     """Return the memory in mind that is nearest to a message, and how near it is."""
     async with runtime.database.snapshot(tenant) as tx:
         lines = (await kept.then(tx, conversation.id, said.row["seq"], None, None))[:COMPARED_MAX]
@@ -172,13 +172,13 @@ async def _meant(
         return await kept.one(tx, line.id), closeness
 
 
-async def _ending(runtime: Runtime, said: _Said, meant: Record, closeness: float, *, is_held: bool) -> NewWish:
+async def _ending(runtime: Runtime, said: _Said, meant: StoredMemory, closeness: float, *, is_held: bool) -> NewWish:
     text = neutral(clip(squeeze(said.text), QUOTE_CHARACTERS))
     now = datetime.now(UTC)
-    since = max(min(said.row["said_at"] or now, now), meant["valid_from"])
-    why = {"head": "ends", "certainty": round(said.ends, 2), "closeness": round(closeness, 2), "ends": str(meant["id"])}
+    since = max(min(said.row["said_at"] or now, now), meant.valid_from)
+    why = {"head": "ends", "certainty": round(said.ends, 2), "closeness": round(closeness, 2), "ends": str(meant.id)}
     return NewWish(
-        uuid7(), meant["owner"], meant["holder"], meant["scope"], "held" if is_held else "proposed", meant["key"],
+        uuid7(), meant.owner, meant.holder, meant.scope.text, "held" if is_held else "proposed", meant.key,
         said.row["seq"], said.row["page"], text, await runtime.count(text), is_sensitive(text),
         since, since, dumps(why),
     )  # fmt: skip

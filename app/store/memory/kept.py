@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
@@ -13,7 +13,8 @@ from asyncpg import Record
 from app.core.encoded import marked
 from app.core.line import Line
 from app.core.model import INTEGER_MAX
-from app.core.window.kept import KEPT_READ_MAX, KeptLine, Status
+from app.core.scope import Scope
+from app.core.window.kept import KEPT_READ_MAX, KeptLine, Status, StoredMemory
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import locks
@@ -89,8 +90,12 @@ async def of_speaker(tx: ReadTx, conversation_id: str, speaker: UUID) -> list[Ke
 OF_CONVERSATION = _SQL.statement("of_conversation")
 
 
-async def of_conversation(tx: ReadTx, conversation_id: str) -> Sequence[Record]:
-    return await tx.fetch(OF_CONVERSATION, conversation=conversation_id)
+async def of_conversation(tx: ReadTx, conversation_id: str) -> list[StoredMemory]:
+    return [_read(row) for row in await tx.fetch(OF_CONVERSATION, conversation=conversation_id)]
+
+
+def _read(row: Record) -> StoredMemory:
+    return StoredMemory(**{**row, "scope": Scope.read(row["scope"])})
 
 
 # A memory that a person takes back: it held until then.
@@ -109,21 +114,28 @@ async def end(tx: Tx, holder: UUID, memory: UUID, time: datetime) -> None:
 END_EARLIER = _SQL.statement("end_earlier")
 
 
-async def settle(tx: Tx, gone: Sequence[Record]) -> None:
-    """Follow the erasure of memories: what they replaced stays ended, and windows show them no longer.
+class Gone(NamedTuple):
+    """What is to be known of a memory, or of a passage, that was erased."""
 
-    ``gone``: holder, scope, key, pinned, status and valid_from of each.
-    """
-    keyed = [
-        (row["holder"], row["key"], row["valid_from"])
-        for row in gone
-        if row["key"] is not None and row["status"] != "withdrawn"
-    ]
-    if keyed:
-        holders, keys, since = map(list, zip(*keyed, strict=True))
-        await tx.execute(END_EARLIER, holders=holders, keys=keys, since=since)
-        await decide(tx, [(row["holder"], row["key"]) for row in gone if row["status"] == "held"])
-    await withdraw(tx, {row["holder"] for row in gone if row["pinned"] and row["status"] == "held"})
+    id: UUID
+    holder: UUID | None
+    key: str | None
+    pinned: bool
+    status: Status
+    valid_from: datetime | None
+
+
+GONE = ", ".join(Gone._fields)
+
+
+async def settle(tx: Tx, gone: Sequence[Gone | StoredMemory]) -> None:
+    """Follow the erasure of memories: what they replaced stays ended, and windows show them no longer."""
+    held = [one for one in gone if one.holder is not None]
+    if keyed := [one for one in held if one.key is not None and one.status != "withdrawn"]:
+        holders, keys = [one.holder for one in keyed], [one.key for one in keyed]
+        await tx.execute(END_EARLIER, holders=holders, keys=keys, since=[one.valid_from for one in keyed])
+        await decide(tx, [(one.holder, one.key) for one in keyed if one.holder is not None and one.status == "held"])
+    await withdraw(tx, {one.holder for one in held if one.holder is not None and one.pinned and one.status == "held"})
 
 
 FOLLOW = _SQL.statement("follow")
@@ -152,8 +164,8 @@ async def follow(tx: Tx, before: Line, after: Line) -> None:
 
 
 # The memories that a conversation gave to a wider scope.
-CARRIED_BY = """
-SELECT id, content, owner, holder, scope, key, pinned, status, valid_from FROM memories
+CARRIED_BY = f"""
+SELECT {GONE} FROM memories
  WHERE tenant_id = $1 AND conversation_id = $2 AND scope NOT LIKE 'c:%' AND (pinned OR key IS NOT NULL)
 """
 LEAVE = """
@@ -163,8 +175,8 @@ UPDATE memories SET conversation_id = NULL, conversation_uid = NULL, seq = NULL,
 FORGET_WITHDRAWALS = "DELETE FROM withdrawals WHERE tenant_id = $1 AND owner = $2"
 
 
-async def carried_by(tx: ReadTx, conversation_id: str) -> Sequence[Record]:
-    return await tx.fetch(CARRIED_BY, conversation_id)
+async def carried_by(tx: ReadTx, conversation_id: str) -> list[Gone]:
+    return [Gone(*row) for row in await tx.fetch(CARRIED_BY, conversation_id)]
 
 
 async def leave(tx: Tx, conversation_id: str) -> int:
@@ -176,20 +188,22 @@ async def forget_withdrawals(tx: Tx, owner: UUID) -> None:
     await tx.execute(FORGET_WITHDRAWALS, owner)
 
 
-VERSIONS = _SQL.statement("versions")
+VERSIONS = _SQL.statement("versions", until=_SQL.piece("replaced"))
 
 
-async def versions(tx: ReadTx, memory: UUID, before: tuple[datetime, UUID] | None, limit: int) -> Sequence[Record]:
+async def versions(tx: ReadTx, memory: UUID, before: tuple[datetime, UUID] | None, limit: int) -> list[StoredMemory]:
     """List what a memory's key said over time, the latest first."""
     time, version = before or (None, None)
-    return await tx.fetch(VERSIONS, memory=memory, before=time, before_id=version, limit=limit)
+    rows = await tx.fetch(VERSIONS, memory=memory, before=time, before_id=version, limit=limit)
+    return [_read(row) for row in rows]
 
 
 ONE = _SQL.statement("one")
 
 
-async def one(tx: ReadTx, memory: UUID) -> Record | None:
-    return await tx.fetchrow(ONE, memory=memory)
+async def one(tx: ReadTx, memory: UUID) -> StoredMemory | None:
+    row = await tx.fetchrow(ONE, memory=memory)
+    return _read(row) if row is not None else None
 
 
 STATUS_OF = _SQL.statement("status_of")
@@ -233,21 +247,9 @@ async def keep_version(tx: Tx, memory: UUID, version: UUID) -> None:
 CHANGE = _SQL.statement("change")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The standing of a memory: everything but its text."""
-
-    pinned: bool
-    status: Status
-    valid_from: datetime
-    valid_to: datetime | None
-    sensitive: bool
-    tokens: int
-    learnt_at: datetime
-
-
-async def change(tx: Tx, memory: UUID, to: Standing) -> None:
-    await tx.execute(CHANGE, memory=memory, **asdict(to))
+async def change(tx: Tx, to: StoredMemory) -> None:
+    """Store a memory with another standing: everything but its text can be another."""
+    await tx.execute(CHANGE, **{name: getattr(to, name) for name in CHANGE.names if name != "memory"}, memory=to.id)
 
 
 # Whether a value is kept in view is a matter of its key, not of one of its versions.

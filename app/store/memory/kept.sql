@@ -44,10 +44,22 @@ SELECT k.* FROM (SELECT ARRAY[:speaker::uuid] AS scopes) c
  CROSS JOIN LATERAL ({kept}) k
  WHERE k.kept_ids IS NOT NULL;
 
+-- piece: until
+-- When a memory m ends.
+m.valid_to
+
+-- piece: replaced
+-- The same of a version, which the next value that was held ends too.
+least(m.valid_to, (
+         SELECT n.valid_from FROM memories n
+          WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
+            AND n.valid_from >= m.valid_from AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id)
+          ORDER BY n.valid_from, n.learnt_at, n.id LIMIT 1)) AS valid_to
+
 -- piece: fields
 -- What is shown of a memory m.
 m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, m.content, m.tokens, m.source, m.sensitive, m.seq,
-       m.page, m.conversation_id, m.quote, m.keywords, m.metadata, m.valid_from, m.valid_to, m.learnt_at, m.created_at,
+       m.page, m.conversation_id, m.quote, m.keywords, m.metadata, m.valid_from, {until}, m.learnt_at, m.created_at,
        m.expires_at, m.nul_offsets, m.length
 
 -- name: of_conversation
@@ -80,8 +92,8 @@ UPDATE memories m SET status = CASE m.status WHEN 'held' THEN 'withdrawn' WHEN '
 RETURNING m.holder, m.key, m.status, m.valid_to, m.source, m.metadata;
 
 -- name: versions
--- The rows of a memory's key, the latest value first; of one without a key itself alone. Each half has an index of its
--- own before the table was analyzed, too.
+-- The rows of a memory's key, the latest value first, each until the next; of one without a key itself alone. Each half
+-- has an index of its own before the table was analyzed, too.
 SELECT * FROM (
   (SELECT {fields} FROM memories m
     WHERE m.tenant_id = :tenant AND m.scope IS NOT NULL

@@ -17,6 +17,7 @@ from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
 from app.store import served
 from app.store.memory import embeddings, kept
+from app.store.memory.kept import Gone
 from app.store.memory.memories import OnLine
 from app.store.memory.narrowing import comparable, jsonb
 from app.store.memory.search_statement import IN_CONVERSATION, ON_LINE
@@ -189,10 +190,9 @@ async def owner(tx: ReadTx, memory: UUID) -> UUID | None:
     return owner_id
 
 
-DELETE = """
-DELETE FROM memories
- WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3 OR NOT sensitive)
-RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
+DELETE = f"""
+DELETE FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL AND ($3 OR NOT sensitive)
+RETURNING {kept.GONE}
 """
 
 
@@ -203,16 +203,17 @@ async def parts(tx: ReadTx, memory: UUID) -> list[UUID]:
     return [row["id"] for row in await tx.fetch(PARTS, memory)]
 
 
-async def delete(tx: Tx, memory: UUID, *, sensitive: bool) -> Record | None:
+async def delete(tx: Tx, memory: UUID, *, sensitive: bool) -> Gone | None:
     """Delete a memory with its passages and vectors and return it, or None if it is not there."""
-    return await tx.fetchrow(DELETE, memory, sensitive)
+    row = await tx.fetchrow(DELETE, memory, sensitive)
+    return Gone(*row) if row is not None else None
 
 
-DELETE_EXPIRED = """
+DELETE_EXPIRED = f"""
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories
    WHERE tenant_id = $1 AND owner = $2 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
-RETURNING id, content, owner, holder, scope, key, pinned, status, valid_from
+RETURNING {kept.GONE}
 """
 # Some owners of memories that are past their time.
 OWNERS_OF_EXPIRED = """
@@ -227,7 +228,7 @@ async def owners_of_expired(tx: ReadTx) -> list[UUID]:
 
 async def delete_expired(tx: Tx, owner: UUID) -> int:
     """Delete some of an owner's expired memories and return how many. The owner must be locked."""
-    gone = await tx.fetch(DELETE_EXPIRED, owner)
+    gone = [Gone(*row) for row in await tx.fetch(DELETE_EXPIRED, owner)]
     await kept.settle(tx, gone)
-    await served.forget_memories(tx, gone)
+    await served.forget_memories(tx, [one.id for one in gone])
     return len(gone)
