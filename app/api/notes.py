@@ -18,7 +18,7 @@ from app.api.schemas import parts as schemas
 from app.api.schemas.conversations import ErasureResponse
 from app.core.window.topics import most_mentioned
 from app.services.lifecycle import noting
-from app.services.lifecycle.noting import Noting
+from app.services.lifecycle.erasing import ErasingTx
 from app.store import conversations, page_index
 from app.store.memory import kept
 
@@ -47,8 +47,7 @@ async def list_notes(runtime: Wired, caller: Reader, conversation_id: Conversati
 )
 async def add_note(write: Write, conversation_id: ConversationId) -> Response:
     """Pin a memory to a conversation. The next window shows it and begins a new epoch."""
-    wanted = Noting(conversation_id, bound_to=write.caller.user_id)
-    return json_text(await _write(write, wanted), status=201)
+    return json_text(await _write(write, conversation_id), status=201)
 
 
 @router.put(
@@ -58,21 +57,22 @@ async def add_note(write: Write, conversation_id: ConversationId) -> Response:
 )
 async def change_note(write: Write, conversation_id: ConversationId, note: UUID) -> Response:
     """Edit a pinned memory of a conversation."""
-    wanted = Noting(conversation_id, note, bound_to=write.caller.user_id)
-    return json_text(await _write(write, wanted))
+    return json_text(await _write(write, conversation_id, note))
 
 
 @router.delete("/conversations/{conversation_id}/notes/{note}", response_model=ErasureResponse)
 async def delete_note(write: Write, conversation_id: ConversationId, note: UUID) -> Response:
     """Erase a pinned memory of a conversation. The next window no longer has it."""
-    wanted = Noting(conversation_id, note, bound_to=write.caller.user_id)
-    return json_text(await write.once(lambda tx: noting.erase(write.runtime, tx, wanted)))
+    runtime, whose = write.runtime, write.caller.user_id
+    return json_text(
+        await write.once(lambda tx: noting.erase(ErasingTx(runtime, tx), conversation_id, note, bound_to=whose))
+    )
 
 
-async def _write(write: WriteRequest, wanted: Noting) -> str:
-    body = await write.body(schemas.NoteBody)
+async def _write(write: WriteRequest, conversation_id: str, note: UUID | None = None) -> str:
+    body, runtime, whose = await write.body(schemas.NoteBody), write.runtime, write.caller.user_id
     require_storable("body", text=body.text)
-    return await write.once(lambda tx: noting.write(write.runtime, tx, wanted, body.text))
+    return await write.once(lambda tx: noting.write(runtime, tx, conversation_id, note, body.text, bound_to=whose))
 
 
 @router.get(

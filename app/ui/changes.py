@@ -19,7 +19,6 @@ from app.core.line import exact
 from app.core.search.narrowing import OWN_TYPES
 from app.services.lifecycle import erasing, erasing_whole, noting
 from app.services.lifecycle.erasing import ErasingTx
-from app.services.lifecycle.noting import Noting
 from app.services.memory import revising, searching, views
 from app.services.memory.revising import Change
 from app.store import conversations
@@ -63,9 +62,8 @@ async def write_note(request: Request, runtime: Wired, viewer: Viewing, conversa
     form = await read_form(request, TEXT_MAX)
     require_write(viewer)
     body = parse_model(NoteBody, {"text": form.get("text", "")})
-    wanted = Noting(exact(conversation_id), _note(form), bound_to=viewer.user_id)
     async with runtime.database.begin(viewer.tenant) as tx:
-        await noting.write(runtime, tx, wanted, body.text)
+        await noting.write(runtime, tx, exact(conversation_id), _note(form), body.text, bound_to=viewer.user_id)
     return _to_notes(request, conversation_id)
 
 
@@ -77,7 +75,7 @@ async def delete_note(request: Request, runtime: Wired, viewer: Viewing, convers
     if note is None:
         raise errors.NotFound("There is no such note.")
     async with runtime.database.begin(viewer.tenant) as tx:
-        await noting.erase(runtime, tx, Noting(exact(conversation_id), note, bound_to=viewer.user_id))
+        await noting.erase(ErasingTx(runtime, tx), exact(conversation_id), note, bound_to=viewer.user_id)
     return _to_notes(request, conversation_id)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -23,28 +22,22 @@ from app.store import conversations
 from app.store.memory import kept
 
 
-@dataclass(frozen=True, slots=True)
-class Noting:
-    """A pinned memory of one conversation, and who writes it."""
-
-    conversation_id: str
-    note: UUID | None = None
-    """None: a new one."""
-    bound_to: str | None = None
-    """The one user whose conversations are there."""
-
-
-async def write(runtime: Runtime, tx: Tx, noting: Noting, text: str) -> StoredResponse:
-    """Add or edit a pinned memory and return its response. Raises Invalid for a blank text, and NotFound."""
-    line, named, bound_to = flat(" ".join(text.split())), noting.conversation_id, noting.bound_to
+async def write(
+    runtime: Runtime, tx: Tx, conversation_id: str, note: UUID | None, text: str, *, bound_to: str | None
+) -> StoredResponse:
+    """Edit a pinned memory, or add one where none is named, and return its response. Raises Invalid for a blank text,
+    and NotFound.
+    """
+    line = flat(" ".join(text.split()))
     if not line:
         raise errors.Invalid.at(["body", "text"], "must not be blank")
-    conversation = await conversations.get(tx, named, bound_to=bound_to)
-    if noting.note is None:
-        request = MemoryRequest(line, "preference", conversation_id=named, pinned=True, alone=True, bound_to=bound_to)
+    conversation = await conversations.get(tx, conversation_id, bound_to=bound_to)
+    if note is None:
+        request = MemoryRequest(
+            line, "preference", conversation_id=conversation_id, pinned=True, alone=True, bound_to=bound_to
+        )
         note = (await remembering.remember(runtime, tx, request))[0].key
     else:
-        note = noting.note
         await _require(tx, conversation.line.own, note)
         wanted = Change(line, status="held", sees_key=False)
         await revising.change(runtime, tx, note, wanted, bound_to=bound_to, sensitive=True)
@@ -59,13 +52,11 @@ async def _require(tx: Tx, conversation_id: str, note: UUID) -> None:
         raise errors.NotFound("There is no such note.")
 
 
-async def erase(runtime: Runtime, tx: Tx, noting: Noting) -> StoredResponse:
+async def erase(tx: ErasingTx, conversation_id: str, note: UUID, *, bound_to: str | None) -> StoredResponse:
     """Erase a pinned memory and return the rows by table as a response. Raises NotFound."""
-    note = noting.note
-    assert note is not None, "a new note cannot be erased"
-    conversation = await erasing.lock(tx, noting.conversation_id, bound_to=noting.bound_to)
+    conversation = await erasing.lock(tx, conversation_id, bound_to=bound_to)
     await _require(tx, conversation.line.own, note)
-    _, done = await erasing.erase_memory(ErasingTx(runtime, tx), note, noting.bound_to, sensitive=True)
+    _, done = await erasing.erase_memory(tx, note, bound_to, sensitive=True)
     return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
 
 
