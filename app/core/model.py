@@ -367,10 +367,10 @@ class Salt:
     shows these saves the work.
     """
 
-    __slots__ = ("form", "part", "salt", "text")
+    __slots__ = ("entry", "form", "salt", "text")
 
     def __init__(self, salt: bytes) -> None:
-        self.salt, self.form, self.text, self.part = salt, "", "", b""
+        self.salt, self.form, self.text, self.entry = salt, "", "", (0, b"")
 
 
 class Item(NamedTuple):

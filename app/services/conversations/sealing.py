@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any
 
-from app.core.model import Item, Placed, Window
-from app.core.window.served import Parts, Sealed
+from app.core.model import Item, Placed, Salt, Window
+from app.core.window.served import NO_SALT, Parts, Sealed
 from quire_verify.issuer import LAST, opening_of
 from quire_verify.issuer import sealed as part_of
 
@@ -25,37 +26,39 @@ def parts_of(
     """Return the parts of a window in the order of its receipt. ``read``: the hash of all that a model reads; ``at``:
     when it was served, so that no two windows have one root.
     """
-    known, salts = {item.seq: item for item in items}, sorted(text.salt for text in texts)
+    salts = sorted(text.salt for text in texts)
     parts = [(LAST if text.part in OF_CALLS else 0, text.hash) for text in texts]
-    for item in prompt:
-        parts.append((item.seq, _part(item, "system", item.text)))
-        salts.append(_salt(item))
-    for placed in window.body:
-        if placed.seq:
-            item = known[placed.seq]
-            parts.append((placed.seq, _part(item, form_of(window, placed), placed.anthropic or placed.text)))
-            salts.append(_salt(item))
-    salt = sha256(b"".join((at.to_bytes(8, "big"), *salts))).digest()
-    parts.append((LAST, part_of("window", "quire", salt, bytes.fromhex(read))))
+    known = {item.seq: item for item in (*prompt, *items)}
+    squeezed = "squeezed" if window.squeezed else ""
+    shown = [(item.seq, "system", item.text, None, False) for item in prompt]
+    for seq, zone, text, anthropic, is_passing in (*shown, *map(_SHOWN, window.body)):
+        if seq:  # it is no date line
+            item, form = known[seq], squeezed or ("passing" if is_passing else zone)
+            salt = item.salt or _UNREAD
+            if salt.form != form or salt.text is not (anthropic or text):
+                _anew(salt, item, form, anthropic or text)
+            parts.append(salt.entry)
+            salts.append(salt.salt)
+    whole = sha256(b"".join((at.to_bytes(8, "big"), *salts))).digest()
+    parts.append((LAST, part_of("window", "quire", whole, bytes.fromhex(read))))
     parts.sort()
     return parts
+
+
+_UNREAD = Salt(NO_SALT)
+_SHOWN = itemgetter(*(Placed._fields.index(name) for name in ("seq", "zone", "text", "anthropic", "passing")))
+"""A window has hundreds of them: their members one by one would take longer than all the rest."""
 
 
 def form_of(window: Window, placed: Placed) -> str:
     return "squeezed" if window.squeezed else "passing" if placed.passing else placed.zone
 
 
-def _part(item: Item, form: str, text: str) -> bytes:
-    salt = item.salt
-    assert salt is not None, "it was read from the store"
-    if salt.text != text or salt.form != form:
-        salt.part = part_of(form, item.author, salt.salt, sha256(text.encode()).digest())
-        salt.form, salt.text = form, text
-    return salt.part
-
-
-def _salt(item: Item) -> bytes:
-    return item.salt.salt if item.salt else b""
+def _anew(salt: Salt, item: Item, form: str, text: str) -> None:
+    """Note a message's part in another form or text."""
+    if salt.form != form or salt.text != text:
+        salt.entry = item.seq, part_of(form, item.author, salt.salt, sha256(text.encode()).digest())
+    salt.form, salt.text = form, text
 
 
 def opened(
@@ -66,5 +69,5 @@ def opened(
     own = next((item for item in items if item.seq == seq), None)
     shown += [(own, form_of(window, p), p.anthropic or p.text) for p in window.body if own and p.seq == seq]
     for item, form, text in shown:
-        return text, opening_of(form, item.author, _salt(item), sha256(text.encode()).digest())
+        return text, opening_of(form, item.author, (item.salt or _UNREAD).salt, sha256(text.encode()).digest())
     return None

@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "import": Listed("quire_command.transfer", "import_file", "Put files of Quire or of other tools into a Quire."),
     "replay": Listed("quire_command.replay", "replay", "Show what a model saw."),
     "search": Listed("quire_command.looking", "search", "Find memories and messages."),
+    "verify": Listed("quire_command.verify", "verify", "Verify receipts of a file, offline."),
     "wait": Listed("quire_command.waiting", "wait", "Wait until everything is indexed."),
     "why": Listed("quire_command.looking", "why", "Tell where a message is, and what brings it back."),
     "window": Listed("quire_command.looking", "window", "Show what a model would see now."),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quire_verify.verifier import Json, b64, canonical, hash_of, key_id, leaf_of, node_of, part_of, root_of
+from quire_verify.verifier import NODE, Json, b64, canonical, hash_of, leaf_of, root_of
 
 LAST = 2**31 - 1
 """The ``seq`` of parts that stand for no stored message and change with each call."""
@@ -33,6 +33,11 @@ def opening_of(form: str, author: str, salt: bytes, sha256: bytes) -> Json:
     return {"author": author, "form": form, "salt": b64(own), "sha256": b64(sha256)}
 
 
+def part_of(opening: Json) -> bytes:
+    """Return the hash that stands for a part, of its opening."""
+    return hash_of(canonical(opening))
+
+
 def sealed(form: str, author: str, salt: bytes, sha256: bytes) -> bytes:
     """Return the hash that stands for a part: ``part_of`` its opening, without building that first."""
     own = b64(hash_of(salt, form.encode(), sha256)[:16])
@@ -46,18 +51,14 @@ class Tree:
     levels: list[list[bytes]]
 
     def __init__(self, parts: Sequence[Part], former: Tree | None = None) -> None:
-        self.parts, self.same = parts, 0
-        for part, known in zip(parts, former.parts if former else (), strict=False):
-            if part != known:
-                break
-            self.same += 1
+        self.parts, self.same = parts, _same(parts, former.parts) if former else 0
         level = [*former.levels[0][: self.same]] if former else []
         level += [leaf_of(*part) for part in parts[self.same :]]
         self.levels, kept = [level], self.same
         while len(level) > 1:
             kept, at = kept // 2, len(self.levels)
             up = former.levels[at][:kept] if former and at < len(former.levels) else []
-            up += [node_of(level[i], level[i + 1]) for i in range(2 * kept, len(level) - 1, 2)]
+            up += [hash_of(NODE, level[i], level[i + 1]) for i in range(2 * kept, len(level) - 1, 2)]
             level = up + level[len(level) & ~1 :]
             self.levels.append(level)
 
@@ -85,6 +86,18 @@ class Tree:
         return {"index": index, "seq": seq, "part": b64(part), "path": path}
 
 
+def _same(parts: Sequence[Part], former: Sequence[Part]) -> int:
+    """Return how many parts two lists begin with alike, halving: lists of the same objects are compared at once."""
+    least, most = 0, min(len(parts), len(former))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if parts[least:middle] == former[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
 class Signer:
     """A service's keys, the oldest first. The newest signs; each but the first is signed by the one before it."""
 
@@ -95,9 +108,9 @@ class Signer:
         for seed in seeds:
             key = Ed25519PrivateKey.from_private_bytes(seed)
             public = key.public_key().public_bytes_raw()
-            one = {"by": "", "key": key_id(public), "public": b64(public), "type": "key"}
+            one = {"by": "", "key": b64(hash_of(public)[:8]), "public": b64(public), "type": "key"}
             self.document.append(self.signed({**one, "by": self.key}) if self.document else one)
-            self._key, self.key = key, key_id(public)
+            self._key, self.key = key, b64(hash_of(public)[:8])
         if not self.document:
             raise ValueError("There is no key.")
 
@@ -125,6 +138,3 @@ class Signer:
 
     def signed(self, statement: Json) -> Json:
         return {**statement, "sig": b64(self._key.sign(canonical(statement)))}
-
-
-__all__ = ["LAST", "Part", "Signer", "Tree", "opening_of", "part_of", "sealed", "short_name"]
