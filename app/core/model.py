@@ -363,14 +363,14 @@ class Cut:
 
 
 class Salt:
-    """A message's salt in receipts, and the last form and text that it was hashed with, by which the next window that
-    shows these saves the work.
+    """A message's salt and author in receipts, and the last form and text that it was hashed with, by which the next
+    window that shows these saves the work.
     """
 
-    __slots__ = ("entry", "form", "salt", "text")
+    __slots__ = ("author", "entry", "form", "salt", "text")
 
-    def __init__(self, salt: bytes) -> None:
-        self.salt, self.form, self.text, self.entry = salt, "", "", (0, b"")
+    def __init__(self, salt: bytes, author: str) -> None:
+        self.salt, self.author, self.form, self.text, self.entry = salt, author, "", "", (0, b"")
 
 
 class Item(NamedTuple):
@@ -411,8 +411,6 @@ class Item(NamedTuple):
     """Marks of its tokens verbatim, condensed, and of what passes: what was loaded, or is fresh."""
     is_late: bool = False
     """It is a result that came too late to stand by its call, shown as the user's text: not what the user said."""
-    author: str = "person"
-    """Whose words it holds."""
     salt: Salt | None = None
     """None: it was not read from the store."""
 
@@ -513,6 +511,7 @@ class Placed(NamedTuple):
     passing: bool = False
     """Shown in full for this page only; at the next user message it shrinks to a mark."""
     cache_mark: bool = False
+    salt: Salt | None = None
 
 
 @dataclass(frozen=True, slots=True)

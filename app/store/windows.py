@@ -193,8 +193,7 @@ def _item(values: Sequence[Any]) -> Item:
         archive_ids=tuple(archives[1:-1].split(",")) if archives else (),
         fresh=tuple(map(int, fresh[1:-1].split(","))) if fresh else (),
         marks=tuple(map(int, marks[1:-1].split(","))) if marks else (),
-        author=author,
-        salt=Salt(salt),
+        salt=Salt(salt, author),
     )
 
 

@@ -94,6 +94,7 @@ def place(unit: WindowUnit, form: ItemForm, cut: Cut) -> list[Placed]:
                 archive_ids=item.archive_ids,
                 fresh=rooms,
                 passing=passing,
+                salt=item.salt,
             )
         )
     return placed

@@ -38,7 +38,7 @@ async def shown(runtime: Runtime, caller: Caller, conversation_id: str, window: 
         answer: Json = {"receipt": receipt, "keys": runtime.signer.document if runtime.signer else []}
         if seq is not None:
             then = await replaying.replayed(runtime, tx, known, number, sensitive=caller.sensitive)
-            opened = sealing.opened(then.context.window, then.items, then.prompt, seq)
+            opened = sealing.opened(then.context.window, then.prompt, seq)
             text, opening = opened if opened is not None else ("", {})
             tree = Tree(await stored.parts(tx, name, number))
             answer["proof"] = tree.proof(seq, {part_of(opening): opening})

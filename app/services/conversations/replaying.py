@@ -49,7 +49,6 @@ class Replayed:
     """Messages in view that were erased or pruned since, or lost an archive."""
     root: str
     """That of its parts as they can be shown now."""
-    items: Sequence[Item]
     prompt: Sequence[Item]
 
     @property
@@ -161,13 +160,12 @@ async def replayed(
     )
     gone = tuple(part for part, digest in digests.items() if digest and digest not in texts)
     read = [sealed[digest] for name, digest in digests.items() if digest in sealed and name != "query"]
-    body = [item for item in items if item.kind != "prompt"]
     prompt = [item for item in items if item.kind == "prompt" and frame.is_prompted]
-    parts = sealing.parts_of(context.window, body, prompt, read, context.hash, served.at)
+    parts = sealing.parts_of(context.window, prompt, read, context.hash, served.at)
     root = Tree(parts).root
     recorded = await stored.parts(tx, conversation.line.own, number) if root != served.root else ()
     erased = tuple(sorted({seq for seq, _ in set(recorded).difference(parts) if 0 < seq < LAST}))
-    return Replayed(number, frame, served, context, texts.get(served.query), gone, erased, root, body, prompt)
+    return Replayed(number, frame, served, context, texts.get(served.query), gone, erased, root, prompt)
 
 
 def _laid_out(frame: ServedFrame, served: Served, items: Sequence[Item], texts: Mapping[str, str]) -> Window:

@@ -90,7 +90,7 @@ def note(
     base = buffer.newest.get(key)
     prompt = shown.parts.prompt if frame.is_prompted else ()
     read = [text for name, text in texts.items() if name != "query"]
-    parts = sealing.parts_of(found.window, shown.parts.items, prompt, read, found.hash, served.at)
+    parts = sealing.parts_of(found.window, prompt, read, found.hash, served.at)
     tree = Tree(parts, base.tree if base else None)
     recorded = buffer.newest[key] = Recorded(frame, replace(served, root=tree.root), asked, tree)
     if base is not None and base.deep < TREES_DEEP:
