@@ -76,3 +76,17 @@ def test_what_the_model_saw_stays_though_its_api_refused_it(
     assert POISON not in str(second["messages"])
     change = ok(client.get(path("c", "windows", str(answered["window"]), "diff")))
     assert [run["why"] for run in change["went_out"]] == ["refused"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_proxied_answer_names_the_receipt_of_its_window(
+    client: httpx.Client, chat: openai.OpenAI, stream: bool
+) -> None:
+    sent: Any = chat.chat.completions.with_raw_response
+    answer = sent.create(model="fake", messages=[user("My cat is called Mira.")], stream=stream)
+    answer.http_response.read()
+    root = answer.headers["x-quire-receipt"]
+    [record] = records(client, "c")
+    assert root == record["root"]
+    found = ok(client.get(path("c", "windows", root, "receipt"), params={"prove": 1}))
+    assert "Mira" in found["text"]

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import json
+import stat
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
+from pydantic import SecretStr
 
+from app.core.canonical import dumps
+from app.main import build_app
+from app.postgres.embedded import EmbeddedPostgres
+from app.settings import Settings
+from app.store.served import Row
 from quire_verify import Refused, trusted_keys, verify_chain, verify_entry, verify_proof
 from quire_verify.command import report
-from quire_verify.verifier import canonical
+from quire_verify.issuer import Signer, opening_of, part_of
+from quire_verify.verifier import b64, canonical, raw
 from tests.api.kit import Json, append, assistant, ok, path, problem, system, user
+from tests.conftest import patient, serving
 from tests.served.kit import records, served
 
+Sql = Callable[[str], list[asyncpg.Record]]
 SECRET = "The harbour seeds are kept under the third pier."
+
+
+@pytest.fixture(scope="module")
+def elsewhere(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
+    yield from serving(build_app(settings, postgres.app_dsn))
 
 
 def receipt_of(client: httpx.Client, window: int | str, prove: int | None = None, name: str = "c") -> Json:
@@ -139,3 +158,106 @@ def test_windows_that_never_were_have_no_receipt(client: httpx.Client) -> None:
     problem(client.get(path("c", "windows", "newest", "receipt")), 422, "window")
     problem(client.get(path("c", "windows", "1", "receipt"), params={"prove": 0}), 422, "prove")
     problem(client.get(path("nobody", "windows", "1", "receipt")), 404)
+
+
+def test_no_stored_byte_confirms_what_was_erased(client: httpx.Client, run_as_superuser: Sql) -> None:
+    """Neither the text nor the hash of it, of its message as a model read it, or of the window that showed it; nor its
+    salt, or a part that a guess and anything stored would give.
+    """
+    append(client, "c", [user(SECRET)])
+    window = ok(client.get(path("c", "context"), params={"query": SECRET}))
+    proof = receipt_of(client, 1, prove=1)
+    opening = proof["proof"]["shown"][0]["opening"]
+    [salt] = [bytes(row["salt"]) for row in run_as_superuser("SELECT salt FROM messages")]
+    read = ("tools", "system", "messages")
+    guesses = [SECRET, proof["text"], "\x00".join(dumps(window[name]) for name in read), dumps(window["messages"])]
+    digests = [sha256(guess.encode()).digest() for guess in guesses]
+    ok(client.delete(path("c", "messages", "1")))
+    everything = "\n".join(
+        str(row["row"])
+        for table in ("messages", "served_windows", "served_texts", "own_texts", "cuts")
+        for row in run_as_superuser(f"SELECT t::text AS row FROM {table} t")
+    )
+    lines = run_as_superuser("SELECT first, body FROM served_windows")
+    everything += "".join(row.frames + row.entries + row.erasures for row in (Row.read(*line) for line in lines))
+    everything += client.get(path("c", "export")).text + client.get(path("c", "windows", "1", "receipt?prove=1")).text
+    assert SECRET not in everything
+    assert salt.hex() not in everything
+    assert opening["salt"] not in everything
+    for digest in digests[1:]:  # the first is that of sync, by which it knows the caller's list: docs/erasure.md
+        assert digest.hex()[:24] not in everything
+        assert b64(digest) not in everything
+    [new] = [bytes(row["salt"]) for row in run_as_superuser("SELECT salt FROM messages")]
+    guess = opening_of("verbatim", "person", new, digests[1])
+    assert part_of(guess) != raw(proof["proof"]["shown"][0]["part"], 32)
+
+
+def test_two_processes_write_one_chain(client: httpx.Client, elsewhere: str) -> None:
+    with patient(elsewhere) as other:
+        for number in range(24):
+            append(client, "c", [user(f"question {number}")])
+            served((client, other)[number % 2], "c")
+            if number % 5 == 4:
+                ok(client.delete(path("c", "messages", str(number))))
+        listed = records(other, "c")
+        chain = verify_chain(chain_of(client), keys(client))
+    assert (chain.first, chain.last) == (1, 24)
+    assert chain.erasures == 4
+    for record in listed:
+        found = receipt_of(client, record["id"], prove=record["last_seq"])
+        assert verify_proof(found["receipt"], found["proof"], keys(client), found.get("text")) is not None
+
+
+def test_a_branch_has_a_chain_of_its_own(client: httpx.Client) -> None:
+    talk(client)
+    ok(client.post(path("c", "fork"), json={"id": "d", "at": 3}), 201)
+    append(client, "d", [user("elsewhere")])
+    served(client, "d")
+    assert verify_chain(chain_of(client, "d"), keys(client)).last == 1
+    found = receipt_of(client, 1, prove=2, name="d")
+    assert verify_proof(found["receipt"], found["proof"], keys(client), found["text"])
+    gone = ok(client.delete(path("c", "messages", "2")))["certificates"]
+    assert {line["conversation_id"] for line in gone} == {"c", "d"}
+    found = receipt_of(client, 1, prove=2, name="d")
+    assert verify_proof(found["receipt"], found["proof"], keys(client)) == {}
+    assert verify_chain(chain_of(client, "d"), keys(client)).erasures == 1
+
+
+def test_receipts_can_be_off_and_keys_are_rotated(postgres: EmbeddedPostgres, settings: Settings, fresh: None) -> None:
+    def app(**changes: Any) -> Any:
+        return serving(build_app(settings.model_copy(update=changes), postgres.app_dsn))
+
+    old, new, first = "11" * 32, "22" * 32, dict[str, Any]()
+    for url in app(quire_receipt_key=SecretStr(old)):
+        with patient(url) as client:
+            talk(client)
+            first = keys(client)
+    for url in app(quire_receipt_key=SecretStr(f"{old},{new}")):
+        with patient(url) as client:
+            served(client, "c", budget=4_500)
+            document = ok(client.get("/.well-known/quire-keys"))["keys"]
+            [note] = verify_chain(chain_of(client), trusted_keys(document, first)).notes
+            assert note == f"From entry 4 on key {document[1]['key']} signs."
+    for url in app(quire_receipts=False):
+        with patient(url) as client:
+            answer = client.get(path("c", "context"), params={"budget": 4_600})
+            assert "x-quire-receipt" not in answer.headers
+            assert records(client, "c")[0]["key"] is None
+            assert ok(client.get(path("c", "windows", "5")))["verified"]
+            problem(client.get(path("c", "windows", "5", "receipt")), 404, "were off")
+            assert ok(client.delete(path("c", "messages", "2")))["certificates"] == []
+            assert ok(client.get("/.well-known/quire-keys"))["keys"] == []
+
+
+def test_a_key_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
+    first = Signer.kept(tmp_path)
+    assert Signer.kept(tmp_path).key == first.key
+    file = tmp_path / "receipt.keys"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.write_text(file.read_text() + "33" * 32 + "\n")
+    assert Signer.kept(tmp_path).document[0]["key"] == first.key
+    file.write_text("no key")
+    with pytest.raises(ValueError, match="openssl rand -hex 32"):
+        Signer.kept(tmp_path)
+    with pytest.raises(ValueError, match="64 hexadecimal digits"):
+        Settings(quire_receipt_key=SecretStr("ab"))

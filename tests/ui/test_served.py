@@ -28,6 +28,8 @@ def test_the_last_window_served_is_what_the_page_opens_with(client: httpx.Client
     assert "Budget4,000" in facts(found)
     assert "the committee" in facts(found)
     assert "the window's own call" in facts(found)
+    [newest] = ok(client.get(path("c", "windows"), params={"limit": 1}))["items"]
+    assert f"Seal{newest['root'][:12]} · signed by {newest['key']}" in facts(found)
     assert "Window 12" in found.words
     assert "Byte for byte what was served." in found.words
     assert "of 4,000 tokens" in found.words
