@@ -211,9 +211,9 @@ class Upstream:
         """Ask for embeddings. Raises a ProviderError."""
         return await self._wire.post("/embeddings", request, self._headers)
 
-    async def models(self) -> Mapping[str, Any]:
+    async def models(self, headers: Mapping[str, str]) -> Mapping[str, Any]:
         """List the models. Raises a ProviderError."""
-        return await self._wire.get("/models", self._headers)
+        return await self._wire.get("/models", {**self._headers, **headers})
 
     async def close(self) -> None:
         await self._wire.close()

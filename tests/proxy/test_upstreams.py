@@ -58,6 +58,7 @@ def test_each_model_is_asked_of_its_api_and_all_have_one_conversation(
     assert messages_api.headers[-1]["x-api-key"] == OTHERS
     assert len(api.chat.requests) == 1
     assert [model.id for model in chat.models.list()], "an API without a list is left out"
+    assert all("quire-" in asked.headers["via"] for asked in api.models.requests), "it can be a service too"
 
 
 def test_a_request_that_comes_back_is_refused_and_stored_once(
@@ -70,6 +71,7 @@ def test_a_request_that_comes_back_is_refused_and_stored_once(
         with pytest.raises(openai.NotFoundError, match="has come back"):
             ask(looped, [{"role": "user", "content": "Hello."}])
     assert client.get("/conversations/looped").status_code == 404
+    assert httpx.get(f"{before_both}/v1/models", headers={VIA: way}).status_code == 404
     assert len(api.chat.requests) == 1
 
 

@@ -15,7 +15,7 @@ from app.api.http.callers import READS, Writer, is_passed_through
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
 from app.api.v1.passing import checked_by, passed_through
-from app.api.v1.proxying import Wished, answered, require_upstream
+from app.api.v1.proxying import Wished, answered, passed_headers, require_upstream
 from app.core.canonical import dumps
 from app.core.dialects import inbound_chat
 from app.providers import ProviderError
@@ -54,16 +54,17 @@ async def list_models(request: Request, runtime: Wired) -> Response:
     """List the models of the APIs behind the proxy."""
     require_upstream(request)
     try:
-        return json_text(dumps(await _models(runtime)))
+        return json_text(dumps(await _models(request, runtime)))
     except ProviderError as error:
         return model_api_errors.answer(error)
 
 
 @router.get("/models/{model:path}", response_model=schemas.DialectObject, dependencies=[READS])
-async def get_model(runtime: Wired, model: str) -> Response:
-    """Return one model of the API behind the proxy."""
+async def get_model(request: Request, runtime: Wired, model: str) -> Response:
+    """Return one model of the APIs behind the proxy."""
+    require_upstream(request)
     try:
-        found = await _models(runtime)
+        found = await _models(request, runtime)
     except ProviderError as error:
         return model_api_errors.answer(error)
     for known in found.get("data") or []:
@@ -72,8 +73,8 @@ async def get_model(runtime: Wired, model: str) -> Response:
     raise errors.NotFound.at(["path", "model"], "is not an available model")
 
 
-async def _models(runtime: Runtime) -> dict[str, Any]:
-    known = await all_listed(runtime)
+async def _models(request: Request, runtime: Runtime) -> dict[str, Any]:
+    known = await all_listed(runtime, passed_headers(request))
     allowed = runtime.proxying.models
     if allowed and isinstance(known.get("data"), list):
         return {**known, "data": [m for m in known["data"] if isinstance(m, dict) and m.get("id") in allowed]}

@@ -173,7 +173,11 @@ async def _window(task: AnswerTask) -> Context:
     reserve = max(runtime.defaults.output_reserve, task.question.answer_tokens_max)
     budget = request.budget or known.budget or runtime.proxying.budget or None
     if budget is None:
-        size = runtime.defaults.context_window or await context_window(runtime, task.upstream, task.model) or 0
+        size = (
+            runtime.defaults.context_window
+            or await context_window(runtime, task.upstream, task.model, request.headers)
+            or 0
+        )
         defaults = replace(runtime.defaults, output_reserve=reserve, context_window=size)
         budget = budget_of(defaults, None, None, task.model)
     wanted = ContextRequest(

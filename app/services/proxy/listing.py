@@ -15,20 +15,20 @@ WINDOWS = ("context_length", "max_model_len", "context_window", "max_context_len
 FAILED = "failed"
 
 
-async def listed(runtime: Runtime, upstream: Upstream) -> dict[str, Any]:
+async def listed(runtime: Runtime, upstream: Upstream, headers: Mapping[str, str]) -> dict[str, Any]:
     """Return the API's list, at most a minute old. Raises a ProviderError."""
     if (known := runtime.caches.models.get(upstream.base_url)) is None:
-        known = runtime.caches.models[upstream.base_url] = dict(await upstream.models())
+        known = runtime.caches.models[upstream.base_url] = dict(await upstream.models(headers))
     return known
 
 
-async def all_listed(runtime: Runtime) -> dict[str, Any]:
+async def all_listed(runtime: Runtime, headers: Mapping[str, str]) -> dict[str, Any]:
     """Return the lists of all APIs as one; without those that do not answer, if any does. Raises a ProviderError."""
     found: dict[str, Any] = {}
     failure: ProviderError | None = None
     for upstream in runtime.upstreams.each:
         try:
-            known = await listed(runtime, upstream)
+            known = await listed(runtime, upstream, headers)
         except ProviderError as error:
             failure = error
         else:
@@ -38,7 +38,7 @@ async def all_listed(runtime: Runtime) -> dict[str, Any]:
     return found
 
 
-async def context_window(runtime: Runtime, upstream: Upstream, model: str) -> int | None:
+async def context_window(runtime: Runtime, upstream: Upstream, model: str, headers: Mapping[str, str]) -> int | None:
     """Return a model's context window in tokens, by the table or else by the API's list; None if neither says."""
     if (known := runtime.defaults.models.window(model)) is not None:
         return known
@@ -46,7 +46,7 @@ async def context_window(runtime: Runtime, upstream: Upstream, model: str) -> in
     if failed in runtime.caches.models:  # a list that is not there is not asked for before every answer
         return None
     try:
-        models = (await listed(runtime, upstream)).get("data")
+        models = (await listed(runtime, upstream, headers)).get("data")
     except ProviderError:
         runtime.caches.models[failed] = {}
         return None
