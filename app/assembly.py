@@ -4,6 +4,7 @@ import asyncio
 import gc
 import hashlib
 import json
+import logging
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -43,6 +44,8 @@ from quire_verify.issuer import Signer
 
 if TYPE_CHECKING:
     from app.providers.issuer import Issuer  # imports httpx and jwt
+
+_logger = logging.getLogger(__name__)
 
 Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | None, Embedder | None]]]
 
@@ -91,8 +94,14 @@ def signer_of(settings: Settings) -> Signer | None:
     """Return what signs receipts, by the key that is set, or one made at the first start. None: they are off."""
     if not settings.quire_receipts:
         return None
-    key = settings.quire_receipt_key
-    return Signer.of(key.get_secret_value()) if key else Signer.kept(settings.quire_data_dir)
+    key, folder = settings.quire_receipt_key, settings.quire_data_dir
+    try:
+        return Signer.of(key.get_secret_value()) if key else Signer.kept(folder)
+    except OSError as error:
+        _logger.warning(
+            "receipts are off: no key can be kept in %s (%s); set QUIRE_RECEIPT_KEY", folder, error.strerror
+        )
+        return None
 
 
 def issuer_of(settings: Settings) -> "Issuer | None":

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
+from app.assembly import signer_of
 from app.core.canonical import dumps
 from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
@@ -247,6 +248,14 @@ def test_receipts_can_be_off_and_keys_are_rotated(postgres: EmbeddedPostgres, se
             problem(client.get(path("c", "windows", "5", "receipt")), 404, "were off")
             assert ok(client.delete(path("c", "messages", "2")))["certificates"] == []
             assert ok(client.get("/.well-known/quire-keys"))["keys"] == []
+
+
+def test_where_no_key_can_be_kept_receipts_are_off_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    assert signer_of(Settings(quire_data_dir=tmp_path / "file")) is None
+    assert "set QUIRE_RECEIPT_KEY" in caplog.text
 
 
 def test_a_key_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
