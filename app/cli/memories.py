@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
@@ -33,16 +34,44 @@ def list_memories(
     user_id: str | None, space_id: str | None, url: str, api_key: str | None, *, proposed: bool, as_json: bool
 ) -> None:
     """List memories, the newest first: id, status, scope, key (`*`: kept in view), since when, and the text."""
+    wanted = {**_whose(user_id, space_id), "status": "proposed" if proposed else "held"}
+    with opened(url, api_key) as client:
+        found = list(_items(client, "/memories", wanted))
+    show(found, list(map(_line, found)) or ["There are none."], as_json=as_json)
+
+
+def _whose(user_id: str | None, space_id: str | None) -> dict[str, str]:
     if user_id is None and space_id is None:
         raise click.UsageError("Name a --user or a --space.")
-    wanted = {"status": "proposed" if proposed else "held"}
-    if user_id is not None:
-        wanted["user_id"] = user_id
-    if space_id is not None:
-        wanted["scope"] = f"space:{space_id}"
+    whose = {"user_id": user_id, "scope": space_id and f"space:{space_id}", "limit": str(PAGE)}
+    return {name: value for name, value in whose.items() if value is not None}
+
+
+@memories.command()
+@click.option("--user", "user_id", help="Answers about this user and their spaces.")
+@click.option("--space", "space_id", help="Answers about this space.")
+@AsJson
+@Url
+@Key
+def answers(user_id: str | None, space_id: str | None, url: str, api_key: str | None, *, as_json: bool) -> None:
+    """Count the proposals read from what was said that people accepted and refused, by what they were taken for.
+
+    ``--json`` prints each with its words, as labelled data for training.
+    """
+    wanted = _whose(user_id, space_id)
     with opened(url, api_key) as client:
-        found = list(_items(client, "/memories", {**wanted, "limit": str(PAGE)}))
-    show(found, list(map(_line, found)) or ["There are none."], as_json=as_json)
+        found = [
+            one for status in ("held", "refused") for one in _items(client, "/memories", {**wanted, "status": status})
+        ]
+    told = [
+        (one["content_preview"], one["metadata"])
+        for one in found
+        if one["source"] == "rule" and "answer" in one["metadata"]
+    ]
+    counts = Counter((why["head"], why["answer"]) for _, why in told)
+    labelled = [{"text": text, "does": why["head"] if why["answer"] == "yes" else ""} for text, why in told]
+    words = [f"{head}  {answer}: {count}" for (head, answer), count in sorted(counts.items())]
+    show(labelled, words or ["There are none."], as_json=as_json)
 
 
 def _items(client: httpx.Client, path: str, wanted: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:

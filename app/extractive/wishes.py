@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from app.core.history.judging import Likely, judgement, kind_of
+from app.core.history.judging import Likely, among, certainty, judgement, kind_of
 from app.core.window.kept import Wish
 from app.extractive.blocks import take_apart
 from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, ORDERS, notes_in
@@ -136,9 +136,9 @@ def judged(text: str, whole: Likely, each: Mapping[str, Likely]) -> list[Judged]
     Where the whole says more than any sentence, and is short, it is quoted whole. What a rule found is left out.
     """
     found = wishes_of(text, take_apart(window(text)).prose)
-    readings = {one: likely for one, likely in each.items() if not takes_back(one)}
-    best = max(readings, key=lambda one: readings[one]["keeps"], default=None)
-    if best is not None and whole["keeps"] > readings[best]["keeps"]:
+    readings = {one: among(likely, len(each)) for one, likely in each.items() if not takes_back(one)}
+    best = max(readings, key=lambda one: certainty(readings[one]), default=None)
+    if best is not None and certainty(whole) > certainty(readings[best]):
         short = squeeze(text)
         readings = {short: whole} if len(short) <= _SENTENCE_MAX else {**readings, best: whole}
     judged = [_judged(one, likely, text) for one, likely in readings.items() if not _is_among(one, found)]
@@ -157,7 +157,7 @@ def _judged(sentence: str, likely: Likely, message: str) -> Judged | None:
     is_own = _QUOTATION.search(sentence) is None and speaks_for_itself(sentence, message)
     is_carried = verdict == "carry" and is_own
     wish = Wish(sentence, "user" if is_carried else "proposed", key, sensitive=is_sensitive(sentence))
-    return Judged(wish, {"head": kind_of(likely), "certainty": round(likely["keeps"], 2)})
+    return Judged(wish, {"head": kind_of(likely), "certainty": round(certainty(likely), 2)})
 
 
 def _is_in_quotes(sentence: str, message: str) -> bool:

@@ -512,6 +512,7 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
             "valid_from": datetime(2100, 1, 1, tzinfo=UTC),
             "valid_to": None,
             "sensitive": False,
+            "metadata": "{}",
             "tokens": 1,
             "learnt_at": datetime.now(UTC),
         },

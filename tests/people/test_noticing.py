@@ -1,5 +1,6 @@
 """What a person wants kept is noticed in any words, by the vectors of what they say; what they take back, too."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from app.assembly import judging
 from app.core.history.judging import ending, judgement, kind_of
 from app.core.line import CallersId
 from app.core.messages import Limits
-from app.core.window.kept import Wish
+from app.core.window.kept import Status, Wish
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
@@ -161,6 +162,17 @@ async def test_a_person_who_accepts_an_ending_has_the_memory_ended(local: Runtim
     assert await texts(local) == []
 
 
+@pytest.mark.parametrize(("status", "answer"), [("held", "yes"), ("refused", "no")])
+async def test_a_person_s_answer_stands_beside_what_a_head_read(local: Runtime, status: Status, answer: str) -> None:
+    policy = replace(local.defaults.policy, carry="proposed")
+    await told(replace(local, defaults=replace(local.defaults, policy=policy)), "Cashews put me in hospital twice.")
+    async with local.database.begin(DEFAULT_TENANT) as tx:
+        [found] = await tx.fetch("SELECT id, metadata FROM memories WHERE tenant_id = $1 AND status = 'proposed'")
+        await change(local, tx, found["id"], Change(status=status), bound_to=None, sensitive=False)
+        [after] = await tx.fetch("SELECT metadata FROM memories WHERE tenant_id = $1 AND id = $2", found["id"])
+    assert json.loads(after["metadata"]) == {**json.loads(found["metadata"]), "answer": answer}
+
+
 @pytest.mark.parametrize("text", ["Forget that I can't stand coriander.", "忘掉我不吃香菜这件事。"])
 async def test_what_is_to_be_forgotten_is_no_wish(local: Runtime, text: str) -> None:
     await told(local, text)
@@ -206,7 +218,7 @@ async def conversations(made: Runtime, status: str) -> list[str]:
 
 
 def test_a_need_holds_from_a_lower_certainty_than_a_wish() -> None:
-    need, wish = {"keeps": 0.85, "need": 0.8}, {"keeps": 0.85, "need": 0.1}
+    need, wish = {"keeps": 0.8, "need": 0.7}, {"keeps": 0.8, "need": 0.1}
     assert (kind_of(need), kind_of(wish)) == ("need", "lasting")
     assert (judgement(need), judgement(wish)) == ("carry", "propose")
     assert judgement({"keeps": 0.2, "need": 0.1}) is None

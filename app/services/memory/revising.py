@@ -13,6 +13,7 @@ from uuid import UUID
 import anyio.to_thread
 
 from app import errors
+from app.core.canonical import dumps
 from app.core.encoded import marked
 from app.core.scope import scope_of
 from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, Status, StoredMemory
@@ -139,6 +140,14 @@ def _key(before: StoredMemory, content: str) -> str | None:
     return key if wish is not None and wish.key == key else None
 
 
+def _answered(before: StoredMemory, status: Status | None) -> str:
+    """Return a memory's metadata, with a person's answer to the head that found it."""
+    known = before.metadata
+    if status in (None, before.status) or before.source != "rule" or "head" not in (why := json.loads(known)):
+        return known
+    return dumps({**why, "answer": "yes" if status == "held" else "no"})
+
+
 async def _moved(runtime: Runtime, tx: Tx, before: StoredMemory, wanted: Change) -> None:
     pinned = before.pinned if wanted.pinned is None else wanted.pinned
     is_accepted = wanted.status == "held" and before.status != "held"
@@ -150,6 +159,7 @@ async def _moved(runtime: Runtime, tx: Tx, before: StoredMemory, wanted: Change)
         valid_to=wanted.valid_to or before.valid_to,
         sensitive=before.sensitive if wanted.sensitive is None else wanted.sensitive,
         tokens=before.tokens or (await runtime.count(marked(before.content)) if pinned else 0),
+        metadata=_answered(before, wanted.status),
         learnt_at=datetime.now(UTC) if is_accepted else before.learnt_at,
     )
     await kept.change(tx, after)

@@ -176,6 +176,6 @@ SELECT tenant_id, :version, owner, type, conversation_id, conversation_uid, seq,
 -- name: change
 -- Changes what a memory says of itself besides its text. Whether it is its key's value is decided anew.
 UPDATE memories SET pinned = :pinned, status = :status, valid_from = :valid_from, valid_to = :valid_to,
-       sensitive = :sensitive, tokens = :tokens, learnt_at = :learnt_at,
+       sensitive = :sensitive, tokens = :tokens, metadata = :metadata, learnt_at = :learnt_at,
        former = key IS NOT NULL AND :status::text = 'held'
  WHERE tenant_id = :tenant AND id = :memory;
