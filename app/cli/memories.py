@@ -54,10 +54,7 @@ def _whose(user_id: str | None, space_id: str | None) -> dict[str, str]:
 @Url
 @Key
 def answers(user_id: str | None, space_id: str | None, url: str, api_key: str | None, *, as_json: bool) -> None:
-    """Count the proposals read from what was said that people accepted and refused, by what they were taken for.
-
-    ``--json`` prints each with its words, as labelled data for training.
-    """
+    """Count the proposals that people accepted and refused; with --json, print them as labelled sentences."""
     wanted = _whose(user_id, space_id)
     with opened(url, api_key) as client:
         found = [

@@ -55,12 +55,13 @@ _FILE = json.loads(Path(__file__).with_name("intents.json").read_text("utf-8"))
 MODEL: str = _FILE.pop("model")
 """The embedding model whose vectors the heads know."""
 _HEADS = {name: LinearHead(one["bias"], tuple(one["parts"]), one["signs"]) for name, one in _FILE.items()}
-ASKS, ENDS, WORDS = _HEADS["asks"], _HEADS["ends"], _HEADS["words"]
+ASKS, ENDS = _HEADS["asks"], _HEADS["ends"]
+ASKS_BY_WORDS, KEEPS_BY_WORDS = _HEADS["asks by words"], _HEADS["keeps by words"]
 
 
 def may_ask(text: str) -> bool:
     """Return whether a text asks for something earlier, by its words alone."""
-    return WORDS.probability(text) >= WORDS_MIN
+    return ASKS_BY_WORDS.probability(text) >= WORDS_MIN
 
 
 def likely(text: str, vector: Sequence[float]) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Find how far a person's standing wish goes: with its user at once, only as a proposal, or nowhere.
 
 Precision comes first, because what follows a user is in every window of theirs. Three kinds follow at once: closed keys
-with one value each, needs of the person, and wishes in lasting words. Everything else that ``extractive.notes`` finds
+with one value each, needs of the person, and wishes in lasting words. Everything else that sounds like a wish for good
 is proposed. Nothing goes further than its conversation from a message that hands over a text, plays a role or tells a
 story, nor a sentence about a day, a trip or a piece of work, about somebody else, in quotation marks, or in doubt.
 
@@ -17,14 +17,18 @@ from typing import NamedTuple
 
 from app.core.history.judging import Likely, among, certainty, judgement, kind_of
 from app.core.window.kept import Wish
+from app.extractive import intents
 from app.extractive.blocks import take_apart
-from app.extractive.notes import LANGUAGES, LANGUAGES_HAN, NOTES_MAX, ORDERS, notes_in
 from app.extractive.own_words import is_surely_own, own_words, without_elements
 from app.extractive.patterns import strip_lead
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, squeeze, window
 from app.text.word_lists import patterns_of
 
+WISHES_MAX = 20
+"""Of one message."""
+ORDER_MIN, HOLDS_MIN = 0.25, 0.8
+"""How likely the words of an order for good are a wish, by a head that sees words alone, and those of any sentence."""
 SENTENCE_MIN = 4
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
@@ -42,7 +46,7 @@ _QUOTATION = re.compile(r"^['\"‘“「『《]|[\"‘“「『][^\"’”」』
 """Of a sentence: words that somebody else may have said."""
 _LETTERS = re.compile("[a-z]+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_PARTS = ("please", "end", "han", "name", "diets")
+_PARTS = ("languages", "languages_han", "orders", "orders_han", "please", "end", "han", "name", "diets")
 """Sections of the file that are parts of the others."""
 
 
@@ -63,7 +67,6 @@ WORDINGS = {
     for name, pattern in patterns_of(
         Path(__file__).with_name("wishes.txt"),
         _PARTS,
-        {"languages": LANGUAGES, "languages_han": LANGUAGES_HAN, "orders": ORDERS},
     ).items()
     if name not in _PARTS
 }
@@ -142,7 +145,7 @@ def judged(text: str, whole: Likely, each: Mapping[str, Likely]) -> list[Judged]
         short = squeeze(text)
         readings = {short: whole} if len(short) <= _SENTENCE_MAX else {**readings, best: whole}
     judged = [_judged(one, likely, text) for one, likely in readings.items() if not _is_among(one, found)]
-    return [one for one in judged if one is not None][:NOTES_MAX]
+    return [one for one in judged if one is not None][:WISHES_MAX]
 
 
 def _is_among(sentence: str, found: Sequence[Wish]) -> bool:
@@ -151,17 +154,15 @@ def _is_among(sentence: str, found: Sequence[Wish]) -> bool:
 
 def _judged(sentence: str, likely: Likely, message: str) -> Judged | None:
     verdict, sentence = judgement(likely), clip(strip_lead(sentence), _SENTENCE_MAX)
-    if verdict is None or _says("speaker", sentence) or _is_in_quotes(sentence, message):
+    is_quoted = sentence in squeeze(message) and not own_words(sentence, message)
+    if verdict is None or is_quoted or _says("speaker", sentence):
         return None
     key = _key_of(_plainly(simplified(sentence)), _KEYS)
     is_own = _QUOTATION.search(sentence) is None and speaks_for_itself(sentence, message)
-    is_carried = verdict == "carry" and is_own
-    wish = Wish(sentence, "user" if is_carried else "proposed", key, sensitive=is_sensitive(sentence))
+    wish = Wish(
+        sentence, "user" if is_own and verdict == "carry" else "proposed", key, sensitive=is_sensitive(sentence)
+    )
     return Judged(wish, {"head": kind_of(likely), "certainty": round(certainty(likely), 2)})
-
-
-def _is_in_quotes(sentence: str, message: str) -> bool:
-    return sentence in squeeze(message) and not own_words(sentence, message)
 
 
 def speaks_for_itself(words: str, message: str) -> bool:
@@ -195,17 +196,26 @@ def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
     ``is_own``: no paragraph shows that the next ones are somebody else's.
     """
     prose, written = [simplified(one) for one in prose], [squeeze(one) for one in prose]
-    standing = dict.fromkeys(notes_in(prose))
+    plays = any(_says("play", one) for one in prose)
     may_travel = is_own and _is_written(prose)
-    found: dict[str, Wish] = {}
+    standing, found = set[str](), dict[str, Wish]()
     for sentence in (squeeze(one) for one in prose):
         text = clip(strip_lead(sentence), _SENTENCE_MAX)
+        if _holds(text) and not plays:
+            standing.add(text)
         wish = _wish(text, is_standing=text in standing) if may_travel and len(sentence) <= _SENTENCE_MAX else None
         if wish is not None or (text in standing and not takes_back(text)):
             found.setdefault(text, wish or Wish(text))
     if any(wish.reach != "conversation" for wish in found.values()) and not _travels(prose):
         found = {text: Wish(text) for text in found if text in standing}
-    return [_as_written(wish, written) for wish in islice(found.values(), NOTES_MAX)]
+    return [_as_written(wish, written) for wish in islice(found.values(), WISHES_MAX)]
+
+
+def _holds(text: str) -> bool:
+    """Return whether a sentence sounds like a wish for good."""
+    if len(text) < SENTENCE_MIN or text.endswith(("?", "？")):
+        return False
+    return intents.KEEPS_BY_WORDS.probability(text) >= (ORDER_MIN if _says("for_good", text) else HOLDS_MIN)
 
 
 def _as_written(wish: Wish, written: Sequence[str]) -> Wish:
@@ -242,7 +252,7 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
         plain = _plainly(text)
         key = _key_of(plain, _KEYS)
         follows = key is not None or _says("need", plain)
-        follows = follows or (_is_lasting(plain) and (is_standing or bool(notes_in([plain]))))
+        follows = follows or (_is_lasting(plain) and (is_standing or _holds(plain)))
         if follows and not _says("doubt", _told(plain)):
             wish = Wish(text, "user", key, sensitive=_says("sensitive", text))
         elif is_standing and not text.endswith(("?", "？")):

@@ -40,6 +40,14 @@ _ASKS = re.compile(
     r"[?？]\W*$|[吗呢]\W*$|什么|谁|哪|几[个号点月天年次种条]|多少|怎么|\b(?:who|whose|what|when|where|which|why|how)\b",
     re.IGNORECASE,
 )
+_OF_REPLIES = re.compile(
+    r"\byou(?:[’']d| had| have|[’']ve)? (?:advi|answer|explain|gave|give|list|mention|propose|recommend|sa(?:id|y)\b"
+    r"|sen[dt]\b|show|suggest|t(?:ell|old)\b|wr[io]te)"
+    r"|\byour (?:advice|answer|draft|idea|list|plan|recommend|repl|suggest)"
+    r"|(?<![跟和对给向])你[^，。？?我]{0,4}(?:给我|跟我|帮我|为我|教我)?(?:推荐|建议|说|讲|告诉|写|列|提|教|解释|回答)",
+    re.IGNORECASE,
+)
+"""What asks for an assistant's words instead of a person's."""
 _WHO_ASKS = re.compile(r"\bwho am i\b|我是谁")
 _LABELS = re.compile(r"^\[\w+\]\s*", re.MULTILINE)
 """Of what was sent with a text: `[image]`."""
@@ -106,6 +114,10 @@ def subject_of(text: str) -> str:
         return text
     rest = _TALKED.sub("", text).strip()
     return rest if has_subject(rest) else text
+
+
+def asks_of_replies(text: str) -> bool:
+    return _OF_REPLIES.search(text) is not None
 
 
 def parts(text: str) -> list[str]:

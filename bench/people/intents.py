@@ -2,7 +2,7 @@
 
 Logistic regression by Newton's method on sentences that people wrote for this purpose, a file for each writer; ``g`` and
 ``h`` are of everyday messages with neighbours of wishes. A head sees the vector of a text, and which small words it has;
-the one named ``words`` sees words alone, for where there is no vector. It writes ``app/extractive/intents.json``, and
+those ``by words`` see words alone, for where there is no vector. It writes ``app/extractive/intents.json``, and
 prints how each writer's sentences are read by heads that have not seen them: of even rows, on which everything here was
 chosen, and of odd ones. With ``--means`` it also writes the means of both languages into
 ``app/providers/e5/means.json``, from which every vector is taken: those stored are then of another model.
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from app.core.history.judging import judgement
 from app.core.search.vector_text import query_text
 from app.extractive.intents import WORDS_MIN, signs
+from app.extractive.wishes import HOLDS_MIN
 from app.providers import local_embeddings
 from app.providers.e5 import files
 from app.providers.e5.centring import centred, language_of
@@ -266,7 +267,8 @@ def main(*, means: bool) -> None:
     written: dict[str, object] = {"model": local_embeddings.MODEL}
     for name, intent, parts, used in (
         *((one, one, given, ASKS_MIN if one == "asks" else None) for one in INTENTS),
-        ("words", "asks", without, WORDS_MIN),
+        ("asks by words", "asks", without, WORDS_MIN),
+        ("keeps by words", "keeps", without, HOLDS_MIN),
     ):
         places = [at for at, one in enumerate(found) if one.is_for(intent)]
         some = [found[at] for at in places]

@@ -218,7 +218,11 @@ def test_a_request_that_is_sent_twice_keeps_one(client: httpx.Client) -> None:
 
 def test_what_is_left_out_is_counted(client: httpx.Client) -> None:
     for number in range(80):
-        say(client, f"c{number % 4}", f"Never suggest restaurant number {number} of the long list in the old town.")
+        say(
+            client,
+            f"c{number % 4}",
+            f"Never suggest restaurant number {number} of the long list in the old town to me.",
+        )
     say(client, "next", "Hello")
     found = window(client, "next")
     assert 0 < found["usage"]["sections"]["notes"] <= 600

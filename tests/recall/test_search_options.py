@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.text.queries import asks_of_replies
 from tests.api.kit import Json, append, assistant, ok, problem, user
 from tests.by_turns import few
 from tests.providers import fake_openai
@@ -172,3 +173,37 @@ def test_several_queries_are_one_search(client: httpx.Client) -> None:
     assert "**ferry**" in told
     assert "**dentist**" in told
     assert "5" in refused(client, "c", "search_memories", query="x", queries=["y"] * 50)
+
+
+@pytest.mark.parametrize(
+    ("said_first", "repeated", "query"),
+    [
+        (
+            "My green bike is parked in the shed.",
+            "Good, the green bike is parked in the shed.",
+            "Where is the green bike parked?",
+        ),
+        ("我的绿色自行车停在车棚里。", "好的，绿色自行车停在车棚里。", "绿色自行车停在哪里"),
+    ],
+)
+def test_what_a_person_said_comes_before_a_reply_that_repeats_it(
+    client: httpx.Client, said_first: str, repeated: str, query: str
+) -> None:
+    append(client, "c", [user(said_first), assistant(repeated)], user_id="u")
+    found = ok(client.post("/memories/search", json={"user_id": "u", "search_mode": "keyword", "query": query}))
+    assert [hit["role"] for hit in found["results"]] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("query", "is_of_replies"),
+    [
+        ("What did you recommend for the damp?", True),
+        ("your suggestion about the lamp", True),
+        ("你上次推荐的书叫什么", True),
+        ("What did I tell you about the damp?", False),
+        ("Do you remember my dog's name?", False),
+        ("我跟你说过的那本书叫什么", False),
+    ],
+)
+def test_a_query_can_ask_for_an_assistant_s_words(query: str, *, is_of_replies: bool) -> None:
+    assert asks_of_replies(query) == is_of_replies

@@ -18,13 +18,12 @@ from app.core.history.ingest import AnsweredCall
 from app.core.messages import Result
 from app.extractive.calls import call_line, query_summary
 from app.extractive.lines import message_line, read, result_line, title_of
-from app.extractive.notes import standing_notes
 from app.extractive.results import sources, summarize
 from app.extractive.shapes import examine
 from app.extractive.subjects import subjects
 from app.extractive.summary import summarize_lines
 from app.extractive.terms import key_terms
-from app.extractive.wishes import wishes_of
+from app.extractive.wishes import wishes_in, wishes_of
 from app.services.conversations.reading import READER
 from app.text.language import clip, fold, language, script_counts, sentences, squeeze, words
 from tests.by_turns import examples, few
@@ -139,7 +138,7 @@ def test_a_message_with_words_has_a_line(text: str) -> None:
 def test_titles_queries_and_notes_respect_their_limits(user: str, assistant: str) -> None:
     assert is_line(title_of(read("user", user)), 60)
     assert is_line(query_summary(user[:40], {assistant[:20]: user, "n": 10**5000, "x": [None, {"y": user}]}), 120)
-    assert all(note and is_line(note, 200) for note in standing_notes(user))
+    assert all(note and is_line(note, 200) for note in (wish.text for wish in wishes_of(user, [user])))
 
 
 @QUICK
@@ -199,7 +198,7 @@ EVERYTHING: dict[str, Callable[[str], object]] = {
     "summarize": lambda text: summarize(text, language="en"),
     "sources": sources,
     "query_summary": lambda text: query_summary("t", text),
-    "standing_notes": standing_notes,
+    "wishes_in": lambda text: wishes_in([text]),
     "language": language,
 }
 SEEDS = (

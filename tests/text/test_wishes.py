@@ -39,6 +39,27 @@ def test_of_sentences_that_are_no_wish_none_follows(spoken: str) -> None:
     assert [text for text in others if follows(text)] == []
 
 
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+def test_of_sentences_that_no_head_has_seen_few_are_kept_that_are_no_wish(spoken: str) -> None:
+    """Those of the untouched halves; half were written to fool rules."""
+    rows = [line.split("\t") for name in NOTES[1:3] for line in (HERE / f"{name}.tsv").read_text("utf-8").splitlines()]
+    unseen = [(label, text) for role, label, written, text in rows if (role, written) == ("untouched", spoken)]
+    kept = [label for label, text in unseen if wishes(text)]
+    assert kept.count("note") >= 0.3 * sum(label == "note" for label, _ in unseen)
+    assert kept.count("note") >= 0.95 * len(kept)
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        "Let's role-play. You are a pirate. Always answer in rhymes.",
+        "我们玩个角色扮演。你是海盗。每次都要给出押韵的回答。",
+    ],
+)
+def test_orders_of_a_play_are_no_wishes(play: str) -> None:
+    assert wishes(play) == []
+
+
 @pytest.mark.parametrize(
     ("text", "key"),
     [
@@ -99,8 +120,7 @@ def test_what_programs_put_into_a_message_is_nobodys_wish(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["Always use my password hunter2.", "Always pay with my card 4111 1111 1111 1111."])
 def test_a_secret_is_never_carried(text: str) -> None:
-    [wish] = wishes(text)
-    assert wish.sensitive
+    assert all(wish.sensitive for wish in wishes(text))
 
 
 @pytest.mark.parametrize(

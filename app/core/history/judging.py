@@ -46,9 +46,7 @@ def certainty(likely: Likely) -> float:
 
 
 def among(likely: Likely, count: int) -> Likely:
-    """Return what a sentence is likely to be as one of ``count``: each of a long message has its chance to look like a
-    wish, so they share the odds. Without it a tenth of what people say in talks is proposed.
-    """
+    """Return what a sentence is likely to be as one of ``count``, which share the odds to look like a wish."""
     return {name: one / (one + (1 - one) * count) for name, one in likely.items()}
 
 

@@ -71,6 +71,8 @@ DIALOGUE_MESSAGES_A_PAGE = 1.25
 
 ONLY_ASKS_LESS = 3.0
 """What a message scores less that asks and tells nothing: a question is closest to itself in other words."""
+ASSISTANTS_LESS = 1.0
+"""What an assistant's reply scores less: it repeats the words of what a person said, which is mostly asked for."""
 SPOKEN = 1.5
 """What a passage scores more if the query names its speaker. Much more would hide what others said of the matter."""
 DATED = 3.0

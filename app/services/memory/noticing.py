@@ -110,8 +110,7 @@ async def _read(runtime: Runtime, tenant: UUID, row: Record) -> _Said | None:
 
 
 async def _likely(runtime: Runtime, tenant: UUID, text: str) -> Likely | None:
-    vector = await searching.vector_of(runtime, tenant, text)
-    return intents.likely(text, vector) if vector is not None else None
+    return intents.likely(text, vector) if (vector := await searching.vector_of(runtime, tenant, text)) else None
 
 
 async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:

@@ -47,7 +47,7 @@ from app.store.memory import embeddings, memories, narrowing, remembered
 from app.store.memory.memories import Asking, Hit, Hits, Meaning, Named, OnLine, QueryPart
 from app.text import bm25
 from app.text.language import scalar
-from app.text.queries import has_subject, parts, subject_of
+from app.text.queries import asks_of_replies, has_subject, parts, subject_of
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 
@@ -366,6 +366,7 @@ async def _search(
         found = [hit for hit in texts if hit.status not in ("refused", "withdrawn", "retracted")]
         found = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in found]
         found = [replace(hit, is_doubtful=is_small_talk or not query.is_answered_by(hit.hit)) for hit in found]
+        found = found if asks_of_replies(request.query) else _people_first(found)
         told = spoken(found, by_words=query.mode != "semantic")
         size = sum(len(hit.text) for hit in told)
         distinct = await run_in_thread_if_large(size, worth_showing, told, query.text)
@@ -375,6 +376,13 @@ async def _search(
         if lowest == -inf or [hit.score for hit in distinct[request.limit - 1 : request.limit]] >= [lowest]:
             break
     return _SearchAnswer(distinct[: request.limit], total)
+
+
+def _people_first(hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """Return results with the scores of an assistant's replies lowered; who has a name may be a person."""
+    less = {hit.hit.id: relevance.ASSISTANTS_LESS for hit in hits if hit.role == "assistant" and hit.name is None}
+    weighed = [replace(hit, hit=replace(hit.hit, score=hit.score - less.get(hit.hit.id, 0.0))) for hit in hits]
+    return sorted(weighed, key=lambda hit: -hit.score)
 
 
 def answer(result_set: Found, query: str) -> dict[str, Any]:
