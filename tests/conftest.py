@@ -35,6 +35,7 @@ from app.text import tokens
 from tests import temporary
 from tests.by_turns import further
 from tests.kept_rows import KeptRows
+from tests.probes import LONG_SECONDS, Named, WatchedLoop, watch_transactions
 
 SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
@@ -276,12 +277,18 @@ class Served(uvicorn.Server):
 
     def __init__(self, app: FastAPI) -> None:
         protocol = impatient(10.0, 30.0, 30.0)  # that of `quire serve`
-        super().__init__(uvicorn.Config(app, port=0, http=protocol, ws="none", lifespan="on", log_config=None))
+        watched = "tests.probes:WatchedLoop"
+        super().__init__(
+            uvicorn.Config(Named(app), port=0, http=protocol, ws="none", lifespan="on", loop=watched, log_config=None)
+        )
         self.app = app
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self.loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, WatchedLoop)
+        self.loop = loop
         await super().startup(sockets)
+        self.loop.found.clear()  # nobody waits before it listens
 
     @property
     def url(self) -> str:
@@ -291,6 +298,26 @@ class Served(uvicorn.Server):
     def is_storing(self) -> bool:
         """Whether answers of the proxy are in progress. (Some tests serve an app of their own.)"""
         return hasattr(self.app.state, "runtime") and bool(self.app.state.runtime.turns.tasks)
+
+
+watch_transactions()
+
+
+@pytest.fixture(autouse=True)
+def nothing_long() -> Iterator[None]:
+    """What is served meanwhile takes no long step, and computes for no long time in a transaction.
+
+    A host that takes the CPU away for a while makes any step long, so a place counts when it is long a second time.
+    """
+    yield
+    for server in _serving:
+        found, server.loop.found = server.loop.found, []
+        for step in (one for one in found if one.seconds > 2 * LONG_SECONDS):  # the tests' own garbage is not counted
+            assert step.place not in _long, step
+            _long.add(step.place)
+
+
+_long: set[str] = set()
 
 
 _serving: set[Served] = set()

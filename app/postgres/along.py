@@ -81,7 +81,7 @@ _READ = re.compile(rf"(?<!DELETE )\b(FROM|JOIN)\s+(?:(memories) /\*line\*/|({_NA
 _IN_MIND = re.compile(r"\bmemories /\*in mind\*/ (\w+)")
 _BEGAN = re.compile(r"\b\w+\.created_at /\*began\*/")
 _CLAUSE = re.compile(r"[()]|ORDER BY|\bUNION\b")
-_LIMITED = re.compile(r"((?:\s*[\w.]+(?: DESC| ASC)?\s*,?)+?)\s+LIMIT")
+_LIMITED = re.compile(r"((?:\s*[\w.]+(?: DESC| ASC)?\s*,)*\s*[\w.]+(?: DESC| ASC)?)\s+LIMIT")
 _NARROW = re.compile(r"\b(?:seq|page) (?:= |BETWEEN)|\bseq >=? [^)]*\bseq <=? ")
 """Of a range that holds few rows, whatever its order."""
 _PLACES = {"id": "text", "seq": "int", "page": "int", "at": "timestamptz"}

@@ -128,6 +128,10 @@ SINCE = f"""
 SELECT '' AS name, model, {_SUMS.format("")} FROM spending WHERE tenant_id = $1 AND day >= $2 GROUP BY model
  ORDER BY model
 """
+SINCE_BY_DAY = f"""
+SELECT day::text AS name, model, {_SUMS.format("")} FROM spending WHERE tenant_id = $1 AND day >= $2 GROUP BY day, model
+ ORDER BY day DESC, model
+"""
 _OF_CONVERSATIONS = f"""
 WITH used AS (
   SELECT {{name}} AS name, s.model, {_SUMS.format("s.")}
@@ -143,6 +147,11 @@ SINCE_BY_USER = _OF_CONVERSATIONS.format(name="coalesce(c.user_id, '') COLLATE \
 async def since(tx: ReadTx, day: date) -> Sequence[Record]:
     """Return what a tenant used of each model since a day."""
     return await tx.fetch(SINCE, day)
+
+
+async def since_by_day(tx: ReadTx, day: date) -> Sequence[Record]:
+    """Return what a tenant used of each model since a day, the newest day first."""
+    return await tx.fetch(SINCE_BY_DAY, day)
 
 
 async def since_by_user(tx: ReadTx, day: date, first: str, limit: int) -> Sequence[Record]:

@@ -22,6 +22,7 @@ from app.services import spaces
 from app.services.memory import listing, revising
 from app.services.memory.listing import Holder
 from app.services.memory.revising import Change
+from app.store import conversation_list
 from app.store import spaces as stored_spaces
 from app.store.memory import kept
 from app.store.memory.remembered import Held
@@ -53,6 +54,17 @@ Space = Annotated[str, Depends(_space)]
 Cursor = Annotated[str | None, Query(max_length=500)]
 
 
+@router.get("/people")
+async def people_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        users = [viewer.user_id] if viewer.user_id is not None else await conversation_list.recent_users(tx)
+        found = await stored_spaces.browse(tx, viewer.user_id, None, MEMBERS_SHOWN + 1)
+    return await page(
+        request, "people.html", section="people", viewer=viewer, users=users, spaces=found[:MEMBERS_SHOWN],
+        more_spaces=len(found) > MEMBERS_SHOWN,
+    )  # fmt: skip
+
+
 @router.get("/people/{user_id}")
 async def person_page(
     request: Request,
@@ -63,9 +75,7 @@ async def person_page(
 ) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as tx:
         found = await _both(tx, viewer, user_id, None, cursor)
-    return await page(
-        request, "person.html", section="conversations", viewer=viewer, kind="people", person=user_id, **found
-    )
+    return await page(request, "person.html", section="people", viewer=viewer, kind="people", person=user_id, **found)
 
 
 @router.get("/spaces/{space_id}")
@@ -80,7 +90,7 @@ async def space_page(
     for name, user_id in space["participants"].items():
         named.setdefault(user_id, []).append(name)
     return await page(
-        request, "person.html", section="conversations", viewer=viewer, kind="spaces", person=space_id, space=space,
+        request, "person.html", section="people", viewer=viewer, kind="spaces", person=space_id, space=space,
         members=members[:MEMBERS_SHOWN], more_members=len(members) > MEMBERS_SHOWN, named=named, **found,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -24,7 +25,8 @@ from app.services.memory.archiving import ArchivePart
 from app.services.memory.searching import SearchRequest
 from app.services.tools.why import places
 from app.services.views import inspect, progress
-from app.store import archives, conversation_list, conversations
+from app.services.views.usage import usage_items
+from app.store import archives, conversation_list, conversations, spending
 from app.text import bm25
 from app.ui import changes, people
 from app.ui import conversation as one
@@ -48,6 +50,8 @@ ARCHIVES_SHOWN = 50
 JOBS_READ = 400
 JOBS_RETRIED = 1_000
 """At once, by the button for all."""
+DAYS = 30
+USERS_SHOWN = 50
 MESSAGES_SHOWN = 500
 """Messages shown of a page."""
 RESULTS_SHOWN = 30
@@ -239,6 +243,23 @@ async def jobs_page(request: Request, runtime: Wired, viewer: Viewing) -> Respon
         rows=grouped([row for row in rows[:JOBS_READ] if row["state"] != "dead"]), is_more=len(rows) > JOBS_READ,
         has_chat=runtime.chat is not None, has_embedder=runtime.embedder is not None,
     )  # fmt: skip
+
+
+@router.get("/usage")
+async def usage_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
+    """Show what the API tells an admin at `/usage`."""
+    if viewer.user_id is not None or not viewer.may_retry:
+        raise errors.Forbidden("Usage covers all users and requires a key with the scope admin.")
+    day = datetime.now(UTC).date() - timedelta(days=DAYS - 1)
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        by_user = await spending.since_by_user(tx, day, "", USERS_SHOWN + 1)
+        rows = {"day": await spending.since_by_day(tx, day), "model": await spending.since(tx, day), "user": by_user}
+    items = {name: usage_items(found, name, runtime.proxying.prices, {}) for name, found in rows.items()}
+    more_users = len(items["user"]) > USERS_SHOWN
+    items["user"] = items["user"][:USERS_SHOWN]
+    return await page(
+        request, "usage.html", section="usage", viewer=viewer, items=items, days=DAYS, more_users=more_users
+    )
 
 
 @router.post("/jobs/retry")

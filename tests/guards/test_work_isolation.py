@@ -76,6 +76,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         spending.TOTALS_OF: ("waiting",),
         spending.BACKGROUND_TODAY: (),
         spending.SINCE: (LONG_AGO,),
+        spending.SINCE_BY_DAY: (LONG_AGO,),
         spending.SINCE_BY_USER: (LONG_AGO, "", 10),
         spending.SINCE_BY_CONVERSATION: (LONG_AGO, "", 10),
         outbox.HOLD: (),

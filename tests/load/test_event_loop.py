@@ -21,7 +21,7 @@ import httpx
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import Json, assistant, call, canonical, path, result, turn, user
 from tests.jobs.kit import Model
-from tests.load.watched import LongStep, WatchedLoop
+from tests.probes import LongStep, WatchedLoop
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
 

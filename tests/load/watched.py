@@ -1,9 +1,4 @@
-"""An event loop that says which of its steps held it up, and `quire serve` on such a loop.
-
-A step is one call of the loop: a callback, or a task from one `await` to the next. Meanwhile nobody else is served.
-What is measured is the CPU time that the loop's thread burns in a step, not how long it took: a busy machine makes a
-step late, not long. uvloop, which serves in production, takes the same steps; but what is written to a socket it keeps
-where it is, while asyncio's loop copies it (up to Python 3.11), so that is not counted.
+"""`quire serve` on an event loop that says which of its steps held it up: see tests/probes.py.
 
 As a process of its own, so that who calls it is not in it::
 
@@ -15,154 +10,20 @@ It says its URL, and serves until its input ends; then it says the steps that we
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
-import os
 import socket
 import sys
 import threading
-import time
-import traceback
-from asyncio.events import Handle
-from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[attr-defined]
-from collections import deque
-from dataclasses import asdict, dataclass, field
-from types import FrameType
-from typing import Any
+from dataclasses import asdict
 
 import click
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.cli.server import Server, bound
 from app.main import build_app
 from app.settings import Settings
 from app.telemetry import logs
-
-LONG_SECONDS = 0.05
-"""CPU time that no step may take."""
-COLLECTING_SECONDS = 0.15
-"""What a collection of garbage within a step may take besides. It looks at all that lives, of all requests at once, so
-it is not the step's own; but not at what was there when the process had started: see app.main.settle.
-"""
-LOOK_SECONDS = 0.005
-LOOKS_MAX = 4
-"""Places that are told of a step."""
-INNERMOST = 4
-OWN = 8
-"""Calls of Quire's own that are told of a place, besides the innermost ones."""
-
-
-@dataclass
-class LongStep:
-    """A step that held the loop up."""
-
-    what: str
-    seconds: float
-    """Its own CPU time."""
-    collecting: float = 0.0
-    """CPU time that it spent on collecting garbage."""
-    places: list[list[str]] = field(default_factory=list)
-    """Where it was, the innermost call first, each time it was looked at once it was long."""
-
-    def __str__(self) -> str:
-        own, collecting = (round(seconds * 1000) for seconds in (self.seconds, self.collecting))
-        seen = "\n".join("    " + " < ".join(place) for place in self.places)
-        return f"{own} ms, and {collecting} ms of collecting garbage, in {self.what}\n{seen}"
-
-
-class WatchedLoop(asyncio.SelectorEventLoop):
-    """Notes the steps that are too long in ``found``. To be made in the thread that runs it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[LongStep] = []
-        self.begun: float | None = None
-        """CPU time of the thread when the step that is under way began; what follows is of that step."""
-        self.places: list[list[str]] = []
-        self.collecting = 0.0
-        self.copying = 0.0
-        self._thread = threading.get_ident()
-        self._ready = _Steps(self)
-        self._over = threading.Event()
-        gc.callbacks.append(self._collects)
-        threading.Thread(target=self._look, daemon=True).start()
-
-    def close(self) -> None:
-        self._over.set()
-        gc.callbacks.remove(self._collects)
-        super().close()
-
-    def _make_socket_transport(self, *args: Any, **kwargs: Any) -> Any:
-        return _Transport(self, *args, **kwargs)
-
-    def _collects(self, phase: str, _: object) -> None:
-        if threading.get_ident() == self._thread:
-            self.collecting += time.thread_time() * (1 if phase == "stop" else -1)
-
-    def _look(self) -> None:
-        """Where the thread is when a step is nearly too long, seen from another thread."""
-        clock = time.pthread_getcpuclockid(self._thread)
-        while not self._over.wait(LOOK_SECONDS):
-            begun = self.begun
-            if begun is None or len(self.places) >= LOOKS_MAX:
-                continue
-            if time.clock_gettime(clock) - begun > LONG_SECONDS / 2 and begun == self.begun:
-                self.places.append(_calls(sys._current_frames().get(self._thread)))
-
-
-class _Transport(_SelectorSocketTransport):  # type: ignore[misc]
-    """Knows how long it took to copy what is written."""
-
-    def write(self, data: Any) -> None:
-        begun = time.thread_time()
-        super().write(data)
-        self._loop.copying += time.thread_time() - begun
-
-
-class _Steps(deque[Any]):
-    """The loop's queue; what is taken from it measures itself."""
-
-    def __init__(self, loop: WatchedLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def popleft(self) -> Any:
-        return _Step(super().popleft(), self._loop)
-
-
-class _Step:
-    def __init__(self, handle: Handle, loop: WatchedLoop) -> None:
-        self._handle, self._loop = handle, loop
-        self._cancelled = handle.cancelled()  # the loop asks
-
-    def _run(self) -> None:
-        loop = self._loop
-        callback = self._handle._callback  # type: ignore[attr-defined]  # gone once it was called
-        loop.places, loop.collecting, loop.copying = [], 0.0, 0.0
-        loop.begun = begun = time.thread_time()
-        try:
-            self._handle._run()
-        finally:
-            seconds = time.thread_time() - begun - loop.collecting - loop.copying
-            loop.begun = None
-            if seconds > LONG_SECONDS or loop.collecting > COLLECTING_SECONDS:
-                loop.found.append(LongStep(_name(callback), seconds, loop.collecting, loop.places))
-
-
-def _name(callback: Any) -> str:
-    """The coroutine of a task, or the function that was called."""
-    task = getattr(callback, "__self__", None)
-    if isinstance(task, asyncio.Task):
-        return f"{getattr(task.get_coro(), '__qualname__', task)} ({task.get_name()})"
-    return str(getattr(callback, "__qualname__", callback))
-
-
-def _calls(frame: FrameType | None) -> list[str]:
-    stack = traceback.extract_stack(frame) if frame is not None else traceback.StackSummary()
-    calls = [f"{os.path.relpath(f.filename)}:{f.lineno} {f.name}" for f in reversed(stack)]
-    own = [call for call in calls[INNERMOST:] if call.startswith("app")]
-    return calls[:INNERMOST] + own[:OWN]
+from tests.probes import Named, WatchedLoop
 
 
 def main() -> None:
@@ -170,7 +31,7 @@ def main() -> None:
     assert settings.database_url is not None
     logs.set_up(settings.quire_log_level, settings.quire_log_format)
     app = build_app(settings, settings.database_url, with_worker=True)
-    app.add_middleware(_Named)
+    app.add_middleware(Named)
     with asyncio.Runner(loop_factory=WatchedLoop) as runner, bound("127.0.0.1", 0, "QUIRE_PORT") as sockets:
         loop = runner.get_loop()
         assert isinstance(loop, WatchedLoop)
@@ -196,19 +57,6 @@ class _Server(Server):
     def stop_at_end_of_input(self) -> None:
         sys.stdin.read()
         self.should_exit = True
-
-
-class _Named:
-    """Calls the task of a request by what is asked."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        task = asyncio.current_task()
-        if scope["type"] == "http" and task is not None:
-            task.set_name(f"{scope['method']} {scope['path']}")
-        await self._app(scope, receive, send)
 
 
 if __name__ == "__main__":

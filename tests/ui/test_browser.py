@@ -18,6 +18,7 @@ import pytest
 from tests.api.kit import append, user, window
 from tests.ui.browser import PROGRAM, Browser, browser
 from tests.ui.made import DEAD, LONG_WORD, NASTY, many, nasty, recalled, shipped
+from tests.ui.test_usage import SPENT
 
 pytestmark = [
     pytest.mark.slow,
@@ -51,7 +52,8 @@ def views(tab: Browser, client: httpx.Client, name: str, path: str) -> None:
 
 def test_no_conversation(tab: Browser, client: httpx.Client) -> None:
     views(tab, client, "none", "/ui")
-    views(tab, client, "none-jobs", "/ui/jobs")
+    for name in ("jobs", "people", "usage"):
+        views(tab, client, f"none-{name}", f"/ui/{name}")
     views(tab, client, "none-search", "/ui/search?query=tea&user=mei")
 
 
@@ -75,7 +77,9 @@ def test_a_long_conversation(
     views(tab, client, "pages", "/ui/conversations/release/pages")
     views(tab, client, "search", "/ui/search?query=release+plan&user=mei")
     run_as_superuser(DEAD)
-    views(tab, client, "jobs", "/ui/jobs")
+    run_as_superuser(SPENT.format(table="spending", whose="", value=""))
+    for name in ("jobs", "people", "usage"):
+        views(tab, client, name, f"/ui/{name}")
 
 
 def test_windows_that_were_served(tab: Browser, client: httpx.Client) -> None:

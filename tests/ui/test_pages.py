@@ -14,7 +14,7 @@ from tests.by_turns import few
 from tests.ui.html import Node, check, read
 from tests.ui.made import DEAD, many, nasty, proxied, recalled, shipped
 
-EVERYWHERE = ("/ui", "/ui/search", "/ui/jobs")
+EVERYWHERE = ("/ui", "/ui/search", "/ui/people", "/ui/usage", "/ui/jobs")
 OF_ONE = (
     "", "/pages", "/pages/1", "/archives", "?budget=2500", "?query=tea&show=messages", "?show=messages&part=9",
     "?show=pages&budget=2500", "?format=anthropic", "?model=gpt-4o", "?budget=1", "?budget=x&model=nobody",

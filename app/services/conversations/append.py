@@ -77,6 +77,8 @@ from app.services.memory import noticing, searching
 from app.store import appending, conversations, erasing, messages, page_index
 from app.store.appending import IdempotentResponse
 
+DRAFT_CHARACTERS = 100
+"""Characters whose reading takes as long as what else becomes of a message: 150 messages are off the loop."""
 GREETED_MAX = 20
 """Messages of a conversation after which its title stays, though it only greets."""
 CREATION_TRIES = 3
@@ -408,7 +410,8 @@ def _characters(request: AppendRequest, selection: Arrivals) -> int:
 
 
 def _length(draft: Draft) -> int:
-    return len(draft.text) + sum(len(r.text) for r in draft.results) + sum(len(c.arguments) for c in draft.calls)
+    texts = len(draft.text) + sum(len(r.text) for r in draft.results) + sum(len(c.arguments) for c in draft.calls)
+    return texts + DRAFT_CHARACTERS
 
 
 async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:

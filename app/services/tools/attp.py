@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
@@ -47,7 +48,7 @@ async def run_once(
     language = asking.language({})
     calls = _Calls()
     try:
-        document = attp.parse(text, language)
+        document = await run_in_thread_if_large(len(text), attp.parse, text, language)
     except Mistake as mistake:
         answer = _failed(None, str(mistake), calls)
     else:
