@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 
@@ -147,44 +148,36 @@ async def _ask_schema(
 
     What one check cannot read is a finding, and the others go on.
     """
-    current: tuple[str, int] | None = None
 
-    async def door() -> list[Check]:
+    def door(is_keyed: bool) -> list[Check]:
         found = checks.door_of(
             is_loopback=is_loopback,
-            is_keyed=await is_keyed(database) or identity_provider(settings).issuer is not None,
+            is_keyed=is_keyed or identity_provider(settings).issuer is not None,
             requires_keys=access(settings).requires_keys,
             is_allowed=access(settings).allows_unauthenticated,
         )
         return [checks.door(found, settings.quire_host)]
 
-    async def workers() -> list[Check]:
-        return [checks.jobs(*await probes.work(database))]
-
-    async def vectors() -> list[Check]:
-        nonlocal current
-        current = await probes.current_embeddings(database)
-        return []
-
-    async def enforcement() -> list[Check]:
-        return [damage.enforcement(*await walk.visible(database))]
-
-    async def store() -> list[Check]:
-        return damage.store(*await walk.walk(database))
-
-    async def checksums() -> list[Check]:  # last: it counts what the others have read
-        return [damage.checksums(*await walk.checksums(database))]
-
-    found = list(before)
-    for ask in (door, workers, vectors, *((enforcement, store, checksums) if is_deep else ())):
+    asks: dict[str, tuple[Callable[[Database], Awaitable[Any]], Callable[[Any], list[Check]]]] = {
+        "door": (is_keyed, door),
+        "workers": (probes.work, lambda work: [checks.jobs(*work)]),
+        "vectors": (probes.current_embeddings, lambda _: []),
+    }
+    if is_deep:
+        asks["enforcement"] = (walk.visible, lambda shown: [damage.enforcement(*shown)])
+        asks["store"] = (walk.walk, lambda walked: damage.store(*walked))
+        asks["checksums"] = (walk.checksums, lambda read: [damage.checksums(*read)])  # of what the others have read
+    found, facts = list(before), dict[str, Any]()
+    for name, (probe, judge) in asks.items():
         try:
-            found += await ask()
+            facts[name] = await probe(database)
+            found += judge(facts[name])
         except errors.StorageDamaged as error:
             said = await described(database, error.words)
-            found.append(Check(ask.__name__, "fail", said, damage.FIX if is_deep else DEEPER))
+            found.append(Check(name, "fail", said, damage.FIX if is_deep else DEEPER))
         except errors.StorageUnavailable as error:
-            found.append(Check(ask.__name__, "fail", error.detail, LOG))
-    return current, found
+            found.append(Check(name, "fail", error.detail, LOG))
+    return facts.get("vectors"), found
 
 
 # --- Models -----------------------------------------------------------------------------------------

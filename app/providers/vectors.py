@@ -21,9 +21,6 @@ WIDTH_MAX = 1024
 COSINE_ERROR = 0.15
 """The most by which `reduced` changes the cosine of two vectors: 0.141 was the maximum in eight million pairs."""
 
-COSINE_ERROR_TYPICAL = 0.032
-"""The same in the root mean square, at any width: 1 / sqrt(WIDTH_MAX)."""
-
 _SEED = b"quire: projection of wide vectors, 1"
 
 
