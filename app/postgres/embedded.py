@@ -200,19 +200,8 @@ def _launch(layout: DataDirectory) -> None:
     if layout.log.exists() and layout.log.stat().st_size > LOG_MAX_BYTES:
         layout.log.replace(layout.root / "log.old")
     before = layout.log.stat().st_size if layout.log.exists() else 0
-    run(
-        layout,
-        "pg_ctl",
-        "-w",
-        "-t",
-        str(START_SECONDS),
-        "-s",
-        "-D",
-        str(layout.cluster),
-        "-l",
-        str(layout.log),
-        "start",
-    )
+    options = ("-w", "-t", str(START_SECONDS), "-s", "-D", str(layout.cluster), "-l", str(layout.log))
+    run(layout, "pg_ctl", *options, "start")
     for line in _early_ends(layout.log, before):
         _logger.error("PostgreSQL ended its recovery at a damaged record; what was written after it is lost: %s", line)
 

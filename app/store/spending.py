@@ -144,20 +144,11 @@ SINCE_BY_CONVERSATION = _OF_CONVERSATIONS.format(name="s.conversation_id")
 SINCE_BY_USER = _OF_CONVERSATIONS.format(name="coalesce(c.user_id, '') COLLATE \"C\"")
 
 
-async def since(tx: ReadTx, day: date) -> Sequence[Record]:
-    """Return what a tenant used of each model since a day."""
-    return await tx.fetch(SINCE, day)
+_BY = {
+    "tenant": SINCE, "model": SINCE, "day": SINCE_BY_DAY, "user": SINCE_BY_USER, "conversation": SINCE_BY_CONVERSATION,
+}  # fmt: skip
 
 
-async def since_by_day(tx: ReadTx, day: date) -> Sequence[Record]:
-    """Return what a tenant used of each model since a day, the newest day first."""
-    return await tx.fetch(SINCE_BY_DAY, day)
-
-
-async def since_by_user(tx: ReadTx, day: date, first: str, limit: int) -> Sequence[Record]:
-    """Return what users used of each model since a day, from an id on, so many users; "" is nobody."""
-    return await tx.fetch(SINCE_BY_USER, day, first, limit)
-
-
-async def since_by_conversation(tx: ReadTx, day: date, first: str, limit: int) -> Sequence[Record]:
-    return await tx.fetch(SINCE_BY_CONVERSATION, day, first, limit)
+async def since(tx: ReadTx, by: str, day: date, first: str, limit: int) -> Sequence[Record]:
+    """Return what was used of each model since a day. Users and conversations from an id on, so many; "" is nobody."""
+    return await tx.fetch(_BY[by], day, *((first, limit) if by in ("user", "conversation") else ()))

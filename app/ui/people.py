@@ -58,11 +58,10 @@ Cursor = Annotated[str | None, Query(max_length=500)]
 async def people_page(request: Request, runtime: Wired, viewer: Viewing) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as tx:
         users = [viewer.user_id] if viewer.user_id is not None else await conversation_list.recent_users(tx)
-        found = await stored_spaces.browse(tx, viewer.user_id, None, MEMBERS_SHOWN + 1)
+        found = await stored_spaces.browse(tx, viewer.user_id, None, MEMBERS_SHOWN)
     return await page(
-        request, "people.html", section="people", viewer=viewer, users=users, spaces=found[:MEMBERS_SHOWN],
-        more_spaces=len(found) > MEMBERS_SHOWN,
-    )  # fmt: skip
+        request, "people.html", section="people", viewer=viewer, users=users, spaces=found, spaces_max=MEMBERS_SHOWN
+    )
 
 
 @router.get("/people/{user_id}")

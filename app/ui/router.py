@@ -252,13 +252,10 @@ async def usage_page(request: Request, runtime: Wired, viewer: Viewing) -> Respo
         raise errors.Forbidden("Usage covers all users and requires a key with the scope admin.")
     day = datetime.now(UTC).date() - timedelta(days=DAYS - 1)
     async with runtime.database.snapshot(viewer.tenant) as tx:
-        by_user = await spending.since_by_user(tx, day, "", USERS_SHOWN + 1)
-        rows = {"day": await spending.since_by_day(tx, day), "model": await spending.since(tx, day), "user": by_user}
-    items = {name: usage_items(found, name, runtime.proxying.prices, {}) for name, found in rows.items()}
-    more_users = len(items["user"]) > USERS_SHOWN
-    items["user"] = items["user"][:USERS_SHOWN]
+        rows = {by: await spending.since(tx, by, day, "", USERS_SHOWN) for by in ("day", "model", "user")}
+    items = {by: usage_items(found, by, runtime.proxying.prices, {}) for by, found in rows.items()}
     return await page(
-        request, "usage.html", section="usage", viewer=viewer, items=items, days=DAYS, more_users=more_users
+        request, "usage.html", section="usage", viewer=viewer, items=items, days=DAYS, users_max=USERS_SHOWN
     )
 
 

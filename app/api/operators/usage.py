@@ -45,16 +45,11 @@ async def get_usage(
     first = cursors.decode_text(cursor) or ""
     stored: Mapping[str, int] = {}
     async with runtime.database.snapshot(caller.tenant) as tx:
-        match by:
-            case "user":
-                rows = await spending.since_by_user(tx, day, first, limit + 1)
-                stored = await limits.bytes_by_user(tx, first, limit + 1)
-            case "conversation":
-                rows = await spending.since_by_conversation(tx, day, first, limit + 1)
-            case _:
-                rows = await spending.since(tx, day)
-                total = await limits.tenant_bytes(tx) if by == "tenant" else None
-                stored = {} if total is None else {"": total}
+        rows = await spending.since(tx, by, day, first, limit + 1)
+        if by == "user":
+            stored = await limits.bytes_by_user(tx, first, limit + 1)
+        elif by == "tenant" and (total := await limits.tenant_bytes(tx)) is not None:
+            stored = {"": total}
     items = usage_items(rows, NAMES[by], runtime.proxying.prices, stored)
     more = cursors.encode(items[limit][NAMES[by]] or "") if len(items) > limit else None
     for item in items:
