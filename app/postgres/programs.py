@@ -134,21 +134,9 @@ class DataDirectory:
 
 def psql(layout: DataDirectory, script: str) -> str:
     """Run a script as superuser; return the values that it selects, a row a line."""
-    command = (
-        "-X",
-        "-q",
-        "-A",
-        "-t",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-h",
-        str(layout.sockets),
-        "-U",
-        "postgres",
-        "-d",
-        "postgres",
-    )
-    return run(layout, "psql", *command, stdin=script)
+    options = ("-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1")
+    server = ("-h", str(layout.sockets), "-U", "postgres", "-d", "postgres")
+    return run(layout, "psql", *options, *server, stdin=script)
 
 
 def run(layout: DataDirectory, program: str, *arguments: str, stdin: str = "") -> str:
