@@ -80,12 +80,15 @@ def opened(settings: Mapping[str, str] | None = None) -> Iterator[Harness]:
 
 
 def environment_of(postgres: EmbeddedPostgres, folder: Path) -> dict[str, str]:
-    """Without embeddings: they are another benchmark's, and would take their CPU beside what is measured."""
+    """Without embeddings: they are another benchmark's, and would take their CPU beside what is measured. Wishes are
+    carried as they are with them.
+    """
     return {
         "DATABASE_URL": postgres.app_dsn,
         "QUIRE_PORT": "0",
         "QUIRE_DATA_DIR": str(folder),
         "MEMORY_EMBEDDING_MODEL": "none",
+        "MEMORY_CARRY": "explicit",
     }
 
 
