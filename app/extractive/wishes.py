@@ -196,12 +196,11 @@ def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
     ``is_own``: no paragraph shows that the next ones are somebody else's.
     """
     prose, written = [simplified(one) for one in prose], [squeeze(one) for one in prose]
-    plays = any(_says("play", one) for one in prose)
     may_travel = is_own and _is_written(prose)
     standing, found = set[str](), dict[str, Wish]()
     for sentence in (squeeze(one) for one in prose):
         text = clip(strip_lead(sentence), _SENTENCE_MAX)
-        if _holds(text) and not plays:
+        if _holds(text) and not any(_says("play", one) for one in prose):
             standing.add(text)
         wish = _wish(text, is_standing=text in standing) if may_travel and len(sentence) <= _SENTENCE_MAX else None
         if wish is not None or (text in standing and not takes_back(text)):
@@ -215,7 +214,8 @@ def _holds(text: str) -> bool:
     """Return whether a sentence sounds like a wish for good."""
     if len(text) < SENTENCE_MIN or text.endswith(("?", "？")):
         return False
-    return intents.KEEPS_BY_WORDS.probability(text) >= (ORDER_MIN if _says("for_good", text) else HOLDS_MIN)
+    likely = intents.KEEPS_BY_WORDS.probability(text)
+    return likely >= HOLDS_MIN or (likely >= ORDER_MIN and _says("for_good", text))
 
 
 def _as_written(wish: Wish, written: Sequence[str]) -> Wish:
