@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +13,7 @@ import httpx
 from app.core.window.kept import Wish
 from app.extractive.wishes import wish_of
 from app.ui.shown import shown
-from quire_command.service import AsJson, Key, Url, opened, refuse_problem, show
+from quire_command.service import AsJson, Key, Url, items, opened, refuse_problem, show
 
 PAGE = 200
 
@@ -36,7 +36,7 @@ def list_memories(
     """List memories, the newest first: id, status, scope, key (`*`: kept in view), since when, and the text."""
     wanted = {**_whose(user_id, space_id), "status": "proposed" if proposed else "held"}
     with opened(url, api_key) as client:
-        found = list(_items(client, "/memories", wanted))
+        found = list(items(client, "/memories", wanted))
     show(found, list(map(_line, found)) or ["There are none."], as_json=as_json)
 
 
@@ -58,7 +58,7 @@ def answers(user_id: str | None, space_id: str | None, url: str, api_key: str | 
     wanted = _whose(user_id, space_id)
     with opened(url, api_key) as client:
         found = [
-            one for status in ("held", "refused") for one in _items(client, "/memories", {**wanted, "status": status})
+            one for status in ("held", "refused") for one in items(client, "/memories", {**wanted, "status": status})
         ]
     told = [
         (one["content_preview"], one["metadata"])
@@ -69,18 +69,6 @@ def answers(user_id: str | None, space_id: str | None, url: str, api_key: str | 
     labelled = [{"text": text, "does": why["head"] if why["answer"] == "yes" else ""} for text, why in told]
     words = [f"{head}  {answer}: {count}" for (head, answer), count in sorted(counts.items())]
     show(labelled, words or ["There are none."], as_json=as_json)
-
-
-def _items(client: httpx.Client, path: str, wanted: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    cursor = None
-    while True:
-        answer = client.get(path, params={**wanted, **({"cursor": cursor} if cursor else {})})
-        refuse_problem(answer)
-        page = answer.json()
-        yield from page["items"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            return
 
 
 def _line(one: Mapping[str, Any]) -> str:
@@ -138,13 +126,11 @@ def carry(user_id: str, url: str, api_key: str | None, *, dry_run: bool, as_json
 def _uncarried(client: httpx.Client, user_id: str) -> list[tuple[Mapping[str, Any], Wish]]:
     """Return the wishes of a user's conversations that could follow and do not, the oldest first."""
     whose = {"user_id": user_id}
-    known = {
-        one["content_preview"] for one in _items(client, "/memories", {**whose, "scope": "user", "pinned": "true"})
-    }
+    known = {one["content_preview"] for one in items(client, "/memories", {**whose, "scope": "user", "pinned": "true"})}
     found: dict[str, tuple[Mapping[str, Any], Wish]] = {}
-    for conversation in _items(client, "/conversations", whose):
+    for conversation in items(client, "/conversations", whose):
         where = {"conversation_id": conversation["id"], "scope": "conversation", "pinned": "true"}
-        for one in _items(client, "/memories", where):
+        for one in items(client, "/memories", where):
             wish = wish_of(one["content_preview"])
             if wish is not None and wish.reach == "user" and not wish.sensitive and not wish.ends:
                 found[wish.text] = (one, wish)

@@ -69,11 +69,6 @@ class _FoundSubject:
     texts: set[int] = field(default_factory=set)
 
 
-def subjects(texts: Sequence[str], n: int = 6) -> list[str]:
-    """Return up to ``n`` subjects of several titles or sentences, best first."""
-    return _best([("title", text) for text in texts[-_MAX_TEXTS:]], frozenset(), n)
-
-
 def subjects_of_page(title: str, lines: Sequence[tuple[str, str]], n: int) -> list[str]:
     """Return up to ``n`` subjects of a page: of its title and of what is said in its (role, line) pairs, best first."""
     tools = frozenset(fold(name) for role, line in lines for name in tools_in(role, line))

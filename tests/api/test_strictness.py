@@ -15,7 +15,7 @@ import pytest
 from tests.api.kit import append, ok, problem, user
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "openapi" / "openapi.json").read_text())
-WITHOUT_CALLER = {"/healthz", "/readyz"}
+WITHOUT_CALLER = {"/healthz", "/readyz", "/.well-known/quire-keys"}
 PARTS = {"conversation_id": "c", "user_id": "u", "name": "recall_page", "message": "1", "page": "1", "job_id": "1"}
 QUERIES = {"/archive": "user_id=u&", "/memories/search": "user_id=u&query=tea&"}
 ROUTES = [

@@ -38,6 +38,7 @@ PLAIN = {
     "tenants create": "the id alone",
     "tenants events": "nothing",
     "tenants limit": "what was set",
+    "verify": "a sentence a chain or proof",
     "worker": "a log",
 }
 """Commands without `--json`, and what they print."""

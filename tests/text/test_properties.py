@@ -20,7 +20,7 @@ from app.extractive.calls import call_line, query_summary
 from app.extractive.lines import message_line, read, result_line, title_of
 from app.extractive.results import sources, summarize
 from app.extractive.shapes import examine
-from app.extractive.subjects import subjects
+from app.extractive.subjects import subjects_of_page
 from app.extractive.summary import summarize_lines
 from app.extractive.terms import key_terms
 from app.extractive.wishes import wishes_in, wishes_of
@@ -159,7 +159,7 @@ def test_terms_are_few_different_and_clean(text: str, n: int) -> None:
     assert len(terms) <= n
     assert len({fold(term) for term in terms}) == len(terms)
     assert all(term and is_line(term, 60) for term in terms)
-    assert len(subjects([text, text], n)) <= n
+    assert len(subjects_of_page(text, [("user", text)], n)) <= n
 
 
 @QUICK
@@ -248,10 +248,11 @@ def test_results_are_equal_in_another_process() -> None:
     """Nothing depends on the order of sets, which changes with the hash seed."""
     script = (
         "from app.extractive.terms import key_terms; from app.extractive.results import summarize\n"
-        "from app.extractive.subjects import subjects\n"
+        "from app.extractive.subjects import subjects_of_page\n"
         "text = 'Rotate the staging keys before Kim Alvarez deploys billing-api 2.4. '\n"
         "text = (text + '然后检查数据库连接池和慢查询。') * 3\n"
-        "print(ascii((key_terms(text), summarize(text, language='zh'), subjects([text, 'staging keys', '连接池']))))"
+        "print(ascii((key_terms(text), summarize(text, language='zh'), "
+        "subjects_of_page(text, [('user', 'staging keys'), ('user', '连接池')], 6))))"
     )
     answers = {
         subprocess.run(

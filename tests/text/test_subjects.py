@@ -1,6 +1,7 @@
 """What a conversation is about: noun phrases, and nothing else."""
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from app.extractive.calls import call_line
 from app.extractive.lines import result_line
 from app.extractive.stopwords import CHINESE, ENGLISH
-from app.extractive.subjects import subjects, subjects_of_page
+from app.extractive.subjects import subjects_of_page
 from app.text.language import fold
 
 NAMES = st.from_regex(r"[a-z]{3,9}(?:_[a-z]{3,9})?", fullmatch=True)
@@ -30,6 +31,10 @@ SAID = st.lists(
     max_size=6,
 )
 DATED = re.compile(r"\d{3}|\d(?:st|nd|rd|th)\b|[_/@=(){}]|\b(?:monday|friday|march)\b", re.IGNORECASE)
+
+
+def subjects(texts: Sequence[str], n: int = 6) -> list[str]:
+    return subjects_of_page("", [("user", text) for text in texts], n)
 
 
 @given(NAMES, SAID)

@@ -6,7 +6,7 @@ The SDK takes a quarter of a second of CPU to import, and most services never sp
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,15 @@ from urllib.parse import urlsplit
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app import errors
-from app.api.http.body import require_utf8
+from app.api.http.body import read_bytes, require_utf8
 from app.api.http.callers import TOKEN_SCOPES, Reader
 from app.api.http.fast_routes import every_turn
 from app.api.http.runtime import runtime_of
-from app.core.canonical import dumps
+from app.concurrency import run_in_thread_if_large
+from app.core.canonical import dumps, loads
 from app.core.edge.hosts import is_ours, named_in
 from app.runtime import Runtime
 
@@ -33,6 +34,9 @@ router = APIRouter(tags=["tools"])
 
 
 NAMES = ("user_id", "conversation_id", "language")
+READ_MAX_BYTES = 1024 * 1024
+"""The SDK takes no more."""
+UNUSABLE_ID = "`id` must be a string or a whole number."
 asked: ContextVar[Request] = ContextVar("asked")
 """The request that is being answered; the SDK gives it to handlers alone."""
 _QUERY: dict[str, Any] = {"parameters": [{"name": name, "in": "query", "schema": {"type": "string"}} for name in NAMES]}
@@ -50,8 +54,12 @@ async def mcp(request: Request, caller: Reader) -> Response:
     access, origin = runtime_of(request).access, request.headers.get("origin")
     if origin is not None and not is_ours(urlsplit(origin).netloc, named_in(access.hosts, access.host)):
         raise errors.Forbidden("Quire answers no web page of another origin; add its host to QUIRE_HOSTS.")
+    body = await read_bytes(request, READ_MAX_BYTES)
+    if await run_in_thread_if_large(len(body), has_unusable_id, body):
+        error = {"code": -32600, "message": f"Invalid request: {UNUSABLE_ID}"}
+        return Response(dumps({"jsonrpc": "2.0", "id": None, "error": error}), 400, media_type="application/json")
     on_demand: OnDemand = request.app.state.mcp
-    return _Handed(await on_demand.manager(), request)
+    return _Handed(await on_demand.manager(), request, body)
 
 
 @router.get("/.well-known/oauth-protected-resource", include_in_schema=False)
@@ -72,13 +80,25 @@ async def protected_resource(request: Request) -> Response:
 class _Handed(Response):
     """The answer is written by the session manager."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager, request: Request) -> None:
+    def __init__(self, manager: StreamableHTTPSessionManager, request: Request, body: bytes) -> None:
         super().__init__()
-        self._manager, self._request = manager, request
+        self._manager, self._request, self._body = manager, request, body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked.set(self._request)
-        await self._manager.handle_request(scope, receive, send)
+        parts: Iterator[Message] = iter([{"type": "http.request", "body": self._body}])
+
+        async def again() -> Message:
+            return next(parts, None) or await receive()
+
+        await self._manager.handle_request(scope, again, send)
+
+
+def has_unusable_id(body: bytes) -> bool:
+    """Return whether a body is a request that the SDK would take for a notification, and not answer."""
+    told = loads(body)
+    is_request = isinstance(told, dict) and "id" in told and "method" in told
+    return is_request and (not isinstance(told["id"], str | int) or isinstance(told["id"], bool))
 
 
 class OnDemand:

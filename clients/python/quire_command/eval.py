@@ -14,7 +14,7 @@ from quire_command.demo.evaluate import evaluate, input_prices, reached, report
 from quire_command.demo.replay import ServiceError
 from quire_command.demo.service import NotStartedError, own_service
 from quire_command.demo.transcript import Transcript, TranscriptError, load, transcript
-from quire_command.service import AsJson, Key, Url, opened, refuse_problem, show
+from quire_command.service import AsJson, Key, Url, items, opened, show
 
 OFFLINE = {"DATABASE_URL": "", "MEMORY_LLM_MODEL": "", "MEMORY_EMBEDDING_MODEL": "none", "QUIRE_REQUIRE_KEYS": "false"}
 PAGE = 200
@@ -80,17 +80,10 @@ def _fails(row: Mapping[str, Any], least: float | None, least_in_view: float | N
 
 
 def _stored(name: str, url: str, api_key: str | None) -> Transcript:
-    messages: list[dict[str, Any]] = []
-    cursor: dict[str, str] = {}
     with opened(url, api_key) as client:
-        while True:
-            answer = client.get(f"/conversations/{quote(name, safe='')}/messages", params={"limit": PAGE, **cursor})
-            refuse_problem(answer)
-            page = answer.json()
-            messages += [{k: v for k, v in message.items() if v is not None} for message in page["items"]]
-            if page["next_cursor"] is None:
-                return transcript(name, messages)
-            cursor = {"cursor": page["next_cursor"]}
+        stored = items(client, f"/conversations/{quote(name, safe='')}/messages", {"limit": PAGE})
+        messages = [{k: v for k, v in message.items() if v is not None} for message in stored]
+    return transcript(name, messages)
 
 
 def table(shown: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -38,6 +38,19 @@ def opened(url: str, api_key: str | None) -> Iterator[httpx.Client]:
             yield client
     except (httpx.TransportError, httpx.InvalidURL) as error:
         raise click.ClickException(f"No answer from {url} ({str(error) or type(error).__name__}).") from error
+
+
+def items(client: httpx.Client, path: str, params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield what a list of the service has, page by page. Raises as ``refuse_problem`` does."""
+    cursor: Mapping[str, str] = {}
+    while True:
+        answer = client.get(path, params={**params, **cursor})
+        refuse_problem(answer)
+        page = answer.json()
+        yield from page["items"]
+        if page["next_cursor"] is None:
+            return
+        cursor = {"cursor": page["next_cursor"]}
 
 
 def refuse_problem(answer: httpx.Response) -> None:
