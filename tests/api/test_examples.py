@@ -20,7 +20,7 @@ REFUSED = {
     **dict.fromkeys(("get_response", "delete_response", "list_response_input_items"), (404, UNKNOWN)),
     **dict.fromkeys(("create_chat_completion", "create_embeddings", "list_models", "get_model"), (404, NO_MODEL)),
     **dict.fromkeys(("create_message", "count_message_tokens"), (404, NO_MODEL)),
-    **dict.fromkeys(("create_response", "compact_response"), (404, NO_MODEL)),
+    **dict.fromkeys(("create_response", "compact_response", "count_response_tokens"), (404, NO_MODEL)),
     **dict.fromkeys(("delete_webhook", "limit_key"), (404, UNKNOWN)),
     "report_result": (409, "the conversation of the examples has no parent"),
     "delete_conversation": (409, "a fork of the examples shares its messages"),
