@@ -284,7 +284,7 @@ def is_translated(part: Mapping[str, Any]) -> bool:
 def is_quoted(part: Mapping[str, Any], dialect: str) -> bool:
     """Return whether the API of a dialect reads a part only by its name."""
     found = message_blocks(part) if dialect == "messages" else chat_parts(part)
-    is_text = part.get("type") in TEXTS | {"refusal", "document", "search_result", "file", "input_file"}
+    is_text = str(part.get("type")) in TEXTS | {"refusal", "document", "search_result", "file", "input_file"}
     return bool(found) and found[0]["type"] == "text" and (not is_text or found[0]["text"] == quoted(part))
 
 

@@ -187,7 +187,7 @@ def parts_of(content: Any) -> list[Json]:
 
 
 def _part(part: Mapping[str, Any]) -> Json:
-    if part.get("type") in TEXTS:
+    if str(part.get("type")) in TEXTS:
         return {"type": "text", "text": str(part.get("text") or "")}
     is_known = part.get("type") == "input_file" or isinstance(part.get("image_url"), str)
     return chat_parts(part)[0] if is_known else dict(part)
