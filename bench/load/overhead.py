@@ -297,8 +297,13 @@ def _written(harness: Harness, known: Known) -> str:
     return str(file)
 
 
+SAME_LEAST = 0.5
+"""Part of what the statement finds that Quire answers: it puts people's words before an assistant's replies, by texts
+that the yardstick does not read."""
+
+
 def _require_same(api: Api, quires: Mapping[str, Server], bare: Server, known: Known) -> None:
-    """The same bytes of windows and archives, and the same memories found."""
+    """The same bytes of windows and archives, and mostly the same memories found."""
     for what in ("window", "load"):
         _require_same_bytes(api, bare, _targets(Cell(what, 1, is_bare=True), known))
     yardstick = Api(bare.port)
@@ -306,7 +311,8 @@ def _require_same(api: Api, quires: Mapping[str, Server], bare: Server, known: K
         quire = Api(quires[what].port)
         for target in _targets(Cell(what, 1, is_bare=True), known)[: len(QUERIES)]:
             rows, answer = json.loads(yardstick.call("GET", target)), json.loads(quire.call("GET", target))
-            if not rows or [row["id"] for row in rows] != [result["memory_key"] for result in answer["results"]]:
+            both = {row["id"] for row in rows} & {result["memory_key"] for result in answer["results"]}
+            if len(both) < SAME_LEAST * max(1, len(rows)):
                 raise RuntimeError(f"the yardstick finds other memories than Quire for {target}")
         quire.close()
     yardstick.close()

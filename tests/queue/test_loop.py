@@ -136,9 +136,9 @@ async def test_kinds_without_a_handler_wait_for_a_worker_that_has_one(bench: Ben
 
 async def test_tenants_take_turns(bench: Bench) -> None:
     await conversation(bench.database, ANN, *(f"c{n}" for n in range(30)))
-    await conversation(bench.database, BOB, "c")
+    await conversation(bench.database, BOB, "c", "d")
     await put(bench.database, ANN, *(page(f"c{n}", 1) for n in range(30)))
-    await put(bench.database, BOB, page("c", 1), page("c", 2))
+    await put(bench.database, BOB, page("c", 1), page("d", 1))
     async with bench.looping(bench.finish, tenants=(ANN, BOB), slots=2):
         await bench.ended(32)
     order = [job.tenant for job in bench.seen]
