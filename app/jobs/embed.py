@@ -190,16 +190,7 @@ def _texts_of(
     nul: dict[UUID, Sequence[int]],
 ) -> list[str]:
     said = {(row["conversation_id"], row["seq"]): _utterance(row) for row in told}
-    calls = {("episode", row["conversation_id"], row["seq"]) for row in told if _is_call_alone(row)}
-    return [
-        "" if (row["type"], row["conversation_id"], row["seq"]) in calls else _text(row, said, passages, nul)
-        for row in rows
-    ]
-
-
-def _is_call_alone(row: Record) -> bool:
-    """Return whether a message is calls without words: these find it, and its results have vectors of their own."""
-    return row["kind"] == "call" and not recalling.spoken_text(row).strip()
+    return [_text(row, said, passages, nul) for row in rows]
 
 
 def _text(

@@ -59,6 +59,10 @@ SUMS = """
 SELECT page, user_seq, full_before + full_tokens AS full, short_before + short_tokens AS short FROM messages
  WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3
 """
+PARTED = """
+SELECT seq FROM messages
+ WHERE tenant_id = $1 AND conversation_id = $2 AND seq = ANY ($3::int[]) AND call_group <> seq LIMIT 1
+"""
 FORGET_QUOTING = "DELETE FROM cuts WHERE tenant_id = $1 AND cardinality(sources) > 0 AND sources && $2::uuid[]"
 
 
@@ -243,8 +247,13 @@ async def store_cut(tx: Tx, conversation: Conversation, cut: Cut) -> bool:
     return number is not None
 
 
+async def parts_a_group(tx: ReadTx, conversation: Conversation, cut: Cut) -> bool:
+    """Return whether a zone of a cut begins within a call group."""
+    return await tx.fetchrow(PARTED, conversation.id, cut.zones) is not None
+
+
 async def put_cut(tx: Tx, conversation: Conversation, cut: Cut, at: datetime) -> bool:
-    """Store a cut that another service made of a locked conversation; return False if it does not belong there."""
+    """Store a cut that another service made of a locked conversation; return False if its number was used."""
     number = await tx.fetchval(PUT_CUT, conversation=conversation.line.own, at=at, **_cut_values(cut))
     return number is not None
 

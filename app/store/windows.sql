@@ -157,14 +157,14 @@ SELECT :tenant, c.id, {cut_values} FROM c
 RETURNING number;
 
 -- name: put_cut
--- Stores a cut of an import with its number, unless there is one, or a zone would not begin where a call group does.
+-- Stores a cut of an import with its number, unless the conversation has had one of it. A branch begins with the number
+-- of its parent's newest cut, whichever it had at the fork.
 WITH c AS (
   UPDATE conversations SET epoch = greatest(epoch, :number)
    WHERE tenant_id = :tenant AND id = :conversation
      AND NOT EXISTS (SELECT FROM cuts
                       WHERE tenant_id = :tenant AND conversation_id = :conversation AND number = :number)
-     AND NOT EXISTS (SELECT FROM messages WHERE tenant_id = :tenant AND conversation_id = :conversation
-                        AND seq IN (:condensed_from, :verbatim_from, :pinned) AND call_group <> seq)
+     AND (epoch < :number OR parent_id IS NOT NULL)
   RETURNING id
 )
 INSERT INTO cuts (tenant_id, conversation_id, created_at, {cut_columns})

@@ -179,6 +179,10 @@ def cut(**values: Any) -> str:
     return line(type="cut", conversation_id="c", created_at="2026-11-28T00:00:00Z", cut=found)
 
 
+CALLED = [
+    line(type="message", conversation_id="c", seq=seq, message=message)
+    for seq, message in enumerate([user("look"), call("a"), result("a", "seen")], 1)
+]
 SOME_ID = "00000000-0000-7000-8000-000000000000"
 
 
@@ -209,6 +213,8 @@ def remembered(**more: Any) -> str:
         ([CONVERSATION, line(type="page", conversation_id="c", page=9, source="llm")], 422, 2),
         ([CONVERSATION, said(1), cut(condensed_from=3)], 422, 3),
         ([CONVERSATION, said(1), cut(last_seq=9)], 422, 3),
+        ([CONVERSATION, said(1), cut(number=0)], 422, 3),
+        ([CONVERSATION, *CALLED, cut(last_seq=3, verbatim_from=3)], 422, 5),
         ([CONVERSATION, said(1), cut(head={"shown": "x"})], 422, 3),
         ([line(type="memory", id="00000000-0000-7000-8000-000000000000", memory_type="fact", content="x")], 422, 1),
         ([line(type="header", format="quire", version=2)], 422, 1),
@@ -227,6 +233,17 @@ def test_a_line_that_is_wrong_is_named(client: httpx.Client, lines: list[str], s
     found = problem(client.post("/import", content="\n".join(lines), headers=NDJSON), status)
     assert found["errors"][0]["loc"][:2] == ["line", named], found
     assert f"Line {named}" in found["detail"]
+
+
+def test_what_was_derived_before_an_erasure_is_not_put_back(client: httpx.Client) -> None:
+    for number in range(30):
+        append(client, "c", turn(number) if number != 17 else [user("The safe opens with Brindlewick."), *turn(17)[1:]])
+    assert "Brindlewick" in json.dumps(window(client, "c", budget=2_500)["messages"])
+    lines = exported(client, path("c"))
+    assert "Brindlewick" in next(line for line in lines if '"type":"cut"' in line)
+    ok(client.delete(path("c", "messages/35")))
+    imported(client, lines)
+    assert "Brindlewick" not in json.dumps([seen(client), exported(client, path("c"))])
 
 
 def test_other_messages_in_the_same_places_are_a_conflict(client: httpx.Client) -> None:

@@ -192,6 +192,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
         f"what was learnt, by {kind}": (statement, {"conversation": "c", "after": [], "limit": 10})
         for kind, statement in portable.LEARNT.items()
     },
+    "a zone within a group": (windows.PARTED, ("c", list(range(99)))),
     "cuts to export": (portable.CUTS, {"conversation": "c", "generation": 1, "sensitive": True}),
     "a stored message": (portable.STORED, ("c", 1)),
     "a stored message by its client's id": (portable.STORED_BY_CLIENT, ("c", "m1")),

@@ -35,12 +35,12 @@ async def missing(made: Runtime) -> list[Record]:
 
 
 async def test_messages_archives_and_memories_get_vectors(made: Runtime, meanings: Meanings) -> None:
-    archived = [user("Look."), assistant("I look."), call("a"), result("a", "pallet " * 3_000), assistant("Done.")]
+    archived = [user("Look."), call("a"), result("a", "pallet " * 3_000), assistant("Done.")]
     await say(made, "c", [*archived, *(message for number in range(30) for message in turn(number, 3))])
     async with made.database.begin(DEFAULT_TENANT) as tx:
         await remember(made, tx, MemoryRequest("likes figs " * 200, "preference", user_id="u"))
     await drain(made)
-    assert len(await missing(made)) == 1, "the call's"
+    assert await missing(made) == []
     assert await rows(made, "SELECT FROM unembedded") == []
     assert await rows(made, "SELECT FROM work WHERE kind = 'embed'") == []
     assert len(meanings.asked) == len(set(meanings.asked)) or len(meanings.asked) > 60
@@ -50,19 +50,6 @@ async def test_a_turn_is_embedded_with_what_it_answers(made: Runtime, meanings: 
     await say(made, "c", [user("Where is the key?"), assistant("Under the pot.", name="Ada")])
     await drain(made)
     assert meanings.asked == ["user: Where is the key?\nAda: Under the pot.", "user: Where is the key?"]
-
-
-async def test_a_call_without_words_has_no_vector_and_its_result_is_embedded_with_it(
-    made: Runtime, meanings: Meanings
-) -> None:
-    await say(made, "c", [user("Which tide?"), call("a", name="tides", arguments='{"at": "noon"}'), result("a", "low")])
-    await drain(made)
-    assert len(meanings.asked) == 2
-    assert meanings.asked[0].startswith("assistant: ")
-    assert "tides" in meanings.asked[0]
-    assert meanings.asked[0].endswith("\ntool: low")
-    assert meanings.asked[1] == "user: Which tide?"
-    assert len(await rows(made, "SELECT FROM memories WHERE type = 'episode'")) == 3
 
 
 def test_the_line_before_is_shortened_to_its_ends_and_left_out_in_a_monologue() -> None:

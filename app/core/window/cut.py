@@ -126,7 +126,8 @@ def is_of(cut: Cut, totals: Totals) -> bool:
     zones = 1 <= cut.condensed_from <= cut.verbatim_from <= cut.last_seq + 1 and 0 <= cut.pinned <= cut.last_seq
     now = 0 <= cut.last_seq <= totals.last_seq and 0 <= cut.last_page <= totals.last_page
     sizes = (cut.number, cut.budget, cut.room, cut.full_total, cut.half_mark)
-    return zones and now and 0 <= cut.step <= len(RESERVES) and all(0 <= size <= INTEGER_MAX for size in sizes)
+    numbers = min(cut.number, cut.budget) >= 1 and 0 <= cut.step <= len(RESERVES)
+    return zones and now and numbers and all(0 <= size <= INTEGER_MAX for size in sizes)
 
 
 def asked(entries: Sequence[Entry]) -> list[Entry]:

@@ -25,7 +25,11 @@ async def insert(
     known: Conversation,
     line: DerivedLine,
 ) -> bool:
-    """Insert a line into its locked conversation; return False if it is there already. Raises Invalid."""
+    """Insert a line into its locked conversation; return False if it is there already, or if something of the
+    conversation was erased here: what was derived before can hold it. Raises Invalid.
+    """
+    if known.erasures and not isinstance(line, RecallLine):
+        return False
     match line:
         case PageLine():
             return await _page(runtime, tx, known, line)
@@ -89,9 +93,9 @@ async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: Imported
 
 
 async def _cut(tx: Tx, known: Conversation, line: CutLine) -> bool:
-    """Store a cut; False if its number is taken. Raises Invalid if it is of other messages."""
+    """Store a cut; False if the conversation has had it. Raises Invalid if it is of other messages."""
     found = replace(line.cut, generation=known.totals.generation)
-    if not cut.is_of(found, known.totals):
-        message = "must have zones within the messages before it"
+    if not cut.is_of(found, known.totals) or await windows.parts_a_group(tx, known, found):
+        message = "must have zones that begin with a call group of the messages before it"
         raise Invalid("The cut is of other messages.", errors=[{"loc": ["cut"], "msg": message}])
     return await windows.put_cut(tx, known, found, line.created_at)
