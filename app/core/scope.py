@@ -23,7 +23,7 @@ _KINDS: dict[str, Kind] = {"u": "user", "s": "space", "c": "conversation"}
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Who may see something."""
+    """The people who may see a row: a user, the members of a space, or those of one conversation."""
 
     kind: Kind
     id: str

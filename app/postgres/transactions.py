@@ -72,7 +72,7 @@ def bound(
 
 @dataclass(slots=True)
 class Changes:
-    """What processes remember of the database that a transaction changes: noted where the rows are written."""
+    """Changes of a transaction that make caches stale; noted where the rows are written."""
 
     conversations: set[str] = field(default_factory=set)
     are_erased: bool = False

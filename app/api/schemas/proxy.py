@@ -13,7 +13,7 @@ from app.core.messages import ID_MAX, MODEL_MAX
 
 
 class ModelBody(RequestModel):
-    """What requests of all dialects have. Other fields go to an API of the same dialect unchanged."""
+    """A request of any dialect. Fields that are not here go to an API of the same dialect unchanged."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,4 +1,4 @@
-"""Which API serves which model: a table of patterns, for deployments in front of several APIs.
+"""Choose the API that serves a model, by a table of patterns: for deployments in front of several APIs.
 
 The longest pattern that fits a model's name wins; a model that none fits goes to the proxy's own API. A request names
 the services that it came through, so that a table which leads back to one is noticed there.

@@ -115,7 +115,7 @@ END_EARLIER = _SQL.statement("end_earlier")
 
 
 class Gone(NamedTuple):
-    """What is to be known of a memory, or of a passage, that was erased."""
+    """An erased memory, or a passage of one."""
 
     id: UUID
     holder: UUID | None

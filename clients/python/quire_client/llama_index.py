@@ -92,7 +92,7 @@ def _told(messages: Sequence[ChatMessage]) -> list[Json]:
 
 
 def _words(block: Any) -> str:
-    """What is said in a block. Files are named; thinking, cache marks and what else is no words are left out."""
+    """Return the words of a block. A file gives its name; thinking and cache marks give nothing."""
     if isinstance(block, TextBlock):
         return str(block.text)
     if block.block_type == "citable":

@@ -110,7 +110,7 @@ def verify_entry(entry: Any, keys: Keys, *, signature: bool = True) -> None:
 
 @dataclass(frozen=True)
 class Chain:
-    """What a chain proves: windows ``first`` to ``last`` of a conversation, in this order and with none between."""
+    """The proof of a chain: windows ``first`` to ``last`` of a conversation were served in this order, none between."""
 
     conversation: str
     first: int

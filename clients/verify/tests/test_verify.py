@@ -183,7 +183,7 @@ def test_every_message_is_proven_in_or_out_of_every_window(seed: int) -> None:
 
 @pytest.mark.slow
 def test_ten_thousand_windows_have_no_false_proof() -> None:
-    """Of conversations with erasures: each part of each window."""
+    """Prove each part of each window, in conversations with erasures."""
     assert sum(proofs_held(grown(seed, WINDOWS, SIGNER)) for seed in range(CONVERSATIONS)) > 10_000 * 10
 
 
