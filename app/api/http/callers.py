@@ -30,7 +30,7 @@ MODE, PASS_THROUGH = "X-Quire-Mode", "pass-through"
 OWN_KEY, USER, RECEIPT = "X-Quire-Key", "X-Quire-User", "X-Quire-Receipt"
 HOOKS = "/hooks/"
 BEARER = "bearer "
-TOKEN_SCOPES = "read write"  # noqa: S105 - names, no secret
+OAUTH_SCOPES = "read write"
 """What an OAuth client of /mcp asks for."""
 PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
 """The form of an Idempotency-Key, for the OpenAPI document; the error text is in `services.idempotency`."""
@@ -45,7 +45,7 @@ async def _caller(request: Request) -> Caller:
     except errors.Unauthorized as error:
         if runtime.identity.issuer is not None and request.scope["path"] == "/mcp":
             where = request.base_url.replace(path="/.well-known/oauth-protected-resource/mcp")
-            told = f'resource_metadata="{where}", scope="{TOKEN_SCOPES}"'
+            told = f'resource_metadata="{where}", scope="{OAUTH_SCOPES}"'
             challenge = error.headers["WWW-Authenticate"]
             joint = ", " if "=" in challenge else " "
             error.headers = {**error.headers, "WWW-Authenticate": f"{challenge}{joint}{told}"}

@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app import errors
 from app.api.http.body import read_bytes, require_utf8
-from app.api.http.callers import TOKEN_SCOPES, Reader
+from app.api.http.callers import OAUTH_SCOPES, Reader
 from app.api.http.fast_routes import every_turn
 from app.api.http.runtime import runtime_of
 from app.concurrency import run_in_thread_if_large
@@ -72,7 +72,7 @@ async def protected_resource(request: Request) -> Response:
     resource = str(request.base_url.replace(path="/mcp"))
     told = {
         "resource": resource, "resource_name": "Quire", "authorization_servers": [issuer],
-        "bearer_methods_supported": ["header"], "scopes_supported": TOKEN_SCOPES.split(),
+        "bearer_methods_supported": ["header"], "scopes_supported": OAUTH_SCOPES.split(),
     }  # fmt: skip
     return Response(dumps(told), media_type="application/json")
 
