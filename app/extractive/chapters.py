@@ -1,10 +1,10 @@
-"""Chapters without a model: where one ends, and the terms and the sentence that tell it from the others."""
+"""Chapters without a model: where one ends, and the terms that tell it from the others."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -12,13 +12,9 @@ from itertools import chain, pairwise
 
 import rjieba
 
-from app.core.neutral import flat
 from app.core.search.days import day_of
 from app.core.window.contents import Chapter
-from app.extractive.patterns import salience
 from app.extractive.stopwords import CHINESE, ENGLISH
-from app.extractive.summary import ROLE_WEIGHT
-from app.extractive.tells import tells
 from app.text.bm25 import stem
 from app.text.chinese_scripts import simplified
 from app.text.language import is_han, scalar, words
@@ -95,17 +91,13 @@ def _change(bags: Sequence[Counter[str]], end: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ToldPage:
-    """A page that a chapter is made of, with at most some dozen of its messages."""
+    """A page that a chapter is made of."""
 
     page: int
     opened_at: datetime
     ended_at: datetime
-    messages: Sequence[tuple[str, str, str]]
-    """Role, line and words of each; the words as ``words_told`` found them, between blanks."""
-
-    @property
-    def words(self) -> list[str]:
-        return [word for _, _, told in self.messages for word in told.split()]
+    words: Sequence[str]
+    """Those of its first messages, as ``words_told`` found them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +119,7 @@ class Shelf:
         return Shelf({**self.levels, chapter.level: [*self.levels.get(chapter.level, ()), chapter]})
 
 
-def close(pages: Sequence[ToldPage], shelf: Shelf, count: Callable[[str], int]) -> list[Chapter]:
+def close(pages: Sequence[ToldPage], shelf: Shelf) -> list[Chapter]:
     """Return the chapters that closed pages make, and the volumes that these make. ``pages`` follow the last chapter
     without a gap; the same pages make the same chapters, however many are there at once.
     """
@@ -137,46 +129,36 @@ def close(pages: Sequence[ToldPage], shelf: Shelf, count: Callable[[str], int]) 
     at = 0
     while len(pages) - at >= PAGES_DUE:
         end = at + end_of(told[at : at + PAGES_DUE], gaps[at : at + PAGES_DUE])
-        closed.append(described(pages[at:end], shelf.keys, count))
+        closed.append(described(pages[at:end], shelf.keys))
         shelf = shelf.with_(closed[-1])
         at = end
         while len(unbound := shelf.unbound(closed[-1].level)) >= VOLUME:
-            closed.append(bound(unbound[:VOLUME], count))
+            closed.append(bound(unbound[:VOLUME]))
             shelf = shelf.with_(closed[-1])
     return closed
 
 
-def described(pages: Sequence[ToldPage], others: Sequence[Collection[str]], count: Callable[[str], int]) -> Chapter:
-    weights, terms = _ranked((word for page in pages for word in page.words), others)
-    sentence = _most_telling([message for page in pages for message in page.messages], weights)
-    first, last = pages[0], pages[-1]
-    line = flat(", ".join(terms[:TERMS]))
-    return Chapter(
-        1, first.page, last.page, first.page + PAGES_DUE, tuple(terms), line, count(line), sentence, count(sentence),
-        day_of(first.opened_at), day_of(last.opened_at),
-    )  # fmt: skip
+def described(pages: Sequence[ToldPage], others: Sequence[Collection[str]]) -> Chapter:
+    terms = _ranked((word for page in pages for word in page.words), others)
+    first = pages[0]
+    return Chapter(1, first.page, pages[-1].page, first.page + PAGES_DUE, tuple(terms), day_of(first.opened_at))
 
 
-def bound(parts: Sequence[Chapter], count: Callable[[str], int]) -> Chapter:
+def bound(parts: Sequence[Chapter]) -> Chapter:
     """Return the volume of some chapters: the best terms of each, as many as a chapter's line has."""
     ranked = [list(dict.fromkeys(ranks)) for ranks in _by_rank([part.terms[:TERMS] for part in parts])]
     best = list(dict.fromkeys(chain.from_iterable(ranked)))[:TERMS]
-    terms = [term for part in parts for term in part.terms[:TERMS] if term in best]
-    line = flat(", ".join(dict.fromkeys(terms)))
     first, last = parts[0], parts[-1]
-    return Chapter(
-        first.level + 1, first.first_page, last.last_page, last.at_page, tuple(best), line, count(line), "", 0,
-        first.first_day, last.last_day,
-    )  # fmt: skip
+    return Chapter(first.level + 1, first.first_page, last.last_page, last.at_page, tuple(best), first.day)
 
 
 def _by_rank(ranked: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[terms[rank] for terms in ranked if rank < len(terms)] for rank in range(max(map(len, ranked), default=0))]
 
 
-def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dict[str, float], list[str]]:
-    """Return how much each key tells the text from others, and its terms, the best first, as written most often.
-    ``others``: the keys of other chapters' terms.
+def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> list[str]:
+    """Return the terms that tell a text from others, the best first, as written most often. ``others``: the keys of
+    other chapters' terms.
     """
     forms: dict[str, Counter[str]] = {}
     for word in told:
@@ -187,17 +169,4 @@ def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> tuple[dic
     rarity = {key: math.log((len(others) + 1.5) / (spread[key] + 0.5)) for key in forms}
     weights = {key: found.total() * rarity[key] for key, found in forms.items()}
     best = sorted(weights, key=lambda key: -weights[key])[:KNOWN_TERMS]
-    return weights, [forms[key].most_common(1)[0][0] for key in best]
-
-
-def _most_telling(messages: Sequence[tuple[str, str, str]], weights: Mapping[str, float]) -> str:
-    """Return the line with most of the terms that set its chapter apart, and its speaker. A cut line comes last."""
-    worths: list[tuple[bool, float, int]] = []
-    for at, (role, line, _) in enumerate(messages):
-        keys = set(map(_key, words_told(line))) if role in ("user", "assistant") else ()
-        if keys:
-            apart = sum(weights.get(key, 0.0) for key in keys) / math.sqrt(len(keys) + 4)
-            worth = apart * (0.5 + salience(line)) * ROLE_WEIGHT[role]
-            worths.append((not line.endswith("…"), worth, at))
-    best_first = (messages[at] for *_, at in sorted(worths, reverse=True))
-    return next((f"{role}: {flat(line)}" for role, line, _ in best_first if tells(role, line)), "")
+    return [forms[key].most_common(1)[0][0] for key in best]

@@ -76,10 +76,6 @@ def subjects_of_page(title: str, lines: Sequence[tuple[str, str]], n: int) -> li
     return _best([("title", title), *spoken][:_MAX_TEXTS], tools, n)
 
 
-def names_anything(text: str) -> bool:
-    return next(_phrases(scalar(text[:_LINE_CHARS])), None) is not None
-
-
 def _best(texts: Sequence[tuple[str, str]], tools: Collection[str], n: int) -> list[str]:
     found: dict[str, _FoundSubject] = {}
     for at, (role, text) in enumerate(texts):

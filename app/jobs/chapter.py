@@ -1,7 +1,6 @@
-"""Name a closed chapter: a model's title and sentence for the map of a conversation.
+"""Name a closed chapter: a model's title for the map of a conversation, before the chapter's own terms.
 
-The model reads the lines of the chapter's pages, not their messages. Until it has answered, and for good where it
-cannot, the chapter's own terms and its most telling line stand there.
+The model reads the lines of the chapter's pages, not their messages. Where it cannot, the terms stand alone.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from uuid import UUID
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.window.contents import Chapter, ChapterName
+from app.core.window.contents import Chapter
 from app.core.window.excerpts import Excerpt
 from app.jobs import prompts
 from app.jobs.asking import ask, covered_by, cut_to_fit, prompt_room
@@ -25,8 +24,7 @@ from app.queue.table import Claimed
 from app.runtime import Runtime
 from app.store import chapters, conversations, page_index, windows
 
-REPLY_TOKENS = 200
-SENTENCE_CHARACTERS = 300
+REPLY_TOKENS = 100
 MESSAGES_MAX = 400
 """Messages whose lines a model is shown: of longer chapters every second, third … of them."""
 
@@ -45,8 +43,8 @@ async def name_chapter(runtime: Runtime, claimed: Claimed) -> None:
         async with runtime.database.begin(claimed.tenant) as tx:
             await table.finish(tx, claimed)
         return
-    name, model = await _decide(runtime, runtime.chat, claimed, unnamed)
-    await _apply(runtime, claimed, unnamed, name, model)
+    title, model = await _decide(runtime, runtime.chat, claimed, unnamed)
+    await _apply(runtime, claimed, unnamed, title, model)
 
 
 async def _gather(runtime: Runtime, claimed: Claimed) -> _Unnamed | None:
@@ -69,30 +67,28 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Unnamed | None:
     return _Unnamed(conversation, chapter, [Excerpt(m.seq, m.role, told.get(m.seq, m.text), 0) for m in few])
 
 
-async def _decide(runtime: Runtime, chat: Chat, claimed: Claimed, unnamed: _Unnamed) -> tuple[ChapterName, str]:
+async def _decide(runtime: Runtime, chat: Chat, claimed: Claimed, unnamed: _Unnamed) -> tuple[str, str]:
     shown = await cut_to_fit(runtime, unnamed.lines, prompt_room(chat))
     request = prompts.chapter_request(shown, unnamed.conversation.language or "en")
     with runtime.successes.judging(claimed.kind):
         answer = await ask(runtime, claimed, request, max_tokens=REPLY_TOKENS, json_object=True)
         characters = len(answer.text) + sum(len(e.text) for e in shown)
-        title, sentence = await run_in_thread_if_large(characters, judge, object_of(answer.text), shown)
-    tokens = await runtime.tokens.count_many([title, sentence])
-    return ChapterName(title, tokens[0], sentence, tokens[1]), answer.model.replace("\x00", "")
+        title = await run_in_thread_if_large(characters, judge, object_of(answer.text), shown)
+    return title, answer.model.replace("\x00", "")
 
 
-def judge(value: Mapping[str, Any], shown: Sequence[Excerpt]) -> tuple[str, str]:
-    """Return the title and the sentence. Raises UnusableReply."""
+def judge(value: Mapping[str, Any], shown: Sequence[Excerpt]) -> str:
+    """Return the title. Raises UnusableReply."""
     covered = covered_by(shown)
     title = one_line_text(value.get("title"), TITLE_CHARACTERS, covered)
-    sentence = one_line_text(value.get("sentence"), SENTENCE_CHARACTERS, covered)
-    if not title or not sentence:
-        raise UnusableReply('"title" and "sentence" must be texts that say what the pages are about')
-    if is_in_another_language(f"{title}\n{sentence}", covered):
+    if not title:
+        raise UnusableReply('"title" must be a text that says what the pages are about')
+    if is_in_another_language(title, covered):
         raise UnusableReply("the answer must be in the language of the messages")
-    return title, sentence
+    return title
 
 
-async def _apply(runtime: Runtime, claimed: Claimed, unnamed: _Unnamed, name: ChapterName, model: str) -> None:
+async def _apply(runtime: Runtime, claimed: Claimed, unnamed: _Unnamed, title: str, model: str) -> None:
     conversation, chapter = unnamed.conversation, unnamed.chapter
     own, generation = conversation.line.own, conversation.own_generation
     async with runtime.database.begin(claimed.tenant) as tx:
@@ -101,5 +97,5 @@ async def _apply(runtime: Runtime, claimed: Claimed, unnamed: _Unnamed, name: Ch
             # Its pages are not what they were: once more, unless the conversation is gone.
             await table.requeue(tx, claimed)
             return
-        await chapters.name(tx, own, chapter, name, model, at)
+        await chapters.name(tx, own, chapter, title, model, at)
         await table.finish(tx, claimed)

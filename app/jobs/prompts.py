@@ -47,7 +47,7 @@ def page_request(
 
 
 def chapter_request(lines: Sequence[Excerpt], language: Language) -> list[dict[str, Any]]:
-    """Return the chat messages that ask for a chapter's title and sentence."""
+    """Return the chat messages that ask for a chapter's title."""
     return _chat(prompt("chapter", language), framed(lines, language))
 
 

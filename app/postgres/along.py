@@ -47,13 +47,12 @@ TABLES = {
         "page < {page}",
     ),
     "chapters": _Table(
-        "level first_page last_page at_page terms line line_tokens sentence sentence_tokens first_day last_day "
-        "created_at",
+        "level first_page last_page at_page terms day created_at",
         "first_page < {page} AND at_page <= {page}",
         "first_page < {page}",
     ),
     "chapter_names": _Table(
-        "first_page last_page model title title_tokens sentence sentence_tokens created_at",
+        "first_page last_page model title created_at",
         "first_page < {page} AND created_at <= {at}",
         "first_page < {page}",
     ),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from asyncpg import Record
 
-from app.core.window.contents import CHAPTERS_MAX, LINES_PER_PAGE, Chapter, ChapterName, entitled
+from app.core.window.contents import CHAPTERS_MAX, LINES_PER_PAGE, Chapter
 from app.extractive.chapters import OTHERS_MAX, VOLUME, Shelf, ToldPage
 from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
@@ -43,14 +44,15 @@ async def around(tx: ReadTx, conversation_id: str, recalled: Sequence[int], plan
 
 
 def _named(row: Record) -> Chapter:
-    columns = dict(row)
-    title, *rest = (columns.pop(name) for name in ("title", "title_tokens", "told", "told_tokens"))
+    """Return a chapter, the title that a model gave it before its terms."""
+    *columns, title = row
     chapter = _chapter(columns)
-    return chapter if title is None else entitled(chapter, ChapterName(title, *rest))
+    return replace(chapter, terms=(title, *chapter.terms)) if title else chapter
 
 
-def _chapter(row: Mapping[str, Any] | Record) -> Chapter:
-    return Chapter(**{**row, "terms": tuple(row["terms"])})
+def _chapter(columns: Iterable[Any]) -> Chapter:
+    level, first, last, at, terms, day = columns
+    return Chapter(level, first, last, at, tuple(terms), day)
 
 
 async def shelf(tx: ReadTx, conversation_id: str, before_page: int) -> Shelf:
@@ -62,13 +64,7 @@ async def shelf(tx: ReadTx, conversation_id: str, before_page: int) -> Shelf:
 
 async def told(tx: ReadTx, conversation_id: str, first_page: int, last_page: int) -> list[ToldPage]:
     rows = await tx.fetch(TOLD, conversation=conversation_id, first_page=first_page, last_page=last_page)
-    return [
-        ToldPage(
-            row["page"], row["opened_at"], row["ended_at"],
-            list(zip(row["roles"], row["lines"], row["words"], strict=True)),
-        )
-        for row in rows
-    ]  # fmt: skip
+    return [ToldPage(page, opened, ended, words.split()) for page, opened, ended, words in rows]
 
 
 async def store(tx: Tx, conversation_id: str, chapters: Sequence[Chapter]) -> None:
@@ -86,11 +82,11 @@ async def unnamed(tx: ReadTx, conversation_id: str, first_page: int) -> Chapter 
     return _chapter(row) if row else None
 
 
-async def name(tx: Tx, conversation_id: str, of: Chapter, given: ChapterName, model: str, at: datetime) -> None:
+async def name(tx: Tx, conversation_id: str, of: Chapter, title: str, model: str, at: datetime) -> None:
     """Store what a model named a chapter. ``at``: when it did."""
     await tx.execute(
         NAME, conversation=conversation_id, first_page=of.first_page, last_page=of.last_page, at=at,
-        model=model, **values_of(given),
+        model=model, title=title,
     )  # fmt: skip
 
 

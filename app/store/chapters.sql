@@ -1,13 +1,12 @@
 -- piece: chapter
 -- What is read of a chapter.
-level, first_page, last_page, at_page, terms, line, line_tokens, sentence, sentence_tokens, first_day, last_day
+level, first_page, last_page, at_page, terms, day
 
 -- name: around
 -- The newest of each level, and all that are in the same volume as one of some recalled pages, as far as they have left
 -- the window; with what a model named them.
 WITH levels AS (SELECT generate_series(1, {levels}) AS level)
-SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS terms, c.line, c.line_tokens,
-       c.sentence, c.sentence_tokens, c.first_day, c.last_day, n.title, n.title_tokens, n.told, n.told_tokens
+SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS terms, c.day, n.title
   FROM levels l
   CROSS JOIN LATERAL (
     (SELECT {chapter} FROM chapters
@@ -26,7 +25,7 @@ SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS 
            AND first_page BETWEEN v.first_page AND v.last_page) c
   ) c
   LEFT JOIN LATERAL (
-    SELECT title, title_tokens, sentence AS told, sentence_tokens AS told_tokens FROM chapter_names
+    SELECT title FROM chapter_names
      WHERE tenant_id = :tenant AND conversation_id = :conversation AND first_page = c.first_page) n ON c.level = 1
  WHERE c.last_page <= :last_page
  ORDER BY c.first_page, c.level;
@@ -41,8 +40,8 @@ SELECT c.* FROM generate_series(1, {levels}) AS l (level)
  ORDER BY c.level, c.first_page;
 
 -- name: told
--- Closed pages, each with its first messages, and with the times of its first message and its last.
-SELECT p.page, o.time AS opened_at, e.time AS ended_at, m.roles, m.lines, m.words
+-- Closed pages, each with the times of its first message and its last, and the words of its first messages.
+SELECT p.page, o.time AS opened_at, e.time AS ended_at, m.words
   FROM pages p
   CROSS JOIN LATERAL (
     SELECT first_seq FROM pages
@@ -55,10 +54,8 @@ SELECT p.page, o.time AS opened_at, e.time AS ended_at, m.roles, m.lines, m.word
      WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq < next.first_seq
      ORDER BY seq DESC LIMIT 1) e
   CROSS JOIN LATERAL (
-    SELECT array_agg(CASE WHEN kind = 'result' THEN 'tool' ELSE role END ORDER BY seq) AS roles,
-           array_agg(CASE WHEN words = '' THEN '' ELSE line END ORDER BY seq) AS lines,
-           array_agg(words ORDER BY seq) AS words
-      FROM (SELECT seq, role, kind, line, words FROM messages
+    SELECT coalesce(string_agg(words, ' ' ORDER BY seq), '') AS words
+      FROM (SELECT seq, words FROM messages
              WHERE tenant_id = :tenant AND conversation_id = :conversation
                AND seq >= p.first_seq AND seq < next.first_seq
              ORDER BY seq LIMIT {lines_per_page}) first) m
@@ -68,12 +65,9 @@ SELECT p.page, o.time AS opened_at, e.time AS ended_at, m.roles, m.lines, m.word
 -- name: store
 -- Stores a chapter in the place of the one of the same pages.
 INSERT INTO chapters (tenant_id, conversation_id, {chapter})
-VALUES (:tenant, :conversation, :level, :first_page, :last_page, :at_page, :terms, :line, :line_tokens, :sentence,
-        :sentence_tokens, :first_day, :last_day)
+VALUES (:tenant, :conversation, :level, :first_page, :last_page, :at_page, :terms, :day)
 ON CONFLICT (tenant_id, conversation_id, level, first_page) DO UPDATE
-   SET at_page = excluded.at_page, terms = excluded.terms, line = excluded.line, line_tokens = excluded.line_tokens,
-       sentence = excluded.sentence, sentence_tokens = excluded.sentence_tokens, first_day = excluded.first_day,
-       last_day = excluded.last_day;
+   SET at_page = excluded.at_page, terms = excluded.terms, day = excluded.day;
 
 -- name: unnamed
 -- A closed chapter that no model has named.
@@ -84,10 +78,8 @@ SELECT {chapter} FROM chapters c
 
 -- name: name
 -- Stores what a model named a chapter, unless it has a name.
-INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, model, title, title_tokens,
-                           sentence, sentence_tokens, created_at)
-VALUES (:tenant, :conversation, :first_page, :last_page, :model, :title, :title_tokens, :sentence,
-        :sentence_tokens, :at)
+INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, model, title, created_at)
+VALUES (:tenant, :conversation, :first_page, :last_page, :model, :title, :at)
 ON CONFLICT DO NOTHING;
 
 -- name: holding

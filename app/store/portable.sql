@@ -10,7 +10,7 @@ SELECT ARRAY[page] AS place, page, source, model, title, topics, seqs, lines, er
 
 -- name: chapter
 -- The names that a model gave to the chapters after a place.
-SELECT ARRAY[first_page] AS place, first_page, last_page, title, sentence, model, created_at FROM chapter_names
+SELECT ARRAY[first_page] AS place, first_page, last_page, title, model, created_at FROM chapter_names
  WHERE tenant_id = :tenant AND conversation_id = :conversation AND ARRAY[first_page] > :after::int[]
  ORDER BY first_page LIMIT :limit;
 

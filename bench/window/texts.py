@@ -28,7 +28,7 @@ from app.core.history.append import Append, decide
 from app.core.history.preparation import Arrival, Basis, PreparationRules, prepare, spoken_language, texts
 from app.core.messages import Limits, read
 from app.core.model import Policy
-from app.core.window.contents import Chapter, ContentsLine
+from app.core.window.contents import TERMS_FIRST, Chapter, ContentsLine
 from app.core.window.topics import Topic, merged, most_telling
 from app.extractive.chapters import Shelf, ToldPage, close
 from app.extractive.subjects import subjects_of_page
@@ -174,7 +174,7 @@ def _texts(append: Append, one: Transcript) -> Iterator[Text]:
     for chapter in _chapters(append):
         of = "; ".join(page.title for page in append.pages if chapter.first_page <= page.page <= chapter.last_page)
         key = f"pages {chapter.first_page}-{chapter.last_page}"
-        yield Text("chapter", key, f"{chapter.line} | {chapter.sentence}", of[:OF_CHARACTERS])
+        yield Text("chapter", key, ", ".join(chapter.terms[:TERMS_FIRST]), of[:OF_CHARACTERS])
 
 
 def _sampled(one: Shown) -> Shown:
@@ -191,10 +191,10 @@ def _chapters(append: Append) -> list[Chapter]:
     """Return the chapters that the pages make."""
     by_page = groupby(append.messages, key=lambda row: row.page)
     pages = [
-        ToldPage(page, NOW, NOW, [(row.role, row.line, row.words) for row in islice(rows, MESSAGES_A_PAGE)])
+        ToldPage(page, NOW, NOW, [word for row in islice(rows, MESSAGES_A_PAGE) for word in row.words.split()])
         for page, rows in by_page
     ]
-    return [chapter for chapter in close(pages, Shelf({}), _tokens) if chapter.level == 1]
+    return [chapter for chapter in close(pages, Shelf({})) if chapter.level == 1]
 
 
 def _appended(one: Transcript) -> Append:

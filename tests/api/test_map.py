@@ -113,7 +113,7 @@ def test_no_chapter_says_what_was_erased(
         long_talk, "e", [user(f"The {planted} is kept at {planted} 9, said the {planted} keeper."), assistant("Noted.")]
     )
     append(long_talk, "e", [message for page in range(9, PAGES + 1) for message in said(page)])
-    chapters = "SELECT terms::text || line || sentence AS text FROM chapters WHERE conversation_id = 'e'"
+    chapters = "SELECT terms::text AS text FROM chapters WHERE conversation_id = 'e'"
     told = [row["text"] for row in run_as_superuser(chapters)]
     assert len([text for text in told if planted in text]) >= 2, "a chapter and its volume"
     ok(long_talk.delete(path("e", "pages", "9")))

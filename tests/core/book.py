@@ -264,7 +264,7 @@ class Book:
         pages = [
             ToldPage(
                 page, rows[0].stored, rows[-1].stored,
-                [(row.message.role, row.message.line, row.message.words) for row in rows[:LINES_PER_PAGE]],
+                [word for row in rows[:LINES_PER_PAGE] for word in row.message.words.split()],
             )
             for page, rows in by_page.items()
             if through < page < self.totals.last_page
@@ -272,7 +272,7 @@ class Book:
         levels: dict[int, list[Chapter]] = {}
         for chapter in self.chapters:
             levels.setdefault(chapter.level, []).append(chapter)
-        self.chapters += close(pages, Shelf(levels), count)
+        self.chapters += close(pages, Shelf(levels))
 
     def _archive_id(self) -> UUID:
         """Return an id that is the same however the messages are batched."""

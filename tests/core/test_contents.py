@@ -57,13 +57,12 @@ def told(pages: int, gap_hours: int = 0, every: int = 6) -> list[ToldPage]:
     for page in range(1, pages + 1):
         now += timedelta(hours=gap_hours if page % every == 1 else 0, minutes=1)
         subject = SUBJECTS[(page - 1) // every % len(SUBJECTS)]
-        line = f"My {subject} number {page} needs a {subject} box"
-        found.append(ToldPage(page, now, now, [("user", line, f"{subject} number {page} {subject} box")]))
+        found.append(ToldPage(page, now, now, f"{subject} number {page} {subject} box".split()))
     return found
 
 
 def tree(pages: int, gap_hours: int = 9, every: int = 6) -> list[Chapter]:
-    return close(told(pages, gap_hours, every), Shelf({}), count)
+    return close(told(pages, gap_hours, every), Shelf({}))
 
 
 def contents_of(
@@ -91,12 +90,12 @@ def test_chapters_are_contiguous_bounded_and_the_same_in_any_batches(
     pages: int, gap_hours: int, every: int, batch: int
 ) -> None:
     source = told(pages, gap_hours, every)
-    at_once = close(source, Shelf({}), count)
+    at_once = close(source, Shelf({}))
     levels: dict[int, list[Chapter]] = {}
     found: list[Chapter] = []
     for end in range(batch, pages + batch, batch):
         through = max((chapter.last_page for chapter in found), default=0)
-        found += close(source[through : min(end, pages)], Shelf(levels), count)
+        found += close(source[through : min(end, pages)], Shelf(levels))
         levels = {n: [chapter for chapter in found if chapter.level == n] for n in range(1, 5)}
     assert found == at_once
     chapters = [chapter for chapter in at_once if chapter.level == 1]
@@ -111,11 +110,10 @@ def test_a_chapter_ends_at_a_long_silence_or_where_the_subject_changes() -> None
         assert [(c.first_page, c.last_page) for c in chapters[:3]] == [(1, 6), (7, 12), (13, 18)]
 
 
-def test_a_line_names_what_tells_a_chapter_apart_and_who_said_its_sentence() -> None:
+def test_terms_name_what_tells_a_chapter_apart() -> None:
     second = [chapter for chapter in tree(60) if chapter.level == 1][1]
     assert second.terms[0] == "violin"
-    assert "harbour" not in second.line
-    assert second.sentence.startswith("user: My violin number ")
+    assert "harbour" not in second.terms[:16]
 
 
 @given(st.lists(st.sampled_from(TERMS), min_size=1, max_size=20), st.integers(20, 200))
@@ -209,7 +207,7 @@ def test_a_recall_lists_a_page_of_long_ago() -> None:
 
 
 def test_a_line_says_where_the_month_changes() -> None:
-    days = [replace(c, first_day="2030-01-01", last_day="2030-01-04") for c in tree(25) if c.level == 1]
+    days = [replace(c, day="2030-01-01") for c in tree(25) if c.level == 1]
     entries = [entry(7, day="2030-01-05"), entry(8, day="2030-02-05"), entry(9, day="2030-02-28")]
     lines = text_of(contents_of(entries, days[:1], 9, 400)).splitlines()
     assert lines[0] == "[2030-01]"
@@ -285,14 +283,10 @@ def test_what_was_closed_later_does_not_change_a_map(entries: list[PageEntry], l
     assert contents_of(entries, TREES[9, 6], last_page, cap) == contents_of(entries, known, last_page, cap)
 
 
-def test_a_chapter_names_no_function_words_and_prefers_what_a_user_tells() -> None:
+def test_a_chapter_names_no_function_words() -> None:
     now, said = datetime(2030, 1, 1, tzinfo=UTC), "The plumber Renske Vos moves the drain for 1,150 on Tuesday."
     words = " ".join(words_told(f"{said} 我们看了这部电影 那本书总是听说 此外 一道 鲈鱼"))
-    pages = [
-        ToldPage(number, now, now, [("user", said, words), ("assistant", said, words)])
-        for number in range(1, PAGES_MAX + 4)
-    ]
-    chapter = close(pages, Shelf({}), len)[0]
+    pages = [ToldPage(number, now, now, words.split()) for number in range(1, PAGES_MAX + 4)]
+    chapter = close(pages, Shelf({}))[0]
     assert set(chapter.terms) >= {"电影", "鲈鱼", "plumber"}
     assert not set(chapter.terms) & {"这部", "总是", "此外", "一道"}
-    assert chapter.sentence == f"user: {said}"

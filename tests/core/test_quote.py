@@ -116,7 +116,7 @@ def test_the_lines_of_a_head_are_those_it_was_made_of(note: str, line: str, titl
         )
     ]
     cap = 10_000
-    chapter = Chapter(1, 2, 3, 9, (title,), title, count(title), line, count(line))
+    chapter = Chapter(1, 2, 3, 9, (title,))
     contents = compose(entries, frozenset({1}), [chapter], 3, cap, Policy(), language, count)
     quoted = compose_head(
         [SummaryLine(note, count(note))], [SummaryLine(line, count(line))], contents, language,
@@ -181,7 +181,7 @@ def test_a_quoted_passage_has_no_frame(text: str, elsewhere: str, language: Lang
 def test_a_head_has_its_own_frame_only(note: str, line: str, title: str, language: Language) -> None:
     entry = PageEntry(1, title, count(title), (ContentsLine(1, "user", line, count(line)),))
     cap = 10_000
-    chapter = Chapter(1, 2, 3, 9, (title,), title, count(title), line, count(line))
+    chapter = Chapter(1, 2, 3, 9, (title,))
     contents = compose([entry], frozenset({1}), [chapter], 3, cap, Policy(), language, count)
     quoted = compose_head(
         [SummaryLine(note, count(note))], [SummaryLine(line, count(line))], contents, language,

@@ -14,7 +14,7 @@ from app.core.edge.caller import Caller
 from app.core.history.rows import NewWish
 from app.core.messages import Limits, read
 from app.core.scope import Scope
-from app.core.window.contents import Chapter, ChapterName
+from app.core.window.contents import Chapter
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.statements import Statement
@@ -168,7 +168,7 @@ async def learn(tx: Tx, conversation: str) -> None:
     )
     await appending.keep_wishes(tx, found, [wish], "llm")
     assert await summaries.insert(tx, conversation, summaries.StoredSummary(1, 4, text, 9, "m"), now)
-    await chapters.name(tx, conversation, Chapter(1, 9, 12, 13), ChapterName(text, 9, text, 9), "m", now)
+    await chapters.name(tx, conversation, Chapter(1, 9, 12, 13), text, "m", now)
 
 
 async def fill(
@@ -220,9 +220,8 @@ async def fill(
     SELECT tenant_id, conversation_id, 'topic ' || page % 30, page / 30, page FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, model, title, title_tokens,
-                               sentence, sentence_tokens)
-    SELECT tenant_id, conversation_id, page, page, 'm', 'chapter ' || page, 4, 'It begins.', 4 FROM pages
+    INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, model, title)
+    SELECT tenant_id, conversation_id, page, page, 'm', 'chapter ' || page FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
     INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, text, tokens, model)

@@ -20,7 +20,7 @@ __all__ = ["tables_with"]
 BUDGET = 16_000
 MARK = "Xylocarpus"
 UNUSABLE: list[Json | str] = [
-    "I cannot help with that.", {"title": "Yes"}, {"title": "", "sentence": ""}, {"title": 1, "sentence": ["x"]},
+    "I cannot help with that.", {"name": "Yes"}, {"title": ""}, {"title": 1},
 ]  # fmt: skip
 NAMED = "SELECT first_page, title FROM chapter_names WHERE conversation_id = 'c' ORDER BY first_page"
 
@@ -43,7 +43,7 @@ def head(client: httpx.Client, name: str = "c") -> str:
     return found
 
 
-def test_a_title_and_a_sentence_come_with_the_next_epoch(client: httpx.Client, worker: Worker, model: Model) -> None:
+def test_a_title_comes_with_the_next_epoch(client: httpx.Client, worker: Worker, model: Model) -> None:
     talk(client, 1, 40)
     before = window(client, "c", budget=BUDGET)
     worker.drain()
@@ -91,7 +91,7 @@ def test_a_job_that_runs_twice_names_once(
     worker.drain("page", "summary")
     jobs = worker.claims(("chapter",))
     first = [worker.run(job) for job in jobs]
-    model.chapter = lambda _: {"title": "Another title", "sentence": "Another sentence of it."}
+    model.chapter = lambda _: {"title": "Another title"}
     assert (set(first), {worker.run(job) for job in jobs}) == ({"done"}, {"lost"})
     assert all(row["title"].startswith("Title from") for row in run_as_superuser(NAMED))
 
@@ -102,7 +102,7 @@ def test_what_was_erased_is_in_no_title(
 ) -> None:
     def telling(request: Json) -> Json:
         text = next((text for _, text in shown(request).values() if MARK in text), "It is about the harbour.")
-        return {"title": text[:80], "sentence": text[:200]}
+        return {"title": text[:80]}
 
     model.chapter = telling
     talk(client, 1, 4)

@@ -20,7 +20,7 @@ frozen when their chapter closes.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate, zip_longest
@@ -119,13 +119,8 @@ class Chapter:
     """The page that was opened when it closed: an epoch made on an earlier page does not know it."""
     terms: tuple[str, ...] = ()
     """What tells it from the others, the best first."""
-    line: str = ""
-    line_tokens: int = 0
-    sentence: str = ""
-    """Its most telling line; a volume has none."""
-    sentence_tokens: int = 0
-    first_day: str = ""
-    last_day: str = ""
+    day: str = ""
+    """The day it begins on, such as "2030-01-31"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,29 +140,6 @@ class ContentsPage:
     listed: tuple[int, ...] = ()
     chapters: tuple[ListedRun, ...] = ()
     unlisted: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ChapterName:
-    """A model's title and sentence for a chapter."""
-
-    title: str
-    title_tokens: int
-    sentence: str
-    sentence_tokens: int
-
-
-def entitled(chapter: Chapter, name: ChapterName) -> Chapter:
-    """Return the chapter with the model's title before its terms, and the model's sentence."""
-    line = ": ".join(part for part in (name.title, chapter.line) if part)
-    return replace(
-        chapter,
-        terms=(name.title, *chapter.terms) if name.title else chapter.terms,
-        line=line,
-        line_tokens=chapter.line_tokens + name.title_tokens + 1,
-        sentence=name.sentence or chapter.sentence,
-        sentence_tokens=name.sentence_tokens if name.sentence else chapter.sentence_tokens,
-    )
 
 
 def renamed(entry: PageEntry, names: PageNames | None) -> PageEntry:
@@ -216,6 +188,13 @@ class _Run:
     """The chapter, if they are all or the rest of one."""
     is_titled: bool = False
     """Its terms are titles of its pages."""
+
+    @property
+    def pages(self) -> str:
+        return f"{self.first}–{self.last}" if self.last > self.first else str(self.first)
+
+    def line(self, terms: int) -> str:
+        return f"{self.pages}: {', '.join(map(flat, self.terms[:terms]))}" if self.terms and terms else self.pages
 
 
 @dataclass(frozen=True)
@@ -275,13 +254,23 @@ class _Map:
         ranked = [term for rank in zip_longest(*(run.terms for run in runs)) for term in rank if term]
         return _Run(runs[0].first, runs[-1].last, tuple(dict.fromkeys(ranked))[:TERMS], runs[0].day)
 
-    def line(self, run: _Run, terms: int) -> str:
-        pages = f"{run.first}–{run.last}" if run.last > run.first else str(run.first)
-        return f"{pages}: {', '.join(map(flat, run.terms[:terms]))}" if run.terms and terms else pages
-
-    def weigh(self, run: _Run, terms: int) -> int:
-        sizes = _sizes(run.terms, self.count)
-        return _tokens(self.line(run, 0), self.count) + 1 + sizes[min(terms, len(run.terms))]
+    def opened(self, cover: Sequence[_Run], pages: tuple[PageEntry, ...] = (), terms: int = 0) -> _Open:
+        """Return a map of runs and of pages that have lines of their own."""
+        listed = sorted(page.page for page in pages)
+        runs: list[_Run] = []
+        for run in cover:
+            at = run.first
+            inside = listed[bisect_left(listed, run.first) : bisect_right(listed, run.last)]
+            for page in (*inside, run.last + 1):
+                if (at, page) == (run.first, run.last + 1):
+                    runs.append(run)
+                elif page > at:
+                    told = self.titles(at, page - 1) if run.is_titled else run.terms
+                    runs.append(_Run(at, page - 1, told, run.day, run.of, run.is_titled))
+                at = page + 1
+        lines = sum(_tokens(run.pages, self.count) + 1 for run in runs) + sum(page.brief_tokens for page in pages)
+        months = _months([*(run.day for run in runs), *(page.day for page in pages)])
+        return _Open(runs, pages, [_sizes(run.terms, self.count) for run in runs], lines + months, terms)
 
 
 @lru_cache(65_536)
@@ -315,7 +304,7 @@ def _together(cover: Sequence[_Run], joined: Callable[[Sequence[_Run]], _Run]) -
 
 
 def _run(chapter: Chapter) -> _Run:
-    return _Run(chapter.first_page, chapter.last_page, chapter.terms, chapter.first_day, chapter)
+    return _Run(chapter.first_page, chapter.last_page, chapter.terms, chapter.day, chapter)
 
 
 def _holds(volume: Chapter, part: Chapter) -> bool:
@@ -327,34 +316,21 @@ def _holds(volume: Chapter, part: Chapter) -> bool:
 class _Open:
     """The content of a map: runs with so many terms, and pages by their titles, some with their messages' lines."""
 
-    cover: Sequence[_Run]
+    runs: Sequence[_Run]
+    """Without the pages that have lines of their own."""
+    pages: tuple[PageEntry, ...]
+    sizes: Sequence[Sequence[int]]
+    """Of each run: what its terms weigh, by their number."""
+    bare: int
+    """What it weighs without terms and messages' lines."""
     terms: int = 0
-    pages: tuple[PageEntry, ...] = ()
     full: int = 0
     """Of the pages, the first ones that have all their lines."""
 
-    def runs(self, tree: _Map) -> list[_Run]:
-        """Return the runs, without the pages that have lines of their own."""
-        listed = sorted(page.page for page in self.pages)
-        found: list[_Run] = []
-        for run in self.cover:
-            at = run.first
-            inside = listed[bisect_left(listed, run.first) : bisect_right(listed, run.last)]
-            for page in (*inside, run.last + 1):
-                if (at, page) == (run.first, run.last + 1):
-                    found.append(run)
-                elif page > at:
-                    terms = tree.titles(at, page - 1) if run.is_titled else run.terms
-                    found.append(_Run(at, page - 1, terms, run.day, run.of, run.is_titled))
-                at = page + 1
-        return found
-
-    def weight(self, tree: _Map) -> int:
-        runs = self.runs(tree)
-        months = {run.day[:7] for run in runs} | {page.day[:7] for page in self.pages}
-        tokens = sum(tree.weigh(run, self.terms) for run in runs) + MONTH_TOKENS * len(months - {""})
-        tokens += sum(page.brief_tokens for page in self.pages)
-        return tokens + sum(page.lines_tokens for page in self.pages[: self.full])
+    @property
+    def weight(self) -> int:
+        told = sum(sizes[min(self.terms, len(sizes) - 1)] for sizes in self.sizes)
+        return self.bare + told + sum(page.lines_tokens for page in self.pages[: self.full])
 
 
 def compose(
@@ -386,40 +362,42 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) 
     covers, apart = tree.covers() if policy.chapter_lines else ([tuple], ())
     coarsest, finest = covers[0](), covers[-1]()
 
-    def fits(shown: _Open) -> bool:
-        return shown.weight(tree) <= cap
-
     def opened(number: int) -> _Open:
-        return _Open(covers[number](), pages=tuple(recent[:pages]))
+        return tree.opened(covers[number](), tuple(recent[:pages]))
 
-    if not fits(_Open(coarsest)):
+    if tree.opened(coarsest).weight > cap:
         return None
     room = max(cap * PAGES_SHARE, cap - _chapters_weight(apart, tree))
 
     def has_room(count: int) -> bool:
-        listed = recent[:count]
+        listed = tuple(recent[:count])
         if _pages_weight(listed) <= room:
-            return fits(_Open(coarsest, pages=tuple(listed)))
+            return tree.opened(coarsest, listed).weight <= cap
         rest = [page for page in listed if not page.recall_count]  # the others open beside chapters without terms
-        return _pages_weight(rest) <= room and fits(_Open(finest, pages=tuple(listed)))
+        return _pages_weight(rest) <= room and tree.opened(finest, listed).weight <= cap
 
     pages = _most(len(recent), has_room)
-    number = _most(len(covers), lambda n: fits(opened(n - 1)))
+    number = _most(len(covers), lambda n: opened(n - 1).weight <= cap)
     best = opened(max(0, number - 1))
-    if number == len(covers) and fits(_Open(apart, TERMS_APART, best.pages)):
-        best = replace(best, cover=apart)
-    best = replace(best, terms=_most(TERMS, lambda n: fits(replace(best, terms=n))))
-    return replace(best, full=_most(pages, lambda n: fits(replace(best, full=n))))
+    if number == len(covers) and (own := tree.opened(apart, best.pages, TERMS_APART)).weight <= cap:
+        best = own
+    best = replace(best, terms=_most(TERMS, lambda n: replace(best, terms=n).weight <= cap))
+    return replace(best, full=_most(pages, lambda n: replace(best, full=n).weight <= cap))
 
 
 def _chapters_weight(cover: Sequence[_Run], tree: _Map) -> int:
     """Return what chapters weigh with TERMS_FIRST terms each, whatever pages are listed: so a larger cap lists more."""
-    months = len({run.day[:7] for run in cover} - {""})
-    return MONTH_TOKENS * months + sum(tree.weigh(run, 0 if run.is_titled else TERMS_FIRST) for run in cover)
+    named = [replace(run, terms=()) if run.is_titled else run for run in cover]
+    return tree.opened(named, terms=TERMS_FIRST).weight
+
+
+def _months(days: Iterable[str]) -> int:
+    """Return what the lines weigh that say where the month changes."""
+    return MONTH_TOKENS * len({day[:7] for day in days} - {""})
 
 
 def _pages_weight(pages: Sequence[PageEntry]) -> int:
-    return sum(page.brief_tokens for page in pages) + MONTH_TOKENS * len({page.day[:7] for page in pages} - {""})
+    return sum(page.brief_tokens for page in pages) + _months(page.day for page in pages)
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:
@@ -435,9 +413,8 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int:
 
 
 def _written(tree: _Map, shown: _Open, language: Language) -> ContentsPage:
-    runs = shown.runs(tree)
-    lines = [ListedRun(run.first, run.last, tree.line(run, shown.terms)) for run in runs]
-    texts = {run.first: (line.line, run.day) for run, line in zip(runs, lines, strict=True)}
+    lines = [ListedRun(run.first, run.last, run.line(shown.terms)) for run in shown.runs]
+    texts = {run.first: (line.line, run.day) for run, line in zip(shown.runs, lines, strict=True)}
     for at, page in enumerate(shown.pages):
         text = _entry_text(f"{page.page}:", page, language, with_lines=at < shown.full)
         texts[page.page] = (text, page.day)
@@ -450,7 +427,7 @@ def _written(tree: _Map, shown: _Open, language: Language) -> ContentsPage:
         blocks.append(text)
     return ContentsPage(
         lines=tuple(blocks),
-        tokens=shown.weight(tree),
+        tokens=shown.weight,
         listed=tuple(sorted(page.page for page in shown.pages)),
         chapters=tuple(lines),
         unlisted=tree.last_page - len(shown.pages),

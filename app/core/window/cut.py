@@ -214,7 +214,7 @@ def _contents(
     policy = plan.policy
     cap = policy.contents_max + (policy.summary_max if is_summary and policy.summary_enabled else 0)
     named = [contents.renamed(page, material.names.get(page.page)) for page in material.pages]
-    pages = [page._replace(day=dates[page.page]) for page in named]
+    pages = [page if page.day == dates[page.page] else page._replace(day=dates[page.page]) for page in named]
     is_open = frozenset(page.page for page in pages if _is_open(page, plan))
     return contents.compose(
         pages, is_open, material.chapters, plan.last_page, min(room, cap), policy, plan.language, reader.count

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from array import array
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -54,7 +55,7 @@ class Sizes:
 class Vocabulary:
     pieces: list[str]
     """A piece's id is its index."""
-    scores: list[float]
+    scores: array[float]
     start: int
     end: int
     unknown: int
@@ -119,7 +120,7 @@ def _vocabulary(data: mmap.mmap, at: int) -> tuple[Vocabulary, int]:
     at += _VOCABULARY.size
     offsets = np.frombuffer(data, "<u4", count + 1, at).tolist()
     at += 4 * (count + 1)
-    scores = np.frombuffer(data, "<f4", count, at).tolist()
+    scores = array("f", np.frombuffer(data, "<f4", count, at))
     at += 4 * count
     spelled = data[at : at + size]
     pieces = [spelled[first:last].decode() for first, last in pairwise(offsets)]

@@ -29,7 +29,7 @@ async def close_due(runtime: Runtime, tx: Tx, conversation: Conversation) -> Con
     first = conversation.chaptered_through + 1
     pages = await chapters.told(tx, conversation.id, first, conversation.totals.last_page - 1)
     shelf = await chapters.shelf(tx, conversation.id, first)
-    closed = await anyio.to_thread.run_sync(close, pages, shelf, runtime.tokens.count)  # 50 ms for a few words
+    closed = await anyio.to_thread.run_sync(close, pages, shelf)  # 50 ms for a few words
     await chapters.store(tx, conversation.id, closed)
     await _name(runtime, tx, conversation, closed)
     through = max((chapter.last_page for chapter in closed), default=conversation.chaptered_through)
@@ -50,14 +50,14 @@ async def describe_again(runtime: Runtime, tx: Tx, conversation: Conversation, p
     line = conversation.line
     held = await chapters.holding(tx, line.own, pages)
     for chapter in held:
-        again = await _again(runtime, tx, line, chapter)
+        again = await _again(tx, line, chapter)
         await chapters.store(tx, line.own, [replace(again, at_page=chapter.at_page)])
     await _name(runtime, tx, conversation, held)
 
 
-async def _again(runtime: Runtime, tx: Tx, line: Line, chapter: Chapter) -> Chapter:
+async def _again(tx: Tx, line: Line, chapter: Chapter) -> Chapter:
     if chapter.level > 1:
-        return bound(await chapters.parts(tx, line, chapter), runtime.tokens.count)
+        return bound(await chapters.parts(tx, line, chapter))
     told = await chapters.told(tx, line, chapter.first_page, chapter.last_page)
     others = (await chapters.shelf(tx, line, chapter.first_page)).keys
-    return described(told, others, runtime.tokens.count)
+    return described(told, others)

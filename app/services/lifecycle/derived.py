@@ -7,7 +7,6 @@ from dataclasses import replace
 from app.core.conversation import Conversation
 from app.core.neutral import flat
 from app.core.window import cut
-from app.core.window.contents import ChapterName
 from app.errors import Invalid
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
@@ -34,7 +33,7 @@ async def insert(
         case PageLine():
             return await _page(runtime, tx, known, line)
         case ChapterLine():
-            return await _chapter(runtime, tx, known, line)
+            return await _chapter(tx, known, line)
         case ImportedSummary():
             return await _summary(runtime, tx, known, line)
         case RecallLine():
@@ -66,16 +65,14 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     return True
 
 
-async def _chapter(runtime: Runtime, tx: Tx, known: Conversation, line: ChapterLine) -> bool:
+async def _chapter(tx: Tx, known: Conversation, line: ChapterLine) -> bool:
     """Name a chapter as it was; False if it has a name, or if the conversation's pages make other chapters."""
     own = known.line.own
     chapter = await chapters.unnamed(tx, own, line.first_page)
     if chapter is None or chapter.last_page != line.last_page:
         return False
-    title, sentence = flat(line.title), flat(line.sentence)
-    tokens = await runtime.tokens.count_many([title, sentence])
-    name = ChapterName(title, tokens[0], sentence, tokens[1])
-    await chapters.name(tx, own, chapter, name, line.model, line.created_at or await page_index.now(tx))
+    at = line.created_at or await page_index.now(tx)
+    await chapters.name(tx, own, chapter, flat(line.title), line.model, at)
     return True
 
 

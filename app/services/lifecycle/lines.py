@@ -177,7 +177,6 @@ class ChapterLine(ImportLine):
     first_page: Seq
     last_page: Seq
     title: Short
-    sentence: Short
     model: Short
     created_at: Time | None = None
 
