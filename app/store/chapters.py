@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncpg import Record
 
-from app.core.window.contents import CHAPTERS_MAX, LINES_PER_PAGE, Chapter
+from app.core.window.contents import CHAPTERS_MAX, LINES_PER_PAGE, TERMS_FIRST, Chapter
 from app.extractive.chapters import OTHERS_MAX, VOLUME, Shelf, ToldPage
 from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
@@ -23,7 +23,13 @@ RECALLED_MAX = 20
 """Recalled pages around which the map is opened, the newest."""
 
 _SQL = SqlFile(
-    __file__, levels=LEVELS, newest=CHAPTERS_MAX, others_max=OTHERS_MAX, volume=VOLUME, lines_per_page=LINES_PER_PAGE
+    __file__,
+    levels=LEVELS,
+    newest=CHAPTERS_MAX,
+    others_max=OTHERS_MAX,
+    volume=VOLUME,
+    lines_per_page=LINES_PER_PAGE,
+    terms=TERMS_FIRST,
 )
 AROUND = _SQL.statement("around")
 SHELF = _SQL.statement("shelf")

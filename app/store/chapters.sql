@@ -6,7 +6,7 @@ level, first_page, last_page, at_page, terms, day
 -- The newest of each level, and all that are in the same volume as one of some recalled pages, as far as they have left
 -- the window; with what a model named them.
 WITH levels AS (SELECT generate_series(1, {levels}) AS level)
-SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:16] AS terms, c.day, n.title
+SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:{terms}] AS terms, c.day, n.title
   FROM levels l
   CROSS JOIN LATERAL (
     (SELECT {chapter} FROM chapters

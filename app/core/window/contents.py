@@ -9,8 +9,8 @@ of a run of pages that have no chapter yet. What fits is opened in this order:
    even the largest volumes do not fit, the oldest of them share a line.
 2. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end: in what
    chapters with sixteen terms leave. A larger cap never lists fewer.
-3. Chapters say as many terms as fit that tell them from the others, up to 32; then the newest pages get all their
-   messages' lines.
+3. Chapters say as many terms as fit that tell them from the others, up to sixteen each and 32 a line;
+   then the newest pages get all their messages' lines.
 
 Only pages that rules m and p leave open get lines of their own: one closes again when it has never been recalled and
 ``m`` turns have passed since it ended, or when it was recalled and its count has not changed for ``p`` turns. Lines are
@@ -39,7 +39,7 @@ LINES_PER_PAGE = 30
 PAGES_SHARE = 0.1
 """Part of the cap that pages have for lines of their own even where chapters leave less."""
 TERMS_FIRST, TERMS = 16, 32
-"""Terms of a chapter's line: what it has before pages have lines, and at most. More words lead to the right chapter
+"""Terms of a chapter, which it has before pages have lines; and at most of a line. More words lead to the right chapter
 more often, and than titles of pages do: at 8,000 tokens 33, 37, 44 and 47 % of LoCoMo's questions are led to it with 8,
 12, 14 and 16 terms first.
 """
