@@ -20,7 +20,7 @@ COMPILE := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras \
 	--generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo doctor migrate test test-all test-llm test-clients nightly cluster lint audit check bench bench-retrieval fuzz soak openapi lock sbom wheel release packages clean
+.PHONY: help install run demo doctor migrate test test-all test-llm test-clients nightly cluster lint audit check bench bench-retrieval fuzz soak openapi dump lock sbom wheel release packages clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ soak: $(DEV) ## Run mixed load, histories under kills and faults, the long tests
 openapi: $(DEV) ## Write the OpenAPI document to openapi/openapi.json
 	@mkdir -p openapi
 	$(BIN)/quire openapi > openapi/openapi.json
+
+dump: $(DEV) ## Write the database of this version, which later ones upgrade in their tests; before its tag
+	$(BIN)/python -m tests.deploy.dump
 
 sbom: $(DEV) ## Write the bill of materials of a release to dist/sbom.json
 	@mkdir -p $(DIST)

@@ -52,6 +52,8 @@ def wrong_in(root: Path) -> Iterator[str]:
     for name, (pattern, wanted) in NAMES.items():
         if (found := _found(root, name, pattern)) != wanted:
             yield f"{name}: the name is {found}, not {wanted}."
+    if not (root / (dump := f"tests/deploy/dumps/{version}.sql")).exists():
+        yield f"{dump} is missing: `make dump` writes it."
     for file in sorted({file for glob in READ for file in root.glob(glob) if file.is_file()}):
         for used in FOREIGN.findall(file.read_text("utf-8", errors="ignore")):
             yield f"{file.relative_to(root)}: {used} installs a package of somebody else."

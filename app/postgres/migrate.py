@@ -30,8 +30,11 @@ pgvector 0.7 or newer is not installed in this database. As superuser, in this d
 
 
 def fault(found: str, wanted: str, known: Collection[str]) -> tuple[str, str] | None:
-    """Return what is wrong with a schema's version and how to mend it; None if it is the wanted one."""
-    if found == wanted:
+    """Return what is wrong with a schema's version and how to mend it; None if a version that wants another serves it.
+
+    A migration keeps what the release before it uses, so that both serve while processes are replaced one by one.
+    """
+    if found in (wanted, f"{int(wanted) + 1:04}"):
         return None
     if found and found not in known:
         return f"The schema is at {found}, which is newer than this version of Quire.", NEWER
@@ -74,7 +77,7 @@ async def _is_settled(dsn: str) -> bool:
         revision = await connection.fetchval("SELECT version_num FROM alembic_version")
         if (wrong := fault(revision, HEAD, known())) and wrong[1] == NEWER:
             raise errors.StorageUnavailable(" ".join(wrong))
-        return revision == HEAD and not await connection.fetchval(IS_CITUS)
+        return wrong is None and not await connection.fetchval(IS_CITUS)
     except asyncpg.UndefinedTableError:
         return False
     except asyncpg.InsufficientPrivilegeError as error:

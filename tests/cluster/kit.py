@@ -123,11 +123,11 @@ def kill_server(data_dir: Path) -> None:
 
 
 @contextmanager
-def quire(environment: Mapping[str, str]) -> Iterator[httpx.Client]:
-    """A process of `quire serve`, and a client of it."""
+def quire(environment: Mapping[str, str], tree: Path | None = None) -> Iterator[httpx.Client]:
+    """A process of `quire serve`, of another tree if one is named, and a client of it."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("QUIRE_", "MEMORY_", "DATABASE_"))}
     own |= {"MEMORY_EMBEDDING_MODEL": "none", "QUIRE_PORT": "0", **environment}
-    with subprocess.Popen(QUIRE, env=own, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(QUIRE, env=own, cwd=tree, stdout=subprocess.PIPE, text=True) as process:
         try:
             with httpx.Client(base_url=_url(process.stdout), timeout=30) as client:
                 yield client

@@ -9,12 +9,13 @@ import pytest
 from docs.make_release import NAMES, VERSIONS, wrong_in, wrong_with_git
 
 ROOT = Path(__file__).parents[2]
+DUMP = "tests/deploy/dumps/0.1.0.sql"
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """The files that name a version or a package."""
-    for name in {*VERSIONS, *NAMES}:
+    for name in {*VERSIONS, *NAMES, DUMP}:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -37,6 +38,11 @@ def test_a_package_of_somebody_else_is_named(tree: Path) -> None:
         "clients/python/pyproject.toml: the name is quire-client, not quire-memory-client.",
         "README.md: pip install quire installs a package of somebody else.",
     ]
+
+
+def test_a_version_without_the_dump_of_its_database_is_not_released(tree: Path) -> None:
+    (tree / DUMP).unlink()
+    assert list(wrong_in(tree)) == [f"{DUMP} is missing: `make dump` writes it."]
 
 
 def test_only_a_new_version_of_a_committed_tree_is_tagged(tree: Path) -> None:

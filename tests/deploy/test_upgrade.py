@@ -1,169 +1,171 @@
-"""Schemas of every version, with data: to the newest, and back one, while clients write.
+"""From the database of a release to the schemas after it, under load and with two versions at once, and back.
 
-An old schema is made of the newest by the way back, so that each step is taken in both directions with rows in every
-table that it concerns.
+A release's database is its dump. The releases after this one are trees of this one with a trial migration more: the
+next only adds, and the one after takes away what the next no longer uses.
 """
 
 from __future__ import annotations
 
-import asyncio
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-import asyncpg
 import httpx
 import pytest
-from alembic import command
 
-from app.main import build_app
-from app.postgres import embedded, migrate
+from app import __version__
+from app.postgres import backup, embedded, folder_permissions, migrate
 from app.postgres.embedded import EmbeddedPostgres
-from app.settings import Settings
 from bench.load.crash import PROMISES
-from tests.api.kit import append, call, history, ok, path, result, turn, user, window
-from tests.cluster.kit import quire
-from tests.conftest import serve, wait_for
+from tests.api.kit import append, history, path, turn, user, window
+from tests.cluster.kit import ask, quire
+from tests.conftest import wait_for
+from tests.deploy import dump
 from tests.test_embedded import servers_of
 
-VERSIONS = sorted(migrate.known() - {migrate.HEAD})
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not VERSIONS, reason="There is one version of the schema: nothing to upgrade from."),
-]
-REFUSED = "UPDATE messages SET kind = 'refused' WHERE conversation_id = 'refused' AND seq = 3"
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+TRIALS = Path(__file__).parent / "next"
+DUMPS = sorted(dump.FOLDER.glob("*.sql"))
+TRIES = 100
+THIS, NEXT, AFTER = (f"{int(migrate.HEAD) + steps:04}" for steps in range(3))
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedPostgres]:
-    """A server of its own: other tests need the newest schema all the time."""
-    folder = Path(tempfile.mkdtemp(prefix="quire-upgrade-"))
-    started = embedded.start(folder)
-    migrate.upgrade(started.owner_dsn)
-    yield started
-    started.stop()
-    wait_for(lambda: not servers_of(folder))
-    shutil.rmtree(folder)
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="quire-upgrade-"))
+    folder_permissions.make_passable(made)
+    yield made
+    wait_for(lambda: not servers_of(made))
+    shutil.rmtree(made)
 
 
-@pytest.fixture(scope="module")
-def url(server: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
-    with serve(build_app(settings, server.app_dsn)) as served:
-        yield served.url
+@pytest.fixture(params=DUMPS, ids=lambda file: str(file.stem))
+def released(request: pytest.FixtureRequest, folder: Path) -> Iterator[EmbeddedPostgres]:
+    """The database of a release."""
+    server = embedded.start(folder / "data")
+    dump.restore(folder / "data", request.param)
+    yield server
+    server.stop()
 
 
-@pytest.fixture(scope="module")
-def client(url: str, server: EmbeddedPostgres) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, timeout=30) as opened:
-        for number in range(30):
-            append(opened, "long", turn(number))
-        append(opened, "archived", [user(), call("a"), result("a", "the kettle is hot " * 4000)])
-        append(opened, "refused", [*turn(1), user("too large")])
-        ok(opened.post("/memories", json={"user_id": "u", "content": "likes tea", "memory_type": "fact"}), 201)
-        ok(opened.post(path("long", "notes"), json={"text": "In French."}), 201)
-        ask(server, REFUSED)
-        yield opened
+def tree(folder: Path, revision: str, *trials: str) -> Path:
+    """Make the tree of a later release: this one's, at another schema."""
+    made = folder / revision
+    shutil.copytree(ROOT / "app", made / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    before = THIS
+    for number, trial in enumerate(trials, int(THIS) + 1):
+        migration = (TRIALS / f"{trial}.py").read_text("utf-8")
+        script = migration.replace("{revision}", f"{number:04}").replace("{before}", before)
+        before = f"{number:04}"
+        (made / "app/postgres/migrations/versions" / f"{before}_{trial}.py").write_text(script, "utf-8")
+    source = made / "app/postgres/migrate.py"
+    source.write_text(source.read_text("utf-8").replace(f'HEAD = "{THIS}"', f'HEAD = "{revision}"'), "utf-8")
+    return made
 
 
-def ask(server: EmbeddedPostgres, sql: str) -> list[asyncpg.Record]:
-    async def run() -> list[asyncpg.Record]:
-        connection = await asyncpg.connect(server.superuser_dsn)
-        try:
-            return await connection.fetch(sql)
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())
-
-
-def go_back(server: EmbeddedPostgres, version: str) -> None:
-    config = migrate._config()
-    config.attributes.update(dsn=server.owner_dsn, run=asyncio.run)
-    command.downgrade(config, version)
-    assert ask(server, "SELECT version_num FROM alembic_version")[0][0] == version
+def migrated(server: EmbeddedPostgres, release: Path) -> None:
+    own = {**os.environ, "MIGRATION_DATABASE_URL": server.owner_dsn}
+    command = [sys.executable, "-m", "app", "migrate"]
+    done = subprocess.run(command, cwd=release, env=own, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == f"The schema is at {release.name}.\n", done.stderr
 
 
 def texts(client: httpx.Client) -> dict[str, list[object]]:
-    names = ("long", "archived", "refused")
-    return {name: [message["content"] for message in history(client, name)] for name in names}
-
-
-@pytest.mark.parametrize("version", VERSIONS[::-1])
-def test_everything_said_outlives_the_way_to_the_newest_schema(
-    client: httpx.Client, server: EmbeddedPostgres, version: str
-) -> None:
-    before = texts(client)
-    go_back(server, version)
-    assert client.get("/readyz").status_code == 503
-    migrate.upgrade(server.owner_dsn)
-    wait_for(lambda: client.get("/readyz").is_success)
-    assert texts(client) == before
-    append(client, "long", turn(len(before["long"])))
-    assert window(client, "long", budget=3000)["messages"][-1]["content"] == turn(len(before["long"]))[-1]["content"]
-    assert [promise for promise, sql in PROMISES.items() if ask(server, sql)] == []
-    forced = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relrowsecurity AND NOT relforcerowsecurity"
-    assert ask(server, forced) == []
+    return {name: [message["content"] for message in history(client, name)] for name in ("long", "archived", "forked")}
 
 
 class Writer(threading.Thread):
-    """Appends until it is stopped, and repeats what is refused.
+    """Appends and reads windows in turns at each of some services until it is stopped, and repeats what is refused."""
 
-    Keeps what was acknowledged, the statuses of what was not, and the longest time without an acknowledgement.
-    """
-
-    def __init__(self, url: str) -> None:
+    def __init__(self, *urls: httpx.URL) -> None:
         super().__init__()
-        self.url = url
+        self.urls = urls
         self.stop = threading.Event()
         self.acknowledged: list[str] = []
-        self.refused: list[int] = []
-        self.gap_seconds = 0.0
+        self.refused: list[str] = []
+        self.tries_max = 0
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=30) as client:
-            last = time.monotonic()
+        with httpx.Client(timeout=30) as client:
             while not self.stop.is_set():
                 text = f"number {len(self.acknowledged)}"
-                headers = {"Idempotency-Key": text}
                 body = {"messages": [user(text)], "user_id": "u"}
-                answer = client.post(path("load", "messages"), json=body, headers=headers)
-                if answer.is_success:
-                    self.acknowledged.append(text)
-                    self.gap_seconds, last = max(self.gap_seconds, time.monotonic() - last), time.monotonic()
-                else:
-                    self.refused.append(answer.status_code)
+                self.until_taken(client, "POST", path("load", "messages"), json=body, headers={"Idempotency-Key": text})
+                self.acknowledged.append(text)
+                self.until_taken(client, "GET", path("long", "context"), params={"budget": 1200})
 
-    def goes_on(self) -> Callable[[], bool]:
+    def until_taken(self, client: httpx.Client, method: str, target: str, **request: Any) -> None:
+        for tries in range(1, TRIES + 1):
+            url = self.urls[(len(self.acknowledged) + tries) % len(self.urls)]
+            answer = client.request(method, url.join(target), **request)
+            self.tries_max = max(self.tries_max, tries)
+            if answer.is_success:
+                return
+            self.refused.append(f"{answer.status_code} {answer.text[:300]}")
+        raise AssertionError(self.refused)
+
+    def goes_on(self) -> None:
+        """Return when some more was acknowledged."""
         before = len(self.acknowledged)
-        return lambda: len(self.acknowledged) > before + 5
+        wait_for(lambda: len(self.acknowledged) > before + 20)
 
 
-def restart_seconds(server: EmbeddedPostgres) -> float:
-    """Return how long a process of `quire serve` takes until it serves: at least so long is the gap of a restart."""
-    began = time.monotonic()
-    with quire({"DATABASE_URL": server.app_dsn}):
-        return time.monotonic() - began
+def test_a_dump_brought_to_this_schema_is_this_schema(released: EmbeddedPostgres, folder: Path) -> None:
+    migrate.upgrade(released.owner_dsn)
+    fresh = embedded.start(folder / "fresh")
+    migrate.upgrade(fresh.owner_dsn)
+    found, wanted = (dump.schema_in(dump.dumped(folder / name, "--schema-only")) for name in ("data", "fresh"))
+    fresh.stop()
+    assert found == wanted, f"Before the tag of {__version__}: `make dump`. After it: add a migration, never edit one."
 
 
-def test_writes_go_on_while_the_schema_goes_back_one_and_forth(
-    client: httpx.Client, url: str, server: EmbeddedPostgres
+def test_everything_said_outlives_two_upgrades_under_load_and_the_way_back(
+    released: EmbeddedPostgres, folder: Path
 ) -> None:
-    """Nothing is lost or doubled, what is not stored meanwhile is 503, and no gap is longer than a restart's."""
-    restarts = [restart_seconds(server) for _ in range(2)]
-    writer = Writer(url)
-    writer.start()
-    try:
-        for _ in range(3):
-            wait_for(writer.goes_on())
-            go_back(server, max(VERSIONS))
-            migrate.upgrade(server.owner_dsn)
-        wait_for(writer.goes_on())
-    finally:
-        writer.stop.set()
-        writer.join()
-    assert set(writer.refused) <= {503}
-    assert writer.gap_seconds < max(restarts), (writer.gap_seconds, restarts)
-    assert [message["content"] for message in history(client, "load")] == writer.acknowledged
+    """Processes are replaced one by one; nothing is lost or doubled, and what is refused is taken at the next try."""
+    migrate.upgrade(released.owner_dsn)
+    following, last = tree(folder, NEXT, "expand"), tree(folder, AFTER, "expand", "contract")
+    database = {"DATABASE_URL": released.app_dsn}
+    with ExitStack() as processes:
+        this = processes.enter_context(quire(database))
+        before = texts(this)
+        backup.back_up(folder / "data", folder / "backup")
+        writer = Writer(this.base_url)
+        writer.start()
+        try:
+            writer.goes_on()
+            migrated(released, following)
+            writer.goes_on()
+            assert this.get("/readyz").is_success
+            newer = processes.enter_context(quire(database, following))
+            writer.urls = (this.base_url, newer.base_url)
+            writer.goes_on()
+            writer.urls = (newer.base_url,)
+            writer.goes_on()
+            migrated(released, last)
+            writer.goes_on()
+            assert (this.get("/readyz").status_code, newer.get("/readyz").status_code) == (503, 200)
+            newest = processes.enter_context(quire(database, last))
+            writer.urls = (newer.base_url, newest.base_url)
+            writer.goes_on()
+        finally:
+            writer.stop.set()
+            writer.join()
+        assert [message["content"] for message in history(newest, "load")] == writer.acknowledged
+        assert texts(newest) == before
+        assert writer.tries_max <= 2, writer.refused
+        assert [promise for promise, sql in PROMISES.items() if ask(released.superuser_dsn, sql)] == []
+    backup.restore(folder / "restored", folder / "backup")
+    with quire({"QUIRE_DATA_DIR": str(folder / "restored")}) as again:
+        assert texts(again) == before
+        append(again, "long", turn(len(before["long"])))
+        assert window(again, "long", budget=3000)["messages"][-1]["content"] == turn(len(before["long"]))[-1]["content"]
