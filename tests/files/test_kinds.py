@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 from contextlib import suppress
-from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from hypothesis import strategies as st
 from app.core.messages import Limits, read
 from app.errors import QuireError
 from quire_command.files import kinds, lines
-from quire_command.files.reading import Document, document, elements, large_lines
+from quire_command.files.reading import Document, document
 from quire_command.files.values import Memory, Skipped, Talk
 from tests.files.samples import (
     CLAUDE_CODE,
@@ -170,28 +168,6 @@ def test_a_list_without_a_name_is_called_after_its_file() -> None:
     assert talk.id == "messages:tea"
 
 
-@pytest.mark.parametrize("text", ["", "[", '[{"a": 1}', '[{"a": 1} {"b"', "[1, x]", '{"a": [1]}', "[" * 100_000])
-def test_a_list_with_a_mistake_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no list|is JSON that ends too early|is nested too deeply"):
-        list(elements(BytesIO(text.encode())))
-
-
-def test_a_list_is_read_element_by_element_wherever_it_is_cut() -> None:
-    long = [{"n": n, "text": "茶" * 700_000} for n in range(5)]
-    for whole in (long, [], [1, [2, 3], {"a": "]"}, "x"]):
-        for written in (json.dumps(whole, ensure_ascii=False, indent=1), "\ufeff" + json.dumps(whole)):
-            assert list(elements(BytesIO(written.encode()))) == whole
-
-
-def test_large_lines_are_read_one_by_one(tmp_path: Path) -> None:
-    file = tmp_path / "rollout.jsonl"
-    file.write_text("\n".join([*map(json.dumps, CODEX), '{"half']))
-    found = large_lines(file)
-    assert found == document("rollout.jsonl", file.read_bytes())
-    file.write_text(json.dumps(CODEX, indent=1))
-    assert large_lines(file) is None
-
-
 def spoiled(value: Any, chance: random.Random) -> Any:
     """A value of which members are gone, or others."""
     if chance.random() < 0.04:
@@ -267,3 +243,51 @@ def test_facts_of_a_bank_are_memories() -> None:
     assert memory.metadata == {"source": "slack", "context": "a talk", "fact_type": "world"}
     assert "invalidated" in str(gone)
     assert "2 of 3" in str(more)
+
+
+def test_shapes_of_older_and_newer_versions_are_known() -> None:
+    shapes: dict[str, Any] = {
+        "letta": {
+            "agent_type": "memgpt_agent", "name": "desk", "core_memory": [{"label": "human", "value": "Likes tea"}],
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "Plot it"}], "tool_returns": []}],
+        },
+        "claude-code": {"loglines": [{"type": "user", "message": {"role": "user", "content": "Plot it"}}]},
+        "llama-index": json.dumps({"store": {"me": [{"role": "user", "content": "Plot it"}]}, "class_name": "x"}),
+        "chatgpt": [{**chatgpt(node("u", "root", "user", "Plot it"), current="u")[0], "conversation_id": None}],
+    }  # fmt: skip
+    ids = []
+    for source, shape in shapes.items():
+        found = document("old.json", json.dumps(shape).encode())
+        kind = kinds.kind_of(found)
+        assert kind is not None
+        assert kind.name == source
+        [talk] = talks(source, found)
+        assert texts(talk) == ["Plot it"]
+        ids.append(talk.id)
+    assert ids == ["letta:desk", "claude-code:old", "llama-index:me", "chatgpt:root:None"]
+
+
+def test_code_that_a_chat_interface_ran_stays_where_it_stood() -> None:
+    ran = '<details type="code_interpreter" output="&quot;4&quot;"><summary>Ran</summary>\n2 + 2\n</details>'
+    chat = json.loads(json.dumps(OPEN_WEBUI_ITEMS))
+    nodes = (chat[0] if isinstance(chat, list) else chat)["chat"]["history"]["messages"]
+    answer = next(one for one in nodes.values() if one["role"] == "assistant")
+    answer.pop("output")
+    answer["content"] = f"Let me see.\n{ran}\nIt is four."
+    [talk] = talks("open-webui", Document("c.json", chat))
+    assert texts(talk)[-1] == "Let me see.\n2 + 2\n\n4\nIt is four."
+
+
+def test_what_a_machine_wrote_is_counted() -> None:
+    for source, rows, more in (
+        ("claude-code", CLAUDE_CODE, line("a", "6", "user", "<command-name>/model</command-name>")),
+        ("codex", CODEX, {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [
+            {"type": "input_text", "text": "<environment_context>here</environment_context>"}]}}),
+    ):  # fmt: skip
+
+        def count(value: list[Json], source: str = source) -> int:
+            found = kinds.found_in(Document("s.jsonl", value), kinds.BY_NAME[source])
+            reasons = [one.reason for one in found if isinstance(one, Skipped)]
+            return sum(int(reason.split()[0]) for reason in reasons if "a machine's" in reason)
+
+        assert count([*rows, more]) == count(rows) + 1

@@ -20,19 +20,17 @@ import httpx
 from quire_command.files import kinds, lines, writing
 from quire_command.files.kinds import Kind
 from quire_command.files.pam import bundle
-from quire_command.files.reading import LARGE_BYTES, NAMED_MAX, Document, document, looks_like, size_of
+from quire_command.files.reading import LARGE_BYTES, LOOKED_AT, NAMED_MAX, Document, document, looks_like, size_of
 from quire_command.files.values import Found, Memory, Skipped, Talk, dumps
 from quire_command.service import AsJson, Key, Url, opened, progress, refuse_problem, show
 
 NDJSON: Final = {"Content-Type": "application/x-ndjson"}
 CHUNK_BYTES: Final = 65_536
-LOOKED_AT: Final = 4096
-"""Bytes of a file that tell whether it is of Quire's own lines."""
 TRIES: Final = 5
 RETRY_SECONDS: Final = 1.0
 PAGE: Final = 1000
 AT_ONCE: Final = 500
-"""Messages of a request."""
+"""Messages or memories of a request."""
 SHOWN: Final = 20
 """Lines about what was left out; `--json` has all."""
 
@@ -98,23 +96,38 @@ def import_file(
         if given["source"] is None and file is not None and _is_quires(file):
             receipt.add(_send(file, url, api_key))
         else:
-            chosen: Iterable[_Chosen] = _found(path, file, given, receipt)
-            is_large = str(path) != "-" and size_of(path) > LARGE_BYTES
-            chosen = chosen if is_large else list(chosen)
-            sizes = Counter[str]()
-            for one in _found(path, None, given, Receipt()) if is_large else chosen:
-                sizes[one.user] += len(one)
+            chosen, sizes = _chosen(path, file, given, receipt)
             if len(sizes) > 1 and not each_user:
                 named = ", ".join(sorted(sizes)[:NAMED_MAX])
                 raise click.UsageError(f"{path} names {len(sizes)} users ({named}): add --user, or --each-user.")
             if only_print:
-                for one in chosen:
-                    click.echo("".join(f"{line}\n" for line in one.lines()), nl=False)
+                sys.stdout.writelines(f"{line}\n" for one in chosen for line in one.lines())
                 return
             _import(chosen, receipt, sizes.total(), url, api_key)
     show(receipt.as_json(), receipt.words(), as_json=as_json)
     if receipt.refused:
         raise SystemExit(1)
+
+
+def _chosen(
+    path: Path, file: IO[bytes] | None, given: Mapping[str, str | None], receipt: Receipt
+) -> tuple[Iterable[_Chosen], Counter[str]]:
+    """Return what is to be stored, and how much of it is whose. What is large is read twice, and refused before any of
+    it is stored.
+    """
+    wanted = kinds.BY_NAME[given["source"]] if given["source"] else None
+    documents = _documents(path, file, wanted)
+    sizes = Counter[str]()
+    if str(path) == "-" or size_of(path) <= LARGE_BYTES:
+        held = list(_found(path, documents, wanted, given, receipt))
+        for one in held:
+            sizes[one.user] += len(one)
+        return held, sizes
+    once = documents if path.is_dir() else list(documents)
+    for one in _found(path, once, wanted, given, Receipt()):
+        sizes[one.user] += len(one)
+    again = _documents(path, file, wanted) if path.is_dir() else once
+    return _found(path, again, wanted, given, receipt), sizes
 
 
 def _is_quires(file: IO[bytes]) -> bool:
@@ -141,17 +154,22 @@ class _Chosen:
         return lines.talk_lines(self.talk, self.user) if self.talk else lines.memory_lines(self.memories, self.user)
 
 
-def _found(path: Path, file: IO[bytes] | None, given: Mapping[str, str | None], receipt: Receipt) -> Iterator[_Chosen]:
+def _found(
+    path: Path,
+    documents: Iterable[Document],
+    wanted: Kind | None,
+    given: Mapping[str, str | None],
+    receipt: Receipt,
+) -> Iterator[_Chosen]:
     """Yield what is to be stored. Raises ClickException for a path that holds nothing of any kind."""
-    wanted = kinds.BY_NAME[given["source"]] if given["source"] else None
     taken = 0
-    for one in _documents(path, file, wanted):
+    for one in documents:
         kind = wanted or kinds.kind_of(one)
         if kind is None:
             reason = looks_like(one.value) if one.value is not None or not one.skipped else "cannot be read"
             receipt.skipped += one.skipped or (Skipped(one.name, f"{reason}; no tool that Quire knows writes it"),)
             continue
-        receipt.files += one.number == 1
+        receipt.files += 1
         for chosen in _of_document(one, kind, given, receipt, path):
             taken += 1
             yield chosen
@@ -175,27 +193,33 @@ def _documents(path: Path, file: IO[bytes] | None, wanted: Kind | None) -> Itera
 def _of_document(
     one: Document, kind: Kind, given: Mapping[str, str | None], receipt: Receipt, path: Path
 ) -> Iterator[_Chosen]:
+    found: Iterable[Found] = kinds.found_in(one, kind)
+    now = lines.now()
+    memories: dict[str, list[Memory]] = {}
     try:
-        found = list(kinds.found_in(one, kind))
+        found = found if one.is_large else list(found)
+        if (name := given["conversation_id"]) is not None:
+            found = _renamed(list(found), name, one.name)
+        for each in found:
+            if isinstance(each, Skipped):
+                receipt.skipped.append(each)
+            elif isinstance(each, Talk):
+                sendable, skipped = lines.sendable(each, now)
+                receipt.skipped += skipped
+                if sendable.said:
+                    receipt.branches += each.parent is not None
+                    receipt.sub_agents += "agent" in each.metadata
+                    yield _Chosen(_owner(given["user_id"], each.user, kind, one), sendable)
+            else:
+                user = _owner(given["user_id"], each.user, kind, one)
+                memories.setdefault(user, []).append(each)
+                if len(memories[user]) == AT_ONCE:
+                    yield _Chosen(user, memories=memories.pop(user))
     except ValueError as error:
         if path.is_dir():
             receipt.skipped.append(Skipped(one.name, str(error)))
             return
         raise click.ClickException(f"{one.name} {looks_like(one.value)}; read as {kind.name}, {error}.") from error
-    receipt.skipped += [left for left in found if isinstance(left, Skipped)]
-    if (name := given["conversation_id"]) is not None:
-        found = _renamed(found, name, one.name)
-    now = lines.now()
-    for talk in (each for each in found if isinstance(each, Talk)):
-        sendable, skipped = lines.sendable(talk, now)
-        receipt.skipped += skipped
-        if sendable.said:
-            receipt.branches += talk.parent is not None
-            receipt.sub_agents += "agent" in talk.metadata
-            yield _Chosen(_owner(given["user_id"], talk.user, kind, one), sendable)
-    memories: dict[str, list[Memory]] = {}
-    for memory in (each for each in found if isinstance(each, Memory)):
-        memories.setdefault(_owner(given["user_id"], memory.user, kind, one), []).append(memory)
     yield from (_Chosen(user, memories=own) for user, own in memories.items())
 
 
@@ -238,11 +262,11 @@ def _store(client: httpx.Client, one: _Chosen, receipt: Receipt, done: Callable[
         matched = len(one.talk.said) - (len(talk.said) if talk else 0)
         receipt.matched["messages"] += matched
         done(matched)
-        parts = list(_parts(talk or replace(one.talk, said=())))  # where nothing is new, its owner is compared still
-        for part in parts:
+        # where nothing is new, its owner is compared still
+        for number, part in enumerate(_parts(talk or replace(one.talk, said=()))):
             receipt.add(_post(client, "".join(f"{line}\n" for line in lines.talk_lines(part, one.user)).encode()))
+            receipt.matched["conversations"] -= number > 0
             done(len(part.said))
-        receipt.matched["conversations"] -= len(parts) - 1
         return
     receipt.add(_post(client, "".join(f"{line}\n" for line in one.lines()).encode()))
     done(len(one))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from quire_command.files.large import kept, only
 from quire_command.files.reading import Document
 from quire_command.files.values import (
     Found,
@@ -60,17 +61,17 @@ def knows_pydantic_ai(document: Document) -> bool:
 def pydantic_ai(document: Document) -> Iterator[Found]:
     """Read a list of model messages as `ModelMessagesTypeAdapter` writes it."""
     found = rows_of(document.value, "messages")
-    talks: dict[str | None, list[Said]] = {}
+    talks: dict[str | None, list[int]] = {}
     summaries: dict[str | None, list[str]] = {}
     name = next((m["conversation_id"] for m in found if m.get("conversation_id")), None)
-    for message in found:
+    for place, message in enumerate(found):
         name = message.get("conversation_id") or name
-        told = talks.setdefault(name, [])
-        is_response = message["kind"] == "response"
-        told += _response(message) if is_response else _request(message)
+        talks.setdefault(name, []).append(place)
         parts = (part for part in message["parts"] if part.get("part_kind") == "compaction")
         summaries.setdefault(name, []).extend(str(part["content"]) for part in parts if part.get("content"))
-    for name, said in talks.items():
+    for name, places in talks.items():
+        own = only(found, places)
+        said = kept(one for m in own for one in (_response(m) if m["kind"] == "response" else _request(m)))
         yield Talk(f"pydantic-ai:{name}"[:128] if name else None, said, summaries=summaries[name])
 
 

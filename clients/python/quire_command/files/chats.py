@@ -5,10 +5,12 @@ Of a tree the branch that is shown is the conversation; the others are branches 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
 from typing import Any
 
+from quire_command.files.large import LargeObject, kept
 from quire_command.files.reading import Document
 from quire_command.files.values import (
     ROLES,
@@ -34,14 +36,15 @@ def trees(
     base: Talk, shown: Sequence[str], paths: Sequence[Sequence[str]], said: Mapping[str, Sequence[Said]]
 ) -> Iterator[Talk]:
     """Yield a conversation of the nodes that are shown, and a branch for each other path through its tree."""
-    owner = {node: (base.id, sum(len(said[n]) for n in shown[: i + 1])) for i, node in enumerate(shown)}
-    yield _with(base, [one for node in shown for one in said[node]])
+    counts = accumulate(len(said[node]) for node in shown)
+    owner = {node: (base.id, count) for node, count in zip(shown, counts, strict=True)}
+    yield _with(base, kept(one for node in shown for one in said[node]))
     for number, path in enumerate(paths, 1):
         fresh = [node for node in path if node not in owner]
         before = path[: len(path) - len(fresh)]
         parent, shared = owner[before[-1]] if before else (base.id, 0)
         name = f"{base.id}:branch-{number}"
-        messages = [one for node in fresh for one in said[node]]
+        messages = kept(one for node in fresh for one in said[node])
         if messages:
             yield _with(Talk(name, (), base.title, base.user, parent=parent, shared=shared), messages)
             count = shared
@@ -52,6 +55,22 @@ def trees(
 
 def _with(talk: Talk, said: Sequence[Said]) -> Talk:
     return Talk(talk.id, said, talk.title, talk.user, talk.summaries, talk.metadata, talk.parent, talk.shared)
+
+
+class OnAsking(Mapping[str, Sequence[Said]]):
+    """What each node says, made when it is asked for: of a large conversation it is not held."""
+
+    def __init__(self, nodes: Mapping[str, Any], made: Callable[[str], Sequence[Said]]) -> None:
+        self._nodes, self._made = nodes, made
+
+    def __getitem__(self, node: str) -> Sequence[Said]:
+        return self._made(node)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
 
 
 def path_to(parents: Mapping[str, Any], leaf: str | None, name: str) -> list[str]:
@@ -77,12 +96,13 @@ def knows_chatgpt(document: Document) -> bool:
 def chatgpt(document: Document) -> Iterator[Found]:
     """Read `conversations.json`."""
     for number, found in enumerate(rows_of(document.value, "conversations"), 1):
-        mapping, name = found.get("mapping"), str(found.get("conversation_id") or found.get("id") or "")
+        mapping = found.get("mapping")
+        name = str(found.get("conversation_id") or found.get("id") or _begun(found, mapping))
         place = f"{document.name}, conversation {number}"
         if not isinstance(mapping, dict):
             raise ValueError("a conversation has no `mapping`")  # noqa: TRY004 - of a file, not of an argument
-        if not name or not mapping:
-            yield Skipped(place, "it has no id" if not name else "it is empty")
+        if not mapping:
+            yield Skipped(place, "it is empty")
             continue
         try:
             yield from _chatgpt_talk(found, mapping, name)
@@ -90,19 +110,27 @@ def chatgpt(document: Document) -> Iterator[Found]:
             yield Skipped(place, str(error))
 
 
+def _begun(found: Json, mapping: Any) -> str:
+    """Return what names a conversation of the oldest exports, which have no ids: its first node and when it began."""
+    return f"{next(iter(mapping))}:{found.get('create_time')}" if mapping else ""
+
+
 def _chatgpt_talk(found: Json, mapping: Mapping[str, Any], name: str) -> Iterator[Talk]:
-    nodes = {key: node for key, node in mapping.items() if isinstance(node, dict)}
-    parents = {key: node.get("parent") for key, node in nodes.items()}
-    has_children = set(parents.values())
-    leaves = [key for key in nodes if key not in has_children] or list(nodes)[-1:]
-    current = found.get("current_node")
-    shown = path_to(parents, current if current in nodes else leaves[-1], name)
+    parents: dict[str, Any] = {}
     called: dict[str, str] = {}
-    for key, node in nodes.items():
+    for key, node in mapping.items():
+        if not isinstance(node, dict):
+            continue
+        parents[key] = node.get("parent")
         message = node.get("message") or {}
         if str(message.get("recipient") or "all") != "all":
             called[key] = str(message.get("id") or key)
-    said = {key: list(_of_node(key, node, parents, called)) for key, node in nodes.items()}
+    has_children = set(parents.values())
+    leaves = [key for key in parents if key not in has_children] or list(parents)[-1:]
+    current = found.get("current_node")
+    shown = path_to(parents, current if current in parents else leaves[-1], name)
+    asked = OnAsking(parents, lambda key: list(_of_node(key, mapping[key], parents, called)))
+    said = asked if isinstance(mapping, LargeObject) else dict(asked)
     others = [path_to(parents, leaf, name) for leaf in leaves if leaf not in shown]
     base = Talk(f"chatgpt:{name}"[:120], (), titled(found.get("title")))
     yield from trees(base, shown, others, said)
@@ -149,13 +177,13 @@ def _chatgpt_text(content: Any) -> str:
     return ""
 
 
-_MARKS = str.maketrans("", "", "\ue200\ue201\ue202\ue203\ue204")
+_MARKS = re.compile("[\ue200-\ue204]")
 """Private characters around citations."""
 
 
 def _chatgpt_part(part: Any) -> str:
     if isinstance(part, str):
-        return part.translate(_MARKS)
+        return _MARKS.sub("", part)
     if not isinstance(part, dict):
         return ""
     kind = str(part.get("content_type", "part")).removesuffix("_asset_pointer")
@@ -256,7 +284,7 @@ def messages(document: Document) -> Iterator[Found]:
     found = rows_of(body.get("messages", document.value), "messages")
     if not all(message.get("role") in ROLES for message in found):
         raise ValueError(f"the file has no list of messages, each with a role of {', '.join(ROLES)}")
-    yield Talk(None, list(_of_list(body.get("system"), found)))
+    yield Talk(None, kept(_of_list(body.get("system"), found)))
 
 
 _TIMES = ("said_at", "created_at", "timestamp")

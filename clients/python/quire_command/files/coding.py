@@ -7,9 +7,12 @@ it; what a machine wrote in the user's role (summaries, command echoes, reminder
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Any, NamedTuple
 
 from quire_command.files.items import spoken_items
+from quire_command.files.large import kept, only
 from quire_command.files.reading import Document
 from quire_command.files.values import Found, Json, Said, Skipped, Talk, ided, rows_of, time_of, titled
 
@@ -20,46 +23,56 @@ _ECHOES = (
 )  # fmt: skip
 
 
+def _claude_lines(value: Any) -> Any:
+    """Return a session's lines: those of its file, or of what Claude Code on the web answers."""
+    return value["loglines"] if isinstance(value, dict) and "loglines" in value else value
+
+
 def knows_claude_code(document: Document) -> bool:
-    lines = document.value if isinstance(document.value, list) else []
+    found = _claude_lines(document.value)
+    lines = found if isinstance(found, list) else []
+    if found is not document.value:
+        return any(isinstance(line, dict) and isinstance(line.get("message"), dict) for line in lines)
     return any(
         isinstance(line, dict) and "sessionId" in line and ("uuid" in line or "message" in line) for line in lines
     )
 
 
 def claude_code(document: Document) -> Iterator[Found]:
-    """Read a session's JSON lines: a conversation for each session, and one for each sub-agent."""
-    lines = rows_of(document.value, "lines")
-    if not any(line.get("type") in _SPOKEN and isinstance(line.get("message"), dict) for line in lines):
-        raise ValueError("the file has no lines with a user's or an assistant's `message`")
-    sessions: dict[str, list[Json]] = {}
+    """Read a session's lines: a conversation for each session, and one for each sub-agent."""
+    lines = rows_of(_claude_lines(document.value), "lines")
+    sessions: dict[str, list[int]] = {}
+    has_messages = False
     name = next((str(line["sessionId"]) for line in lines if line.get("sessionId")), "")
-    for line in lines:
+    for place, line in enumerate(lines):
         name = str(line.get("sessionId") or name)
-        sessions.setdefault(name, []).append(line)
-    for session, own in sessions.items():
-        yield from _sessions(document, session, own)
+        sessions.setdefault(name, []).append(place)
+        has_messages = has_messages or (line.get("type") in _SPOKEN and isinstance(line.get("message"), dict))
+    if not has_messages:
+        raise ValueError("the file has no lines with a user's or an assistant's `message`")
+    for session, places in sessions.items():
+        yield from _sessions(document, session, only(lines, places))
 
 
 def _sessions(document: Document, session: str, lines: Sequence[Json]) -> Iterator[Found]:
-    main = [line for line in lines if not line.get("isSidechain")]
+    own: list[int] = []
+    agents: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        agent = str(line.get("agentId") or "sub-agent") if line.get("isSidechain") else None
+        (own if agent is None else agents.setdefault(agent, [])).append(place)
+    main = only(lines, own)
     name = f"claude-code:{session}" if session else None
-    said, taken_back = _turns(main)
-    if said:
+    turns = _turns(main)
+    if turns.said:
         forks = [line["forkedFrom"] for line in main if isinstance(line.get("forkedFrom"), dict)]
         metadata = {"forked_from": f"claude-code:{forks[-1].get('sessionId')}"} if forks else {}
-        yield Talk(name, said, _title(main), summaries=list(_summaries(main)), metadata=metadata)
-    if taken_back:
-        yield Skipped(document.name, f"{taken_back} messages were taken back by their person")
-    agents: dict[str, list[Json]] = {}
-    for line in lines:
-        if line.get("isSidechain"):
-            agents.setdefault(str(line.get("agentId") or "sub-agent"), []).append(line)
-    for agent, own in agents.items():
-        said, _ = _turns(own)
-        if said:
+        yield Talk(name, turns.said, _title(main), summaries=list(_summaries(main)), metadata=metadata)
+    yield from turns.left_out(document.name)
+    for agent, places in agents.items():
+        told = _turns(only(lines, places)).said
+        if told:
             about: Json = {"parent": name, "agent": agent}
-            yield Talk(f"{name or 'claude-code'}:agent-{agent}"[:128], said, f"Sub-agent {agent}", metadata=about)
+            yield Talk(f"{name or 'claude-code'}:agent-{agent}"[:128], told, f"Sub-agent {agent}", metadata=about)
 
 
 def _title(lines: Sequence[Json]) -> str | None:
@@ -76,50 +89,76 @@ def _summaries(lines: Sequence[Json]) -> Iterator[str]:
             yield _text(line["message"].get("content"))
 
 
-def _turns(lines: Sequence[Json]) -> tuple[list[Said], int]:
-    """Return what was said and not taken back, in the order of the file; and how many messages were taken back."""
-    known = {str(line["uuid"]): line for line in lines if line.get("uuid")}
-    anchors: dict[str, str | None] = {}
-    newest: dict[str | None, str] = {}
-    for uuid, line in known.items():
-        if _is_prompt(line):
-            anchors[uuid] = _anchor(line, known)
-            newest[anchors[uuid]] = uuid
-    said: list[Said] = []
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """What was said and not taken back, in the order of the file."""
+
+    said: Sequence[Said]
+    taken_back: int
+    machine: int
+    """Messages that a machine wrote in somebody's role."""
+
+    def left_out(self, name: str) -> Iterator[Skipped]:
+        if self.taken_back:
+            yield Skipped(name, f"{self.taken_back} messages were taken back by their person")
+        if self.machine:
+            yield Skipped(name, f"{self.machine} messages are a machine's: echoes of commands, reminders, summaries")
+
+
+class _Line(NamedTuple):
+    """What tells whether a line was taken back."""
+
+    uuid: str
+    before: str | None
+    is_said: bool
+    is_prompt: bool
+
+
+def _turns(lines: Sequence[Json]) -> _Turns:
+    facts: list[_Line] = []
+    machine = 0
+    for line in lines:
+        is_said = _said(line) is not None
+        machine += not is_said and line.get("type") in _SPOKEN and isinstance(line.get("message"), dict)
+        facts.append(_Line(intern(str(line.get("uuid") or "")), _before(line), is_said, is_said and _is_prompt(line)))
+    known = {fact.uuid: fact for fact in facts if fact.uuid}
+    anchors = {uuid: _anchor(fact, known) for uuid, fact in known.items() if fact.is_prompt}
+    newest = {anchor: uuid for uuid, anchor in anchors.items()}
+    kept_places: list[int] = []
     gone: set[str] = set()
     count = 0
     seen: set[str] = set()
-    for line in lines:
-        uuid = str(line.get("uuid") or "")
-        if uuid and uuid in seen:
+    for place, fact in enumerate(facts):
+        if fact.uuid and fact.uuid in seen:
             continue
-        seen.add(uuid)
-        anchor = anchors.get(uuid)
-        if _before(line) in gone or (anchor is not None and newest[anchor] != uuid):
-            gone.add(uuid)
-            count += bool(_said(line))
-        elif found := _said(line):
-            said.append(found)
-    return said, count
+        seen.add(fact.uuid)
+        anchor = anchors.get(fact.uuid)
+        if fact.before in gone or (anchor is not None and newest[anchor] != fact.uuid):
+            gone.add(fact.uuid)
+            count += fact.is_said
+        elif fact.is_said:
+            kept_places.append(place)
+    found = (_said(line) for line in only(lines, kept_places))
+    return _Turns(kept(one for one in found if one is not None), count, machine)
 
 
 def _before(line: Json) -> str | None:
     found = line.get("parentUuid") or line.get("logicalParentUuid")
-    return str(found) if found else None
+    return intern(str(found)) if found else None
 
 
-def _anchor(line: Json, known: Mapping[str, Json]) -> str | None:
+def _anchor(fact: _Line, known: Mapping[str, _Line]) -> str | None:
     """Return the turn that a prompt follows: lines between that nobody said are passed over."""
     passed: set[str] = set()
-    before = _before(line)
-    while before is not None and before in known and before not in passed and _said(known[before]) is None:
+    before = fact.before
+    while before is not None and before in known and before not in passed and not known[before].is_said:
         passed.add(before)
-        before = _before(known[before])
+        before = known[before].before
     return before
 
 
 def _is_prompt(line: Json) -> bool:
-    if line.get("type") != "user" or _said(line) is None:
+    if line.get("type") != "user":
         return False
     content = line["message"].get("content")
     parts = content if isinstance(content, list) else []
@@ -172,40 +211,68 @@ def knows_codex(document: Document) -> bool:
 def codex(document: Document) -> Iterator[Found]:
     """Read a rollout's JSON lines: the items of the session, without its events and its encrypted reasoning."""
     lines = rows_of(document.value, "lines")
-    heads = [line.get("payload", line) for line in lines if line.get("type") in (None, "session_meta")]
+    heads = (line.get("payload", line) for line in lines if line.get("type") in (None, "session_meta"))
     session = next((head["id"] for head in heads if isinstance(head, dict) and isinstance(head.get("id"), str)), None)
-    items: list[tuple[Json, str | None]] = []
-    summaries: list[str] = []
-    for line in lines:
-        payload = line.get("payload") if "payload" in line else line
-        kind = payload.get("type") if isinstance(payload, dict) else None
-        if line.get("type") == "compacted" and isinstance(payload, dict):
-            summaries.append(str(payload.get("message") or ""))
-        elif line.get("type") == "event_msg" and isinstance(payload, dict) and kind == "thread_rolled_back":
-            count = int(payload.get("num_turns") or 0)
-            before = len(items)
-            items = _rolled_back(items, count)
-            yield Skipped(document.name, f"{before - len(items)} items were rolled back")
-        elif line.get("type") in (None, "response_item", *_BARE) and isinstance(payload, dict):
-            items.append((payload, time_of(line.get("timestamp"))))
-    said = [one for one in spoken_items(items) if not _is_context(one[0])]
+    rollout = _Rollout()
+    for place, line in enumerate(lines):
+        rollout.read(place, line)
+    rows = only(lines, rollout.items)
+    told = spoken_items(
+        (row.get("payload") if "payload" in row else row, time_of(row.get("timestamp"))) for row in rows
+    )
+    machine = 0
+
+    def of_people_and_models() -> Iterator[Said]:
+        nonlocal machine
+        for one in told:
+            if _is_context(one[0]):
+                machine += 1
+            else:
+                yield one
+
+    said = kept(of_people_and_models())
     if not said:
         raise ValueError("the file has no lines with items of a session")
+    yield from (Skipped(document.name, f"{count} items were rolled back") for count in rollout.rolled_back)
+    if machine:
+        yield Skipped(document.name, f"{machine} messages are a machine's: instructions and context")
     name = f"codex:{session}"[:128] if session else None
-    yield Talk(name, said, summaries=[text for text in summaries if text])
+    yield Talk(name, said, summaries=[text for text in rollout.summaries if text])
+
+
+@dataclass(slots=True)
+class _Rollout:
+    """The places of the items that were not rolled back."""
+
+    items: list[int] = field(default_factory=list)
+    begun: list[int] = field(default_factory=list)
+    """How many items stood before each turn, which begins with its person's message."""
+    summaries: list[str] = field(default_factory=list)
+    rolled_back: list[int] = field(default_factory=list)
+
+    def read(self, place: int, line: Json) -> None:
+        payload = line.get("payload") if "payload" in line else line
+        if not isinstance(payload, dict):
+            return
+        kind = line.get("type")
+        if kind == "compacted":
+            self.summaries.append(str(payload.get("message") or ""))
+        elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
+            self._roll_back(int(payload.get("num_turns") or 0))
+        elif kind in (None, "response_item", *_BARE):
+            if payload.get("role") == "user" and not _is_context(payload):
+                self.begun.append(len(self.items))
+            self.items.append(place)
+
+    def _roll_back(self, turns: int) -> None:
+        before = len(self.items)
+        if turns > 0:
+            del self.items[self.begun[-turns] if turns <= len(self.begun) else 0 :]
+            del self.begun[-turns:]
+        self.rolled_back.append(before - len(self.items))
 
 
 _BARE = ("message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning")
-
-
-def _rolled_back(items: list[tuple[Json, str | None]], turns: int) -> list[tuple[Json, str | None]]:
-    """Return the items before the last so many turns; a turn begins with its person's message."""
-    begun = [
-        place
-        for place, (item, _) in enumerate(items)
-        if item.get("role") == "user" and not _is_context({"role": "user", "content": item.get("content")})
-    ]
-    return items[: begun[-turns]] if 0 < turns <= len(begun) else items if turns <= 0 else []
 
 
 def _is_context(message: Json) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from quire_command.files.large import kept
 from quire_command.files.reading import Document
 from quire_command.files.values import (
     Found,
@@ -41,9 +42,12 @@ _CALLS = {
 }
 
 
-def spoken_items(items: Iterable[tuple[Json, str | None]]) -> list[Said]:
-    """Return the messages of items, each with its time. Reasoning goes with what follows; calls follow their text."""
-    found: list[Said] = []
+def spoken_items(items: Iterable[tuple[Json, str | None]]) -> Iterator[Said]:
+    """Yield the messages of items, each with its time. Reasoning goes with what follows; calls follow their text."""
+    yield from _joined(_spoken(items))
+
+
+def _spoken(items: Iterable[tuple[Json, str | None]]) -> Iterator[Said]:
     thought: list[str] = []
     for item, time in items:
         kind = str(item.get("type") or ("message" if "role" in item else ""))
@@ -53,7 +57,7 @@ def spoken_items(items: Iterable[tuple[Json, str | None]]) -> list[Said]:
             message = _message(item)
             if message["role"] == "assistant" and thought:
                 message["reasoning_content"], thought = "\n".join(thought), []
-            found.append((message, time))
+            yield message, time
         elif kind in _CALLS:
             calls = [
                 call(
@@ -62,26 +66,27 @@ def spoken_items(items: Iterable[tuple[Json, str | None]]) -> list[Said]:
                     _arguments(item),
                 )
             ]
-            found.append((answered(None, calls, "\n".join(thought), **ided(item.get("id"))), time))
+            yield answered(None, calls, "\n".join(thought), **ided(item.get("id"))), time
             thought = []
             if kind == "mcp_call" and item.get("output") is not None:
-                found.append((returned(calls[0]["id"], item["output"], failed=bool(item.get("error"))), time))
+                yield returned(calls[0]["id"], item["output"], failed=bool(item.get("error"))), time
         elif kind.endswith("_output"):
-            found.append((_result(item), time))
-    return _joined(found)
+            yield _result(item), time
 
 
-def _joined(found: Iterable[Said]) -> list[Said]:
+def _joined(found: Iterator[Said]) -> Iterator[Said]:
     """Join calls that one answer makes: neighbours with nothing between them."""
-    joined: list[Said] = []
+    if (last := next(found, None)) is None:
+        return
     for message, time in found:
-        last = joined[-1][0] if joined else {}
-        is_more = message.get("tool_calls") and not message.get("content") and last.get("role") == "assistant"
-        if is_more and (last.get("tool_calls") or last.get("content")):
-            last["tool_calls"] = [*last.get("tool_calls", ()), *message["tool_calls"]]
+        before = last[0]
+        is_more = message.get("tool_calls") and not message.get("content") and before.get("role") == "assistant"
+        if is_more and (before.get("tool_calls") or before.get("content")):
+            before["tool_calls"] = [*before.get("tool_calls", ()), *message["tool_calls"]]
         else:
-            joined.append((message, time))
-    return joined
+            yield last
+            last = message, time
+    yield last
 
 
 def _message(item: Mapping[str, Any]) -> Json:
@@ -145,7 +150,7 @@ def agents_sdk(document: Document) -> Iterator[Found]:
         items = document.value if isinstance(document.value, list) else (document.value or {}).get("items")
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise ValueError("the file has no list of items")
-        yield Talk(None, spoken_items([(item, None) for item in items]))
+        yield Talk(None, kept(spoken_items((item, None) for item in items)))
         return
     places: dict[Any, list[Json]] = {}
     for place in document.tables.get("message_structure", ()):
@@ -165,14 +170,15 @@ def _branches(session: str, own: Mapping[Any, Json], branches: dict[str, list[Js
     name = f"openai-agents:{session}"[:110]
     main = sorted(branches.pop("main"), key=lambda row: row["sequence_number"]) if "main" in branches else []
     order = [row["message_id"] for row in main] or list(own)
-    yield Talk(name, spoken_items(_rows(order, own)))
+    yield Talk(name, kept(spoken_items(_rows(order, own))))
     for branch, places in branches.items():
         ids = [row["message_id"] for row in sorted(places, key=lambda row: row["sequence_number"])]
         shared = 0
         while shared < min(len(ids), len(order)) and ids[shared] == order[shared]:
             shared += 1
-        before = len(spoken_items(_rows(order[:shared], own)))
-        yield Talk(f"{name}:{branch}"[:128], spoken_items(_rows(ids[shared:], own)), branch, parent=name, shared=before)
+        before = sum(1 for _ in spoken_items(_rows(order[:shared], own)))
+        told = kept(spoken_items(_rows(ids[shared:], own)))
+        yield Talk(f"{name}:{branch}"[:128], told, branch, parent=name, shared=before)
 
 
 def _rows(ids: Iterable[Any], own: Mapping[Any, Json]) -> Iterator[tuple[Json, str | None]]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quire_command.files import agents, chats, coding, items, langchain, microsoft, pam, services, terminal, webui
-from quire_command.files.reading import LARGE_BYTES, Document, document, elements, in_folder, large_lines, names_in
-from quire_command.files.values import Found, Memory, Skipped, is_list_of
+from quire_command.files.large import Kept, plain
+from quire_command.files.reading import Document, in_folder, names_in, opened
+from quire_command.files.values import Found, Memory, Skipped, Talk, is_list_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,6 @@ class Kind:
     name: str
     knows: Callable[[Document], bool]
     read: Callable[[Document], Iterator[Found]]
-    is_apart: bool = False
-    """Each element of its list is a conversation by itself: a large one is read element by element."""
 
 
 KINDS: Sequence[Kind] = (
@@ -41,11 +40,11 @@ KINDS: Sequence[Kind] = (
     Kind("gemini-cli", terminal.knows_gemini, terminal.gemini_cli),
     Kind("opencode", terminal.knows_opencode, terminal.opencode),
     Kind("cline", terminal.knows_cline, terminal.cline),
-    Kind("open-webui", webui.knows_open_webui, webui.open_webui, is_apart=True),
-    Kind("librechat", webui.knows_librechat, webui.librechat, is_apart=True),
+    Kind("open-webui", webui.knows_open_webui, webui.open_webui),
+    Kind("librechat", webui.knows_librechat, webui.librechat),
     Kind("lobehub", webui.knows_lobehub, webui.lobehub),
-    Kind("chatgpt", chats.knows_chatgpt, chats.chatgpt, is_apart=True),
-    Kind("claude-ai", chats.knows_claude_ai, chats.claude_ai, is_apart=True),
+    Kind("chatgpt", chats.knows_chatgpt, chats.chatgpt),
+    Kind("claude-ai", chats.knows_claude_ai, chats.claude_ai),
     Kind("letta", services.knows_letta, services.letta),
     Kind("zep", services.knows_zep, services.zep),
     Kind("redis", services.knows_redis, services.redis),
@@ -67,7 +66,7 @@ _GROUPED = re.compile(r"(.*/)?(session\.json|(session|message|part)/[^/]+/[^/]+\
 def documents(path: Path) -> Iterator[Document]:
     """Yield the documents of a file or a folder, one after the other. Raises ValueError for another file."""
     if not path.is_dir():
-        yield from _of_file(path)
+        yield opened(path.name, path)
         return
     names = names_in(path)
     roots = tuple(name[: -len("session.json")] for name in names if name.split("/")[-1] == "session.json")
@@ -77,28 +76,6 @@ def documents(path: Path) -> Iterator[Document]:
     for name in names:
         if name not in taken:
             yield in_folder(path, name)
-
-
-def _of_file(path: Path) -> Iterator[Document]:
-    if path.stat().st_size > LARGE_BYTES and _is_apart(path):
-        with path.open("rb") as file:
-            for number, element in enumerate(elements(file), 1):
-                yield Document(f"{path.name}, element {number}", [element], number=number)
-        return
-    if path.stat().st_size > LARGE_BYTES and (found := large_lines(path)) is not None:
-        yield found
-        return
-    yield document(path.name, path.read_bytes(), path)
-
-
-def _is_apart(path: Path) -> bool:
-    with path.open("rb") as file:
-        try:
-            first = next(elements(file), None)
-        except ValueError:
-            return False
-    kind = kind_of(Document(path.name, [first]))
-    return kind is not None and kind.is_apart
 
 
 def together(documents: Sequence[Document]) -> list[Document]:
@@ -118,7 +95,8 @@ def together(documents: Sequence[Document]) -> list[Document]:
 
 def kind_of(document: Document) -> Kind | None:
     """Return the kind of a document; None for one that nobody knows."""
-    return next((kind for kind in KINDS if _knows(kind, document)), None)
+    begun = document.sample
+    return next((kind for kind in KINDS if _knows(kind, begun)), None)
 
 
 def _knows(kind: Kind, document: Document) -> bool:
@@ -131,17 +109,35 @@ def _knows(kind: Kind, document: Document) -> bool:
 def found_in(document: Document, kind: Kind) -> Iterator[Found]:
     """Yield what a document holds. A conversation that its file does not name is called after the file.
 
-    Raises ValueError for a document of another form: nothing of it is taken.
+    Raises ValueError for a document of another form: nothing of it is taken, unless it is large. A large one is to be
+    read to its end before any of it is stored.
     """
     yield from document.skipped
-    try:
-        found = list(kind.read(document))
-    except (LookupError, TypeError, AttributeError) as error:
-        raise ValueError("it has a member missing or of another type") from error
-    if not any(isinstance(one, Memory | Skipped) or one.said for one in found):
-        raise ValueError("it has no messages")
-    for one in found:
+    found = _read(document, kind)
+    is_any = False
+    for one in found if document.is_large else list(found):
+        is_any = is_any or isinstance(one, Memory | Skipped) or bool(one.said)
         if not isinstance(one, Skipped) and one.id is None:
             yield replace(one, id=f"{kind.name}:{document.stem}"[:128])
         else:
             yield one
+    if not is_any:
+        raise ValueError("it has no messages")
+
+
+def _read(document: Document, kind: Kind) -> Iterator[Found]:
+    try:
+        for one in kind.read(document):
+            yield _held(one) if document.is_large else one
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError("it has a member missing or of another type") from error
+
+
+def _held(found: Found) -> Found:
+    """Return what a large document holds, without any view of its file."""
+    match found:
+        case Talk() if not isinstance(found.said, Kept):
+            return replace(found, said=[(plain(message), time) for message, time in found.said])
+        case Memory():
+            return replace(found, metadata=plain(found.metadata))
+    return found

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from quire_command.files.large import kept
 from quire_command.files.packed import unpacked
 from quire_command.files.reading import Document
 from quire_command.files.values import (
@@ -41,7 +42,7 @@ def langchain(document: Document) -> Iterator[Found]:
     """Read a list of messages as `messages_to_dict` or `dumpd` write it."""
     value = document.value
     found = rows_of(value.get("messages", value) if isinstance(value, dict) else value, "messages")
-    yield Talk(None, list(_messages(found)))
+    yield Talk(None, kept(_messages(found)))
 
 
 def knows_langgraph(document: Document) -> bool:
@@ -69,7 +70,7 @@ def langgraph(document: Document) -> Iterator[Found]:
     metadata = about.get("metadata") or {}
     thread = (about.get("checkpoint") or {}).get("thread_id") or metadata.get("thread_id")
     name = f"langgraph:{thread}"[:128] if isinstance(thread, str) else None
-    yield Talk(name, list(_messages(found)), user=_user(metadata))
+    yield Talk(name, kept(_messages(found)), user=_user(metadata))
 
 
 def _user(metadata: Any) -> str | None:

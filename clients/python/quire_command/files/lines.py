@@ -10,6 +10,7 @@ from itertools import chain, count
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from quire_command.files.large import kept
 from quire_command.files.values import Json, Memory, Skipped, Talk, dumps, is_empty
 
 CLOCKS_DIFFER = timedelta(minutes=1)
@@ -26,8 +27,13 @@ def sendable(talk: Talk, now: datetime) -> tuple[Talk, list[Skipped]]:
     Times that go back or lie ahead are dropped. A message without an id of its own, or with one that occurs twice, is
     named by what it says: so a second import knows it again, wherever it stands by then.
     """
-    said: list[tuple[Json, str | None]] = []
     skipped: list[Skipped] = []
+    said = kept(_sendable(talk, now, skipped))
+    metadata, cut = _metadata(talk)
+    return replace(talk, said=said, summaries=(), metadata=metadata), skipped + cut
+
+
+def _sendable(talk: Talk, now: datetime, skipped: list[Skipped]) -> Iterator[tuple[Json, str | None]]:
     newest: datetime | None = None
     ids: set[str] = set()
     for number, (message, at) in enumerate(talk.said, 1):
@@ -47,9 +53,7 @@ def sendable(talk: Talk, now: datetime) -> tuple[Talk, list[Skipped]]:
             own = _by_content(talk, message)
             own = next(name for name in chain([own], (f"{own}:{n}" for n in count(2))) if name not in ids)
         ids.add(own)
-        said.append(({**message, "client_id": own}, time.isoformat() if time is not None else None))
-    metadata, cut = _metadata(talk)
-    return replace(talk, said=said, summaries=(), metadata=metadata), skipped + cut
+        yield {**message, "client_id": own}, time.isoformat() if time is not None else None
 
 
 def _by_content(talk: Talk, message: Json) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 import json
-import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from quire_command.files.large import Large, large_json, large_rows
 from quire_command.files.packed import dumped
 from quire_command.files.values import Json, Skipped
 
@@ -23,12 +22,12 @@ _REFUSED = {
     b"%PDF": "is a PDF",
 }
 SQLITE = b"SQLite format 3\x00"
+DUMP = b"--\n-- PostgreSQL database dump"
+BLANK = b"\xef\xbb\xbf \t\r\n"
+LOOKED_AT = 4096
+"""Bytes that tell the form of a file."""
 LARGE_BYTES = 32_000_000
 """A larger file, or folder, is read twice, piece by piece: to know what it holds, and to store it."""
-PIECE_BYTES = 4_000_000
-ELEMENT_MAX = 256_000_000
-"""Characters of one conversation."""
-_BETWEEN = re.compile(r"[\s,]*")
 NAMED_MAX = 6
 """Members that are named of a JSON object."""
 
@@ -45,8 +44,15 @@ class Document:
     files: Mapping[str, Any] = field(default_factory=dict)
     """JSON by path, of a folder."""
     skipped: tuple[Skipped, ...] = ()
-    number: int = 1
-    """Of a large list that is read element by element: the place of this one."""
+
+    @property
+    def is_large(self) -> bool:
+        return isinstance(self.value, Large)
+
+    @property
+    def sample(self) -> Document:
+        """What tells which tool wrote it: the document with the beginning of what is large."""
+        return replace(self, value=self.value.sample()) if isinstance(self.value, Large) else self
 
     @property
     def stem(self) -> str:
@@ -66,32 +72,9 @@ def size_of(path: Path) -> int:
 def in_folder(path: Path, name: str) -> Document:
     """Return the document of a file in a folder; of one that cannot be read nothing but what is skipped."""
     try:
-        return document(name, (path / name).read_bytes(), path / name)
+        return opened(name, path / name)
     except ValueError as error:
         return Document(name, skipped=(Skipped(name, str(error)),))
-
-
-def elements(file: IO[bytes]) -> Iterator[Any]:
-    """Yield the elements of a JSON array, of which few are held at once. Raises ValueError, as ``document`` does."""
-    decode, decoder = codecs.getincrementaldecoder("utf-8-sig")("replace").decode, json.JSONDecoder()
-    text, at = decode(file.read(PIECE_BYTES)).lstrip(), 1
-    if not text.startswith("["):
-        raise ValueError("is no list")
-    while True:
-        found = _BETWEEN.match(text, at)
-        at = found.end() if found else at
-        if text[at : at + 1] == "]":
-            return
-        try:
-            value, at = decoder.raw_decode(text, at)
-            yield value
-        except RecursionError:
-            raise ValueError("is nested too deeply") from None
-        except ValueError:
-            piece = file.read(max(PIECE_BYTES, len(text) - at))  # twice as much each time, so that it ends soon
-            if not piece or len(text) - at > ELEMENT_MAX:
-                raise ValueError("is JSON that ends too early, or with a mistake in it") from None
-            text, at = text[at:] + decode(piece), 0
 
 
 def document(name: str, content: bytes, path: Path | None = None) -> Document:
@@ -100,21 +83,22 @@ def document(name: str, content: bytes, path: Path | None = None) -> Document:
         if path is None:
             raise ValueError("is a database: name it as a file")
         return Document(name, tables=_database(path))
-    begun = content.lstrip(b"\xef\xbb\xbf \t\r\n")
+    begun = content.lstrip(BLANK)
     for first, what in _REFUSED.items():
         if begun.startswith(first):
             raise ValueError(what)
     if not begun:
         raise ValueError("is empty")
     text = begun.decode("utf-8", "replace")
-    if text.startswith("--\n-- PostgreSQL database dump"):
+    if content.startswith(DUMP):
         return Document(name, tables=dumped(text))
     return _json(name, text)
 
 
 def _json(name: str, text: str) -> Document:
     try:
-        return Document(name, json.loads(text))
+        value = json.loads(text)
+        return _json(name, value) if isinstance(value, str) and value[:1] in ("{", "[") else Document(name, value)
     except RecursionError:
         raise ValueError("is nested too deeply") from None
     except ValueError as error:
@@ -124,34 +108,55 @@ def _json(name: str, text: str) -> Document:
         raise ValueError(_why_not(text, error)) from None
 
 
-def large_lines(path: Path) -> Document | None:
-    """Return the document of a large file of JSON lines, of which only the values are held; None for another file."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
-        first, _ = _lines(path.name, [file.readline()])
-        if not first:
-            return None
-        file.seek(0)
-        whole, skipped = _lines(path.name, file)
-    return Document(path.name, whole, skipped=tuple(skipped))
+def opened(name: str, path: Path) -> Document:
+    """Return the document of a file, of which little is held if it is large. Raises ValueError as ``document`` does."""
+    with path.open("rb") as file:
+        begun = file.read(LOOKED_AT)
+    if path.stat().st_size <= LARGE_BYTES or begun.startswith((SQLITE, DUMP)):
+        return document(name, path.read_bytes(), path)
+    if begun.lstrip(BLANK)[:1] not in (b"[", b"{"):
+        return document(name, begun)
+    try:
+        return Document(name, large_json(path))
+    except ValueError:
+        left = _Left(name)
+        if rows := large_rows(path, left.is_row):
+            return Document(name, rows, skipped=tuple(left.found))
+        raise
 
 
 def _lines(name: str, lines: Iterable[str]) -> tuple[list[Any], list[Skipped]]:
     """Return the JSON of each line that has some, and the lines that are left out."""
-    whole: list[Any] = []
-    skipped: list[Skipped] = []
-    for number, line in enumerate(lines, 1):
+    left = _Left(name)
+    found = (left.row(number, line) for number, line in enumerate(lines, 1))
+    return [row for row in found if row is not None], left.found
+
+
+class _Left:
+    """The lines of a file that are no JSON objects."""
+
+    def __init__(self, name: str) -> None:
+        self.found: list[Skipped] = []
+        self._name = name
+
+    def row(self, number: int, line: str) -> Json | None:
         if not line.strip():
-            continue
+            return None
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            skipped.append(Skipped(f"{name}, line {number}", "it is not whole JSON"))
-            continue
-        if isinstance(value, dict):
-            whole.append(value)
-        else:
-            skipped.append(Skipped(f"{name}, line {number}", "it is no JSON object"))
-    return whole, skipped
+            self._skip(number, "it is not whole JSON")
+            return None
+        if not isinstance(value, dict):
+            self._skip(number, "it is no JSON object")
+            return None
+        return value
+
+    def is_row(self, number: int, line: bytes) -> bool:
+        return self.row(number, line.decode("utf-8-sig", "replace")) is not None
+
+    def _skip(self, number: int, reason: str) -> None:
+        self.found.append(Skipped(f"{self._name}, line {number}", reason))
 
 
 def _why_not(text: str, error: ValueError) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from quire_command.files.large import kept
 from quire_command.files.reading import Document
 from quire_command.files.values import (
     Found,
@@ -36,8 +37,17 @@ from quire_command.files.values import (
 def knows_letta(document: Document) -> bool:
     value = document.value
     if isinstance(value, dict):
-        return isinstance(value.get("agents"), list) or knows_letta_list(value.get("messages"))
+        return bool(_letta_agents(value)) or knows_letta_list(value.get("messages"))
     return knows_letta_list(value)
+
+
+def _letta_agents(value: Any) -> list[Json]:
+    """Return the agents of a file; older files hold one and nothing else."""
+    if not isinstance(value, dict):
+        return []
+    is_one = "agent_type" in value and isinstance(value.get("messages"), list)
+    found = [value] if is_one else value.get("agents")
+    return found if isinstance(found, list) else []
 
 
 def knows_letta_list(value: Any) -> bool:
@@ -47,16 +57,16 @@ def knows_letta_list(value: Any) -> bool:
 def letta(document: Document) -> Iterator[Found]:
     """Read an agent file (`.af`), or the list of messages that the API answers, which begins with the newest."""
     value = document.value
-    if isinstance(value, dict) and isinstance(value.get("agents"), list):
+    if agents := _letta_agents(value):
         blocks = {block.get("id"): block for block in value.get("blocks") or []}
-        for agent in value["agents"]:
+        for agent in agents:
             yield from _agent(agent, blocks)
         return
     found = rows_of(value.get("messages", value) if isinstance(value, dict) else value, "messages")
     times = [str(message.get("date") or "") for message in found]
     ordered = found[::-1] if times[0] > times[-1] else found
     summaries = [str(m["summary"]) for m in found if m.get("message_type") == "summary_message" and m.get("summary")]
-    yield Talk(None, list(_listed(ordered)), summaries=summaries)
+    yield Talk(None, kept(_listed(ordered)), summaries=summaries)
 
 
 def _listed(found: Sequence[Json]) -> Iterator[Said]:
@@ -130,8 +140,9 @@ def _unwrapped(role: str, content: Any) -> tuple[str, Any]:
 
 def _agent(agent: Json, blocks: Mapping[Any, Json]) -> Iterator[Found]:
     sent: set[str] = set()
-    said = [one for message in agent.get("messages") or [] for one in _kept(message, sent)]
+    said = kept(one for message in agent.get("messages") or [] for one in _kept(message, sent))
     own = [blocks[name] for name in agent.get("block_ids") or [] if name in blocks] + (agent.get("memory_blocks") or [])
+    own += agent.get("core_memory") or []
     held = [{"label": block.get("label"), "value": block.get("value")} for block in own if block.get("value")]
     users = {m.get("name") for m in agent.get("messages") or [] if m.get("role") == "user"} - {None}
     metadata = {"memory_blocks": held} if held else {}

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from quire_command.files.large import Large, has_objects
+
 Json = dict[str, Any]
 Said = tuple[Json, str | None]
 """A message, and when it was said (RFC 3339)."""
@@ -67,7 +69,8 @@ Found = Talk | Memory | Skipped
 
 
 def dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    whole = value.whole() if isinstance(value, Large) else value
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 def time_of(value: Any) -> str | None:
@@ -221,9 +224,7 @@ def is_empty(message: Mapping[str, Any]) -> bool:
 
 def is_list_of(value: Any, *members: str) -> bool:
     """Return whether a value is a list of objects with these members, and not empty."""
-    return (
-        isinstance(value, list) and bool(value) and all(isinstance(m, dict) and set(members) <= m.keys() for m in value)
-    )
+    return has_objects(value) and (not members or all(set(members) <= one.keys() for one in value))
 
 
 def function_calls(calls: Any) -> list[Json]:
@@ -235,6 +236,7 @@ def function_calls(calls: Any) -> list[Json]:
 def rows_of(value: Any, what: str) -> list[Json]:
     """Return a list of objects, or an object as one. Raises ValueError."""
     found = [value] if isinstance(value, dict) else value
-    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
+    if not has_objects(found):
         raise ValueError(f"the file has no list of {what}")
-    return found
+    rows: list[Json] = found
+    return rows

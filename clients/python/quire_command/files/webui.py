@@ -127,34 +127,37 @@ def _of_webui(key: str, node: Json) -> Iterator[Said]:
         yield spoken(role, content_of(parts), **ided(key)), time
 
 
-def _answer(node: Json) -> list[Said]:
-    """Return an answer's messages: from its items where it has them, else from the marks in its text."""
+def _answer(node: Json) -> Iterator[Said]:
+    """Yield an answer's messages: from its items where it has them, else from the marks in its text."""
     if is_list_of(node.get("output"), "type"):
-        return spoken_items((_with_text(item), None) for item in node["output"])
-    text, thoughts = str(node.get("content") or ""), list[str]()
-    calls, results = list[Json](), list[Json]()
-    for kind, attributes, inner in _DETAILS.findall(text):
+        yield from spoken_items((_with_text(item), None) for item in node["output"])
+        return
+    speaker = named(node.get("modelName") if node.get("models") else None)
+    for message, time in turns("", _webui_steps(str(node.get("content") or "")), None):
+        yield {**message, **(speaker if message["role"] == "assistant" else {})}, time
+
+
+def _webui_steps(text: str) -> Iterator[Step]:
+    """Yield the steps of an answer: what stands between its marks is said."""
+    at = 0
+    for found in _DETAILS.finditer(text):
+        yield from _text_step(text[at : found.start()])
+        at = found.end()
+        kind, attributes, inner = found.groups()
         given = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(attributes)}
         if kind == "reasoning":
-            thoughts.append(re.sub(r"^> ?", "", html.unescape(inner.strip()), flags=re.MULTILINE))
+            yield "thought", re.sub(r"^> ?", "", html.unescape(inner.strip()), flags=re.MULTILINE)
         elif kind == "tool_calls" and given.get("name"):
-            calls.append(call(given.get("id"), given["name"], given.get("arguments")))
-            results.append(returned(given.get("id"), _unquoted(given.get("result", ""))))
-    said: list[Said] = [(answered(None, calls, "\n".join(thoughts)), None)] if calls else []
-    said += [(result, None) for result in results]
-    if rest := _DETAILS.sub("", text).strip():
-        said.append(
-            (
-                answered(
-                    rest,
-                    (),
-                    "" if calls else "\n".join(thoughts),
-                    **named(node.get("modelName") if node.get("models") else None),
-                ),
-                None,
-            )
-        )
-    return said
+            asked = call(given.get("id"), given["name"], given.get("arguments"))
+            yield "call", (asked, returned(given.get("id"), _unquoted(given.get("result", ""))))
+        else:  # code that was run, and what it printed
+            yield from _text_step(f"{inner.strip()}\n\n{_unquoted(given.get('output', ''))}")
+    yield from _text_step(text[at:])
+
+
+def _text_step(text: str) -> Iterator[Step]:
+    if text.strip():
+        yield "text", text_part(text.strip())
 
 
 def _with_text(item: Json) -> Json:
