@@ -100,6 +100,15 @@ async def test_a_statement_that_hangs_ends_as_storage_unavailable(database: Data
 
 
 @pytest.mark.slow
+async def test_a_queue_for_connections_that_moves_is_waited_for(postgres: EmbeddedPostgres) -> None:
+    database = await Database.connect(postgres.app_dsn, pool_size=1)
+    try:
+        asking = [database.fetch_row("SELECT pg_sleep(0.5)") for _ in range(6)]
+        assert len(await asyncio.gather(*asking)) == 6, "three seconds: longer than a read waits where nobody is answered"
+    finally:
+        await database.close()
+
+
 async def test_waiting_for_a_lock_ends_sooner(database: Database, postgres: EmbeddedPostgres) -> None:
     async with scratch_table(postgres):
         await database.fetch_row("INSERT INTO scratch VALUES (1) RETURNING n")

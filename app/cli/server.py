@@ -25,6 +25,10 @@ from app.signals import Stopping
 _logger = logging.getLogger(__name__)
 
 GRACEFUL_SECONDS = 5
+KEEP_ALIVE_SECONDS = 75
+"""Of a connection between two requests: longer than load balancers and clients keep one, 60 as a rule. Who closes it
+first can close it on a request that is under way.
+"""
 NOT_HERE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 """Errors of binding to several addresses of a name if this machine lacks some of them."""
 
@@ -136,6 +140,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=GRACEFUL_SECONDS,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
             )
         )
         self._hello = hello

@@ -31,6 +31,7 @@ import asyncpg
 from app import errors
 from app.postgres.distribution import IS_CITUS
 from app.postgres.failures import CUT_SHORT, committing, may_be_done, translated
+from app.postgres.patience import Patience
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
 from app.postgres.statements import Statement
 from app.postgres.transactions import AnyTx, Changes, Connection, ReadTx, Tx, bound
@@ -40,9 +41,9 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Check: TypeAlias = Callable[[Connection], Awaitable[None]]
 
 ACQUIRE_SECONDS = 5.0
-"""Wait for a connection to write with."""
+"""Wait for a connection to write with while the database answers nobody."""
 FIRST_SECONDS = 2.0
-"""Limit of waiting for a connection to read with, of a transaction's first statement, and of a read that is one
+"""Limit of such a wait for a connection to read with, of a transaction's first statement, and of a read that is one
 statement. None of them takes long, so a database that hangs is noticed by it. A disk that stalls for a second keeps
 every connection in its commit, and is no reason to refuse."""
 STATEMENT_SECONDS = 7.0
@@ -124,6 +125,7 @@ class Database:
         self._ordered = ordered
         self._preamble = preamble
         self._check = check
+        self._patience = Patience()
         self.faults: dict[str, str] = {}
         """What failed of the server's storage since the start: `storage_damaged`, `storage_full`, and what it said."""
         self.work_came = asyncio.Event()
@@ -155,6 +157,7 @@ class Database:
         """Return the same pool, which runs a check before it lends a connection; the check can raise."""
         checked = Database(self._pool, self._ordered, preamble=self._preamble, check=check, is_sharded=self.is_sharded)
         checked.work_came, checked.faults, checked.follow = self.work_came, self.faults, self.follow
+        checked._patience = self._patience
         return checked
 
     def begin(self, tenant: UUID, *, sharing: Iterable[UUID] = ()) -> AbstractAsyncContextManager[Tx]:
@@ -233,7 +236,8 @@ class Database:
     async def schema_revision(self) -> str:
         """Return the schema's migration, or an empty string if it has none."""
         try:
-            row = await self.fetch_row("SELECT version_num FROM alembic_version")
+            async with self._lent(self._ordered, FIRST_SECONDS) as connection:  # a probe stands in no queue of requests
+                row = await connection.fetchrow("SELECT version_num FROM alembic_version", timeout=FIRST_SECONDS)
         except asyncpg.UndefinedTableError:
             return ""
         except asyncpg.InsufficientPrivilegeError as error:
@@ -326,12 +330,16 @@ class Database:
     async def _lent(self, pool: Pool, acquire_seconds: float = ACQUIRE_SECONDS) -> AsyncIterator[Connection]:
         with translated(self.faults):
             # With an idle connection there is no wait, and a timer would cost more than taking it.
-            waits = None if pool.get_idle_size() else acquire_seconds
-            connection = await pool.acquire(timeout=waits)
+            if pool.get_idle_size():
+                connection = await pool.acquire()
+            else:
+                async with self._patience.waiting(acquire_seconds):
+                    connection = await pool.acquire()
             try:
                 if self._check is not None:
                     await self._check(connection)
                 yield connection
+                self._patience.renew()
             except CUT_SHORT:
                 # Close at once, before asyncpg asks the server to cancel. Otherwise a commit that waits for a
                 # synchronous standby would take effect without it, and be acknowledged when it is repeated.
