@@ -344,4 +344,4 @@ async def list_proxied_requests(
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
         rows = await proxied_requests.browse(tx, conversation.id, before, limit + 1)
-    return page_of([request_view(row, runtime.proxying.prices) for row in rows], limit, "id")
+    return page_of([request_view(*row, runtime.proxying.prices) for row in rows], limit, "id")

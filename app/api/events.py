@@ -114,7 +114,7 @@ async def _lines(request: Request, runtime: Runtime, tenant: UUID, seq: int, *, 
 
 
 def _body(row: Record) -> str:
-    return webhooks.body(row["id"], row["seq"], row["type"], row["created_at"], json.loads(row["data"]))
+    return webhooks.body(row["id"], row["seq"], row["type"], json.loads(row["data"]))
 
 
 @router.post(

@@ -24,8 +24,8 @@ from app.store.memory import kept
 
 router = APIRouter(tags=["notes"])
 
-TOPIC_MENTIONS = 1000
-"""Only the newest mentions are read."""
+TOPIC_PAGES = 1000
+"""Only the newest pages are read."""
 TOPICS_MAX = 30
 
 
@@ -87,7 +87,7 @@ async def list_topics(runtime: Wired, caller: Reader, conversation_id: Conversat
     """
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-        topics = await page_index.topics(tx, conversation.id, TOPIC_MENTIONS)
+        topics = await page_index.topics(tx, conversation.id, TOPIC_PAGES)
     items = [
         {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}
         for topic in most_mentioned(topics)[:TOPICS_MAX]

@@ -98,3 +98,8 @@ def dated(id_: UUID, time: datetime | None) -> UUID:
 def first_id(time: datetime) -> UUID:
     """Return the smallest UUIDv7 of a moment, or the nearest that exists."""
     return UUID(int=min(max(int(time.timestamp() * 1000), 0), 2**48 - 1) << 80)
+
+
+def time_of(name: UUID) -> datetime:
+    """Return the moment of a UUIDv7, to a millisecond."""
+    return datetime.fromtimestamp((name.int >> 80) / 1000, UTC)

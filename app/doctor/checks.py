@@ -23,7 +23,8 @@ SKEW_SECONDS = 2.0
 FREE_BYTES_MIN = 1 << 30
 REFUSED = "RefusedCaller"
 """In the error of a job whose lane rests: see ``jobs.policy``."""
-GRANT = "As the tables' owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};"
+GRANT = "As the tables' owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};\
+ REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role};"
 ROLES = "Connect as the role quire_app of deploy/roles.sql."
 
 

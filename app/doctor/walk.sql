@@ -20,7 +20,7 @@ WITH batch AS (
              m.short_before + m.short_tokens AS short_after
         FROM conversations c
         JOIN messages m ON m.tenant_id = :tenant AND m.conversation_id = c.parent_id AND m.seq = b.seq - 1
-       WHERE c.tenant_id = :tenant AND c.id = b.conversation_id AND b.is_first) p ON true
+       WHERE c.tenant_id = :tenant AND c.id = b.conversation_id AND b.is_first LIMIT 1) p ON true
   WINDOW w AS (PARTITION BY b.conversation_id ORDER BY b.seq)
 )
 SELECT conversation_id, seq, array_remove(ARRAY[

@@ -270,9 +270,9 @@ def _memory(conversation: Conversation, page: int, memory: MemoryFound, said_at:
 
 async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Indexed) -> None:
     tenant, name = claimed.tenant, page.conversation_id
-    topics = merged(page.found.topics, indexed.index.topics)
+    index = replace(indexed.index, topics=merged(page.found.topics, indexed.index.topics))
     async with runtime.database.begin(tenant) as tx:
-        is_stored = await page_index.index(tx, name, page.uid, page.found.generation, indexed.index, topics)
+        is_stored = await page_index.index(tx, name, page.uid, page.found.generation, index)
         if is_stored is None:  # the page is not what it was: once more, unless the conversation is gone
             await table.requeue(tx, claimed)
         elif is_stored and indexed.reply is not None and page.shown is not None:

@@ -44,7 +44,7 @@ async def deliver(runtime: Runtime, claimed: Claimed) -> None:
 
 async def _problem(runtime: Runtime, receiver: Record, event: Record) -> UndeliveredError | RefusedInput | None:
     """Send an event; return why it was not delivered, or None."""
-    text = webhooks.body(event["id"], event["seq"], event["type"], event["created_at"], json.loads(event["data"]))
+    text = webhooks.body(event["id"], event["seq"], event["type"], json.loads(event["data"]))
     headers = webhooks.headers(receiver["secret"], str(event["id"]), int(time.time()), text)
     if runtime.meters.sender is None:
         runtime.meters.sender = build.webhook_sender(allows_private=runtime.access.private_webhooks)

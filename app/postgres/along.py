@@ -56,7 +56,6 @@ TABLES = {
         "first_page < {page} AND created_at <= {at}",
         "first_page < {page}",
     ),
-    "topic_mentions": _Table("topic count page created_at", "page < {page} AND created_at <= {at}"),
     "summaries": _Table(
         "version through_seq text tokens model created_at", "through_seq <= {seq} AND created_at <= {at}"
     ),

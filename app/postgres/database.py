@@ -3,12 +3,11 @@
 On Citus (``is_sharded``) the settings of a transaction are sent to the nodes one by one, and a statement that writes
 must be one that goes to a single node whole: see ``app/postgres/sharding.py``.
 
-A transaction belongs to one tenant: row-level security reads `app.tenant`, which is set for the
-transaction only, so that it cannot leak to the next user of a pooled connection.
+A transaction belongs to one tenant and says what it sees of it: row-level security reads both from `app.tenant`, which
+is set for the transaction only, so that it cannot leak to the next user of a pooled connection. Unset, it sees nothing.
 
-A request for one user narrows its transactions to the scopes of that user (`narrow`): row-level security reads
-`app.scopes`, the user's own and those of their spaces as the transaction finds them. Statements that commit themselves
-are not narrowed; they read and write one conversation, which the caller has been let into.
+A request for one user (`narrow`) sees the scopes of that user, their own and those of their spaces, looked up once a
+request. What it writes finds every conversation of the tenant: erasing must reach all that quotes what it erases.
 
 A database that hangs cannot enforce its own time-outs, so each limit exists twice: on the server
 and, a little longer, on the client. A connection whose statement was interrupted is closed, never
@@ -22,6 +21,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -29,12 +29,13 @@ from uuid import UUID
 import asyncpg
 
 from app import errors
+from app.core.scope import Scope
 from app.postgres.distribution import IS_CITUS
 from app.postgres.failures import CUT_SHORT, committing, may_be_done, translated
 from app.postgres.patience import Patience
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
 from app.postgres.statements import Statement
-from app.postgres.transactions import AnyTx, Changes, Connection, ReadTx, Tx, bound
+from app.postgres.transactions import EVERYTHING, AnyTx, Changes, Connection, ReadTx, Tx, bound
 
 # In quotes: generic in their stubs only.
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
@@ -52,6 +53,8 @@ SERVER_TIMEOUTS = {
     "lock_timeout": "2s",
     "idle_in_transaction_session_timeout": "10s",
 }
+
+WRITES, READS = "READ COMMITTED READ WRITE", "REPEATABLE READ READ ONLY"
 
 ORDERED = {"enable_seqscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
 
@@ -79,33 +82,69 @@ _ARRAY_TYPES = [
     for name, (oid, element) in ARRAYS.items()
 ]  # fmt: skip
 
+# The spaces of a member, and where a conversation and the branch that its id shows belong.
+SIGHT = """
+SELECT ARRAY(SELECT space_id FROM space_members
+              WHERE tenant_id = $1::uuid AND member = $2 ORDER BY space_id) AS spaces,
+       ARRAY(SELECT unnest(ARRAY[id, shown]) FROM conversations
+              WHERE tenant_id = $1::uuid AND id = $3 AND coalesce('s:' || space_id, 'u:' || user_id) = ANY (
+                    $4::text || ARRAY(SELECT 's:' || space_id FROM space_members
+                                       WHERE tenant_id = $1::uuid AND member = $2))) AS opened
+ LIMIT length(set_config('app.tenant', $1::text || '*', true)) / 36
+"""
 # UUIDs have digits and hyphens only, so they can stand in a statement.
-SCOPES = """(ARRAY['{user}'::uuid] || ARRAY(
-  SELECT owner FROM space_members WHERE tenant_id = '{tenant}' AND member = '{user}'))::text"""
-NARROW = f"; SELECT set_config('app.scopes', {SCOPES}, true)"
 SHARE = "; SELECT pg_advisory_xact_lock_shared(hashtextextended('{tenant}{owner}', 0))"
 """As ``store/locks.py`` names an owner's lock."""
-WIDENED = "(current_setting('app.scopes')::uuid[] || $1::uuid)::text"
 
 _logger = logging.getLogger(__name__)
 
 _with_work: set[Connection] = set()
-_narrowed_to: ContextVar[UUID | None] = ContextVar("narrowed_to", default=None)
+_sight: ContextVar["Sight | None"] = ContextVar("sight", default=None)
 
 
-def narrow(user: UUID | None) -> None:
-    """Let this request's transactions see the scopes of one user, given by the owner of theirs; None: of everybody."""
-    _narrowed_to.set(user)
+@dataclass(slots=True)
+class Sight:
+    """What a request for one user sees."""
+
+    scope: Scope
+    conversation: str | None
+    """The one that it is about, if there is such: its rows need no look-up each."""
+    lines: tuple[str, str, str] | None = None
+    """Owners, scopes and conversations as row-level security reads them; None: not looked up yet."""
 
 
-async def widen(tx: ReadTx, owner: UUID) -> None:
-    """Let a narrowed transaction see one scope more, to which the caller has been admitted."""
-    if _narrowed_to.get() is not None:
-        if not tx.is_sharded:
-            await tx.connection.execute(f"SELECT set_config('app.scopes', {WIDENED}, true)", str(owner))
-            return
-        scopes = await tx.connection.fetchval(f"SELECT {WIDENED}", str(owner))
-        await tx.connection.execute(f"SET LOCAL app.scopes = '{scopes}'")
+def _array(texts: Iterable[str]) -> str:
+    """Return an array as PostgreSQL reads it."""
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+    return "{" + ",".join(f'"{text}"' for text in quoted) + "}"
+
+
+def narrow(scope: Scope | None, conversation: str | None = None) -> None:
+    """Let this request's transactions see the scopes of one user, or of a space's keys; None: of everybody."""
+    _sight.set(None if scope is None else Sight(scope, conversation))
+
+
+@asynccontextmanager
+async def everybody() -> AsyncIterator[None]:
+    """Do what follows for everybody, whosever request does it."""
+    token = _sight.set(None)
+    try:
+        yield
+    finally:
+        _sight.reset(token)
+
+
+async def widen(tx: ReadTx, scope: Scope) -> None:
+    """Let a narrowed transaction see the memories of one scope more, to which the caller has been admitted."""
+    if tx.sees != EVERYTHING:
+        _, owners, *others = tx.sees.split("\n")
+        tx.sees = "\n".join(["", f'{owners[:-1]},"{scope.owner}"}}', *others])
+        await tx.connection.execute(_set_view(tx.tenant, tx.sees))
+
+
+def _set_view(tenant: UUID, sees: str) -> str:
+    quoted = sees.replace("'", "''")
+    return f"SET LOCAL app.tenant = '{UUID(int=tenant.int)}{quoted}'"
 
 
 def wake_at_commit(tx: Tx) -> None:
@@ -168,11 +207,30 @@ class Database:
         """
         named = [{"tenant": UUID(int=tenant.int), "owner": UUID(int=owner.int)} for owner in sorted(sharing)]
         shares = "".join(SHARE.format(**one) for one in named)
-        return self._transaction(Tx, "READ COMMITTED READ WRITE", tenant, committing, ACQUIRE_SECONDS, shares)
+        return self._transaction(Tx, WRITES, tenant, committing, ACQUIRE_SECONDS, None, shares)
 
     def snapshot(self, tenant: UUID) -> AbstractAsyncContextManager[ReadTx]:
         """Open a read-only transaction of one tenant on this server that sees it as of its first statement."""
-        return self._transaction(ReadTx, "REPEATABLE READ READ ONLY", tenant, nullcontext, FIRST_SECONDS)
+        return self._transaction(ReadTx, READS, tenant, nullcontext, FIRST_SECONDS)
+
+    async def sees(self, tenant: UUID, *, writes: bool = False) -> str:
+        """Return what this request's statements see of a tenant, as they set it after the tenant's id."""
+        if (sight := _sight.get()) is None:
+            return EVERYTHING
+        if sight.lines is None:
+            arguments = (str(tenant), sight.scope.owner, sight.conversation, sight.scope.text)
+            if self.is_sharded:
+                async with self._transaction(ReadTx, READS, tenant, nullcontext, FIRST_SECONDS, EVERYTHING) as tx:
+                    row = await tx.connection.fetchrow(SIGHT, *arguments)
+            else:
+                row = await self.fetch_row(SIGHT, *arguments)
+            assert row is not None
+            scopes = [sight.scope, *(Scope("space", one) for one in row["spaces"])]
+            opened = [one for one in row["opened"] if one is not None]
+            owners = _array(str(scope.owner) for scope in scopes)
+            sight.lines = owners, _array(scope.text for scope in scopes), _array(opened)
+        owners, *others = sight.lines
+        return "\n".join(["", owners, *([EVERYTHING] * len(others) if writes else others)])
 
     async def fetch_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
         """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant.
@@ -282,12 +340,16 @@ class Database:
         tenant: UUID,
         committing: Callable[[Connection], AbstractContextManager[object]],
         acquire_seconds: float,
+        sees: str | None = None,
         shares: str = "",
     ) -> AsyncIterator[AnyTx]:
+        if sees is None:
+            sees = await self.sees(tenant, writes=mode == WRITES)
         async with self._lent(self._pool, acquire_seconds) as connection:
             try:
-                await self._begin(connection, mode, tenant, shares)
+                await self._begin(connection, mode, _set_view(tenant, sees), shares)
                 tx = kind(connection, tenant, is_sharded=self.is_sharded)
+                tx.sees = sees
                 yield tx
             except CUT_SHORT:
                 raise  # the connection is closed below, which rolls back
@@ -307,22 +369,15 @@ class Database:
             if connection in _with_work:
                 self.work_came.set()
 
-    async def _begin(self, connection: Connection, mode: str, tenant: UUID, shares: str) -> None:
-        # One round trip: a UUID's text is digits and hyphens, so it is safe to put it in the statement.
-        tenant, user = UUID(int=tenant.int), _narrowed_to.get()
+    async def _begin(self, connection: Connection, mode: str, view: str, shares: str) -> None:
         begin = f"BEGIN ISOLATION LEVEL {mode};{self._preamble}"
-        own = f"SET LOCAL app.tenant = '{tenant}'"
-        if not self.is_sharded:
-            narrowed = "" if user is None else NARROW.format(user=UUID(int=user.int), tenant=tenant)
+        if not self.is_sharded:  # in one round trip
             seconds = STATEMENT_SECONDS if shares else FIRST_SECONDS
-            await connection.execute(f"{begin} {own}{narrowed}{shares}", timeout=seconds)
+            await connection.execute(f"{begin} {view}{shares}", timeout=seconds)
             return
         # Citus sends the text that holds a SET LOCAL to the nodes; a plan for any tenant it could send to none.
         await connection.execute(f"{begin} SET LOCAL citus.propagate_set_commands = 'local'", timeout=FIRST_SECONDS)
-        await connection.execute(own)
-        if user is not None:
-            scopes = await connection.fetchval(f"SELECT {SCOPES.format(user=UUID(int=user.int), tenant=tenant)}")
-            await connection.execute(f"SET LOCAL app.scopes = '{scopes}'")
+        await connection.execute(view)
         if shares:
             await connection.execute(shares)
 

@@ -17,6 +17,9 @@ from app.postgres.statements import Statement
 # In quotes: generic in its stubs only.
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 
+EVERYTHING = "*"
+"""What a transaction sees that is not narrowed to a user."""
+
 
 class ReadTx:
     """A transaction of one tenant in which a caller reads. ``$1`` of each statement is the tenant.
@@ -25,7 +28,7 @@ class ReadTx:
     ``$2``, is read along it.
     """
 
-    __slots__ = ("connection", "is_sharded", "tenant")
+    __slots__ = ("connection", "is_sharded", "sees", "tenant")
 
     def __init__(self, connection: Connection, tenant: UUID, *, is_sharded: bool = False) -> None:
         self.connection = connection
@@ -33,6 +36,8 @@ class ReadTx:
         self.tenant = tenant
         self.is_sharded = is_sharded
         """On Citus, where a statement that writes into one table and then another goes to no node."""
+        self.sees = EVERYTHING
+        """What it sees of the tenant, as its statements set it after the tenant's id."""
 
     def _bound(
         self, sql: str | Statement, args: tuple[object, ...], named: Mapping[str, object]

@@ -17,7 +17,7 @@ UNION ALL
 SELECT lane, 'dead', count(*), NULL, 0, NULL
   FROM (SELECT lane FROM work WHERE tenant_id = {id} AND failed_at IS NOT NULL LIMIT {counted_max}) d
  GROUP BY lane) AS lanes
- LIMIT length(set_config('app.tenant', {id}::text, true));
+ LIMIT length(set_config('app.tenant', {id}::text || '*', true));
 
 -- name: depth_of_each
 -- That of some tenants.
@@ -35,7 +35,7 @@ SELECT l.lane, w.error FROM unnest(ARRAY[{lanes}]) AS l (lane), LATERAL (
           AND r.conversation_id IS NOT NULL AND r.token IS NOT NULL
         ORDER BY r.lane, r.conversation_id)))
    ORDER BY w.due LIMIT 1) w
- LIMIT length(set_config('app.tenant', {id}::text, true)) / 4;
+ LIMIT length(set_config('app.tenant', {id}::text || '*', true)) / 4;
 
 -- name: neglected_of_each
 -- Those of some tenants.

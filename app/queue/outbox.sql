@@ -20,9 +20,9 @@ UPDATE events e SET seq = :last + n.place
 
 -- name: after
 -- Numbered events after one, at most two hundred.
-SELECT id, seq, type, data, created_at FROM events
+SELECT id, seq, type, data FROM events
  WHERE tenant_id = :tenant::uuid AND seq > :seq ORDER BY seq
- LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36 * 200;
+ LIMIT length(set_config('app.tenant', :tenant::text || '*', true)) / 36 * 200;
 
 -- name: prune
 -- Forgets events older than a UUIDv7 of that time.
@@ -31,7 +31,7 @@ DELETE FROM events WHERE tenant_id = :tenant AND id = ANY (ARRAY(
 
 -- name: next
 -- The first event after a cursor that a webhook takes.
-SELECT id, seq, type, data, created_at FROM events
+SELECT id, seq, type, data FROM events
  WHERE tenant_id = :tenant AND seq > :cursor AND (cardinality(:types::text[]) = 0 OR type = ANY (:types))
  ORDER BY seq LIMIT 1;
 

@@ -22,7 +22,7 @@ SELECT {id} AS tenant, l.lane FROM unnest(ARRAY[{lanes}]) AS l (lane), LATERAL (
   SELECT FROM work w
    WHERE w.tenant_id = {id} AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL AND w.due <= now()
    ORDER BY w.due LIMIT 1) w
- LIMIT length(set_config('app.tenant', {id}::text, true)) / 4;
+ LIMIT length(set_config('app.tenant', {id}::text || '*', true)) / 4;
 
 -- name: due
 -- Those of some tenants.
@@ -49,7 +49,7 @@ WITH found AS MATERIALIZED (
   RETURNING w.id, w.kind, w.subject, w.conversation_id, w.args, w.attempts, w.version, w.token, w.lane,
          w.excused AS transient_attempts
 )
-SELECT * FROM taken LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;
+SELECT * FROM taken LIMIT length(set_config('app.tenant', :tenant::text || '*', true)) / 36;
 
 -- name: astray_of_tenant
 -- The tenant, if it has a lease that has ended, or work that is due later than anything can be.
@@ -62,7 +62,7 @@ SELECT {id} AS tenant FROM (
         WHERE w.tenant_id = {id} AND w.lane = l.lane AND w.failed_at IS NULL AND w.token IS NULL
           AND w.due > now() + interval '{wait_max_seconds} seconds'
         ORDER BY w.due LIMIT 1) w LIMIT 1)) AS one
- LIMIT length(set_config('app.tenant', {id}::text, true)) / 36;
+ LIMIT length(set_config('app.tenant', {id}::text || '*', true)) / 36;
 
 -- name: astray
 -- Those of some tenants.

@@ -12,7 +12,7 @@ from asyncpg import Record
 
 from app import errors
 from app.core.edge.audit import AuditEntry
-from app.core.times import time_text
+from app.core.times import time_of, time_text
 from app.postgres.database import Database
 from app.store.operators import audit
 
@@ -69,7 +69,7 @@ def _tell(waiting: Iterable[_Waiting], failure: Exception | None) -> None:
 
 def view(row: Record) -> dict[str, Any]:
     return {
-        "id": str(row["id"]), "at": time_text(row["created_at"]), "action": row["action"], "route": row["route"],
+        "id": str(row["id"]), "at": time_text(time_of(row["id"])), "action": row["action"], "route": row["route"],
         "ids": json.loads(row["ids"]), "key_id": str(row["key"]) if row["key"] else None, "user_id": row["user_id"],
         "address": row["address"], "status": row["status"], "request_id": row["request_id"],
     }  # fmt: skip

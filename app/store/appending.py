@@ -12,7 +12,7 @@ from uuid import UUID
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.append import Append
-from app.core.history.rows import ClosedPage, NewArchive, NewMemory, NewMention, NewMessage, NewPage, NewWish
+from app.core.history.rows import ClosedPage, NewArchive, NewMemory, NewMessage, NewPage, NewWish
 from app.core.times import offset_of
 from app.postgres.database import Database
 from app.postgres.sharding import Routed, routed
@@ -130,7 +130,6 @@ class StatementShape:
     messages: int
     pages: int
     indexes: int
-    mentions: int
     memories: int
     wishes: int
     ends: bool
@@ -150,7 +149,6 @@ class StatementShape:
             messages=min(len(append.messages), FEW + 1),
             pages=min(len(append.pages), FEW + 1),
             indexes=len(append.indexes),
-            mentions=len(append.mentions),
             memories=min(len(append.memories), FEW + 1),
             wishes=min(len(append.wishes), FEW + 1),
             ends=any(wish.valid_to for wish in append.wishes),
@@ -174,7 +172,7 @@ def append_sql(shape: StatementShape) -> str:
     # PostgreSQL reads c first and then runs the others from the last to the first: work and the key are locked last.
     ordered = [parts[0], *reversed(last), *parts[1:]]
     with_parts = ",\n     ".join(part.within() for part in ordered)
-    return f"WITH {with_parts}\nSELECT id FROM c LIMIT length(set_config('app.tenant', $1::text, true)) / 36"
+    return f"WITH {with_parts}\nSELECT id FROM c LIMIT length(set_config('app.tenant', $1::text || '*', true)) / 36"
 
 
 @lru_cache(STATEMENTS_KEPT)
@@ -198,7 +196,6 @@ def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
         (NewMessage, shape.messages),
         (NewPage, shape.pages),
         (ClosedPage, shape.indexes),
-        (NewMention, shape.mentions),
         (NewMemory, shape.memories),
         (NewWish, shape.wishes),
         (NewArchive, shape.archives),
@@ -305,13 +302,10 @@ _OF_WISH = {
     "pinned": "true", "start": "0", "length": "0", "terms": f"'{kept.NO_TERMS}'::sparsevec",
     "created_at": "n.valid_from", "learnt_at": "$5::timestamptz", "former": "n.key IS NOT NULL AND n.status = 'held'",
 }  # fmt: skip
-_MENTION = """1 + coalesce((SELECT max(count) FROM topic_mentions
-                                 WHERE tenant_id = c.tenant_id AND conversation_id = c.id AND topic = t.topic), 0)"""
 _TARGETS = {
     NewMessage: _Target("m", "messages", _OF_CONVERSATION),
     NewPage: _Target("p", "pages", _OF_CONVERSATION),
     ClosedPage: _Target("i", "page_index", {**_OF_CONVERSATION, "source": "'extractive'"}, "ON CONFLICT DO NOTHING"),
-    NewMention: _Target("t", "topic_mentions", {**_OF_CONVERSATION, "count": _MENTION}, "ON CONFLICT DO NOTHING"),
     NewMemory: _Target("s", "memories", {}, "RETURNING tenant_id, owner, id"),
     # What a scope holds already, and what a person refused, is left out.
     NewWish: _Target(
@@ -357,7 +351,6 @@ def _arguments(
         (NewMessage, append.messages),
         (NewPage, append.pages),
         (ClosedPage, append.indexes),
-        (NewMention, append.mentions),
         (NewMemory, append.memories),
         (NewWish, append.wishes),
         (NewArchive, append.archives),

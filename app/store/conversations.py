@@ -128,7 +128,7 @@ async def admitted(
             raise Forbidden("You can read the conversations of this space, not write to them.")
         found = conversation if member is not None else None
     if found is not None and found.is_apart:
-        await widen(tx, found.scope.owner)
+        await widen(tx, found.scope)
     return found
 
 
@@ -321,8 +321,8 @@ async def calibrate(tx: Tx, conversation_id: str, learned_percent: int) -> None:
 
 # Rows a conversation has in each table, counted before they go with it.
 _HANGING = (
-    "messages", "pages", "cuts", "recalls", "archives", "memories", "page_index", "topic_mentions",
-    "chapter_names", "summaries", "work", "conversation_spending", "proxied_requests", "served_windows", "served_texts",
+    "messages", "pages", "cuts", "recalls", "archives", "memories", "page_index",
+    "chapter_names", "summaries", "work", "spending", "proxied_requests", "served_windows", "served_texts",
 )  # fmt: skip
 _COUNTED = ",\n       ".join(
     f"(SELECT count(*) FROM {table} WHERE tenant_id = $1 AND conversation_id = $2) AS {table}" for table in _HANGING
@@ -352,7 +352,7 @@ DELETE = "DELETE FROM conversations WHERE tenant_id = $1 AND id = $2"
 # pages. No statement may take longer than a few seconds, so one transaction deletes range after range.
 AT_ONCE = 2000
 _LONG = {
-    "memories": "seq", "archives": "seq", "recalls": "page", "page_index": "page", "topic_mentions": "page",
+    "memories": "seq", "archives": "seq", "recalls": "page", "page_index": "page",
     "pages": "page", "messages": "seq",
 }  # fmt: skip
 DELETE_STRETCH = {

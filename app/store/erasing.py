@@ -156,7 +156,6 @@ WITH old AS (
 INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, owner, memory_id FROM old ON CONFLICT DO NOTHING
 """
 DROP_INDEX = "DELETE FROM page_index WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])"
-DROP_TOPICS = "DELETE FROM topic_mentions WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[])"
 DROP_CHAPTER_NAMES = """
 DELETE FROM chapter_names c USING unnest($3::int[]) AS gone (page)
  WHERE tenant_id = $1 AND conversation_id = $2 AND gone.page BETWEEN c.first_page AND c.last_page
@@ -211,7 +210,6 @@ async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
             gone["served_texts"] = texts
     await tx.execute(UNEMBED, conversation_id, near)
     gone["page_index"] = await tx.execute(DROP_INDEX, conversation_id, pages)
-    gone["topic_mentions"] = await tx.execute(DROP_TOPICS, conversation_id, pages)
     gone["chapter_names"] = await tx.execute(DROP_CHAPTER_NAMES, conversation_id, pages)
     gone["summaries"] = await tx.execute(DROP_SUMMARIES, conversation_id, min(seqs or near))
     await tx.execute(DROP_PASSAGES, conversation_id, [f"{of.uid}:{seq}" for seq in seqs])

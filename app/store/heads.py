@@ -12,7 +12,7 @@ from app.core.window import contents
 from app.core.window.contents import LINES_PER_PAGE, ContentsLine, PageEntry, PageNames
 from app.core.window.cut import CutPlan, Material
 from app.core.window.head import EXTRACTIVE, Written
-from app.core.window.topics import MENTIONS_MAX, counted
+from app.core.window.topics import PAGES_TOLD, counted
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 from app.store import chapters
@@ -21,9 +21,7 @@ from app.store.page_index import names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
 from app.text.queries import has_subject
 
-_SQL = SqlFile(
-    __file__, lines_per_page=LINES_PER_PAGE, mentions_max=MENTIONS_MAX, versions_looked_at=VERSIONS_LOOKED_AT
-)
+_SQL = SqlFile(__file__, lines_per_page=LINES_PER_PAGE, pages_told=PAGES_TOLD, versions_looked_at=VERSIONS_LOOKED_AT)
 PAGES = _SQL.statement("pages")
 TEXTS = _SQL.statement("texts", kept=in_mind(before=":condensed_from"))
 
@@ -38,7 +36,7 @@ async def material(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
         names={page["page"]: _names(page) for page in pages if page["is_named"]},
         chapters=await chapters.around(tx, conversation_id, recalled, plan) if plan.last_page else (),
         kept=read_kept(row),
-        topics=counted(_columns(row, "topics", "counts", "topic_pages")),
+        topics=counted(_columns(row, "topics", "topic_pages")),
         summary=_written(row),
     )
 

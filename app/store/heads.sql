@@ -65,17 +65,18 @@ SELECT p.page, p.title, p.title_tokens, coalesce(r.count, 0) AS count, coalesce(
  ORDER BY p.page;
 
 -- name: texts
--- What is kept in mind; the newest mentions of topics; and the summary that covers all messages before :condensed_from
+-- What is kept in mind; the topics of the newest pages; and the summary that covers all messages before :condensed_from
 -- and the fewest after it, else the newest.
 SELECT k.*, t.*, s.through_seq, s.text AS summary, s.model
   FROM conversations c
   LEFT JOIN LATERAL ({kept}
   ) k ON true
   LEFT JOIN LATERAL (
-    SELECT array_agg(topic) AS topics, array_agg(count) AS counts, array_agg(page) AS topic_pages FROM (
-      SELECT topic, count, page FROM topic_mentions
-       WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page
-       ORDER BY page DESC, topic LIMIT {mentions_max}) t
+    SELECT array_agg(t.topic ORDER BY i.page DESC, t.topic) AS topics,
+           array_agg(i.page ORDER BY i.page DESC, t.topic) AS topic_pages
+      FROM (SELECT page, topics FROM page_index
+             WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page
+             ORDER BY page DESC LIMIT {pages_told}) i, unnest(i.topics) AS t (topic)
   ) t ON true
   LEFT JOIN LATERAL (
     SELECT through_seq, text, model FROM (

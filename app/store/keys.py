@@ -21,7 +21,7 @@ SELECT k.digest, k.scopes, k.user_id, k.requests_per_minute AS per_minute,
        {", ".join(f"t.{kind}" for kind in KINDS)}, t.events
   FROM keys k JOIN tenants t ON t.tenant_id = k.tenant_id
  WHERE k.tenant_id = $1::uuid AND k.id = $2
- LIMIT length(set_config('app.tenant', $1::text, true)) / 36
+ LIMIT length(set_config('app.tenant', $1::text || '*', true)) / 36
 """
 
 

@@ -13,7 +13,7 @@ from asyncpg import Record
 
 from app.core.line import Line
 from app.core.window.contents import PageNames
-from app.core.window.topics import MENTIONS_MAX, Topic, counted
+from app.core.window.topics import PAGES_TOLD, Topic, counted
 from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
@@ -25,13 +25,13 @@ from app.text.queries import has_subject
 HOLD = """
 SELECT 1 FROM conversations WHERE tenant_id = $1 AND id = $2 AND uid = $3 AND generation = $4 FOR NO KEY UPDATE
 """
-_SQL = SqlFile(__file__)
+_SQL = SqlFile(__file__, pages_told=PAGES_TOLD)
 UNINDEXED = _SQL.statement("unindexed")
 _NOW = "coalesce(:at::timestamptz, clock_timestamp())"
-INDEX = _SQL.statement("index", and_c=", c", at=_NOW, stored="i.page, i.created_at", of_i="i, ")
+INDEX = _SQL.statement("index", and_c=", c", at=_NOW)
 ADVANCE = _SQL.statement("advance")
 PUT = _SQL.statement("put", and_c="", at=":at::timestamptz")
-MENTION = _SQL.statement("mention", stored=":page::int, :at::timestamptz", of_i="")
+TOPICS = _SQL.statement("topics")
 
 
 async def now(tx: ReadTx) -> datetime:
@@ -53,6 +53,7 @@ class NewPageIndex:
     title: str | None = None
     title_tokens: int = 0
     topics: Sequence[str] = ()
+    """Each once, under the name that the conversation knows it by."""
     seqs: Sequence[int] = ()
     lines: Sequence[str] = ()
     line_tokens: Sequence[int] = ()
@@ -81,8 +82,7 @@ async def unindexed(
     """Return a page that wants an index; None if there is none such."""
     sql, stretches = along(UNINDEXED.text, conversation_id)
     wanted = {"conversation": conversation_id, "uid": uid, "page": page, "lines_max": lines_max}
-    arguments = UNINDEXED.arguments({**wanted, "mentions_max": MENTIONS_MAX})
-    row = await database.fetch_row(sql, str(tenant), *arguments, *stretches)
+    row = await database.fetch_row(sql, str(tenant), *UNINDEXED.arguments(wanted), *stretches)
     if row is None:
         return None
     line = line_of(row)
@@ -103,25 +103,19 @@ async def index(
     uid: UUID,
     generation: int,
     new: NewPageIndex,
-    mentions: Sequence[str],
     at: datetime | None = None,
 ) -> bool | None:
     """Store an index; return whether it was stored, None if its basis is outdated.
 
-    ``mentions`` contains each topic once. ``at``: when it was learned; None: now.
+    ``at``: when it was learned; None: now.
     """
     if tx.is_sharded:
         place = {"conversation": conversation_id, "uid": uid, "generation": generation, "page": new.page}
         if await tx.fetchval(ADVANCE, **place) is None:
             return None
         at = at or await now(tx)
-        if await tx.fetchrow(PUT, conversation=conversation_id, at=at, **asdict(new)) is None:
-            return False
-        await tx.execute(MENTION, conversation=conversation_id, page=new.page, at=at, mentions=mentions)
-        return True
-    row = await tx.fetchrow(
-        INDEX, conversation=conversation_id, uid=uid, generation=generation, mentions=mentions, at=at, **asdict(new)
-    )
+        return await tx.fetchrow(PUT, conversation=conversation_id, at=at, **asdict(new)) is not None
+    row = await tx.fetchrow(INDEX, conversation=conversation_id, uid=uid, generation=generation, at=at, **asdict(new))
     return row["is_stored"] if row else None
 
 
@@ -159,17 +153,7 @@ def names_of(title: str | None, tokens: int, lines: Mapping[int, tuple[str, int]
     return PageNames(title if title and has_subject(title) else "", tokens, lines)
 
 
-# --- Topics -----------------------------------------------------------------------------------------
-
-# The newest mentions.
-MENTIONS = """
-SELECT topic, count, page FROM topic_mentions
- WHERE tenant_id = $1 AND conversation_id = $2
- ORDER BY page DESC, topic LIMIT $3
-"""
-
-
-async def topics(tx: ReadTx, conversation_id: str, limit: int = MENTIONS_MAX) -> list[Topic]:
-    """Return the topics of the newest ``limit`` mentions, the latest first."""
-    rows = await tx.fetch(MENTIONS, conversation_id, limit)
-    return counted((row["topic"], row["count"], row["page"]) for row in rows)
+async def topics(tx: ReadTx, conversation_id: str, pages: int = PAGES_TOLD) -> list[Topic]:
+    """Return the topics of the newest pages, the latest first."""
+    rows = await tx.fetch(TOPICS, conversation=conversation_id, pages=pages)
+    return counted((row["topic"], row["page"]) for row in rows)

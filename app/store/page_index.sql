@@ -1,5 +1,5 @@
 -- name: unindexed
--- One page, its lines and the newest mentions of topics; nothing if it is gone, or if its index is as good as it gets:
+-- One page, its lines and the topics of the newest pages; nothing if it is gone, or if its index is as good as it gets:
 -- the model's, or an extractive one that nothing went wrong with. It sets the tenant itself.
 SELECT c.id, c.line, c.is_forked, c.generation, c.indexed_through, p.first_seq, p.title,
        coalesce((SELECT first_seq - 1 FROM pages
@@ -15,26 +15,26 @@ SELECT c.id, c.line, c.is_forked, c.generation, c.indexed_through, p.first_seq, 
                                WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation
                                  AND page = :page::bigint + 1)
                  ORDER BY seq LIMIT :lines_max) m) AS lines,
-       (SELECT array_agg(t.topic ORDER BY t.page DESC, t.topic)
-          FROM (SELECT topic, page FROM topic_mentions
+       (SELECT array_agg(t.topic ORDER BY i.page DESC, t.topic)
+          FROM (SELECT page, topics FROM page_index
                  WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation
-                 ORDER BY page DESC, topic LIMIT :mentions_max) t) AS topics
+                 ORDER BY page DESC LIMIT {pages_told}) i, unnest(i.topics) AS t (topic)) AS topics
   FROM conversations c
   LEFT JOIN pages p ON p.tenant_id = :tenant::uuid AND p.conversation_id = :conversation AND p.page = :page
  WHERE c.tenant_id = :tenant::uuid AND c.id = :conversation AND c.uid = :uid
    AND NOT EXISTS (SELECT FROM page_index
                     WHERE tenant_id = :tenant::uuid AND conversation_id = :conversation AND page = :page
                       AND (source = 'llm' OR error IS NULL))
- LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;
+ LIMIT length(set_config('app.tenant', :tenant::text || '*', true)) / 36;
 
 -- name: index
--- Stores a page's index, counts a mention for each of its topics, and advances the number of pages that are indexed
--- without a gap. Does nothing if the conversation is gone or its past was changed since; stores no index if the page
--- has one or is gone. A model's index replaces an extractive one.
+-- Stores a page's index and advances the number of pages that are indexed without a gap. Does nothing if the
+-- conversation is gone or its past was changed since; stores no index if the page has one or is gone. A model's index
+-- replaces an extractive one.
 --
 -- The conversation is locked first. After waiting for the lock, the statement sees the conversation as it is then, but
 -- its pages as they were before: so it advances only over the pages that it sees, and never back.
-WITH c AS ({advance}), i AS ({put}), m AS ({mention})
+WITH c AS ({advance}), i AS ({put})
 SELECT EXISTS (SELECT FROM i) AS is_stored FROM c;
 
 -- name: advance
@@ -67,12 +67,10 @@ INSERT INTO page_index (tenant_id, conversation_id, page, source, model, title, 
    WHERE page_index.source = 'extractive' AND excluded.source = 'llm'
   RETURNING page, created_at;
 
--- name: mention
--- Its third part: the topics.
-INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page, created_at)
-  SELECT :tenant, :conversation, t.topic,
-         1 + coalesce((SELECT max(count) FROM topic_mentions
-                        WHERE tenant_id = :tenant AND conversation_id = :conversation AND topic = t.topic), 0),
-         {stored}
-    FROM {of_i}unnest(:mentions::text[]) AS t (topic)
-  RETURNING page;
+-- name: topics
+-- The topics of the newest pages.
+SELECT t.topic, i.page
+  FROM (SELECT page, topics FROM page_index
+         WHERE tenant_id = :tenant AND conversation_id = :conversation
+         ORDER BY page DESC LIMIT :pages) i, unnest(i.topics) AS t (topic)
+ ORDER BY i.page DESC, t.topic;

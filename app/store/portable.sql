@@ -1,10 +1,7 @@
 -- name: page
 -- What was learned of the pages after a place.
-SELECT ARRAY[page] AS place, page, source, model, title, topics, seqs, lines, error, created_at,
-       ARRAY(SELECT DISTINCT topic FROM topic_mentions
-              WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = i.page
-              ORDER BY topic) AS mentions
-  FROM page_index i
+SELECT ARRAY[page] AS place, page, source, model, title, topics, seqs, lines, error, created_at
+  FROM page_index
  WHERE tenant_id = :tenant AND conversation_id = :conversation AND ARRAY[page] > :after::int[]
  ORDER BY page LIMIT :limit;
 

@@ -12,7 +12,7 @@ RETURNING w.conversation_id;
 -- The same by itself: it sets the tenant, and returns the conversations.
 WITH changed AS ({change})
 SELECT array_agg(conversation_id) AS conversations FROM changed
- LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;
+ LIMIT length(set_config('app.tenant', :tenant::text || '*', true)) / 36;
 
 -- name: begin_rows
 -- Begins rows where a process knows that others are full; in order, since each holds its conversation.

@@ -39,6 +39,7 @@ class Spent:
 COUNTERS = ("calls", "prompt_tokens", "completion_tokens", "cached_tokens", "written_tokens")
 _COUNTERS = ", ".join(COUNTERS)
 _MORE = ", ".join(f"{name} = s.{name} + ${at}" for at, name in enumerate(COUNTERS, 5))
+_TOTAL = "tenant_id = $1 AND conversation_id IS NULL"
 _TODAY = "(now() AT TIME ZONE 'UTC')::date"
 
 _VALUES = f"{_TODAY}, $3, $4, $5, $6, $7, $8, $9"
@@ -47,24 +48,16 @@ _VALUES = f"{_TODAY}, $3, $4, $5, $6, $7, $8, $9"
 OF_CONVERSATION = "SELECT id FROM conversations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE"
 
 
-def _into_conversation(rows: str) -> str:
+def _add(rows: str) -> str:
     return f"""
-    INSERT INTO conversation_spending AS s (tenant_id, conversation_id, day, kind, model, {_COUNTERS})
+    INSERT INTO spending AS s (tenant_id, conversation_id, day, kind, model, {_COUNTERS})
            {rows}
            ON CONFLICT (tenant_id, conversation_id, day, kind, model) DO UPDATE SET {_MORE}"""
 
 
-_INTO_TENANT = f"""
-INSERT INTO spending AS s (tenant_id, day, kind, model, {_COUNTERS})
-VALUES ($1, {_VALUES})
-ON CONFLICT (tenant_id, day, kind, model) DO UPDATE SET {_MORE}
-"""
-RECORD = f"""
-WITH c AS ({OF_CONVERSATION}),
-     o AS ({_into_conversation(f"SELECT $1, c.id, {_VALUES} FROM c")})
-{_INTO_TENANT}
-"""
-RECORD_PARTS = tuple(map(routed, (OF_CONVERSATION, _into_conversation(f"VALUES ($1, $2, {_VALUES})"), _INTO_TENANT)))
+_OF_BOTH = f"SELECT $1, w.id, {_VALUES} FROM (SELECT NULL AS id UNION ALL SELECT id FROM c) w"
+RECORD = f"WITH c AS ({OF_CONVERSATION}) {_add(_OF_BOTH)}"
+FIND_ROUTED, ADD_ROUTED = map(routed, (OF_CONVERSATION, _add(f"VALUES ($1, $2, {_VALUES})")))
 
 
 async def record(
@@ -81,17 +74,16 @@ async def add(tx: Tx, conversation_id: str | None, kind: str, model: str, spent:
     if not tx.is_sharded:
         await tx.execute(RECORD, *values)
         return
-    find, of_conversation, of_tenant = RECORD_PARTS
-    if await find.fetchrow(tx, values) is not None:
-        await of_conversation.fetchrow(tx, values)
-    await of_tenant.fetchrow(tx, values)
+    await ADD_ROUTED.fetchrow(tx, (None, *values[1:]))
+    if await FIND_ROUTED.fetchrow(tx, values) is not None:
+        await ADD_ROUTED.fetchrow(tx, values)
 
 
 _SUMS = ", ".join(f"sum({{0}}{name})::bigint AS {name}" for name in COUNTERS)
 
-TOTALS = f"SELECT kind, {_SUMS.format('')} FROM spending WHERE tenant_id = $1 GROUP BY kind"
+TOTALS = f"SELECT kind, {_SUMS.format('')} FROM spending WHERE {_TOTAL} GROUP BY kind"
 TOTALS_OF = f"""
-SELECT kind, {_SUMS.format("")} FROM conversation_spending WHERE tenant_id = $1 AND conversation_id = $2 GROUP BY kind
+SELECT kind, {_SUMS.format("")} FROM spending WHERE tenant_id = $1 AND conversation_id = $2 GROUP BY kind
 """
 
 
@@ -114,7 +106,7 @@ def spent_of(row: Record) -> Spent:
 # Tokens of today's work that no client pays for itself.
 BACKGROUND_TODAY = f"""
 SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint FROM spending
- WHERE tenant_id = $1 AND day = {_TODAY} AND kind <> 'proxy'
+ WHERE {_TOTAL} AND day = {_TODAY} AND kind <> 'proxy'
 """
 
 
@@ -125,17 +117,17 @@ async def background_today(tx: ReadTx) -> int:
 
 # What models were used for since a day, in the order of names; `name` is empty for no user.
 SINCE = f"""
-SELECT '' AS name, model, {_SUMS.format("")} FROM spending WHERE tenant_id = $1 AND day >= $2 GROUP BY model
+SELECT '' AS name, model, {_SUMS.format("")} FROM spending WHERE {_TOTAL} AND day >= $2 GROUP BY model
  ORDER BY model
 """
 SINCE_BY_DAY = f"""
-SELECT day::text AS name, model, {_SUMS.format("")} FROM spending WHERE tenant_id = $1 AND day >= $2 GROUP BY day, model
+SELECT day::text AS name, model, {_SUMS.format("")} FROM spending WHERE {_TOTAL} AND day >= $2 GROUP BY day, model
  ORDER BY day DESC, model
 """
 _OF_CONVERSATIONS = f"""
 WITH used AS (
   SELECT {{name}} AS name, s.model, {_SUMS.format("s.")}
-    FROM conversation_spending s JOIN conversations c ON c.tenant_id = s.tenant_id AND c.id = s.conversation_id
+    FROM spending s JOIN conversations c ON c.tenant_id = s.tenant_id AND c.id = s.conversation_id
    WHERE s.tenant_id = $1 AND s.day >= $2 AND {{name}} >= $3
    GROUP BY 1, 2)
 SELECT * FROM used WHERE name IN (SELECT DISTINCT name FROM used ORDER BY name LIMIT $4) ORDER BY name, model

@@ -108,7 +108,9 @@ class Wanted:
 async def load(database: Database | ReadTx, tenant: UUID, conversation_id: str, wanted: Wanted) -> WindowParts | None:
     """Load all parts of a window with one statement; None if there is no such conversation."""
     sql, stretches = along(WINDOW.text, conversation_id)
-    arguments = (str(tenant), *WINDOW.arguments({"conversation": conversation_id, **values_of(wanted)}), *stretches)
+    sees = await database.sees(tenant) if isinstance(database, Database) else database.sees
+    named = {"conversation": conversation_id, "sees": sees, **values_of(wanted)}
+    arguments = (str(tenant), *WINDOW.arguments(named), *stretches)
     if isinstance(database, Database):
         row = await database.fetch_row(sql, *arguments)
     else:
@@ -153,7 +155,7 @@ async def newer(
     """
     rows = await database.fetch_all(
         NEWER, str(tenant), conversation=conversation_id, last_seq=last_seq, verbatim_from=cut.verbatim_from,
-        anthropic=anthropic, budget=cut.budget, step=cut.step,
+        anthropic=anthropic, budget=cut.budget, step=cut.step, sees=await database.sees(tenant),
     )  # fmt: skip
     if not rows:
         return None

@@ -72,7 +72,7 @@ SELECT c.*, {cut_fields}, z.is_read, b.budget AS read_budget, w.*
           ) m
       ) i
   ) w ON true
- LIMIT length(set_config('app.tenant', :tenant::text, true)) / 36;
+ LIMIT length(set_config('app.tenant', :tenant::text || :sees, true)) / 36;
 
 -- name: newer
 -- A conversation, and a row for each message after the last known one of a window whose zones are known; one row if
@@ -91,7 +91,7 @@ SELECT {conversation_fields},
    AND m.seq > :last_seq::int AND m.seq <= 2147483647
  WHERE c.tenant_id = :tenant::uuid AND c.id = :conversation
  ORDER BY m.seq
- LIMIT length(set_config('app.tenant', :tenant::text, true)) * 10000000;
+ LIMIT length(set_config('app.tenant', :tenant::text || :sees, true))::bigint * 10000000;
 
 -- name: entries
 -- The newest messages up to one, without their texts, back to a condensed offset and on to the start of a call group,

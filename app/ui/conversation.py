@@ -267,7 +267,7 @@ async def _memory(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> d
 
 async def _requests(runtime: Runtime, tx: ReadTx, conversation: Conversation, part: int) -> dict[str, Any]:
     rows = await proxied_requests.browse(tx, conversation.id, None, REQUESTS_READ)
-    found = [request_view(row, runtime.proxying.prices) for row in rows]
+    found = [request_view(*row, runtime.proxying.prices) for row in rows]
     return {
         "requests": WindowPart.of(found, part, REQUESTS_SHOWN),
         "sums": request_sums(found),

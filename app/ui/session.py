@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http.callers import knock
+from app.api.http.path_ids import conversation_in_path
 from app.api.http.runtime import Wired
 from app.core.edge.caller import Caller
 from app.core.scope import scope_of
@@ -76,7 +77,8 @@ async def _viewer(request: Request, runtime: Wired) -> Viewer:
     viewer = await door_of(request)(runtime, knock(request, request.cookies.get(COOKIE)))
     request.state.caller = Caller(viewer.tenant, viewer.user_id, key=viewer.key)  # for the audit log
     request.state.needed = "read" if request.method == "GET" else "write"
-    narrow(None if viewer.user_id is None else scope_of(viewer.user_id, None).owner)
+    whose = None if viewer.user_id is None else scope_of(viewer.user_id, None)
+    narrow(whose, conversation_in_path(request))
     return viewer
 
 

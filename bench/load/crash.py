@@ -302,10 +302,6 @@ PROMISES = {
     "a page that counts as indexed has no index": """
         SELECT 1 FROM conversations c JOIN pages p ON p.conversation_id = c.id AND p.page <= c.indexed_through
          WHERE NOT EXISTS (SELECT FROM page_index i WHERE i.conversation_id = c.id AND i.page = p.page)""",
-    "an index has topics that are not counted": """
-        SELECT 1 FROM page_index i WHERE cardinality(topics) > 0
-           AND NOT EXISTS (SELECT FROM topic_mentions t
-                            WHERE t.conversation_id = i.conversation_id AND t.page = i.page)""",
 }
 
 

@@ -113,7 +113,6 @@ COPIED = (
     _Copied("page_index", "t.page, c.n"),
     _Copied("chapters", "t.first_page, c.n"),
     _Copied("cuts", "t.number, c.n"),
-    _Copied("topic_mentions", "t.page, c.n"),
     _Copied("summaries", "t.version, c.n"),
 )
 COLUMNS = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1"

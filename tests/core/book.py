@@ -56,7 +56,7 @@ from app.core.window.profile import Profile, profile
 from app.core.window.render import Rendered, render, tools_text
 from app.core.window.squeezing import Cutter
 from app.core.window.summarising import due_through
-from app.core.window.topics import Topic, counted, merged
+from app.core.window.topics import counted, merged
 from app.extractive.chapters import Shelf, ToldPage, close, words_told
 from tests.core.conversations import Message, Transcript
 
@@ -213,7 +213,7 @@ class Book:
     archived: Iterator[int] = field(default_factory=lambda: count_from(1))
     names: dict[int, PageNames] = field(default_factory=dict)
     """What jobs wrote of pages."""
-    mentions: list[Topic] = field(default_factory=list)
+    mentions: list[tuple[str, int]] = field(default_factory=list)
     summaries: list[Written] = field(default_factory=list)
     notes: list[tuple[int, KeptLine]] = field(default_factory=list)
     """What is kept in mind, each with the message that says it."""
@@ -291,9 +291,9 @@ class Book:
         seqs = [row.entry.seq for row in self._kept() if row.entry.page == page]
         lines = {seq: self._named(f"message {seq} in the model's words") for seq in seqs}
         self.names[page] = PageNames(*self._named(f"page {page} in the model's words"), lines)
-        known = [topic.name for topic in self.mentions]
+        known = [name for name, _ in self.mentions]
         [topic] = merged(known, [f"subject {page % 3}"])
-        self.mentions.append(Topic(topic, known.count(topic) + 1, page))
+        self.mentions.append((topic, page))
         if seqs and page % 4 == 1:
             note = KeptLine(UUID(int=seqs[0]), *self._named(f"keep to rule {page}"), NOW)
             self.notes.append((seqs[0], note))
@@ -394,11 +394,7 @@ class Book:
             chapters=[chapter for chapter in self.chapters if chapter.last_page <= last],
             names=self.names,
             kept=[note for seq, note in reversed(self.notes) if seq < gone],
-            topics=counted(
-                (topic.name, topic.mentions, topic.last_page)
-                for topic in reversed(self.mentions)
-                if topic.last_page <= last
-            ),
+            topics=counted((name, page) for name, page in reversed(self.mentions) if page <= last),
             summary=next(iter([*covering[:1], *self.summaries[-1:]]), None),
         )
 

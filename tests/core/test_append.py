@@ -28,7 +28,7 @@ from app.core.history.preparation import (
 from app.core.messages import Limits, read
 from app.core.model import Policy, Totals
 from app.core.window.contents import LINES_PER_PAGE
-from app.core.window.topics import MENTIONS_MAX
+from app.core.window.topics import TOPICS_KEPT
 from tests.core.book import NOW, RECALL_TOOLS, Book, BookReader, count
 from tests.core.conversations import Message, Transcript, calls, result, transcripts, user
 
@@ -83,13 +83,12 @@ def test_a_page_is_indexed_as_it_closes_from_what_is_stored_and_what_arrives() -
     arriving = basis([{"role": "assistant", "content": "hi"}, user("and more")], book)
     found = decided(replace(arriving, closing=closing))
     [index] = found.indexes
-    assert (index.page, index.topics) == (1, ("hello", "hello", "hi"))
-    assert [(one.page, one.topic) for one in found.mentions] == [(1, "Hello"), (1, "hi")]
+    assert (index.page, index.topics) == (1, ("Hello", "hi"))
     assert found.follow_up.pages == ()
     assert found.conversation.indexed_through == 1
 
     left = decided(arriving)
-    assert (list(left.indexes), list(left.mentions), list(left.follow_up.pages)) == ([], [], [1])
+    assert (list(left.indexes), list(left.follow_up.pages)) == ([], [1])
     assert left.conversation.indexed_through == 0
 
 
@@ -114,8 +113,8 @@ def stored_page(written: Sequence[Append]) -> OpenPage:
     lines = [
         ("tool" if row.kind == "result" else row.role, row.line) for row in first if row.line and row.kind != "prompt"
     ]
-    mentions = sorted((-one.page, one.topic) for append in written for one in append.mentions)
-    topics = list(dict.fromkeys(topic for _, topic in mentions))[:MENTIONS_MAX]
+    mentions = sorted((-one.page, topic) for append in written for one in append.indexes for topic in one.topics)
+    topics = list(dict.fromkeys(topic for _, topic in mentions))[:TOPICS_KEPT]
     return OpenPage(page.first_seq, page.title, lines, topics)
 
 

@@ -161,7 +161,7 @@ async def learn(tx: Tx, conversation: str) -> None:
     index = page_index.NewPageIndex(1, "llm", "m", text, 9, [text], [1], [text], [9])
     found = await conversations.get(tx, conversation)
     place = (conversation, found.uid, found.own_generation)
-    assert await page_index.index(tx, *place, index, [text])
+    assert await page_index.index(tx, *place, index)
     scope, now = Scope("conversation", conversation), datetime.now(UTC)
     wish = NewWish(
         uuid7(), Scope("user", "u").owner, scope.owner, scope.text, "held", None, 1, 1, text, 9, False, now, None
@@ -210,14 +210,10 @@ async def fill(
     SELECT tenant_id, conversation_id, page, 1, page FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
-    INSERT INTO page_index (tenant_id, conversation_id, page, source, title, title_tokens, seqs, lines,
+    INSERT INTO page_index (tenant_id, conversation_id, page, source, title, title_tokens, topics, seqs, lines,
                             line_tokens)
-    SELECT tenant_id, conversation_id, page, 'llm', 'named ' || page, 4,
+    SELECT tenant_id, conversation_id, page, 'llm', 'named ' || page, 4, ARRAY['topic ' || page % 30],
            ARRAY[first_seq], ARRAY['line ' || first_seq], ARRAY[4] FROM pages
-     WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
-    await superuser.execute(f"""
-    INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page)
-    SELECT tenant_id, conversation_id, 'topic ' || page % 30, page / 30, page FROM pages
      WHERE tenant_id = '{tenant}' AND conversation_id LIKE '{conversation}%'""")
     await superuser.execute(f"""
     INSERT INTO chapter_names (tenant_id, conversation_id, first_page, last_page, model, title)
@@ -233,7 +229,7 @@ async def fill(
     SELECT tenant_id, id, 1, {BUDGET}, 0, greatest(1, last_seq - 60), greatest(1, last_seq - 30), 0, 100, 0, full_total,
            last_seq, last_page, generation, false, '[]', '{{"listed":[],"chapters":[],"days":[]}}' FROM conversations
      WHERE tenant_id = '{tenant}' AND id LIKE '{conversation}%'""")
-    learnt = ("page_index", "topic_mentions", "chapter_names", "summaries")
+    learnt = ("page_index", "chapter_names", "summaries")
     for table in ("conversations", "messages", "pages", "recalls", "cuts", *learnt) if analyze else ():
         await superuser.execute(f"ANALYZE {table}")
 

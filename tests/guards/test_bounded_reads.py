@@ -16,7 +16,7 @@ from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import chapters, heads
 from app.store.messages import PAGE_MESSAGES
-from app.store.page_index import MENTIONS, NAMES, UNINDEXED
+from app.store.page_index import NAMES, TOPICS, UNINDEXED
 from app.store.served import ITEMS
 from app.store.windows import ENTRIES, LINES, NEWER, WINDOW
 from tests.guards.tenants import Sql, in_order
@@ -35,12 +35,10 @@ WITH c AS (
   INSERT INTO pages (tenant_id, conversation_id, page, first_seq, title, title_tokens)
   SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n - 1, 'title', 1 FROM generate_series(1, {MESSAGES // 2}) AS n
 ), i AS (
-  INSERT INTO page_index (tenant_id, conversation_id, page, source, title)
-  SELECT '{DEFAULT_TENANT}', 'long', n, 'llm', 'named' FROM generate_series(1, {MESSAGES // 2}) AS n
+  INSERT INTO page_index (tenant_id, conversation_id, page, source, title, topics)
+  SELECT '{DEFAULT_TENANT}', 'long', n, 'llm', 'named', ARRAY['topic ' || n % 40]
+    FROM generate_series(1, {MESSAGES // 2}) AS n
    WHERE n <> {MESSAGES // 2 - 25}
-), t AS (
-  INSERT INTO topic_mentions (tenant_id, conversation_id, topic, count, page)
-  SELECT '{DEFAULT_TENANT}', 'long', 'topic ' || n % 40, n / 40, n FROM generate_series(1, {MESSAGES // 2}) AS n
 ), s AS (
   INSERT INTO summaries (tenant_id, conversation_id, version, through_seq, text, tokens, model)
   SELECT '{DEFAULT_TENANT}', 'long', n, 2 * n, 'said', 1, 'm' FROM generate_series(1, {MESSAGES // 2}) AS n
@@ -62,12 +60,12 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     "window": (
         WINDOW,
         {
-            "budget": 8_000, "usual": 8_000, "step": 0, "anthropic": False,
+            "budget": 8_000, "usual": 8_000, "step": 0, "anthropic": False, "sees": "*",
         },
     ),
     "newer": (
         NEWER,
-        {"last_seq": MESSAGES - 10, "verbatim_from": LATE, "anthropic": False, "budget": 8_000, "step": 0},
+        {"last_seq": MESSAGES - 10, "verbatim_from": LATE, "anthropic": False, "sees": "*", "budget": 8_000, "step": 0},
     ),
     "entries": (ENTRIES, {"short_from": 60 * LATE, "last_seq": MESSAGES}),
     "messages of a served window": (
@@ -98,10 +96,10 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     "walk": (walk.MESSAGES, {"seq": MESSAGES // 2, "marks": "erased", "limit": 100}),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
     "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}'"),
-    "topics": (MENTIONS, f"{HERE}, 150"),
+    "topics": (TOPICS, {"pages": 150}),
     "page to index": (
         UNINDEXED,
-        {"uid": DEFAULT_TENANT, "page": MESSAGES // 2 - 25, "lines_max": 30, "mentions_max": 100},
+        {"uid": DEFAULT_TENANT, "page": MESSAGES // 2 - 25, "lines_max": 30},
     ),
 }  # fmt: skip
 NEEDS_STATISTICS = {"entries"}

@@ -50,6 +50,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "usual": BUDGET,
             "step": 0,
             "anthropic": True,
+            "sees": "*",
         },
     ),
     "window without a cut": (
@@ -60,6 +61,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "usual": BUDGET + 1,
             "step": 0,
             "anthropic": False,
+            "sees": "*",
         },
     ),
     "newest cut": (windows.NEWEST_CUT, {"conversation": "c", "budget": BUDGET, "generation": 0}),
@@ -70,6 +72,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "last_seq": 19_960,
             "verbatim_from": 19_950,
             "anthropic": False,
+            "sees": "*",
             "budget": BUDGET,
             "step": 0,
         },
@@ -117,11 +120,11 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
         {"conversation": "c", "pages": [1, 500, 3000, *range(9950, 9990)], "before": 19_980, "lines_max": 30},
     ),
     "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)])),
-    "topics": (page_index.MENTIONS, (ANN, "c", 200)),
+    "topics": (page_index.TOPICS, {"conversation": "c", "pages": 200}),
     "newest summary": (summaries.NEWEST, (ANN, "c")),
     "page to index": (
         page_index.UNINDEXED,
-        {"conversation": "c", "uid": ANN, "page": BARE, "lines_max": 30, "mentions_max": 200},
+        {"conversation": "c", "uid": ANN, "page": BARE, "lines_max": 30},
     ),
     "index": (
         page_index.INDEX,
@@ -139,7 +142,6 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "lines": [],
             "line_tokens": [],
             "error": None,
-            "mentions": ["topic 1", "topic of its own"],
             "at": None,
         },
     ),
@@ -344,7 +346,7 @@ async def test_an_append_finds_its_conversation_by_index(tx: Tx) -> None:
     for new, embeds, once in product((False, True), repeat=3):
         for count, rest in product((1, 2, many), (0, 1, many)):
             closes = not new and rest == 1
-            indexed = {"indexes": int(closes), "mentions": 3 * closes}
+            indexed = {"indexes": int(closes)}
             of: dict[str, Any] = {
                 "pages": rest,
                 "memories": rest,

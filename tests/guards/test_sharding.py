@@ -25,7 +25,7 @@ MENTIONS = re.compile(rf"\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:{'|'.join(metadata.tab
 STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b")
 PUTS_IN = r"INSERT INTO \w+(?: AS \w+)?\s*\(\s*tenant_id,[^)]*\)\s*(?:VALUES\s*\(|SELECT )\s*\$1"
 OF_ONE_TENANT = re.compile(rf"tenant_id = \$1|{PUTS_IN}")
-COUNTED = ("messages", "pages", "indexes", "mentions", "memories", "wishes", "archives", "work", "events")
+COUNTED = ("messages", "pages", "indexes", "memories", "wishes", "archives", "work", "events")
 ACROSS = {
     "app.postgres.tenants.LIST", "app.postgres.tenants.IS_KEYED", "app.store.keys.ALL_TENANTS",
     "app.queue.table.BUSY", "app.queue.table.BUSY_ON_CITUS", "app.queue.table.SOME", "app.queue.table.DUE",

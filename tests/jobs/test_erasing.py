@@ -42,9 +42,9 @@ def test_model_output_about_an_erased_message_is_regenerated(
     worker = make_worker()
     worker.drain()
     held = tables_with(MARK)  # type: ignore[operator]
-    assert {"page_index", "topic_mentions", "summaries", "memories", "messages"} <= set(held)
+    assert {"page_index", "summaries", "memories", "messages"} <= set(held)
     gone = ok(client.delete(path("c", "messages", "3")))["erased"]
-    assert (gone["page_index"], gone["topic_mentions"], gone["messages"]) == (1, 1, 1)
+    assert (gone["page_index"], gone["messages"]) == (1, 1)
     assert gone["summaries"] >= 1
     assert tables_with(MARK) == []  # type: ignore[operator]
     status = ok(client.get(path("c", "status")))
@@ -72,7 +72,7 @@ def test_model_output_about_a_placeholder_is_erased_with_its_archive(
         append(client, "c", turn(number))
     worker = make_worker()
     worker.drain()
-    assert {"page_index", "topic_mentions", "summaries", "archives"} <= set(tables_with(MARK))  # type: ignore[operator]
+    assert {"page_index", "summaries", "archives"} <= set(tables_with(MARK))  # type: ignore[operator]
     ok(client.delete(f"/archive/{stored[2]['archive_id']}"))
     assert tables_with(MARK) == []  # type: ignore[operator]
     worker.drain()

@@ -31,8 +31,7 @@ OLD, NEW = timedelta(days=400), timedelta()
 ROWS = {
     "conversations": "id, uid, updated_at) VALUES ('{tenant}', 'c', '{id}', '{at}'",
     "idempotency": "key, digest, response, created_at) VALUES ('{tenant}', 'k', 'd', 'r', '{at}'",
-    "proxied_requests": "conversation_id, id, dialect, mode, model, calls, total_ms)"
-    " VALUES ('{tenant}', 'c', '{id}', 'chat', 'window', 'm', 1, 1",
+    "proxied_requests": "conversation_id, id, request) VALUES ('{tenant}', 'c', '{id}', '{{}}'",
     "rates": "subject, tokens, at) VALUES ('{tenant}', '{id}', 1, '{at}'",
     "events": "id, type, data) VALUES ('{tenant}', '{id}', 'cut.made', '{{}}'",
     "audit": "id, action, route, ids, address, status, request_id)"

@@ -30,9 +30,9 @@ async def conversation(database: Database) -> AsyncIterator[Tx]:
         yield tx
 
 
-async def index(database: Database, page: int, mentions: Sequence[str] = (), source: str = "extractive") -> object:
+async def index(database: Database, page: int, topics: Sequence[str] = (), source: str = "extractive") -> object:
     async with database.begin(ANN) as tx:
-        return await page_index.index(tx, "c", UID, 0, NewPageIndex(page, source), mentions)
+        return await page_index.index(tx, "c", UID, 0, NewPageIndex(page, source, topics=topics))
 
 
 async def through(database: Database) -> int:
@@ -66,7 +66,7 @@ async def test_an_index_is_kept_once_and_a_models_takes_the_place_of_an_extracti
     assert await index(database, 7, ["a"]) is False
     async with database.snapshot(ANN) as tx:
         topics = await page_index.topics(tx, "c")
-    assert {topic.name: topic.mentions for topic in topics} == {"a": 2, "b": 1}
+    assert {topic.name: topic.mentions for topic in topics} == {"a": 1, "b": 1}
 
 
 async def test_an_append_that_it_waits_for_closes_pages_that_have_no_index(
@@ -88,8 +88,8 @@ async def test_an_outdated_job_skips_even_the_last_page_it_saw(database: Databas
 
 async def test_indexed_through_never_goes_back(database: Database, conversation: Tx) -> None:
     await add_page(conversation, 3)
-    await page_index.index(conversation, "c", UID, 0, NewPageIndex(1, "llm"), ())
-    await page_index.index(conversation, "c", UID, 0, NewPageIndex(2, "llm"), ())
+    await page_index.index(conversation, "c", UID, 0, NewPageIndex(1, "llm"))
+    await page_index.index(conversation, "c", UID, 0, NewPageIndex(2, "llm"))
     assert await meanwhile(database, conversation, 1) is False
     assert await through(database) == 2
 

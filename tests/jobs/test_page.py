@@ -48,7 +48,7 @@ def test_a_closed_page_is_indexed_by_one_call(client: httpx.Client, worker: Work
     found = ok(client.get("/memories/search", params={"user_id": "u", "query": "NH204 flight", "limit": 10}))
     assert "My flight is NH204." in [f["content_preview"].replace("**", "") for f in found["results"]]
     assert window(client, "c")["lag"]["indexed_through_page"] == 1
-    [spent] = sql("SELECT kind, calls, prompt_tokens > 0 AS paid FROM conversation_spending")
+    [spent] = sql("SELECT kind, calls, prompt_tokens > 0 AS paid FROM spending WHERE conversation_id IS NOT NULL")
     assert tuple(spent) == ("page", 1, True)
     assert worker.drain("page") == {}
 
@@ -134,9 +134,8 @@ def test_without_a_model_the_append_that_closes_a_page_indexes_it_as_a_job_does(
         append(plain, "c", messages[at : at + together])
         assert window(plain, "c")["lag"]["indexed_through_page"] == window(plain, "c")["lag"]["last_page"] - 1
     assert sql("SELECT 1 FROM work WHERE kind = 'page'") == []
-    for table, columns in (("page_index", "page, source, topics, error"), ("topic_mentions", "page, topic, count")):
-        of = f"SELECT {columns} FROM {table} WHERE conversation_id = %r ORDER BY page, {columns}"
-        assert sql(of % "c") == sql(of % "job") != []
+    of = "SELECT page, source, topics, error FROM page_index WHERE conversation_id = %r ORDER BY page"
+    assert sql(of % "c") == sql(of % "job") != []
 
 
 def test_the_first_page_is_indexed_with_what_follows_its_greeting(
@@ -214,7 +213,7 @@ def test_an_erased_page_is_indexed_again_without_what_was_erased(
 ) -> None:
     append(plain, "c", [user("My passport from Lisbon"), assistant("A passport, then.")])
     append(plain, "c", [user("and now something else")])
-    topics = "SELECT topic FROM topic_mentions"
+    topics = "SELECT unnest(topics) FROM page_index"
     assert "passport" in str(sql(topics)).lower()
     for seq in ("1", "2"):
         ok(plain.delete(path("c", "messages", seq)))
@@ -252,7 +251,7 @@ def test_a_bad_reply_is_sent_back_with_what_is_wrong_and_then_the_page_is_extrac
     assert row["source"] == "extractive"
     assert row["error"]
     assert ok(client.get(path("c", "pages", "1")))["source"] == "extractive"
-    assert sql("SELECT calls FROM conversation_spending WHERE kind = 'page'")[0][0] == 2
+    assert sql("SELECT calls FROM spending WHERE kind = 'page' AND conversation_id IS NOT NULL")[0][0] == 2
 
 
 def test_a_reply_that_is_mended_counts(client: httpx.Client, worker: Worker, model: Model) -> None:
@@ -389,7 +388,7 @@ def test_two_workers_that_index_the_same_page_write_it_once(
     [again] = other.claims()
     assert other.run(again) == "done"
     assert one.run(claimed) == "lost"
-    for name in ("page_index", "topic_mentions", "memories WHERE pinned"):
+    for name in ("page_index", "memories WHERE pinned"):
         assert sql(f"SELECT count(*) FROM {name}")[0][0] == 1
 
 

@@ -426,7 +426,7 @@ def made(client: httpx.Client, run: Sql) -> Things:
         f" ('{HERE}', '{HOOK}', 1, 'message.stored', '{{\"conversation_id\":\"anns\"}}')"
     )
     run(
-        "INSERT INTO conversation_spending (tenant_id, conversation_id, day, kind, model)"
+        "INSERT INTO spending (tenant_id, conversation_id, day, kind, model)"
         f" VALUES ('{HERE}', 'anns', current_date, 'page', 'fake') ON CONFLICT DO NOTHING"
     )
     client.get("/conversations/anns/context", headers=bearing(kept))  # a window that was served
@@ -437,7 +437,7 @@ def made(client: httpx.Client, run: Sql) -> Things:
 def state(run: Sql) -> Any:
     """What is stored, but for when keys were used, and what is recorded after an answer."""
     found = run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-    recorded: tuple[str, ...] = ("keys", "spending", "conversation_spending", "proxied_requests")
+    recorded: tuple[str, ...] = ("keys", "spending", "proxied_requests")
     recorded += ("served_windows", "served_texts", "own_texts")
     rows = "(SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t)"
     return run("SELECT " + ", ".join(rows.format(row[0]) for row in found if row[0] not in recorded))

@@ -123,7 +123,7 @@ class Writer:
     def stored(self) -> dict[str, str]:
         """What is in the tables, but for what counts or logs requests."""
         names = [row[0] for row in self.run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
-        counted = {"audit", "rates", "keys", "spending", "conversation_spending", "proxied_requests", "storage"}
+        counted = {"audit", "rates", "keys", "spending", "proxied_requests", "storage"}
         counted |= {"served_windows", "served_texts", "own_texts"}  # which are written after the answer
         rows = "(SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {0} t) AS {0}"
         [found] = self.run("SELECT " + ", ".join(rows.format(name) for name in names if name not in counted))

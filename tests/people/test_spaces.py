@@ -255,7 +255,7 @@ async def test_a_strangers_count_is_nothing(client: httpx.Client, database: Data
     append(client, "anns", [user("Ann has a ferry.")], user_id="ann")
     counts = []
     for name in (None, "ann", "bob", "eve"):
-        narrow(None if name is None else Scope("user", name).owner)
+        narrow(None if name is None else Scope("user", name))
         async with database.snapshot(DEFAULT_TENANT) as tx:
             counts.append(await tx.connection.fetchval("SELECT count(*) FROM memories"))
     assert counts == [2, 2, 1, 0]

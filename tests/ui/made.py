@@ -70,9 +70,10 @@ def recalled(client: httpx.Client, conversation: str = "release") -> None:
 def proxied(run_as_superuser: Callable[[str], list[asyncpg.Record]], conversation: str, count: int) -> None:
     """Requests through the proxy by plain SQL, every tenth of them left by its client."""
     run_as_superuser(f"""
-    INSERT INTO proxied_requests (tenant_id, conversation_id, id, dialect, mode, model, first_seq, last_seq,
-      window_tokens, calls, first_ms, total_ms, prompt_tokens, cached_tokens, completion_tokens, error)
-    SELECT '{DEFAULT_TENANT}', '{conversation}', ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'chat',
-           'window', '<b>model</b>', n - 1, n, 4000, 2, 11, n, 3000, 2000, 40,
-           CASE WHEN n % 10 = 5 THEN 'the client left' END
+    INSERT INTO proxied_requests (tenant_id, conversation_id, id, request)
+    SELECT '{DEFAULT_TENANT}', '{conversation}', ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid,
+           json_build_object('dialect', 'chat', 'mode', 'window', 'model', '<b>model</b>', 'first_seq', n - 1,
+             'last_seq', n, 'window_tokens', 4000, 'calls', 2, 'first_ms', 11, 'total_ms', n, 'usage',
+             json_build_object('prompt_tokens', 3000, 'cached_tokens', 2000, 'completion_tokens', 40),
+             'error', CASE WHEN n % 10 = 5 THEN 'the client left' END)
       FROM generate_series(1, {count}) n""")

@@ -77,7 +77,7 @@ def test_a_long_conversation(
     views(tab, client, "pages", "/ui/conversations/release/pages")
     views(tab, client, "search", "/ui/search?query=release+plan&user=mei")
     run_as_superuser(DEAD)
-    run_as_superuser(SPENT.format(table="spending", whose="", value=""))
+    run_as_superuser(SPENT.format(whose="", value=""))
     for name in ("jobs", "people", "usage"):
         views(tab, client, name, f"/ui/{name}")
 

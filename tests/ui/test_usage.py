@@ -15,7 +15,7 @@ from tests.ui.test_people import page
 __all__ = ["ann", "anns_url"]
 
 SPENT = f"""
-INSERT INTO {{table}} (tenant_id, {{whose}} day, kind, model, calls, prompt_tokens, completion_tokens, cached_tokens)
+INSERT INTO spending (tenant_id, {{whose}} day, kind, model, calls, prompt_tokens, completion_tokens, cached_tokens)
 SELECT '{DEFAULT_TENANT}', {{value}} (now() AT TIME ZONE 'UTC')::date - n, 'proxy', 'big<b>', 2, 1000, 30, 250
   FROM unnest(ARRAY[0, 1, 90]) AS n
 """
@@ -26,8 +26,8 @@ def test_models_are_counted_by_day_model_and_user(
 ) -> None:
     assert not page(client, "/ui/usage").all("table")
     append(client, "c", [user("Hello.")], user_id="ann")
-    run_as_superuser(SPENT.format(table="spending", whose="", value=""))
-    run_as_superuser(SPENT.format(table="conversation_spending", whose="conversation_id,", value="'c',"))
+    run_as_superuser(SPENT.format(whose="", value=""))
+    run_as_superuser(SPENT.format(whose="conversation_id,", value="'c',"))
     chinese = page(client, "/ui/usage", "zh").all("table")
     assert [table.one("caption").words for table in chinese] == ["按天", "按模型", "按用户"]
     by_day, by_model, by_user = page(client, "/ui/usage").all("table")

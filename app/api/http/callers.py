@@ -18,10 +18,9 @@ from fastapi import Depends, Header, Request
 
 from app import errors
 from app.api.http import query_members
-from app.api.http.path_ids import check_id
+from app.api.http.path_ids import check_id, conversation_in_path
 from app.api.http.runtime import runtime_of
 from app.core.edge.caller import Caller, KeyScope
-from app.core.scope import scope_of
 from app.postgres.database import narrow
 from app.services import keys, limits
 from app.services.keys import Knock
@@ -52,7 +51,7 @@ async def _caller(request: Request) -> Caller:
         raise
     if named := request.headers.get(USER):
         caller = caller.as_user(check_id(unquote(named), ["header", USER]))
-    narrow(None if caller.user_id is None else scope_of(caller.user_id, None).owner)
+    narrow(caller.scope, conversation_in_path(request))
     if (taken := await limits.spend(runtime, caller)) is not None:
         request.state.headers = limits.rate_headers(taken)
     return caller

@@ -59,6 +59,12 @@ def path_id(request: Request) -> CallersId:
     return _restored(request.path_params["conversation_id"], request.query_params.get("branch"))
 
 
+def conversation_in_path(request: Request) -> str | None:
+    """Return the conversation that the path names, if it names one that there can be."""
+    name = str(request.path_params.get("conversation_id", UNUSABLE)).replace(SLASH, "/")
+    return None if NOT_IN_IDS.search(name) else name
+
+
 def _restored(segment: str, branch: str | None) -> CallersId:
     if branch is not None:
         check_id(branch, ["query", "branch"])

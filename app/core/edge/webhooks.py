@@ -6,13 +6,13 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
 
 from app.core.canonical import dumps
 from app.core.history.append import Append
-from app.core.times import time_text
+from app.core.times import time_of, time_text
 
 EventType = Literal[
     "message.stored", "cut.made", "archive.made", "summary.written", "memory.proposed", "memory.changed",
@@ -44,9 +44,9 @@ def of_memory(status: str) -> EventType:
     return "memory.proposed" if status == "proposed" else "memory.changed"
 
 
-def body(id_: UUID, seq: int, type_: str, at: datetime, data: Mapping[str, Any]) -> str:
+def body(id_: UUID, seq: int, type_: str, data: Mapping[str, Any]) -> str:
     """Return an event as it is sent, by webhook and by stream."""
-    return dumps({"id": str(id_), "seq": seq, "type": type_, "timestamp": time_text(at), "data": data})
+    return dumps({"id": str(id_), "seq": seq, "type": type_, "timestamp": time_text(time_of(id_)), "data": data})
 
 
 def secret_text(random: bytes) -> str:

@@ -21,7 +21,6 @@ from app.core.history.rows import (
     ClosedPage,
     NewArchive,
     NewMemory,
-    NewMention,
     NewMessage,
     NewPage,
     NewWish,
@@ -33,7 +32,7 @@ from app.core.model import OURS, PEOPLE, UNMATCHED, UNZONED, FileWeight, Totals,
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
 from app.core.window.kept import keep
-from app.core.window.topics import MENTIONS_MAX, merged
+from app.core.window.topics import TOPICS_KEPT, merged
 
 SUMMARY_STEP = 5
 """New messages after which a refresh of the rolling summary is enqueued."""
@@ -78,7 +77,6 @@ class Append:
     """That of the page that it closes, unless a job makes it."""
     open: OpenPage | None = None
     """The conversation's last page afterwards, where it is known."""
-    mentions: Sequence[NewMention] = ()
     wishes: Sequence[NewWish] = ()
     archives: Sequence[NewArchive] = ()
     memories: Sequence[NewMemory] = ()
@@ -96,15 +94,14 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
     if (topics := preparation.topics) is not None:
         after = replace(after, indexed_through=basis.closed[0])
     memories = _memories(found, after, new_id)
-    pages, mentions = _pages(basis, found, counts), _mentions(basis, topics or ())
+    pages, indexes = _pages(basis, found, counts), [] if topics is None else [_index(basis, topics)]
     return Append(
         conversation=after,
         is_new=basis.is_new,
         messages=rows,
         pages=pages,
-        indexes=[ClosedPage(basis.closed[0], tuple(topics))] if topics is not None else (),
-        open=_open(basis, found, pages, mentions),
-        mentions=mentions,
+        indexes=indexes,
+        open=_open(basis, found, pages, indexes),
         wishes=list(_wishes(basis, found, counts, new_id)),
         archives=list(_archives(found, after, counts)),
         memories=memories,
@@ -291,13 +288,13 @@ def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewP
     return rows
 
 
-def _mentions(basis: Basis, topics: Sequence[str]) -> list[NewMention]:
+def _index(basis: Basis, topics: Sequence[str]) -> ClosedPage:
     known = basis.closing.topics if basis.closing is not None else ()
-    return [NewMention(basis.closed[0], topic) for topic in merged(known, topics)]
+    return ClosedPage(basis.closed[0], tuple(merged(known, topics)))
 
 
 def _open(
-    basis: Basis, found: Sequence[Prepared], pages: Sequence[NewPage], mentions: Sequence[NewMention]
+    basis: Basis, found: Sequence[Prepared], pages: Sequence[NewPage], indexes: Sequence[ClosedPage]
 ) -> OpenPage | None:
     """Return the last page afterwards, with the topics up to it; None where what is stored of it has to be read."""
     page = basis.open
@@ -306,8 +303,8 @@ def _open(
         known = basis.closing.topics if basis.closing is not None else () if is_first else None
         page = None
         if known is not None:
-            topics = dict.fromkeys([*sorted(mention.topic for mention in mentions), *known])
-            page = OpenPage(pages[-1].first_seq, pages[-1].title, (), list(topics)[:MENTIONS_MAX])
+            topics = dict.fromkeys([*sorted(topic for index in indexes for topic in index.topics), *known])
+            page = OpenPage(pages[-1].first_seq, pages[-1].title, (), list(topics)[:TOPICS_KEPT])
     return page and page.with_lines(found, basis.placed[1].last_page)
 
 

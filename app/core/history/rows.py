@@ -73,14 +73,7 @@ class ClosedPage:
 
     page: int
     topics: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NewMention:
-    """A topic of that page, under the name that the conversation knows it by."""
-
-    page: int
-    topic: str
+    """Under the names that the conversation knows them by."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 HEAD_TOPICS_MAX = 12
-MENTIONS_MAX = 200
-"""The newest mentions are read; older topics are no longer of interest."""
+PAGES_TOLD = 100
+"""The newest pages are read; older topics are no longer of interest."""
+TOPICS_KEPT = 200
+"""Their names that are kept beside an open page."""
 WORDS_ALIKE = 0.8
 PAIRS_ALIKE = 0.65
 """Dice's coefficients, of words and of pairs of characters, from which on two topics are one."""
@@ -29,21 +31,19 @@ _VAGUE = frozenset({"a", "an", "and", "of", "for", "in", "on", "the", "to", "wit
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic with its mentions so far."""
+    """A topic with the number of pages that mention it."""
 
     name: str
     mentions: int
     last_page: int
 
 
-def counted(mentions: Iterable[tuple[str, int, int]]) -> list[Topic]:
-    """Return the topics of mentions (name, mentions so far, page), the latest first; as many as the largest count."""
-    by_name: dict[str, Topic] = {}
-    for name, count, page in mentions:
-        newer = by_name.get(name)
-        if newer is None or count > newer.mentions:
-            by_name[name] = Topic(name, count, newer.last_page if newer else page)
-    return list(by_name.values())
+def counted(mentions: Iterable[tuple[str, int]]) -> list[Topic]:
+    """Return the topics of mentions (name, page), which are in order from the latest on."""
+    pages: dict[str, list[int]] = {}
+    for name, page in mentions:
+        pages.setdefault(name, []).append(page)
+    return [Topic(name, len(found), found[0]) for name, found in pages.items()]
 
 
 def merged(existing: Iterable[str], new: Iterable[str]) -> list[str]:

@@ -389,20 +389,6 @@ chapter_names = Table(
     of_conversation("chapter_names"),
 )
 
-topic_mentions = Table(
-    "topic_mentions",
-    metadata,
-    tenant(),
-    conversation(),
-    Column("topic", Text(collation="C"), nullable=False),
-    Column("count", Integer, nullable=False, comment="this was the topic's n-th mention"),
-    Column("page", Integer, nullable=False),
-    created(),
-    PrimaryKeyConstraint("tenant_id", "conversation_id", "topic", "count"),
-    of_conversation("topic_mentions"),
-)
-Index("topic_mentions_recent_idx", topic_mentions.c.tenant_id, topic_mentions.c.conversation_id, topic_mentions.c.page)
-
 summaries = Table(
     "summaries",
     metadata,

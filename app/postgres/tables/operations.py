@@ -16,6 +16,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    UniqueConstraint,
     Uuid,
     text,
 )
@@ -92,26 +93,17 @@ spending = Table(
     "spending",
     metadata,
     tenant(),
+    Column("conversation_id", Text(collation="C"), comment="null: the tenant's total, conversations that are gone too"),
     Column("day", Date, nullable=False),
     Column("kind", Text, nullable=False, comment="of the work that it was spent on"),
     Column("model", Text(collation="C"), nullable=False),
     *(counter(name, big=True) for name in SPENT),
-    PrimaryKeyConstraint("tenant_id", "day", "kind", "model"),
+    UniqueConstraint(
+        "tenant_id", "conversation_id", "day", "kind", "model", name="spending_key", postgresql_nulls_not_distinct=True
+    ),
+    of_conversation("spending"),
 )
-
-conversation_spending = Table(
-    "conversation_spending",
-    metadata,
-    tenant(),
-    conversation(),
-    Column("day", Date, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("model", Text(collation="C"), nullable=False),
-    *(counter(name, big=True) for name in SPENT),
-    PrimaryKeyConstraint("tenant_id", "conversation_id", "day", "kind", "model"),
-    of_conversation("conversation_spending"),
-)
-Index("conversation_spending_day_idx", conversation_spending.c.tenant_id, conversation_spending.c.day)
+Index("spending_day_idx", spending.c.tenant_id, spending.c.day, postgresql_where=spending.c.conversation_id.isnot(None))
 
 proxied_requests = Table(
     "proxied_requests",
@@ -119,22 +111,7 @@ proxied_requests = Table(
     tenant(),
     conversation(),
     Column("id", Uuid, nullable=False, comment="in the order in which they ended"),
-    created(),
-    Column("dialect", Text, nullable=False, comment="the client's"),
-    Column("mode", Text, nullable=False, comment="window or pass-through"),
-    Column("model", Text, nullable=False),
-    Column("first_seq", Integer, comment="of the messages stored for it; null: none was"),
-    Column("last_seq", Integer),
-    Column("window_tokens", Integer, comment="of the last window that the model saw; null: none"),
-    Column("window_number", Integer, comment="of that window, among those served; null: not recorded"),
-    Column("calls", Integer, nullable=False, comment="of the model, recalls included"),
-    Column("first_ms", Integer, comment="until the model's API began to answer; null: it did not"),
-    Column("total_ms", Integer, nullable=False),
-    Column("prompt_tokens", Integer, comment="as the API reported it; null: it did not"),
-    Column("cached_tokens", Integer),
-    Column("written_tokens", Integer),
-    Column("completion_tokens", Integer),
-    Column("error", Text, comment="why there is no whole answer; never content"),
+    Column("request", Text, nullable=False, comment="what became of it, JSON; never content"),
     PrimaryKeyConstraint("tenant_id", "id"),
     of_conversation("proxied_requests"),
 )
@@ -153,7 +130,6 @@ events = Table(
     Column("seq", BigInteger, comment="in the order in which they are told; null: not numbered yet"),
     Column("type", Text, nullable=False),
     Column("data", Text, nullable=False, comment="JSON of ids and numbers, never of content"),
-    created(),
     PrimaryKeyConstraint("tenant_id", "id"),
 )
 Index("events_seq_key", events.c.tenant_id, events.c.seq, unique=True, postgresql_where=events.c.seq.isnot(None))
@@ -180,7 +156,6 @@ audit = Table(
     metadata,
     tenant(),
     Column("id", Uuid, nullable=False, comment="in the order of the entries"),
-    created(),
     Column("action", Text, nullable=False, comment="read or erase"),
     Column("route", Text, nullable=False, comment="method and path template"),
     Column("ids", Text, nullable=False, comment="JSON: what the request named; never content"),

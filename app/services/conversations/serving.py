@@ -31,6 +31,7 @@ from app.core.window.served import (
     head_text,
     tail_text,
 )
+from app.postgres.database import everybody
 from app.postgres.transactions import Tx
 from app.recall.window_tools import guide_of
 from app.runtime import Runtime
@@ -255,7 +256,7 @@ async def write_last(runtime: Runtime) -> None:
 async def write(runtime: Runtime) -> None:
     """Write all that was noted so far. What fails is written the next time."""
     buffer = runtime.caches.served
-    async with buffer.writing:
+    async with buffer.writing, everybody():
         longest = max((len(run.pending) for run in buffer.dirty.values()), default=0)
         for _ in range(longest // WRITTEN_AT_ONCE + 1):
             for tenant in {tenant for tenant, _ in buffer.dirty}:

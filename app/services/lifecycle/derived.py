@@ -55,12 +55,11 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     texts = [title or "", *lines]
     tokens = await runtime.tokens.count_many(texts)
     new = NewPageIndex(
-        line.page, line.source, line.model, title, tokens[0] if title else 0, list(map(flat, line.topics)), seqs,
-        lines, tokens[1 : 1 + len(lines)], line.error,
+        line.page, line.source, line.model, title, tokens[0] if title else 0,
+        list(dict.fromkeys(map(flat, line.topics))), seqs, lines, tokens[1 : 1 + len(lines)], line.error,
     )  # fmt: skip
-    mentions = list(dict.fromkeys(map(flat, line.mentions)))
     place = (known.id, known.uid, known.own_generation)
-    if not await page_index.index(tx, *place, new, mentions, line.created_at):
+    if not await page_index.index(tx, *place, new, line.created_at):
         raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
     return True
 

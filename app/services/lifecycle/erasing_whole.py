@@ -127,8 +127,8 @@ async def _erase_scope(runtime: Runtime, tenant: UUID, scope: Scope, conversatio
         done.add(one)
     while (one := await _erase_archives(runtime, tenant, scope)) is not None:
         done.add(one)
-    for owner in (scope.owner, scope.files.owner):
-        while (one := await _erase_memories(runtime, tenant, owner)) is not None:
+    for held in (scope, scope.files):
+        while (one := await _erase_memories(runtime, tenant, held)) is not None:
             done.add(one)
     async with runtime.database.begin(tenant) as tx:
         await kept.forget_withdrawals(tx, scope.owner)
@@ -168,10 +168,10 @@ async def _erase_archives(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasu
     return one
 
 
-async def _erase_memories(runtime: Runtime, tenant: UUID, owner: UUID) -> Erasure | None:
-    one = Erasure()
+async def _erase_memories(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasure | None:
+    one, owner = Erasure(), scope.owner
     async with runtime.database.begin(tenant) as opened:
-        await widen(opened, owner)
+        await widen(opened, scope)
         tx = ErasingTx(runtime, opened)
         await locks.lock_owner(tx, owner)
         gone = await tx.fetch(stored.FORGET_OWNED, owner, MEMORIES_AT_ONCE)

@@ -103,7 +103,7 @@ async def _files(of: Export, scope: Scope, whose: dict[str, str]) -> AsyncIterat
     """Yield the memory tool's files of a scope, by path."""
 
     async def some(tx: ReadTx, after: str | None) -> list[Record]:
-        await widen(tx, scope.files.owner)
+        await widen(tx, scope.files)
         ids = [row["id"] for row in await files.keys(tx, scope) if row["key"] > (after or "")][:AT_ONCE]
         found = await files.contents(tx, scope, ids)
         return [found[one] for one in ids]

@@ -162,7 +162,6 @@ class PageLine(ImportLine):
     model: Short | None = None
     title: Text | None = None
     topics: Annotated[list[Short], Field(max_length=100)] = []
-    mentions: Annotated[list[Short], Field(max_length=100)] = []
     lines: dict[str, Text] = {}
     """Lines by seq."""
     error: Short | None = None

@@ -39,7 +39,7 @@ class StoredFile:
 async def hold(tx: Tx, scope: Scope) -> None:
     """Let nobody else change the files of a scope until the transaction ends, and let it see them."""
     await locks.lock_owner(tx, scope.files.owner)
-    await widen(tx, scope.files.owner)
+    await widen(tx, scope.files)
 
 
 async def create(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
+from uuid import UUID
 
 from asyncpg import Record
 
 from app.core.dialects.usage import ModelUsage, Prices
-from app.core.times import time_text
+from app.core.times import time_of, time_text
+from app.store.proxy.proxied_requests import ProxiedRequest
 from app.store.spending import COUNTERS
 
 TOKENS = tuple(member.name for member in fields(ModelUsage))
@@ -36,16 +38,13 @@ def usage_items(rows: Iterable[Record], name: str, prices: Prices, bytes_of: Map
     return list(items.values())
 
 
-def request_view(row: Record, prices: Prices) -> dict[str, Any]:
-    """Return a row of ``proxied_requests`` for a caller. The cost is by the prices of today."""
-    usage = None
-    if row["prompt_tokens"] is not None:
-        usage = ModelUsage(*(row[name] for name in TOKENS))
-    same = ("dialect", "mode", "model", "first_seq", "last_seq", "window_tokens", "calls", "first_ms", "total_ms")
+def request_view(name: UUID, done: ProxiedRequest, prices: Prices) -> dict[str, Any]:
+    """Return a proxied request for a caller. The cost is by the prices of today."""
+    shown = asdict(done)
+    used = shown.pop("usage") or dict.fromkeys(TOKENS)
     return {
-        "id": str(row["id"]), "created_at": time_text(row["created_at"]), **{name: row[name] for name in same},
-        "window": row["window_number"], **{name: row[name] for name in TOKENS},
-        "cost": prices.cost(row["model"], usage), "error": row["error"],
+        "id": str(name), "created_at": time_text(time_of(name)), "window": shown.pop("window_number"), **shown, **used,
+        "cost": prices.cost(done.model, done.usage),
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.edge.audit import Action, AuditEntry
+from app.core.times import first_id
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
@@ -31,9 +32,9 @@ async def add(database: Database, tenant: UUID, entries: Sequence[AuditEntry]) -
 
 
 LIST = """
-SELECT id, created_at, action, route, ids, key, user_id, address, status, request_id FROM audit
- WHERE tenant_id = $1 AND id > $2 AND created_at >= $3 AND ($4::text IS NULL OR action = $4)
-   AND ($5::text IS NULL OR user_id = $5) ORDER BY id LIMIT $6
+SELECT id, action, route, ids, key, user_id, address, status, request_id FROM audit
+ WHERE tenant_id = $1 AND id > $2 AND ($3::text IS NULL OR action = $3) AND ($4::text IS NULL OR user_id = $4)
+ ORDER BY id LIMIT $5
 """
 
 
@@ -41,7 +42,7 @@ async def browse(
     tx: ReadTx, after: UUID, since: datetime, action: Action | None, user_id: str | None, limit: int
 ) -> Sequence[Record]:
     """List entries after one, the oldest first."""
-    return await tx.fetch(LIST, after, since, action, user_id, limit)
+    return await tx.fetch(LIST, max(after, first_id(since)), action, user_id, limit)
 
 
 # Those older than a UUIDv7 of that time.

@@ -28,7 +28,7 @@ SELECT {id} AS tenant, found.chore FROM (
     UNION ALL
     (SELECT 'storage' FROM (SELECT) AS one LEFT JOIN tenants own ON own.tenant_id = {id}
       WHERE coalesce(own.storage_bytes, :storage) > 0 OR coalesce(own.user_storage_bytes, :user_storage) > 0)) AS found
- LIMIT length(set_config('app.tenant', {id}::text, true)) / 3;
+ LIMIT length(set_config('app.tenant', {id}::text || '*', true)) / 3;
 
 -- name: due
 -- Those of some tenants.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
-from asyncpg import Record
-
+from app.core.canonical import dumps, loads
 from app.core.dialects.usage import ModelUsage
 from app.ids import uuid7
-from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 KEPT = timedelta(days=30)
@@ -38,33 +35,35 @@ class ProxiedRequest:
     """Of the last window that the model saw, among those served."""
 
 
-_SQL = SqlFile(__file__)
-RECORD = _SQL.statement("record")
+# Nothing, if the conversation was erased meanwhile.
+RECORD = """
+INSERT INTO proxied_requests (tenant_id, conversation_id, id, request)
+SELECT $1, c.id, $3, $4 FROM conversations c WHERE c.tenant_id = $1 AND c.id = $2 FOR KEY SHARE RETURNING id
+"""
 
 
 async def record(tx: Tx, conversation_id: str, done: ProxiedRequest) -> None:
-    usage = done.usage
     error = done.error[:ERROR_CHARACTERS_MAX] if done.error is not None else None
-    await tx.execute(
-        RECORD, conversation=conversation_id, id=uuid7(), dialect=done.dialect, mode=done.mode, model=done.model,
-        calls=done.calls, total_ms=done.total_ms, first_ms=done.first_ms, first_seq=done.first_seq,
-        last_seq=done.last_seq, window_tokens=done.window_tokens, prompt_tokens=usage and usage.prompt_tokens,
-        cached_tokens=usage and usage.cached_tokens, written_tokens=usage and usage.written_tokens,
-        completion_tokens=usage and usage.completion_tokens, error=error, window_number=done.window_number,
-    )  # fmt: skip
+    await tx.execute(RECORD, conversation_id, uuid7(), dumps(asdict(replace(done, error=error))))
 
 
 BROWSE = """
-SELECT id, created_at, dialect, mode, model, calls, total_ms, first_ms, first_seq, last_seq, window_tokens,
-       window_number, prompt_tokens, cached_tokens, written_tokens, completion_tokens, error
-  FROM proxied_requests
+SELECT id, request FROM proxied_requests
  WHERE tenant_id = $1 AND conversation_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4
 """
 
 
-async def browse(tx: ReadTx, conversation_id: str, before: UUID | None, limit: int) -> Sequence[Record]:
+async def browse(
+    tx: ReadTx, conversation_id: str, before: UUID | None, limit: int
+) -> list[tuple[UUID, ProxiedRequest]]:
     """Return the newest ones before another, newest first."""
-    return await tx.fetch(BROWSE, conversation_id, before, limit)
+    return [(row["id"], _read(row["request"])) for row in await tx.fetch(BROWSE, conversation_id, before, limit)]
+
+
+def _read(text: str) -> ProxiedRequest:
+    members = loads(text)
+    used = members["usage"]
+    return ProxiedRequest(**members | {"usage": used and ModelUsage(**used)})
 
 
 # Those older than a UUIDv7 of that time; what is being erased goes with its conversation.

@@ -14,10 +14,21 @@ down_revision: str | None = None
 branch_labels: None = None
 depends_on: None = None
 
-TENANT = "nullif(current_setting('app.tenant', true), '')::uuid"
-"""A setting that was local to an earlier transaction reads as an empty string, not as null."""
-IN_VIEW = "coalesce(owner = ANY ((SELECT nullif(current_setting('app.scopes', true), '')::uuid[])::uuid[]), true)"
-"""The setting is read once a statement, not for each row. Without it all of the tenant's rows are there."""
+IN_VIEW = "current_setting('app.tenant', true)"
+"""A tenant, and after it what of its rows a transaction sees: a star for all, or in three lines the owners, the scopes
+and the conversations, each a star for all. Unset, or local to an earlier transaction, nothing.
+"""
+TENANT = f"tenant_id = nullif(left({IN_VIEW}, 36), '')::uuid"
+
+
+def _line(place: int, kind: str) -> str:
+    """An array, or null for all. It is read once a statement, not for each row."""
+    line = f"split_part({IN_VIEW}, E'\\n', {place})"
+    return f"""((SELECT CASE WHEN '*' IN (substr({IN_VIEW}, 37), {line}) THEN NULL
+ ELSE coalesce(nullif({line}, ''), '{{}}')::{kind}[] END)::{kind}[])"""
+
+
+OWNERS, SCOPES, CONVERSATIONS = _line(2, "uuid"), _line(3, "text"), _line(4, "text")
 TABLES = (
     "archive_contents",
     "conversations",
@@ -34,7 +45,6 @@ TABLES = (
     "archives",
     "chapters",
     "chapter_names",
-    "conversation_spending",
     "cuts",
     "keys",
     "messages",
@@ -45,7 +55,6 @@ TABLES = (
     "served_texts",
     "served_windows",
     "summaries",
-    "topic_mentions",
     "work",
     "memories",
     "embeddings",
@@ -57,19 +66,59 @@ TABLES = (
     "spaces",
     "space_members",
 )
-NARROWED = ("memories", "embeddings", "search_indexes", "postings", "listed", "unembedded")
-"""Where a transaction for one user sees the scopes of that user alone."""
+BY_OWNER = ("memories", "embeddings", "search_indexes", "postings", "listed", "unembedded")
+IN_SCOPE = {
+    "conversations": "coalesce('s:' || space_id, 'u:' || user_id, '')",
+    "archives": "scope",
+    "archive_contents": "scope",
+    "spaces": "'s:' || id",
+    "space_members": "'s:' || space_id",
+}
+OF_CONVERSATIONS = (
+    "messages", "pages", "page_index", "chapters", "chapter_names", "cuts", "recalls", "served_texts",
+    "served_windows", "summaries", "proxied_requests", "spending",
+)
+"""Rows of the conversations that a transaction has opened, and of the others that it sees: a look-up for each row, which
+the OFFSET keeps from becoming a scan of all conversations.
+"""
+ANSWERS = f"""(owner = '00000000-0000-0000-0000-000000000000' OR coalesce(owner = ANY ({OWNERS}), true)
+ OR (SELECT {SCOPES} IS NULL))"""
 WATCHED = ("work", "events")
 """Ids and numbers, of which a worker must see in which tenants some wait."""
+READ_ALONE = """
+DO $$ DECLARE role text; BEGIN
+  FOR role IN SELECT DISTINCT grantee FROM information_schema.role_table_grants
+               WHERE table_name = 'alembic_version' AND grantee <> current_user LOOP
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM %I', role);
+  END LOOP;
+END $$
+"""
+"""The app's role compares the schema's version, and has no part in it."""
 GROWING = ("messages", "memories", "embeddings", "postings", "listed")
 
 
+def _in_view(table: str) -> str:
+    """Which of the tenant's rows a transaction sees."""
+    if table in BY_OWNER:
+        return f"coalesce(owner = ANY ({OWNERS}), true)"
+    if table in IN_SCOPE:
+        return f"coalesce({IN_SCOPE[table]} = ANY ({SCOPES}), true)"
+    if table in OF_CONVERSATIONS:
+        name = "coalesce(conversation_id, '')" if table == "spending" else "conversation_id"  # null: of the tenant
+        return f"""(coalesce({name} = ANY ({CONVERSATIONS}), true) OR EXISTS (SELECT FROM conversations c
+ WHERE c.tenant_id = {table}.tenant_id AND c.id = {table}.conversation_id OFFSET 0))"""
+    return ANSWERS if table == "idempotency" else "true"
+
+
 def _isolate(table: str) -> None:
-    """Rows of the transaction's tenant only, for the owner too; no tenant, no rows."""
+    """Rows of the transaction's tenant only, for the owner too; no tenant, no rows. Who may write a conversation's rows
+    is asked where it is looked up: a policy would not see the one that the same statement makes.
+    """
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
     op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
-    visible = f"tenant_id = {TENANT}" + (f" AND {IN_VIEW}" if table in NARROWED else "")
-    op.execute(f"CREATE POLICY tenant ON {table} USING ({visible}) WITH CHECK ({visible})")
+    visible = f"{TENANT} AND {_in_view(table)}"
+    checked = visible if table in BY_OWNER else TENANT
+    op.execute(f"CREATE POLICY tenant ON {table} USING ({visible}) WITH CHECK ({checked})")
 
 
 def upgrade() -> None:
@@ -167,7 +216,6 @@ def upgrade() -> None:
     sa.Column('seq', sa.BigInteger(), nullable=True, comment='in the order in which they are told; null: not numbered yet'),
     sa.Column('type', sa.Text(), nullable=False),
     sa.Column('data', sa.Text(), nullable=False, comment='JSON of ids and numbers, never of content'),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('events_pkey'))
     )
     op.create_index('events_seq_key', 'events', ['tenant_id', 'seq'], unique=True, postgresql_where=sa.text('seq IS NOT NULL'))
@@ -175,7 +223,6 @@ def upgrade() -> None:
     op.create_table('audit',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('id', sa.Uuid(), nullable=False, comment='in the order of the entries'),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
     sa.Column('action', sa.Text(), nullable=False, comment='read or erase'),
     sa.Column('route', sa.Text(), nullable=False, comment='method and path template'),
     sa.Column('ids', sa.Text(), nullable=False, comment='JSON: what the request named; never content'),
@@ -223,18 +270,6 @@ def upgrade() -> None:
     sa.Column('tokens', sa.Double(), nullable=False, comment='requests that it can still send'),
     sa.Column('at', sa.DateTime(timezone=True), nullable=False, comment='when it had them'),
     sa.PrimaryKeyConstraint('tenant_id', 'subject', name=op.f('rates_pkey'))
-    )
-    op.create_table('spending',
-    sa.Column('tenant_id', sa.Uuid(), nullable=False),
-    sa.Column('day', sa.Date(), nullable=False),
-    sa.Column('kind', sa.Text(), nullable=False, comment='of the work that it was spent on'),
-    sa.Column('model', sa.Text(collation='C'), nullable=False),
-    sa.Column('calls', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-    sa.Column('prompt_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-    sa.Column('completion_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-    sa.Column('cached_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-    sa.Column('written_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-    sa.PrimaryKeyConstraint('tenant_id', 'day', 'kind', 'model', name=op.f('spending_pkey'))
     )
     op.create_table('storage',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
@@ -310,21 +345,21 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='chapter_names_conversation_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'first_page', name=op.f('chapter_names_pkey'))
     )
-    op.create_table('conversation_spending',
+    op.create_table('spending',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
-    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
+    sa.Column('conversation_id', sa.Text(collation='C'), nullable=True, comment="null: the tenant's total, conversations that are gone too"),
     sa.Column('day', sa.Date(), nullable=False),
-    sa.Column('kind', sa.Text(), nullable=False),
+    sa.Column('kind', sa.Text(), nullable=False, comment='of the work that it was spent on'),
     sa.Column('model', sa.Text(collation='C'), nullable=False),
     sa.Column('calls', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('prompt_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('completion_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('cached_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('written_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='conversation_spending_conversation_fkey', ondelete='CASCADE'),
-    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'day', 'kind', 'model', name=op.f('conversation_spending_pkey'))
+    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='spending_conversation_fkey', ondelete='CASCADE'),
+    sa.UniqueConstraint('tenant_id', 'conversation_id', 'day', 'kind', 'model', name='spending_key', postgresql_nulls_not_distinct=True)
     )
-    op.create_index('conversation_spending_day_idx', 'conversation_spending', ['tenant_id', 'day'], unique=False)
+    op.create_index('spending_day_idx', 'spending', ['tenant_id', 'day'], unique=False, postgresql_where=sa.text('conversation_id IS NOT NULL'))
     op.create_table('cuts',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
@@ -448,22 +483,7 @@ def upgrade() -> None:
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
     sa.Column('id', sa.Uuid(), nullable=False, comment='in the order in which they ended'),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
-    sa.Column('dialect', sa.Text(), nullable=False, comment="the client's"),
-    sa.Column('mode', sa.Text(), nullable=False, comment='window or pass-through'),
-    sa.Column('model', sa.Text(), nullable=False),
-    sa.Column('first_seq', sa.Integer(), nullable=True, comment='of the messages stored for it; null: none was'),
-    sa.Column('last_seq', sa.Integer(), nullable=True),
-    sa.Column('window_tokens', sa.Integer(), nullable=True, comment='of the last window that the model saw; null: none'),
-    sa.Column('window_number', sa.Integer(), nullable=True, comment='of that window, among those served; null: not recorded'),
-    sa.Column('calls', sa.Integer(), nullable=False, comment='of the model, recalls included'),
-    sa.Column('first_ms', sa.Integer(), nullable=True, comment="until the model's API began to answer; null: it did not"),
-    sa.Column('total_ms', sa.Integer(), nullable=False),
-    sa.Column('prompt_tokens', sa.Integer(), nullable=True, comment='as the API reported it; null: it did not'),
-    sa.Column('cached_tokens', sa.Integer(), nullable=True),
-    sa.Column('written_tokens', sa.Integer(), nullable=True),
-    sa.Column('completion_tokens', sa.Integer(), nullable=True),
-    sa.Column('error', sa.Text(), nullable=True, comment='why there is no whole answer; never content'),
+    sa.Column('request', sa.Text(), nullable=False, comment='what became of it, JSON; never content'),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='proxied_requests_conversation_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('proxied_requests_pkey'))
     )
@@ -513,17 +533,6 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='summaries_conversation_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'version', name=op.f('summaries_pkey'))
     )
-    op.create_table('topic_mentions',
-    sa.Column('tenant_id', sa.Uuid(), nullable=False),
-    sa.Column('conversation_id', sa.Text(collation='C'), nullable=False),
-    sa.Column('topic', sa.Text(collation='C'), nullable=False),
-    sa.Column('count', sa.Integer(), nullable=False, comment="this was the topic's n-th mention"),
-    sa.Column('page', sa.Integer(), nullable=False),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
-    sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='topic_mentions_conversation_fkey', ondelete='CASCADE'),
-    sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'topic', 'count', name=op.f('topic_mentions_pkey'))
-    )
-    op.create_index('topic_mentions_recent_idx', 'topic_mentions', ['tenant_id', 'conversation_id', 'page'], unique=False)
     op.create_table('work',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('kind', sa.Text(), nullable=False),
@@ -682,6 +691,7 @@ def upgrade() -> None:
     op.create_index('unembedded_memory_idx', 'unembedded', ['tenant_id', 'memory_id'], unique=False)
     for table in TABLES:
         _isolate(table)
+    op.execute(READ_ALONE)
     op.execute("CREATE POLICY everybody ON tenants FOR SELECT USING (true)")  # anybody can list them
     for table in WATCHED:
         op.execute(f"CREATE POLICY watch ON {table} FOR SELECT USING (current_setting('app.watch', true) = 'on')")
