@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,7 +17,7 @@ from app.api.http.runtime import runtime_of
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access
-from app.core.edge.hooks import FORMATS, Agent, Event, plan
+from app.core.edge.hooks import FORMATS, Event, plan
 from app.recall.tools import MCP_TOOLS
 from app.services.hooks import hear
 
@@ -74,58 +73,27 @@ class HookAnswer(BaseModel):
 
 
 EXAMPLE = {"session_id": "5f1c", "hook_event_name": "UserPromptSubmit", "prompt": "Which tea did I like?"}
-CURSOR_EXAMPLE = {"conversation_id": "5f1c", "hook_event_name": "beforeSubmitPrompt", "prompt": "Which tea did I like?"}
-GEMINI_EXAMPLE = {**EXAMPLE, "hook_event_name": "BeforeAgent"}
-_BODY: dict[str, Any] = json_body(HookBody, EXAMPLE)
-_CURSOR_BODY: dict[str, Any] = json_body(CursorHookBody, CURSOR_EXAMPLE)
-_GEMINI_BODY: dict[str, Any] = json_body(HookBody, GEMINI_EXAMPLE)
 
 
-@router.post("/claude-code", response_model=HookAnswer, openapi_extra=_BODY)
-async def hear_claude_code(request: Request, caller: Writer) -> Response:
-    """Store an event of Claude Code and answer it.
+@router.post("/{agent}", response_model=HookAnswer, openapi_extra=json_body(HookBody, EXAMPLE))
+async def hear_agent(request: Request, caller: Writer, agent: str) -> Response:
+    """Store an event of a coding agent (`claude-code`, `codex`, `gemini-cli`, `copilot-cli` with its names in
+    PascalCase, or `cursor`, which names its session `conversation_id`) and answer it.
 
     A prompt is answered with up to 600 tokens of memories that answer it, and the start of a session that was
-    compacted or resumed with the head of its window; everything else, and whatever has no answer, with {}. If the event
-    cannot be stored in time, the answer is {} and has the header X-Quire-Warning.
+    compacted or resumed with the head of its window; everything else, and whatever has no answer, with {}. Cursor's
+    hooks take no text for the model, so its answer is always {}. If the event cannot be stored in time, the answer is
+    {} and has the header X-Quire-Warning.
     """
-    return await _heard(request, caller, "claude-code")
-
-
-@router.post("/codex", response_model=HookAnswer, openapi_extra=_BODY)
-async def hear_codex(request: Request, caller: Writer) -> Response:
-    """Store an event of Codex and answer it, as /hooks/claude-code does."""
-    return await _heard(request, caller, "codex")
-
-
-@router.post("/gemini-cli", response_model=HookAnswer, openapi_extra=_GEMINI_BODY)
-async def hear_gemini_cli(request: Request, caller: Writer) -> Response:
-    """Store an event of Gemini CLI (`BeforeAgent`, `AfterTool`, `AfterAgent`, `SessionStart`) and answer it."""
-    return await _heard(request, caller, "gemini-cli")
-
-
-@router.post("/copilot-cli", response_model=HookAnswer, openapi_extra=_BODY)
-async def hear_copilot_cli(request: Request, caller: Writer) -> Response:
-    """Store an event of Copilot CLI, configured by the names in PascalCase, and answer it with `additionalContext`.
-
-    Copilot CLI does not send what the model said.
-    """
-    return await _heard(request, caller, "copilot-cli")
-
-
-@router.post("/cursor", response_model=HookAnswer, openapi_extra=_CURSOR_BODY)
-async def hear_cursor(request: Request, caller: Writer) -> Response:
-    """Store an event of Cursor. Its hooks take no text for the model, so the answer is {}."""
-    return await _heard(request, caller, "cursor")
-
-
-async def _heard(request: Request, caller: Caller, agent: Agent) -> Response:
     caller.require("read")
+    known = next((one for one in FORMATS if one == agent), None)
+    if known is None:
+        raise errors.NotFound(f"There are hooks of {', '.join(FORMATS)}.")
     runtime = runtime_of(request)
     value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    session = FORMATS[agent].session
-    parse_model(CursorHookBody if agent == "cursor" else HookBody, value)
-    event = Event(agent, value[session], value["hook_event_name"], value)
+    session = FORMATS[known].session
+    parse_model(CursorHookBody if known == "cursor" else HookBody, value)
+    event = Event(known, value[session], value["hook_event_name"], value)
     check_id(event.conversation_id, ["body", session])
     if event.agent_id is not None:
         check_id(event.agent_id, ["body", "agent_id"])

@@ -198,21 +198,11 @@ ROUTES |= {
     "post /v1/chat/completions": Route(
         "write", "names", "/v1/chat/completions", {"model": "fake", "user": "ann", "messages": [user("hello")]}
     ),
-    **{
-        f"post /hooks/{agent}": Route(
-            "write",
-            "names",
-            f"/hooks/{agent}",
-            {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": MARK},
-            user="ann",
-        )
-        for agent in ("claude-code", "codex", "gemini-cli", "copilot-cli")
-    },
-    "post /hooks/cursor": Route(
+    "post /hooks/{agent}": Route(
         "write",
         "names",
-        "/hooks/cursor",
-        {"conversation_id": "s", "hook_event_name": "beforeSubmitPrompt", "prompt": MARK},
+        "/hooks/claude-code",
+        {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": MARK},
         user="ann",
     ),
     "post /v1/messages": Route(
