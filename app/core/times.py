@@ -101,5 +101,6 @@ def first_id(time: datetime) -> UUID:
 
 
 def time_of(name: UUID) -> datetime:
-    """Return the moment of a UUIDv7, to a millisecond."""
-    return datetime.fromtimestamp((name.int >> 80) / 1000, UTC)
+    """Return the moment of a UUIDv7 to a millisecond, or the last that there is."""
+    last = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+    return datetime.fromtimestamp(min((name.int >> 80) / 1000, last), UTC)
