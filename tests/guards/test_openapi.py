@@ -100,6 +100,7 @@ def test_every_body_has_a_schema_and_an_example_that_works(document: Json, clien
                 memory_key=memory,
                 space_id="team",
                 user="sam",
+                agent="codex",
             ),
             json=content["example"],
             headers={"X-Quire-User": "me"},  # hooks need a user

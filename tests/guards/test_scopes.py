@@ -37,8 +37,8 @@ MORE = (
     "postings (tenant_id, owner, memory_id, term) SELECT $1, owner, id, 1 FROM m",
     "search_indexes (tenant_id, owner, model, centroids) SELECT $1, owner, id, '{}' FROM m",
     "unembedded (tenant_id, owner, memory_id) SELECT $1, owner, id FROM m ON CONFLICT DO NOTHING",
-    """chapters (tenant_id, conversation_id, level, first_page, last_page, at_page, terms, line, line_tokens, sentence,
-                 sentence_tokens, first_day, last_day) SELECT $1, 'c', 9, 1, 1, 2, '{}', '', 0, '', 0, '', '' FROM m""",
+    """chapters (tenant_id, conversation_id, level, first_page, last_page, at_page, terms, day)
+       SELECT $1, 'c', 9, 1, 1, 2, '{}', '' FROM m""",
     "spending (tenant_id, conversation_id, day, kind, model) SELECT $1, 'c', now(), 'page', 'm' FROM m",
 )
 """What nothing made yet, of a user's memory."""

@@ -140,13 +140,11 @@ def test_a_compacted_session_gets_its_head_back(client: httpx.Client, counter: T
 
 def test_another_users_session_is_not_there(client: httpx.Client) -> None:
     send(client, prompt("The vault code is QX7-4410."), **{"X-Quire-User": "ann"})
-    everything = [
-        prompt("What is the vault code?"), used("x"), stop("x"), event("SessionStart", source="compact"),
-        event("PreCompact"), event("SessionEnd"),
-    ]  # fmt: skip
-    for sent in everything:
+    for sent in (prompt("What is the vault code?"), used("x"), stop("x")):
         answer = send(client, sent, **{"X-Quire-User": "bob"})
         assert "QX7" not in problem(answer, 404)["detail"]
+    for sent in (event("SessionStart", source="compact"), event("PreCompact"), event("SessionEnd")):
+        assert ok(send(client, sent, **{"X-Quire-User": "bob"})) == {}  # as of a session that never was
     assert said(client) == [("user", "The vault code is QX7-4410.")]
     assert told(send(client, prompt("What is the vault code?", "bobs"), **{"X-Quire-User": "bob"})) == ""
 
