@@ -38,7 +38,7 @@ all the time, which goes through the tenants within the statement.
 """
 PLAIN = {
     "app.store.appending.INSERT_MEMORIES", "app.store.memory.embeddings.MARK", "app.store.memory.remembered.INSERT",
-    "app.store.page_index.INDEX", "app.store.spending.RECORD", "app.store.operators.limits.READ_BUCKET",
+    "app.store.page_index.INDEX", "app.store.operators.limits.READ_BUCKET",
 }  # fmt: skip
 """For plain PostgreSQL only: on Citus their parts are run one by one (``tx.is_sharded``)."""
 
