@@ -14,6 +14,7 @@ import rjieba
 
 from app.core.search.days import day_of
 from app.core.window.contents import Chapter
+from app.extractive.speakers import addressed
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.bm25 import stem
 from app.text.chinese_scripts import simplified
@@ -47,8 +48,9 @@ _EMPTY = ENGLISH | ENGLISH_WORDS | CHINESE | CHINESE_WORDS
 
 def words_told(text: str) -> list[str]:
     """Return the words of a text that can name a subject, in order, as written but for case."""
-    found = (word.strip("'-_.") for word in words(scalar(text[:CHARACTERS_MAX])))
-    return [word[:40] for word in found if len(word) > 1 and not _is_empty(word)][:WORDS_MAX]
+    text = scalar(text[:CHARACTERS_MAX])
+    found, people = (word.strip("'-_.").removesuffix("'s") for word in words(text)), addressed(text)
+    return [word[:40] for word in found if len(word) > 1 and word not in people and not _is_empty(word)][:WORDS_MAX]
 
 
 def _is_empty(word: str) -> bool:
@@ -64,7 +66,6 @@ def _is_function_word(word: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def _key(word: str) -> str:
-    word = word.removesuffix("'s").removesuffix("’s")
     return stem(word) if word.isascii() else simplified(word)
 
 
@@ -146,14 +147,10 @@ def described(pages: Sequence[ToldPage], others: Sequence[Collection[str]]) -> C
 
 def bound(parts: Sequence[Chapter]) -> Chapter:
     """Return the volume of some chapters: the best terms of each, as many as a chapter's line has."""
-    ranked = [list(dict.fromkeys(ranks)) for ranks in _by_rank([part.terms[:TERMS] for part in parts])]
-    best = list(dict.fromkeys(chain.from_iterable(ranked)))[:TERMS]
+    by_rank = ([part.terms[rank] for part in parts if rank < len(part.terms)] for rank in range(TERMS))
+    best = list(dict.fromkeys(chain.from_iterable(by_rank)))[:TERMS]
     first, last = parts[0], parts[-1]
     return Chapter(first.level + 1, first.first_page, last.last_page, last.at_page, tuple(best), first.day)
-
-
-def _by_rank(ranked: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [[terms[rank] for terms in ranked if rank < len(terms)] for rank in range(max(map(len, ranked), default=0))]
 
 
 def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> list[str]:

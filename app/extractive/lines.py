@@ -18,7 +18,7 @@ from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
-from app.text.language import clip, language, one_line, squeeze, window
+from app.text.language import clip, language, one_line, squeeze, straight, window
 
 _FIRST_SENTENCES = 60
 _LAST_SENTENCES = 16
@@ -30,7 +30,7 @@ _LINE_CHARS = 110
 """A longer sentence would be cut, so that a shorter one is preferred if it tells nearly as much."""
 _USER_CHARS = 180
 """A user's line has room for what is told beside the request: 45 tokens, as a chapter's terms have."""
-_TOLD_MAX = 2
+_TOLD_MAX = 3
 _PLEASANTRY_WORDS = 12
 """A longer sentence says something besides."""
 
@@ -43,7 +43,10 @@ _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _FULL_WIDTH = "。！？；：，"
 _PROGRAM_TAG = re.compile(r"\s*<([a-z]+[_-][a-z_-]+)>")
 """What an agent's program puts around what it says in a user's message, such as <environment_context>."""
-_CONDITION = re.compile(r"^(?:if|when|since|because|after|before|once|as)\s[^,.]{4,120},\s*(?=\S.{12})", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"^(?:if|when|since|because|after|before|once|as|although|(?:even )?though|while)\s[^,.]{4,120},\s*(?=\S.{12})",
+    re.IGNORECASE,
+)
 _ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)
 _FIELD = re.compile(r"\W*[\w /-]{2,28}[:：]\W*\S")
 _STAMP = re.compile(r"^\W*\d{2,4}[-/:]\d\d[-/:]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?[\d.,Z+:]*)?\W*")
@@ -325,7 +328,7 @@ def _size(sentence: str) -> float:
 
 def _telling(line: str, enough: int) -> int:
     """Count the words that name something, up to ``enough``: "Can you fix this?" and 这个怎么解决 have none."""
-    seen = line[:_SEEN]
+    seen = straight(line[:_SEEN])
     telling = 0
     for word in _LATIN_WORD.finditer(seen):
         if word[0].lower() not in ENGLISH:

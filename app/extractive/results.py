@@ -1,8 +1,8 @@
 """Describe a large tool result for its placeholder: its kind, a summary, its sources and what was asked."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from app.extractive.envelope import WINDOW, unwrap
 from app.extractive.shapes import describe, examine
@@ -34,20 +34,16 @@ def summarize(text: str, *, max_chars: int = 200, language: Language) -> str:
 def sources(text: str, declared: Sequence[str] = ()) -> list[str]:
     """Return up to three places the result came from: those declared, else URLs, paths and titles found in it."""
     body = unwrap(text)[:WINDOW]
-    candidates = _chain(declared, _urls(body), _paths(body), _titles(body))
+    paths = (match[0] for match in islice(_PATH.finditer(body), 100))
+    titles = (squeeze(match[1] or match[2] or match[3]) for match in islice(_TITLE.finditer(body), 10))
     chosen: dict[str, None] = {}
-    for candidate in candidates:
+    for candidate in chain(declared, _urls(body), paths, titles):
         source = one_line(candidate, _SOURCE_CHARS)
         if source:
             chosen.setdefault(source)
         if len(chosen) == _MAX_SOURCES:
             break
     return list(chosen)
-
-
-def _chain(*groups: Iterable[str]) -> Iterator[str]:
-    for group in groups:
-        yield from group
 
 
 def _urls(body: str) -> Iterator[str]:
@@ -64,11 +60,3 @@ def _urls(body: str) -> Iterator[str]:
             hosts.add(host)
             yield url
     yield from later
-
-
-def _paths(body: str) -> Iterator[str]:
-    return iter(dict.fromkeys(match[0] for match in islice(_PATH.finditer(body), 100)))
-
-
-def _titles(body: str) -> Iterator[str]:
-    return (squeeze(match[1] or match[2] or match[3]) for match in islice(_TITLE.finditer(body), 10))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import rjieba
 
 from app.extractive.calls import tools_in
+from app.extractive.speakers import named
 from app.extractive.stopwords import CHINESE, CHINESE_EMPTY, CHINESE_NO_NOUNS, COMMON, ENGLISH
 from app.extractive.terms import rarity
 from app.extractive.verbs import GENERIC, NOUNS, is_calendar, is_linking, is_no_noun, is_vague, is_verb
@@ -73,7 +74,7 @@ def subjects_of_page(title: str, lines: Sequence[tuple[str, str]], n: int) -> li
     """Return up to ``n`` subjects of a page: of its title and of what is said in its (role, line) pairs, best first."""
     tools = frozenset(fold(name) for role, line in lines for name in tools_in(role, line))
     spoken = [(role, line) for role, line in lines if role in ("user", "assistant") and not tools_in(role, line)]
-    return _best([("title", title), *spoken][:_MAX_TEXTS], tools, n)
+    return _best([("title", title), *spoken][:_MAX_TEXTS], tools | named(title, spoken), n)
 
 
 def _best(texts: Sequence[tuple[str, str]], tools: Collection[str], n: int) -> list[str]:

@@ -20,7 +20,7 @@ from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
 from app.text.bm25 import WORD_CACHED_MAX
 from app.text.chinese_scripts import simplified
-from app.text.language import HAN, fold, is_han, scalar, segments, squeeze, words
+from app.text.language import HAN, fold, is_han, scalar, segments, squeeze, straight, words
 
 _TOKEN = re.compile(
     r"https?://[^\s\"'<>()\[\]{}|\\，。；、]+"
@@ -67,7 +67,7 @@ def scored_terms(text: str, n: int) -> list[tuple[str, float]]:
     """Do as ``key_terms``, and return each term's score too."""
     if n <= 0:
         return []
-    readable, keys = _readable(scalar(unwrap(text)))
+    readable, keys = _readable(straight(scalar(unwrap(text))))
     tokens = _TOKEN.findall(readable)[:_MAX_TOKENS]
     segmented = {token: segments(token) for token in dict.fromkeys(tokens) if is_han(token)}
     scores = _word_scores(tokens, segmented)
@@ -138,7 +138,7 @@ def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> d
         if token in segmented:
             candidates.extend(segmented[token])
         elif token not in _PUNCTUATION:
-            candidates.append(token)
+            candidates.append(token.removesuffix("'s"))
     merged = _merged_by_case(Counter(candidates))
     total = len(merged) or 1
     scores: dict[str, float] = {}

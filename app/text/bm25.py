@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from app.text.chinese_scripts import simplified
+from app.text.language import straight
 from app.text.questions import asks
 from app.text.word_lists import words_of
 
@@ -83,7 +84,7 @@ def terms(text: str) -> Iterator[str]:
 
 def _runs(text: str) -> list[str]:
     text = unescaped(text)
-    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    text = text if text.isascii() else straight(unicodedata.normalize("NFKC", text))
     return [*_RUN.findall(text), *_numbers(text)]
 
 

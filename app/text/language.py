@@ -96,7 +96,12 @@ def language(text: str) -> Language:
 
 def fold(text: str) -> str:
     """Return the form in which texts are compared: width, case and the script of Chinese do not matter."""
-    return text.lower() if text.isascii() else simplified(unicodedata.normalize("NFKC", text).casefold())
+    return text.lower() if text.isascii() else simplified(straight(unicodedata.normalize("NFKC", text)).casefold())
+
+
+def straight(text: str) -> str:
+    """Return a text whose apostrophes are as a keyboard has them: a phone writes "don’t"."""
+    return text.replace("\u2019", "'")
 
 
 def fold_each(text: str) -> str:
@@ -205,7 +210,7 @@ def each_word(text: str) -> Iterator[str]:
         if is_han(token[0]):
             yield from segments(token[0])
         else:
-            yield token[0].lower()
+            yield straight(token[0].lower())
 
 
 def segments(run: str) -> list[str]:

@@ -83,13 +83,6 @@ recently so far last time the day a while ago above
 _OF_PHRASES = frozenset(
     re.findall("[a-z]+", " ".join((_OF_TALK, *ENGLISH_PHRASES, *ENGLISH_PRAISE, *ENGLISH_PRAISED, *CHINESE_PHRASES)))
 )
-_VALUE = re.compile(
-    r"\bhow (?:much|many|long|old|big|large|far|high|often)\b|\bwh(?:at|ich) (?:\w+ ){0,3}?(?:version|number|id|price|"
-    r"cost|amount|total|date|time|port|path|file|url|address|email|code|name|value|size|count|rate|score|key|phone|"
-    r"order|line|error|status|balance|hash|branch|commit)s?\b|多少|几[个号点月天年次种条]|什么(?:时候|价格|版本|编号|号码|"
-    r"地址|路径|名字)|哪[个一](?:版本|端口|文件|日期|路径)|(?:编号|价格|版本|号码|金额|总数|端口|路径|地址|邮箱|电话)(?:是|为)",
-    re.IGNORECASE,
-)
 
 
 def has_subject(text: str) -> bool:
@@ -99,7 +92,7 @@ def has_subject(text: str) -> bool:
 
 @lru_cache(8_192)  # each cut asks it of the same titles
 def _has_subject(text: str) -> bool:
-    folded = fold(text).replace("\u2019", "'")
+    folded = fold(text)
     if not folded or any(map(_is_surely_subject, each_word(folded))) or _WHO_ASKS.search(folded):
         return bool(text)
     rest = _CHINESE_PHRASE.sub(" ", _ENGLISH_PHRASE.sub(" ", _TALKED.sub("", folded)))
@@ -160,8 +153,3 @@ def telling_more(texts: Sequence[str], said: str) -> list[int]:
 def _repeats(text: str, query_terms: set[str]) -> bool:
     text_terms = set(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else {text.strip()}
     return len(text_terms & query_terms) >= ALIKE * len(text_terms | query_terms) > 0
-
-
-def asks_for_value(text: str) -> bool:
-    """Return whether a query wants a number, name, path or other literal value as tool results contain them."""
-    return _VALUE.search(text) is not None

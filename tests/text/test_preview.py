@@ -28,3 +28,9 @@ def test_a_preview_is_around_its_match() -> None:
     shown = preview("a " * 500 + "zebrafish" + " b" * 500, "zebrafish")
     assert "a **zebrafish** b" in shown
     assert len(shown) <= PREVIEW_CHARACTERS + 2
+
+
+def test_a_preview_begins_with_the_sentence_that_has_most_of_the_words() -> None:
+    text = "The invoice came. " * 12 + "Tarnhost paid the invoice of 3.50 EUR on 4 May. " + "It rained. " * 20
+
+    assert preview(text, "Who paid the invoice in May?").startswith("…Tarnhost paid the **invoice** of 3.50 EUR")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text.queries import answering, asks_for_value, has_subject, subject_of, telling_more
+from app.text.queries import answering, has_subject, subject_of, telling_more
 
 NOTHING = """
 thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.
@@ -48,16 +48,6 @@ def test_that_it_was_talked_about_is_no_subject(query: str, subject: str) -> Non
 @given(st.text(max_size=300))
 def test_every_text_is_taken(text: str) -> None:
     assert has_subject(text) in (True, False)
-    assert asks_for_value(text) in (True, False)
-
-
-@pytest.mark.parametrize(("text", "wanted"), [
-    ("What is the port of the staging database?", True), ("How much did the oven cost?", True),
-    ("订单编号是多少?", True), ("哪个版本修复了它?", True),
-    ("Why did we choose Lisbon?", False), ("我们为什么选了里斯本?", False),
-])  # fmt: skip
-def test_a_query_that_asks_for_a_value_is_known(text: str, wanted: bool) -> None:
-    assert asks_for_value(text) is wanted
 
 
 def test_the_question_asked_again_answers_nothing() -> None:

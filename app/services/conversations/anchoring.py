@@ -69,7 +69,7 @@ async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
     tokens = sum(item.tokens for item in gathered.items) + TAIL_OVERHEAD
     text = tail_text(gathered.items, conversation.language or "en") if gathered.items else None
     chosen = Anchored(conversation.end.user_seq, text, tokens if text else 0)
-    sources = list({hit.id for hit in gathered.found.hits})
+    sources = list({hit.hit.id for hit in gathered.found.hits})
     try:
         async with call.runtime.database.begin(call.tenant, sharing=conversation.searched) as tx:
             is_kept = await conversations.anchor(tx, conversation, chosen, sources)

@@ -128,7 +128,7 @@ async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, t
         line = shown.conversation.id
         shown = await _window(replace(call, conversation_id=line, step=step, reserve=steps[step]))
         free = free_for_tail(shown.window)
-        gathered = await tail.laid_out(call, gathered, shown.window, free, tail.counter_of(call, shown))
+        gathered = await tail.laid_out(gathered, shown.window, free, tail.counter_of(call, shown))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
     return replace(shown, window=window, context=None), gathered

@@ -30,12 +30,12 @@ from app.services import spaces
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import archiving, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
-from app.services.memory.hits import SearchHit, spoken, worth_showing
+from app.services.memory.hits import SearchHit
 from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memory import kept
 from app.store.memory.memories import Hit
-from app.text.queries import asks_for_value, has_subject, telling_more
+from app.text.queries import has_subject, telling_more
 
 LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
@@ -47,8 +47,6 @@ DOUBTFUL_TOKENS = 120
 """Tokens that a query can bring in which asks, and which nothing answers: its best result."""
 LAG_MAX = 10
 """Memories without a vector before a window warns of them: the newest are in view, and get theirs within a second."""
-RESULT_PREFERENCE = 1.25
-"""Factor for a tool result's score if the query wants a value: the agent's words about it often omit the value."""
 
 
 def weight(items: Sequence[TailItem], room: int) -> int:
@@ -74,7 +72,7 @@ class Gathered:
     @property
     def sources(self) -> set[UUID]:
         """Return the memories and archives that the search found, and those that were named."""
-        found = {id_ for hit in self.found.hits for id_ in (hit.id, hit.archive_id) if id_ is not None}
+        found = {id_ for hit in self.found.hits for id_ in (hit.hit.id, hit.hit.archive_id) if id_ is not None}
         return {*found, *self.search.request.load}
 
 
@@ -97,7 +95,8 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
             in_full.add(number)
     search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
     async with runtime.database.snapshot(call.tenant) as tx:
-        found, hits = await _find(tx, search, free, shown.window)
+        found = await _find(tx, search, free, shown.window)
+    hits = _not_in_view(search, found, shown.window)
     archives, of_archives = await _archives(runtime, found.loaded, language, count)
     named = [*speaker, *archives, *pages.values()]
     items = await _packed(search, found, named, hits, room, count)
@@ -105,10 +104,9 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
     return Gathered(items, tuple(warnings), named, search, found)
 
 
-async def laid_out(call: WindowCall, gathered: Gathered, window: Window, room: int, count: Count) -> Gathered:
+async def laid_out(gathered: Gathered, window: Window, room: int, count: Count) -> Gathered:
     search, found = gathered.search, gathered.found
-    async with call.runtime.database.snapshot(call.tenant) as tx:
-        hits = await _not_in_view(tx, search, found, window)
+    hits = _not_in_view(search, found, window)
     return replace(gathered, items=await _packed(search, found, gathered.named, hits, room, count))
 
 
@@ -161,7 +159,7 @@ class _Found:
     """Hold what a call requested besides pages."""
 
     loaded: list[tuple[UUID, Loaded | None]]
-    hits: Sequence[Hit] = ()
+    hits: Sequence[SearchHit] = ()
     """All that answers the query, in view or not, best first."""
     is_doubtful: bool = False
     """Whether nothing answers it, and the hits are what is closest."""
@@ -182,11 +180,8 @@ def _is_in_view(hit: Hit, search: _Asked, in_view: frozenset[int | str]) -> bool
     return is_own and (hit.seq in in_view or (hit.page in search.pages and hit.type == "episode"))
 
 
-async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> tuple[_Found, list[SearchHit]]:
-    """Load each named archive within its share of the free tokens, and search for the query.
-
-    With it come the results that a window does not show.
-    """
+async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found:
+    """Load each named archive within its share of the free tokens, and search for the query."""
     loaded: list[tuple[UUID, Loaded | None]] = []
     names = search.request.load
     for uuid in names:
@@ -198,16 +193,15 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> tuple[
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
     most = min(most, UNASKED_MAX) if search.request.is_said else most + len(window.body)
     if not search.query:
-        return _Found(loaded), []
+        return _Found(loaded)
     hits, is_doubtful = await _relevant(tx, search, search.query, most) if room >= PASSAGE_TOKENS_MIN else ([], False)
     lags = await searching.vectors_lag(tx, search.conversation.searched, search.query, LAG_MAX)
-    found = _Found(loaded, hits, is_doubtful, [WindowWarning(**warning) for warning in lags])
-    return found, await _not_in_view(tx, search, found, window)
+    return _Found(loaded, hits, is_doubtful, [WindowWarning(**warning) for warning in lags])
 
 
-async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[Hit], bool]:
-    """Return the results that answer the query, best first, else the closest one unless the query is known to ask for
-    nothing; and whether that is doubtful.
+async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[SearchHit], bool]:
+    """Return the results that answer the query, best first, and what is near them if a caller asks; if nothing answers
+    a caller, the closest one unless the query is known to ask for nothing. And whether that is doubtful.
     """
     if not has_subject(query.text):
         return [], False
@@ -216,32 +210,24 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
         tx, query, most, sensitive=request.sensitive,
         asked_in=search.conversation, is_said=request.is_said, is_alone=search.is_alone, within=request.recall_filter,
     )  # fmt: skip
-    if request.is_said:
-        least = max((hit.score for hit in results.hits), default=0.0) - relevance.APART
-        return [hit for hit in results.hits if hit.score > least and query.is_answered_by(hit)], False
-    if not any(query.is_answered_by(hit) for hit in results.hits):
-        return ([], False) if query.asks is False else (results.hits[:1], True)
-    return [hit for hit in results.hits if hit.score > 0], False  # more than chance
+    told = await searching.judged(tx, query, results.hits, sensitive=request.sensitive)
+    hits = await searching.once([hit for hit in told if hit.status == "held"], query)
+    best = max((hit.score for hit in hits), default=0.0)
+    answers = [hit for hit in hits if hit.score > best - relevance.APART and not hit.is_doubtful]
+    if request.is_said or (query.asks is False and not answers):
+        return answers, False
+    return ([hit for hit in hits if hit.score > 0], False) if answers else (hits[:1], True)  # more than chance
 
 
-async def _not_in_view(tx: ReadTx, search: _Asked, found: _Found, window: Window) -> list[SearchHit]:
-    """Return the results that a window does not show, with their texts, best first."""
+def _not_in_view(search: _Asked, found: _Found, window: Window) -> list[SearchHit]:
+    """Return the results that a window does not show, best first."""
     if search.query is None or not found.hits:
         return []
     in_view = _in_view(window)
-    hidden = [hit for hit in found.hits if not _is_in_view(hit, search, in_view)]
-    texts = await searching.with_texts(tx, hidden, sensitive=search.request.sensitive)
-    told = spoken([hit for hit in texts if hit.status == "held"], by_words=True)
-    size = sum(len(hit.text) for hit in told)
-    hits = await run_in_thread_if_large(size, worth_showing, told, search.query.text)
-    if search.request.is_said:
-        hits = [hits[place] for place in telling_more([hit.text for hit in hits], search.query.text)]
-    return sorted(hits, key=lambda hit: -_worth(hit)) if asks_for_value(search.query.text) else hits
-
-
-def _worth(hit: SearchHit) -> float:
-    """Score a passage for a query that wants a value."""
-    return hit.hit.score * (RESULT_PREFERENCE if hit.role.startswith("tool") else 1.0)
+    hits = [hit for hit in found.hits if not _is_in_view(hit.hit, search, in_view)]
+    if not search.request.is_said:
+        return hits
+    return [hits[place] for place in telling_more([hit.text for hit in hits], search.query.text)]
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:

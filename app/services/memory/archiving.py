@@ -194,15 +194,11 @@ def _place(runtime: Runtime, request: ArchiveRequest, conversation: Conversation
     return _Place(scope, conversation.line.own, conversation.uid, policy, conversation.language)
 
 
-def _is_long(text: str, tokens: int, policy: Policy) -> bool:
-    limit = policy.archive_threshold_tokens
-    return len(text) > policy.archive_threshold or bool(limit and tokens > limit)
-
-
 async def _prepare(runtime: Runtime, request: ArchiveRequest, place: _Place) -> PreparedArchive:
     shown = await run_in_thread_if_large(len(request.result), marked, request.result)
     (tokens,) = await runtime.tokens.count_many([shown])
-    if not _is_long(request.result, tokens, place.policy):
+    limit = place.policy.archive_threshold_tokens
+    if len(request.result) <= place.policy.archive_threshold and not (limit and tokens > limit):
         return PreparedArchive(place, tokens)
     expires_at = request.expires_at or runtime.retention.archive_expiry(datetime.now(UTC))
     return await anyio.to_thread.run_sync(_archived, request, place, tokens, expires_at)

@@ -1,32 +1,49 @@
-"""Preview a passage around the first word of a query that it contains."""
+"""Preview a passage: the sentence that has most of a query's words, or what is around the first of them."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from math import log
 
 from app.text import bm25
 from app.text.language import fold_each
 
 PREVIEW_CHARACTERS = 200
+_ROOM = PREVIEW_CHARACTERS - 6
+"""Without the marks."""
+_SENTENCE = re.compile(r"[^\s。！？][^\n。！？.!?]*(?:[.!?](?!\s)[^\n。！？.!?]*)*[。！？.!?]*")
 
 
 def preview(text: str, query: str) -> str:
-    """Return up to 200 characters around the first match, which is marked ``**so**``."""
-    at, length = _first_match(text, query)
-    start = max(0, min(at - PREVIEW_CHARACTERS // 3, len(text) - PREVIEW_CHARACTERS + 6))
-    shown = text[start : start + PREVIEW_CHARACTERS - 6]
+    """Return up to 200 characters that tell of the query, its longest word marked ``**so**``."""
+    first, last = _most_telling(text, query) if len(text) > _ROOM else (0, len(text))
+    at, length = _first_match(text[first:last], query)
+    at += first
+    start = first if last - first <= _ROOM else at - PREVIEW_CHARACTERS // 3
+    start = max(0, min(start, len(text) - _ROOM))
+    shown = text[start : start + _ROOM]
     at -= start
     if length and at + length <= len(shown):
         shown = f"{shown[:at]}**{shown[at : at + length]}**{shown[at + length :]}"
-    return (
-        ("…" if start else "") + " ".join(shown.split()) + ("…" if start + PREVIEW_CHARACTERS - 6 < len(text) else "")
-    )
+    return ("…" if start else "") + " ".join(shown.split()) + ("…" if start + _ROOM < len(text) else "")
+
+
+def _most_telling(text: str, query: str) -> tuple[int, int]:
+    """Return where the sentence is that has most of a query's words, each for as much as it is rare among sentences."""
+    folded, wanted = fold_each(text), set(bm25.terms(query)) - bm25.STOP_WORDS
+    sentences = [match.span() for match in _SENTENCE.finditer(folded)]
+    found = [{term for term in wanted if folded.find(term, *span) >= 0} for span in sentences]
+    holders = Counter(term for terms in found for term in terms)
+    worths = [sum(log(1 + len(sentences) / holders[term]) for term in sorted(terms)) for terms in found]
+    return sentences[worths.index(max(worths))] if holders else (0, len(text))
 
 
 def _first_match(text: str, query: str) -> tuple[int, int]:
     """Return place and length of the first occurrence of the query's longest word that occurs; (0, 0) if none does.
 
-    A word matches in any of its forms; a Chinese match extends over the word pairs that follow it.
+    A word matches in any of its forms: not "steak" for "tea", but "longjing" for its term, which is cut short, and
+    "User" within "getUserName". A Chinese match extends over the word pairs that follow it.
     """
     folded = fold_each(text)
     words = set(bm25.terms(query)) - bm25.STOP_WORDS
@@ -39,23 +56,8 @@ def _first_match(text: str, query: str) -> tuple[int, int]:
             while folded[end - 1 : end + 1] in words:
                 end += 1
             return at, end - at
-        if found := _whole_word(folded, word) or _part_of_word(text, folded, word):
-            return found
+        for match in re.finditer(rf"{re.escape(word)}[^\W_]*", folded):
+            begin = next(i for i in range(match.start(), -1, -1) if not i or not folded[i - 1].isalnum())
+            if word in bm25.terms(text[begin : match.end()]):
+                return match.start(), len(match[0]) if begin == match.start() else len(word)
     return 0, 0
-
-
-def _whole_word(folded: str, term: str) -> tuple[int, int] | None:
-    """Return the first word that has a term: not "steak" for "tea"; but "longjing" for its term, which is cut short."""
-    for match in re.finditer(rf"(?<![^\W_]){re.escape(term)}[^\W_]*", folded):
-        if term in bm25.terms(match[0]):
-            return match.start(), len(match[0])
-    return None
-
-
-def _part_of_word(text: str, folded: str, term: str) -> tuple[int, int] | None:
-    """Return a term within the first word that has it as a part: "User" of "getUserName", but not "eat" of "great"."""
-    for match in re.finditer(r"[^\W_]+", text):
-        at = folded.find(term, *match.span())
-        if at >= 0 and term in bm25.terms(match[0]):
-            return at, len(term)
-    return None

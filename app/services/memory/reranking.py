@@ -39,9 +39,10 @@ async def reranked(
     first, rest = hits[:RERANKED_MAX], hits[RERANKED_MAX:]
     if runtime.reranker is None or len(first) < 2 or not query.strip():
         return list(hits), []
+    documents = [(f"{hit.name}: {hit.text}" if hit.name else hit.text)[:DOCUMENT_CHARACTERS] for hit in first]
     try:
         async with asyncio.timeout(RERANK_SECONDS):
-            ranks = await runtime.reranker.rank(query_text(query), [_document(hit) for hit in first])
+            ranks = await runtime.reranker.rank(query_text(query), documents)
     except (ProviderError, TimeoutError) as error:
         _logger.warning("a search was not reranked: %s", type(error).__name__)
         runtime.metrics.provider_call("rerank", type(error).__name__)
@@ -51,7 +52,3 @@ async def reranked(
     ordered = [first[rank].with_score(score) for rank, score in zip(ranks, scores, strict=True)] + list(rest)
     size = sum(len(hit.text) for hit in ordered)
     return await run_in_thread_if_large(size, worth_showing, ordered, query), []
-
-
-def _document(hit: SearchHit) -> str:
-    return (f"{hit.name}: {hit.text}" if hit.name else hit.text)[:DOCUMENT_CHARACTERS]

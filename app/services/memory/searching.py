@@ -129,12 +129,14 @@ class Query:
     """The speakers and the days that it names."""
     asks: bool | None
     """Whether it asks for something that was said before; None where that cannot be read from its vector."""
+    of_replies: bool
+    """Whether it asks for an assistant's words."""
     parts: Sequence[QueryPart] = ()
 
     def is_answered_by(self, hit: Hit) -> bool:
         """Return whether a result answers it: of one that names days, whatever was said in them."""
         named = relevance.asks_when(self.named.times)
-        return named or relevance.answers(hit.score, hit.coverage, asked=self.asks)
+        return has_subject(self.text) and (named or relevance.answers(hit.score, hit.coverage, asked=self.asks))
 
 
 async def ready(
@@ -145,6 +147,7 @@ async def ready(
     ``asked_at``: what "yesterday" is the day before, and where; None: now, in UTC.
     """
     asks = await asks_for_earlier(runtime, tenant, text) if mode != "keyword" else None
+    of_replies = asks_of_replies(text)
     text = subject_of(scalar(text))
     asked_at = asked_at or datetime.now(UTC)
     named = named_in(text, asked_at.date(), asked_at.tzinfo or UTC)
@@ -155,7 +158,7 @@ async def ready(
         meaning, warnings = await _meaning(runtime, tenant, text)
     done: Mode = mode if meaning is not None else "keyword"
     compound = await _parts(runtime, tenant, text, meaning)
-    return Query(text, terms, meaning, done, warnings, named, asks, compound)
+    return Query(text, terms, meaning, done, warnings, named, asks, of_replies, compound)
 
 
 async def asks_for_earlier(runtime: Runtime, tenant: UUID, text: str) -> bool | None:
@@ -210,7 +213,8 @@ def _reading(runtime: Runtime, embedder: Embedder, tenant: UUID, text: str) -> a
 async def _read(embedder: Embedder, parts: Sequence[str]) -> str | None:
     try:
         async with asyncio.timeout(QUERY_SECONDS):
-            return embeddings.literal(await _vector(embedder, parts))
+            vectors = [await embedder.embed_query(part) for part in parts]
+            return embeddings.literal(vectors[0] if len(vectors) == 1 else middle(vectors))
     except (ProviderError, TimeoutError) as error:
         _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
         return None
@@ -227,11 +231,6 @@ async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning |
         return None, [SEMANTIC_UNAVAILABLE]
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     return Meaning(model, vector, *relevance.spread(embedder.model)), []
-
-
-async def _vector(embedder: Embedder, parts: Sequence[str]) -> Vector:
-    vectors = [await embedder.embed_query(part) for part in parts]
-    return vectors[0] if len(vectors) == 1 else middle(vectors)
 
 
 async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Found:
@@ -352,7 +351,6 @@ async def _search(
         named=query.named,
         parts=query.parts,
     )
-    is_small_talk = not has_subject(query.text)
     least = relevance.score_of(request.relevance_min or 0.0)
     where = memories.PassageFilter(
         among=await narrowing.among(tx, view.owners, request.narrowing),
@@ -363,27 +361,34 @@ async def _search(
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
         results = await memories.search(tx, view.owners, asked, where, limit=limit)
-        texts = await with_texts(tx, results.hits, sensitive=request.sensitive)
-        found = [hit for hit in texts if hit.status not in ("refused", "withdrawn", "retracted")]
-        found = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in found]
-        found = [replace(hit, is_doubtful=is_small_talk or not query.is_answered_by(hit.hit)) for hit in found]
-        found = found if asks_of_replies(request.query) else _people_first(found)
-        told = spoken(found, by_words=query.mode != "semantic")
-        size = sum(len(hit.text) for hit in told)
-        distinct = await run_in_thread_if_large(size, worth_showing, told, query.text)
-        distinct = [hit for hit in distinct if hit.score >= least]
-        total = max(len(distinct), results.total - len(found) + len(told))
+        told = await judged(tx, query, results.hits, sensitive=request.sensitive)
+        told = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in told]
+        distinct = [hit for hit in await once(told, query) if hit.score >= least]
+        total = max(len(distinct), results.total - len(results.hits) + len(told))
         lowest = results.hits[-1].score if len(results.hits) == limit else -inf  # nothing else scores more
         if lowest == -inf or [hit.score for hit in distinct[request.limit - 1 : request.limit]] >= [lowest]:
             break
     return _SearchAnswer(distinct[: request.limit], total)
 
 
-def _people_first(hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """Return results with the scores of an assistant's replies lowered; who has a name may be a person."""
-    less = {hit.hit.id: relevance.ASSISTANTS_LESS for hit in hits if hit.role == "assistant" and hit.name is None}
-    weighed = [replace(hit, hit=replace(hit.hit, score=hit.score - less.get(hit.hit.id, 0.0))) for hit in hits]
+async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
+    """Return results with their texts, best first, each with a mark if it hardly answers: searches and windows judge
+    alike. An assistant's replies score less unless they are asked for. What was taken back is left out.
+    """
+    texts = await with_texts(tx, hits, sensitive=sensitive)
+    found = [hit for hit in texts if hit.status not in ("refused", "withdrawn", "retracted")]
+    told = spoken(found, by_words=query.mode != "semantic")
+    judged_hits = [replace(hit, is_doubtful=not query.is_answered_by(hit.hit)) for hit in told]
+    if query.of_replies:
+        return judged_hits
+    replies = {hit.key for hit in judged_hits if hit.role == "assistant" and hit.name is None}
+    weighed = [hit.with_score(hit.score - relevance.ASSISTANTS_LESS * (hit.key in replies)) for hit in judged_hits]
     return sorted(weighed, key=lambda hit: -hit.score)
+
+
+async def once(hits: Sequence[SearchHit], query: Query) -> list[SearchHit]:
+    """Return of results that say the same one, and none that only asks the query again."""
+    return await run_in_thread_if_large(sum(len(hit.text) for hit in hits), worth_showing, hits, query.text)
 
 
 def answer(result_set: Found, query: str) -> dict[str, Any]:

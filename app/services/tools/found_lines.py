@@ -36,7 +36,11 @@ def search_text(found: Found, shown: Sequence[Mapping[str, Any]], here: str | No
         key = f"(memory_key {one['memory_key']}, {one['relevance_score']})"
         lines.append((hit, f"{found_line(hit, one['content_preview'], language)} {key}"))
     title = wording.SOME_OF.say(language, count=len(lines), total=found.total) + behind(found.warnings, language)
-    return passages_text(title, lines, here, language) + _not_found(found.unanswered, language)
+    text = passages_text(title, lines, here, language)
+    if not found.unanswered:
+        return text
+    named = wording.LIST_SEPARATOR.say(language).join(titled(query[:QUERY_SHOWN]) for query in found.unanswered)
+    return f"{text}\n{wording.NOT_FOUND.say(language, queries=named)}"
 
 
 def behind(warnings: Sequence[Mapping[str, str]], language: Language) -> str:
@@ -61,11 +65,6 @@ def found_line(found: SearchHit, text: str, language: Language) -> str:
     more = wording.MORE_LIKE_IT.say(language, count=found.similar) if found.similar else ""
     doubt = wording.DOUBTFUL.say(language) if found.is_doubtful else ""
     return passage_line(found.hit.page or 0, found.role, text, found.name) + more + doubt
-
-
-def _not_found(queries: Sequence[str], language: Language) -> str:
-    named = wording.LIST_SEPARATOR.say(language).join(titled(query[:QUERY_SHOWN]) for query in queries)
-    return "\n" + wording.NOT_FOUND.say(language, queries=named) if named else ""
 
 
 def found_title(count: int, found: GrepLines, language: Language) -> str:

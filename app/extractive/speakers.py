@@ -1,0 +1,29 @@
+"""Names of those who talk, which tell nothing of what the talk is about."""
+
+import re
+from collections.abc import Sequence
+
+from app.extractive.stopwords import COMMON, ENGLISH
+
+_BEFORE = re.compile(r"(\w[\w.-]{1,19}(?: \w[\w.-]{0,19}){0,2}): ")
+_NAME = re.compile(r" ([A-Z]\w+)([,.!?])")
+_GREETINGS = ("hi", "hey", "hello", "thanks", "thank you", "yeah", "yes", "yep", "wow", "cool", "sure")
+
+
+def addressed(text: str) -> set[str]:
+    """Return the names, in lower case, by which a text addresses somebody, as in "Thanks, Ann!"."""
+    found = set[str]()
+    for name in _NAME.finditer(text):
+        before = text[max(0, name.start() - 10) : name.start()].lower()
+        if before.rstrip(",").endswith(_GREETINGS) or (before.endswith(",") and name[2] == "!"):
+            found.add(name[1].lower())
+    return found
+
+
+def named(title: str, lines: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the names, in lower case, of who says a page's lines and of whom these address."""
+    found = set[str]().union(*(addressed(line) for _, line in lines))
+    before = _BEFORE.match(title)
+    if before and all(line.startswith(before[0]) for role, line in lines if role == "user"):
+        found.update({before[1].lower()} - ENGLISH - COMMON)
+    return found
