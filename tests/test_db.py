@@ -103,8 +103,8 @@ async def test_a_statement_that_hangs_ends_as_storage_unavailable(database: Data
 async def test_a_queue_for_connections_that_moves_is_waited_for(postgres: EmbeddedPostgres) -> None:
     database = await Database.connect(postgres.app_dsn, pool_size=1)
     try:
-        asking = [database.fetch_row("SELECT pg_sleep(0.5)") for _ in range(6)]
-        assert len(await asyncio.gather(*asking)) == 6, "three seconds: longer than a read waits where nobody is answered"
+        # three seconds: longer than a read waits where nobody is answered
+        assert len(await asyncio.gather(*(database.fetch_row("SELECT pg_sleep(0.5)") for _ in range(6)))) == 6
     finally:
         await database.close()
 
