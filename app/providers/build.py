@@ -1,7 +1,7 @@
 """Build the providers that a deployment configures, from plain values.
 
-Each provider is imported when it is built: importing an HTTP client takes time, and a service without models needs
-none.
+Each provider is imported when it is built: importing the openai package takes a quarter of a second of CPU, and a
+service without models needs none of it.
 """
 
 from __future__ import annotations

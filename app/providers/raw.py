@@ -31,14 +31,8 @@ def passed_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def events_in(body: bytes) -> Iterator[Mapping[str, Any]]:
     """Yield the JSON objects of server-sent events. Raises ValueError for what is no JSON."""
-    for data in data_in(body + b"\n\n")[0]:
-        if data != "[DONE]" and isinstance(found := json.loads(data), dict):
+    text = body.decode(errors="replace").replace("\r\n", "\n")
+    for block in text.split("\n\n"):
+        data = "\n".join(line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:"))
+        if data and data != "[DONE]" and isinstance(found := json.loads(data), dict):
             yield found
-
-
-def data_in(stream: bytes) -> tuple[list[str], bytes]:
-    """Return the data of the events that are whole, and the beginning of the next."""
-    *whole, left = stream.replace(b"\r\n", b"\n").split(b"\n\n")
-    lines = (one.decode(errors="replace").split("\n") for one in whole)
-    data = ("\n".join(line[5:].removeprefix(" ") for line in one if line.startswith("data:")) for one in lines)
-    return [one for one in data if one], left

@@ -127,7 +127,7 @@ class Upstream:
         dialect: Dialect = "chat",
         models: ModelTable = TABLE,
     ) -> None:
-        from app.providers.wire import Wire  # brings httpx2, which most deployments do without
+        from app.providers.wire import Wire  # brings the openai package, which most deployments do without
 
         self.asked = ASKED[dialect]
         self._key = api_key

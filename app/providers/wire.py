@@ -1,22 +1,21 @@
-"""One bounded request to an OpenAI-compatible API: JSON there, JSON back, or a ProviderError.
+"""One bounded request to an OpenAI-compatible API, by the openai package: JSON there, JSON back, or a ProviderError.
 
 Or a stream of JSON objects, as server-sent events. Nothing is retried here and no redirect followed. A body is cut off
 while it is read: beyond its limit an answer is refused and the connection closed, so that no provider can fill the
 memory; that is also why no compressed answer is taken. No error carries the key, in its text or as its cause.
 """
 
-import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+import openai
 
-from app.core.canonical import dumps, loads
-from app.providers import TemporaryError, UnreachableError, UnusableReply
-from app.providers.raw import RawAnswer, data_in, passed_headers
+from app.core.canonical import loads
+from app.providers import ProviderError, TemporaryError, UnreachableError, UnusableReply
+from app.providers.raw import RawAnswer, passed_headers
 from app.providers.refusals import Refuse, refusal, refusal_in_200
 from app.providers.retry import asked_seconds
 from app.text.language import scalar
@@ -24,6 +23,9 @@ from app.text.language import scalar
 CONNECT_SECONDS = 5.0
 ERROR_BYTES_MAX = 16_384
 """Bytes read of an error response; the rest is discarded."""
+
+NO_KEY = "none"
+"""The openai package wants a key, and would take one from the environment that was meant for somebody else."""
 
 
 class Wire:
@@ -49,13 +51,17 @@ class Wire:
         self._key = api_key
         self._answer_bytes_max = answer_bytes_max
         self._epoch = epoch
-        self._keys = _key_headers(key_header, api_key)
+        self._key_headers = _key_headers(key_header, api_key)
+        self._key_header = key_header
         self._base_url = base_url.rstrip("/")
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds)),
             limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
             headers={"Accept-Encoding": "identity"}, follow_redirects=False, event_hooks={"response": [self._bound]},
         )  # fmt: skip
+        self._client = openai.AsyncOpenAI(
+            api_key=api_key or NO_KEY, base_url=base_url, max_retries=0, http_client=self._http
+        )
 
     async def post(
         self,
@@ -68,26 +74,27 @@ class Wire:
 
         ``assembled`` makes one of a stream that comes although none was wanted.
         """
-        return await self._whole(self._asked("POST", path, headers, body), assembled)
+        options = self._options(headers)
+        return await self._whole(
+            self._client.post(path, body=_scalar(body), cast_to=httpx2.Response, options=options), assembled
+        )
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         """Send a GET; like ``post``."""
-        return await self._whole(self._asked("GET", path, headers))
+        return await self._whole(self._client.get(path, cast_to=httpx2.Response, options=self._options(headers)))
 
     async def _whole(
-        self,
-        asking: AbstractAsyncContextManager[httpx2.Response],
-        assembled: Callable[[bytes], Mapping[str, Any]] | None = None,
+        self, asking: Awaitable[httpx2.Response], assembled: Callable[[bytes], Mapping[str, Any]] | None = None
     ) -> Mapping[str, Any]:
+        failure: ProviderError
         try:
-            async with asking as response:
-                content = await response.aread()
-        except httpx2.RequestError as error:
-            failure = _no_answer(error)
+            response = await asking
+        except (openai.OpenAIError, httpx2.RequestError) as error:
+            failure = self._failure(error)
         else:
             if assembled is not None and "event-stream" in response.headers.get("Content-Type", ""):
-                return assembled(content)
-            return self._checked(loads(content))
+                return assembled(response.content)
+            return self._envelope(response.content)
         # Outside of the handler, so that no request with its headers hangs on the error as its context.
         raise failure
 
@@ -102,19 +109,22 @@ class Wire:
 
         ``events`` are those of an answer that comes in one piece although a stream was wanted.
         """
+        failure: ProviderError
         try:
-            async with self._asked("POST", path, headers, body) as response:
-                if "json" in response.headers.get("Content-Type", ""):
-                    for event in events(self._checked(loads(await response.aread()))):
+            chunks = await self._client.post(
+                path, body=_scalar(body), cast_to=object, stream=True, stream_cls=openai.AsyncStream[object],
+                options=self._options(headers),
+            )  # fmt: skip
+            async with chunks:
+                if "json" in chunks.response.headers.get("Content-Type", ""):
+                    for event in events(self._envelope(await chunks.response.aread())):
                         yield event
                     return
-                async for data in _data_of(response):
-                    if data.startswith("[DONE]"):
-                        return
-                    if isinstance(chunk := json.loads(data), dict):
-                        yield self._checked(chunk)
-        except httpx2.RequestError as error:
-            failure = _no_answer(error)
+                async for chunk in chunks:
+                    if isinstance(chunk, Mapping):
+                        yield chunk
+        except (openai.OpenAIError, httpx2.RequestError) as error:
+            failure = self._failure(error)
         except (ValueError, RecursionError):
             failure = TemporaryError("a part of the answer is not JSON")
         else:
@@ -126,39 +136,41 @@ class Wire:
 
         Raises TemporaryError if there is no connection.
         """
-        keys = {} if {"authorization", "x-api-key"} & set(headers) else self._keys
+        own = {self._key_header: self._key} if self._key_header else {"Authorization": f"Bearer {self._key or NO_KEY}"}
+        keys = {} if {"authorization", "x-api-key"} & set(headers) else own
         sent = {name: value for name, value in {**keys, **headers}.items() if value}
         request = self._http.build_request("POST", f"{self._base_url}{path}", content=body, headers=sent)
         try:
             response = await self._http.send(request, stream=True)
         except httpx2.RequestError as error:
-            failure = _no_answer(error)
+            failure = _no_connection(error)
         else:
             return RawAnswer(response.status_code, passed_headers(response.headers), _parts_of(response))
         raise failure
 
-    @asynccontextmanager
-    async def _asked(
-        self, method: str, path: str, headers: Mapping[str, str] | None, body: Mapping[str, Any] | None = None
-    ) -> AsyncIterator[httpx2.Response]:
-        """Send a request; yield the response, whose body is yet to be read, or raise what its status says."""
-        content = None if body is None else scalar(dumps(body)).encode()
-        sent = {"Content-Type": "application/json", **self._keys, **(headers or {})}
-        request = self._http.build_request(method, f"{self._base_url}{path}", content=content, headers=sent)
-        response = await self._http.send(request, stream=True)
-        try:
-            if not response.is_success:
-                await response.aread()
-                retry_after = asked_seconds(response.headers.get("Retry-After"), self._epoch())
-                raise self._refuse(response.status_code, _error_in(response), retry_after=retry_after, key=self._key)
-            yield response
-        finally:
-            await response.aclose()
+    def _options(self, headers: Mapping[str, str] | None) -> openai.RequestOptions:
+        return {"follow_redirects": False, "headers": {**self._key_headers, **(headers or {})}}
+
+    def _failure(self, error: Exception) -> ProviderError:
+        match error:
+            case openai.APIStatusError():
+                retry_after = asked_seconds(error.response.headers.get("Retry-After"), self._epoch())
+                return self._refuse(error.status_code, error.body, retry_after=retry_after, key=self._key)
+            case openai.APITimeoutError():
+                return TemporaryError("the provider took too long")
+            case openai.APIConnectionError() | httpx2.RequestError():
+                return _no_connection(error.__cause__ or error)
+            case openai.APIError():  # within a stream
+                body = {"error": error.body} if isinstance(error.body, Mapping) else {"error": True}
+                failure = refusal_in_200(body, key=self._key, refuse=self._refuse)
+                return failure or UnusableReply("the answer is an error")
+        raise error
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._client.close()
 
-    def _checked(self, body: object) -> Mapping[str, Any]:
+    def _envelope(self, content: bytes) -> Mapping[str, Any]:
+        body = loads(content)
         if not isinstance(body, dict):
             raise TemporaryError("the answer is not a JSON object")
         failure = refusal_in_200(body, key=self._key, refuse=self._refuse)
@@ -177,27 +189,9 @@ class Wire:
             response.stream = _Bounded(stream, self._answer_bytes_max)
 
 
-def _no_answer(why: httpx2.RequestError) -> TemporaryError:
-    if isinstance(why, httpx2.ReadTimeout | httpx2.WriteTimeout | httpx2.PoolTimeout):
-        return TemporaryError("the provider took too long")
+def _no_connection(why: BaseException) -> TemporaryError:
     kind = UnreachableError if isinstance(why, httpx2.ConnectError | httpx2.ConnectTimeout) else TemporaryError
     return kind(f"no connection to the provider ({type(why).__name__})")
-
-
-def _error_in(response: httpx2.Response) -> object:
-    try:
-        body = response.json()
-    except (ValueError, RecursionError):
-        return response.text
-    return body.get("error", body) if isinstance(body, dict) else body
-
-
-async def _data_of(response: httpx2.Response) -> AsyncIterator[str]:
-    left = b""
-    async for part in response.aiter_bytes():
-        whole, left = data_in(left + part)
-        for data in whole:
-            yield data
 
 
 async def _parts_of(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -208,10 +202,8 @@ async def _parts_of(response: httpx2.Response) -> AsyncIterator[bytes]:
         await response.aclose()
 
 
-def _key_headers(name: str | None, key: str | None) -> dict[str, str]:
-    if not key:
-        return {}
-    return {name: key} if name else {"Authorization": f"Bearer {key}"}
+def _key_headers(name: str | None, key: str | None) -> dict[str, Any]:
+    return {} if name is None else {"Authorization": openai.Omit(), **({name: key} if key else {})}
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -252,3 +244,16 @@ def _check_base_url(base_url: str) -> None:
         raise ValueError("the base URL of a provider begins with http:// or https:// and names a host")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("the base URL of a provider has no user, password, query or fragment; the key is set apart")
+
+
+def _scalar(value: Any) -> Any:
+    """Return a value without lone surrogates, which cannot be sent."""
+    match value:
+        case str():
+            return scalar(value)
+        case Mapping():
+            return {_scalar(key): _scalar(item) for key, item in value.items()}
+        case Sequence() if not isinstance(value, bytes):
+            return [_scalar(item) for item in value]
+        case _:
+            return value

@@ -26,11 +26,11 @@ HIDDEN = {
         "app.providers.issuer",  # httpx; jwt
         "app.providers.openai_chat",
         "app.providers.openai_embeddings",
-        "app.providers.reranker",  # httpx2; numpy
+        "app.providers.reranker",  # openai; numpy
         "app.providers.webhooks",  # httpcore
     },
     "providers/local_embeddings.py": {"app.providers.e5"},  # onnxruntime
-    "providers/upstream.py": {"app.providers.wire"},  # httpx2
+    "providers/upstream.py": {"app.providers.wire"},  # openai
 }
 """Imports within functions, each for the heavy package that it brings. All others stand at the top of their modules."""
 

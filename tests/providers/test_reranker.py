@@ -96,13 +96,13 @@ async def test_a_rejected_key_is_the_callers_fault(reranker: ApiReranker, api: F
 async def test_the_chats_key_goes_to_the_chats_address_only(api: FakeOpenAI) -> None:
     chat = ModelApi(api.url, "chat-key")
     for own, sent in (
-        (ModelApi(), "Bearer chat-key"), (ModelApi(key="own"), "Bearer own"), (ModelApi(api.url), None),
+        (ModelApi(), "Bearer chat-key"), (ModelApi(key="own"), "Bearer own"), (ModelApi(api.url), "Bearer none"),
     ):  # fmt: skip
         made = reranker_of(model="fake", api=own, chat_api=chat)
         assert made is not None
         await made.rank("x", DOCUMENTS)
         await made.close()
-        assert api.rerank.requests[-1].headers.get("authorization") == sent
+        assert api.rerank.requests[-1].headers["authorization"] == sent
     assert reranker_of(model=None, api=ModelApi(), chat_api=chat) is None
     with pytest.raises(ValueError, match="MEMORY_RERANK_BASE_URL"):
         reranker_of(model="fake", api=ModelApi(key="own"), chat_api=replace(chat, base_url=None))
