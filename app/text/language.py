@@ -7,9 +7,9 @@ what is looked at. Callers that must be bounded pass ``window(text)``.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import rjieba
 
@@ -230,3 +230,15 @@ def is_han(word: str) -> bool:
 def scalar(text: str) -> str:
     """Return the text with lone surrogates replaced, as everything outside Python needs it."""
     return _SURROGATE.sub("\ufffd", text)
+
+
+def scalars(value: Any) -> Any:
+    """Return a value of JSON with the lone surrogates of its texts and names replaced."""
+    match value:
+        case str():
+            return scalar(value)
+        case Mapping():
+            return {scalar(name): scalars(item) for name, item in value.items()}
+        case list() | tuple():
+            return [scalars(item) for item in value]
+    return value

@@ -59,7 +59,7 @@ def test_messages_become_items_and_messages_again(turns: list[tuple[str, list[st
     assert messages_of(items) == listed
 
 
-@given(TEXT.filter(lambda text: text.isprintable()), st.integers(0), st.uuids(), st.uuids())
+@given(TEXT.filter(lambda text: text.isprintable() and text), st.integers(0, 10**18 - 1), st.uuids(), st.uuids())
 def test_a_compaction_is_of_one_conversation(name: str, through: int, uid: UUID, other: UUID) -> None:
     found = opened(sealed(name, through, uid))
     assert found is not None

@@ -17,12 +17,10 @@ from uuid import UUID
 from app import errors
 from app.api.http import cursors
 from app.api.http.body import checked_object, parse
-from app.api.schemas import proxy as schemas
-from app.api.v1.passing import checked_by
+from app.api.v1 import chat, responses
+from app.api.v1 import messages as v1_messages
 from app.core.canonical import dumps
 from app.core.dialects import (
-    inbound_chat,
-    inbound_messages,
     inbound_responses,
     upstream_chat,
     upstream_messages,
@@ -47,7 +45,8 @@ from app.providers.raw import events_in
 from app.recall import attp
 from app.recall.arguments import Mistake
 from app.services.lifecycle.lines import MessageLine, checked
-from app.services.proxy.writing import scalars, sent
+from app.services.proxy.writing import sent
+from app.text.language import scalars
 from quire_command.files import kinds
 from quire_command.files.lines import memory_lines, sendable, talk_lines
 from quire_command.files.packed import unpacked
@@ -70,15 +69,15 @@ def messages(data: bytes) -> None:
 
 
 def chat_request(data: bytes) -> None:
-    _question(checked_by(schemas.ChatBody, inbound_chat.question)(checked_object(parsed(data))))
+    _question(chat.FORM.question(checked_object(parsed(data))))
 
 
 def messages_request(data: bytes) -> None:
-    _question(checked_by(schemas.MessagesBody, inbound_messages.question)(checked_object(parsed(data))))
+    _question(v1_messages.FORM.question(checked_object(parsed(data))))
 
 
 def responses_request(data: bytes) -> None:
-    _question(checked_by(schemas.ResponsesBody, inbound_responses.question)(checked_object(parsed(data))))
+    _question(responses.FORM.question(checked_object(parsed(data))))
 
 
 def _question(question: Question) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.core.dialects.calls import CallsSoFar
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.proxy import (
     Candidate,
@@ -17,7 +18,6 @@ from app.core.dialects.proxy import (
     continued,
     is_reworded,
     meet,
-    sound_calls,
 )
 from app.core.history.sync import DIGEST_BYTES, chains
 from tests.providers.fake_openai import events_of
@@ -135,11 +135,17 @@ def test_a_conversation_is_known_by_an_answer_of_its_own() -> None:
 
 
 def test_incomplete_calls_are_completed() -> None:
-    calls = [{"function": {"name": "f"}}, {"id": "x", "function": {"name": "g", "arguments": {"a": 1}}}, {"id": "y"}]
+    calls: list[dict[str, Any]] = [
+        {"function": {"name": "f"}},
+        {"id": "x", "function": {"name": "g", "arguments": {"a": 1}}},
+        {"id": "y"},
+    ]
     again = [*calls, {"id": "x", "function": {"name": "h", "arguments": ""}}]
-    found = [(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in sound_calls(again)]
-    assert found == [("call_0", "f", "{}"), ("x", "g", '{"a": 1}'), ("call_2", "h", "")]
-    assert sound_calls("no list") == []
+    so_far = CallsSoFar(ToolOwners((), ()))
+    for part in again:
+        so_far, _ = so_far.feed(part)
+    found = [(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in so_far.sound]
+    assert found == [("call_0", "f", ""), ("x", "g", '{"a":1}'), ("call_3", "h", "")]
 
 
 def test_usages_are_summed() -> None:

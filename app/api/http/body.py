@@ -75,7 +75,6 @@ def is_media_type(request: Request, *media_types: str) -> bool:
 
 async def read_text(request: Request, *, max_bytes: int) -> str:
     """Return the body as text. Raises UnsupportedMediaType (not UTF-8), PayloadTooLarge or BadRequest."""
-    require_utf8(request.headers)
     body = await read_bytes(request, max_bytes)
     try:
         return body.decode()
@@ -183,14 +182,14 @@ def require_utf8(headers: Mapping[str, str]) -> None:
 
 
 def _require_json(headers: Mapping[str, str]) -> None:
-    require_utf8(headers)
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type != "application/json" and not re.fullmatch(r"application/[\w.-]+\+json", media_type):
         raise errors.UnsupportedMediaType("The Content-Type must be application/json.")
 
 
 async def read_bytes(request: Request, max_bytes: int) -> bytes:
-    """Return the body as it came. Raises PayloadTooLarge or BadRequest."""
+    """Return the body as it came. Raises UnsupportedMediaType (not UTF-8), PayloadTooLarge or BadRequest."""
+    require_utf8(request.headers)
     detail = f"The body is larger than {max_bytes} bytes."
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > max_bytes:

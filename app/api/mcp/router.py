@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from app import errors
-from app.api.http.body import read_bytes, require_utf8
+from app.api.http.body import read_bytes
 from app.api.http.callers import OAUTH_SCOPES, Reader
 from app.api.http.fast_routes import every_turn
 from app.api.http.runtime import runtime_of
@@ -50,7 +50,6 @@ async def mcp(request: Request, caller: Reader) -> Response:
     There is no GET, whose stream would never carry anything, and no DELETE, since there are no sessions.
     """
     request.state.caller = caller
-    require_utf8(request.headers)
     access, origin = runtime_of(request).access, request.headers.get("origin")
     if origin is not None and not is_ours(urlsplit(origin).netloc, named_in(access.hosts, access.host)):
         raise errors.Forbidden("Quire answers no web page of another origin; add its host to QUIRE_HOSTS.")

@@ -11,10 +11,10 @@ from app import errors
 from app.api.http import model_api_errors
 from app.api.http.answers import json_text
 from app.api.http.body import json_body, parse_model, read_json
-from app.api.http.callers import READS, Writer, is_passed_through
+from app.api.http.callers import READS, Writer
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
-from app.api.v1.passing import checked_by, passed_through
+from app.api.v1.passing import Form, body_or_answer
 from app.api.v1.proxying import Wished, answered, passed_headers, require_upstream
 from app.core.canonical import dumps
 from app.core.dialects import inbound_chat
@@ -25,6 +25,7 @@ from app.services.proxy.listing import all_listed
 
 router = APIRouter(prefix="/v1", tags=["proxy"])
 
+FORM = Form("chat", schemas.ChatBody, inbound_chat.question)
 EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which tea did I like?"}], "user": "me"}
 
 
@@ -33,20 +34,18 @@ EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which te
     response_model=schemas.DialectAnswer,
     openapi_extra=json_body(schemas.ChatBody, EXAMPLE),
 )
-async def create_chat_completion(request: Request, caller: Writer, runtime: Wired, wishes: Wished) -> Response:
+async def create_chat_completion(request: Request, caller: Writer, wishes: Wished) -> Response:
     """Create a chat completion with the conversation's memory.
 
     Quire stores what is new in `messages`, calls the model with the conversation's window and the recall tools, runs
     its recalls, and streams and stores its answer. Other fields go to the model unchanged. docs/proxy.md explains how
     Quire finds the conversation.
     """
-    if is_passed_through(request):
-        read = checked_by(schemas.ChatBody, inbound_chat.question)
-        return await passed_through(request, caller, wishes, "chat", read)
-    require_upstream(request)
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    _check(parse_model(schemas.ChatBody, value))
-    return await answered(request, caller, wishes, inbound_chat.question(value))
+    body = await body_or_answer(request, caller, wishes, FORM)
+    if isinstance(body, Response):
+        return body
+    _check(body)
+    return await answered(request, caller, wishes, FORM.read(body))
 
 
 @router.get("/models", response_model=schemas.DialectObject, dependencies=[READS])
@@ -108,11 +107,11 @@ async def create_embeddings(request: Request, runtime: Wired) -> Response:
         return model_api_errors.answer(error)
 
 
-def _check(body: schemas.ChatBody) -> None:
-    if body.n not in (None, 1):
+def _check(body: dict[str, Any]) -> None:
+    if body.get("n") not in (None, 1):
         raise errors.Invalid(
             "`n` must be 1: Quire stores one answer per request.", errors=[{"loc": ["body", "n"], "msg": "must be 1"}]
         )
     for name in ("functions", "function_call"):
-        if (body.model_extra or {}).get(name) is not None:
+        if body.get(name) is not None:
             raise errors.Invalid.at(["body", name], "is not supported; use `tools`")

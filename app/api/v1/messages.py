@@ -10,21 +10,12 @@ from starlette.responses import Response
 from app import errors
 from app.api.http import model_api_errors
 from app.api.http.answers import json_text
-from app.api.http.body import json_body, parse_model, read_json
-from app.api.http.callers import Reader, Writer, is_passed_through
+from app.api.http.body import json_body
+from app.api.http.callers import Reader, Writer
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
-from app.api.v1.passing import checked_by, passed_through
-from app.api.v1.proxying import (
-    Wished,
-    answered,
-    keeps,
-    passed_headers,
-    require_upstream,
-    upstream_of,
-    user_of,
-    with_model,
-)
+from app.api.v1.passing import Form, body_or_answer
+from app.api.v1.proxying import Wished, answered, keeps, passed_headers, upstream_of, user_of, with_model
 from app.core.canonical import dumps
 from app.core.dialects import inbound_messages
 from app.providers import ProviderError
@@ -33,6 +24,7 @@ from app.services.proxy.counting import input_tokens
 
 router = APIRouter(prefix="/v1/messages", tags=["proxy"])
 
+FORM = Form("messages", schemas.MessagesBody, inbound_messages.question)
 EXAMPLE = {
     "model": "claude-sonnet-4-5",
     "max_tokens": 1024,
@@ -47,14 +39,10 @@ async def create_message(request: Request, caller: Writer, runtime: Wired, wishe
     As /v1/chat/completions, for clients of Anthropic's API. Content blocks are stored as they come; signed thinking
     returns to a Messages API unchanged and goes to no other.
     """
-    if is_passed_through(request):
-        read = checked_by(schemas.MessagesBody, inbound_messages.question)
-        return await passed_through(request, caller, wishes, "messages", read)
-    require_upstream(request)
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    parse_model(schemas.MessagesBody, value)
-    previous = threads.checked(value)
-    question = inbound_messages.question(value)
+    value = await body_or_answer(request, caller, wishes, FORM)
+    if isinstance(value, Response):
+        return value
+    previous, question = threads.checked(value), FORM.read(value)
     if previous is not None:
         user_id = user_of(caller, wishes.user, question)
         question, place = await threads.resumed(
@@ -76,13 +64,10 @@ async def count_message_tokens(request: Request, caller: Reader, runtime: Wired,
 
     A Messages API behind the proxy counts; otherwise Quire does, with its own tokenizer.
     """
-    if is_passed_through(request):
-        read = checked_by(schemas.MessagesBody, inbound_messages.question)
-        return await passed_through(request, caller, wishes, "messages", read, stores=False)
-    require_upstream(request)
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    parse_model(schemas.MessagesBody, value)
-    question = with_model(runtime.proxying, inbound_messages.question(value))
+    value = await body_or_answer(request, caller, wishes, FORM, stores=False)
+    if isinstance(value, Response):
+        return value
+    question = with_model(runtime.proxying, FORM.read(value))
     upstream = upstream_of(runtime, question)
     if upstream.asked.dialect == "messages":
         try:

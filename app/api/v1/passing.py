@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
@@ -12,8 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
 from app.api.http import model_api_errors
-from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, require_utf8, work_on
-from app.api.http.callers import MODE, PASS_THROUGH
+from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, read_json, work_on
+from app.api.http.callers import MODE, PASS_THROUGH, is_passed_through
 from app.api.http.compressed import encoded_body
 from app.api.http.runtime import runtime_of
 from app.api.v1.proxying import (
@@ -45,58 +46,66 @@ NOT_PASSED = frozenset(
 )  # fmt: skip
 KEYS = ("authorization", "x-api-key")
 
-Read = Callable[[Mapping[str, Any]], Question]
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A dialect's requests."""
+
+    dialect: Dialect
+    schema: type[BaseModel]
+    read: Callable[[Mapping[str, Any]], Question]
+    """Reads what the schema takes."""
+
+    def question(self, body: Mapping[str, Any]) -> Question:
+        """Read a request. Raises Invalid."""
+        parse_model(self.schema, body)
+        return self.read(body)
 
 
-async def passed_through(
-    request: Request, caller: Caller, wishes: Wishes, dialect: Dialect, read: Read, *, stores: bool = True
-) -> Response:
-    """Pass a request on. ``read``: how it is understood, to be stored.
-
-    Raises Invalid if the model's API speaks another dialect: the bytes would mean nothing to it.
-    """
-    runtime = runtime_of(request)
+async def body_or_answer(
+    request: Request, caller: Caller, wishes: Wishes, form: Form, *, stores: bool = True
+) -> Any | Response:
+    """Return the checked body of a request; of one that is passed through, what the model's API answers."""
     require_upstream(request)
-    require_utf8(request.headers)
+    if is_passed_through(request):
+        return await _passed_through(request, caller, wishes, form, stores=stores)
+    value = await read_json(request, max_bytes=runtime_of(request).defaults.limits.body_bytes)
+    parse_model(form.schema, value)
+    return value
+
+
+async def _passed_through(request: Request, caller: Caller, wishes: Wishes, form: Form, *, stores: bool) -> Response:
+    """Pass a request on. Raises Invalid where the model's API speaks another dialect: to it the bytes mean nothing."""
+    runtime = runtime_of(request)
     wishes = await by_agent(request, caller, wishes)
     encoded = encoded_body(request)
     body = await read_bytes(request, max_bytes=runtime.defaults.limits.body_bytes)
     packed = Packed(bytes(encoded.kept), encoded.coding) if encoded else None
     request.state.body_is_large = len(body) > INLINE_BYTES
-    asked = await work_on(request, _understood, request, caller, wishes, body, read)
+    asked = await work_on(request, _understood, request, caller, wishes, body, form)
     upstream = upstream_of(runtime, asked.question) if asked is not None else runtime.upstreams.each[0]
-    if upstream.asked.dialect != dialect:
+    if upstream.asked.dialect != form.dialect:
         spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
         raise errors.Invalid.at(["header", MODE], f"must not be pass-through here: {spoken}")
     path = str(request.scope["path"]).removeprefix("/v1")
     headers = {**_passed(request, clients_key=runtime.proxying.passes_keys), VIA: passed_headers(request)[VIA]}
     stores = stores and (asked is None or keeps(wishes, asked.question))
     try:
-        passing = Passing(path, dialect, body, headers, asked if stores else None, packed)
+        passing = Passing(path, form.dialect, body, headers, asked if stores else None, packed)
         answer = await pass_on(runtime, upstream, passing)
     except ProviderError as error:
-        return model_api_errors.answer(error, dialect)
+        return model_api_errors.answer(error, form.dialect)
     return StreamingResponse(answer.parts, answer.status, dict(answer.headers))
 
 
-def checked_by(model: type[BaseModel], read: Read) -> Read:
-    """Return a reader that first refuses what the dialect's schema refuses. Raises Invalid."""
-
-    def checked(body: Mapping[str, Any]) -> Question:
-        parse_model(model, body)
-        return read(body)
-
-    return checked
-
-
-def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, read: Read) -> ProxyRequest | None:
+def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, form: Form) -> ProxyRequest | None:
     """Return what Quire stores of a request; None if it cannot read it: the model's API then says what is wrong.
 
     Raises NotFound for a model that clients cannot use, and whatever is wrong where that cannot be told.
     """
     proxying = runtime_of(request).proxying
     try:
-        question = read(checked_object(runtime_of(request).masks.value(parse(body))))
+        question = form.question(checked_object(runtime_of(request).masks.value(parse(body))))
         asked = proxy_request(request, caller, wishes, with_model(proxying, question))
     except (errors.BadRequest, errors.Invalid):
         if proxying.models:

@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from app import errors
 from app.api.http.answers import json_text
-from app.api.http.body import json_body, parse_model, read_json
-from app.api.http.callers import Reader, Writer, is_passed_through
+from app.api.http.body import json_body
+from app.api.http.callers import Reader, Writer
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
-from app.api.v1.passing import checked_by, passed_through
-from app.api.v1.proxying import Wished, Wishes, answered, proxy_request, require_upstream, streamed, user_of, with_model
+from app.api.v1.passing import Form, body_or_answer
+from app.api.v1.proxying import Wished, Wishes, answered, proxy_request, streamed, user_of, with_model
 from app.core.canonical import dumps
 from app.core.dialects import inbound_responses
 from app.core.dialects.inbound_responses import ResponsesWriter, responses_usage
@@ -30,6 +30,7 @@ from app.services.proxy.counting import input_tokens
 
 router = APIRouter(prefix="/v1/responses", tags=["proxy"])
 
+FORM = Form("responses", schemas.ResponsesBody, inbound_responses.question)
 EXAMPLE = {"model": "gpt-4o", "input": "Which tea did I like?", "user": "me"}
 
 
@@ -41,11 +42,10 @@ async def create_response(request: Request, caller: Writer, runtime: Wired, wish
     that response, whichever model answered it; an input item `compaction_trigger` is answered with one `compaction`
     item.
     """
-    if is_passed_through(request):
-        read = checked_by(schemas.ResponsesBody, inbound_responses.question)
-        return await passed_through(request, caller, wishes, "responses", read)
-    require_upstream(request)
-    body, wishes, question = await _question(request, caller, runtime, wishes)
+    body = await body_or_answer(request, caller, wishes, FORM)
+    if isinstance(body, Response):
+        return body
+    wishes, question = await _question(caller, runtime, wishes, body)
     if not inbound_responses.asks_for_compaction(body):
         return await answered(request, caller, wishes, question)
     item = await responses.compact(runtime, proxy_request(request, caller, wishes, question))
@@ -60,11 +60,10 @@ async def compact_response(request: Request, caller: Writer, runtime: Wired, wis
 
     Sent back at the beginning of a later input it continues the conversation; Quire's window has its head.
     """
-    if is_passed_through(request):
-        read = checked_by(schemas.ResponsesBody, inbound_responses.question)
-        return await passed_through(request, caller, wishes, "responses", read, stores=False)
-    require_upstream(request)
-    _, wishes, question = await _question(request, caller, runtime, wishes)
+    body = await body_or_answer(request, caller, wishes, FORM, stores=False)
+    if isinstance(body, Response):
+        return body
+    wishes, question = await _question(caller, runtime, wishes, body)
     item = await responses.compact(runtime, proxy_request(request, caller, wishes, question))
     compacted = {
         "id": f"resp_{uuid7().hex}", "object": "response.compaction", "created_at": int(time.time()),
@@ -78,14 +77,10 @@ async def compact_response(request: Request, caller: Writer, runtime: Wired, wis
 )
 async def count_response_tokens(request: Request, caller: Reader, runtime: Wired, wishes: Wished) -> Response:
     """Count the tokens of an input as it is sent, without its conversation; nothing is stored."""
-    if is_passed_through(request):
-        read = checked_by(schemas.ResponsesBody, inbound_responses.question)
-        return await passed_through(request, caller, wishes, "responses", read, stores=False)
-    require_upstream(request)
-    body = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    parse_model(schemas.ResponsesBody, body)
-    question = with_model(runtime.proxying, inbound_responses.question(body))
-    counted = await input_tokens(runtime, question)
+    body = await body_or_answer(request, caller, wishes, FORM, stores=False)
+    if isinstance(body, Response):
+        return body
+    counted = await input_tokens(runtime, with_model(runtime.proxying, FORM.read(body)))
     return json_text(dumps({"object": "response.input_tokens", "input_tokens": counted}))
 
 
@@ -111,22 +106,15 @@ async def list_response_input_items(caller: Reader, runtime: Wired, response_id:
     return json_text(dumps({"object": "list", "data": items, **ends, "has_more": False}))
 
 
-async def _question(
-    request: Request, caller: Caller, runtime: Runtime, wishes: Wishes
-) -> tuple[dict[str, Any], Wishes, Question]:
-    body = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    checked = parse_model(schemas.ResponsesBody, body)
-    question = with_model(runtime.proxying, inbound_responses.question(body))
-    if checked.conversation is not None and checked.previous_response_id is not None:
+async def _question(caller: Caller, runtime: Runtime, wishes: Wishes, body: dict[str, Any]) -> tuple[Wishes, Question]:
+    question, given = with_model(runtime.proxying, FORM.read(body)), body.get("conversation")
+    if given is not None and body.get("previous_response_id") is not None:
         raise errors.Invalid.at(["body", "previous_response_id"], "must not be sent together with `conversation`")
     user_id = user_of(caller, wishes.user, question)
     place = await responses.continued(runtime, caller.as_user(user_id) if user_id else caller, body)
     if place is not None:
-        return body, replace(wishes, conversation=place.conversation.id, follows=place.follows), question
-    given = checked.conversation
-    named = given.id if isinstance(given, schemas.ConversationRef) else given
-    return (
-        body,
-        (wishes if named is None else replace(wishes, conversation=check_id(named, ["body", "conversation"]))),
-        question,
-    )
+        return replace(wishes, conversation=place.conversation.id, follows=place.follows), question
+    if given is not None:
+        named = given["id"] if isinstance(given, dict) else given
+        wishes = replace(wishes, conversation=check_id(named, ["body", "conversation"]))
+    return wishes, question

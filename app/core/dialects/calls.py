@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from app.core.dialects.proxy import ToolOwners, sound_calls
+from app.core.canonical import dumps
+from app.core.dialects.proxy import ToolOwners
 from app.core.dialects.question import Json
 
 
@@ -44,12 +45,13 @@ class CallsSoFar(NamedTuple):
 
     @property
     def sound(self) -> list[Json]:
-        return sound_calls(
-            [
-                {**c.more, "id": c.id, "function": {"name": c.name, "arguments": c.arguments}}
-                for _, c in sorted(self.calls.items())
-            ]
-        )
+        """The calls that have a name, in OpenAI form."""
+        made = {"type": "function"}
+        return [
+            {**c.more, **made, "id": c.id, "function": {"name": c.name, "arguments": c.arguments}}
+            for _, c in sorted(self.calls.items())
+            if c.name
+        ]
 
     def feed(self, part: Mapping[str, Any]) -> tuple[CallsSoFar, list[Json]]:
         """Take a part of a call. Return what of the calls can be passed on at once."""
@@ -104,7 +106,7 @@ def _grow(calls: CallsSoFar, number: int, part: Mapping[str, Any]) -> tuple[Call
     call, function = calls.calls[number], part.get("function")
     name = function.get("name") if isinstance(function, Mapping) else None
     more = function.get("arguments") if isinstance(function, Mapping) else None
-    more = more if isinstance(more, str) else ""
+    more = more if isinstance(more, str) else dumps(more) if isinstance(more, Mapping) else ""  # some give an object
     if not isinstance(name, str) or call.is_decided or name == call.name:
         name = ""
     grown = _with(calls, number, call._replace(name=call.name + name, arguments=call.arguments + more))

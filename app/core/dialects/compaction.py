@@ -10,14 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
+import re
 from dataclasses import dataclass
 from uuid import UUID
 
-from app.core.canonical import dumps
 from app.core.messages import NOT_IN_IDS
 
-VERSION = 1
+_SEALED = re.compile(r"([0-9a-f]{64})\n([0-9]{1,18})\n(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,37 +27,24 @@ class Compaction:
     signature: str
 
     def is_of(self, conversation_uid: UUID) -> bool:
-        expected = _signature(self.conversation_id, self.through, conversation_uid)
+        expected = _signature(f"{self.through}\n{self.conversation_id}", conversation_uid)
         return hmac.compare_digest(self.signature, expected)
 
 
 def sealed(conversation_id: str, through: int, conversation_uid: UUID) -> str:
-    signature = _signature(conversation_id, through, conversation_uid)
-    said = dumps({"v": VERSION, "conversation": conversation_id, "through": through, "signature": signature})
-    return base64.urlsafe_b64encode(said.encode()).decode()
+    place = f"{through}\n{conversation_id}"
+    return base64.urlsafe_b64encode(f"{_signature(place, conversation_uid)}\n{place}".encode()).decode()
 
 
 def opened(content: object) -> Compaction | None:
     """Decode a compaction item; None if it is not one of Quire's."""
     try:
-        said = (
-            json.loads(base64.b64decode(content, altchars=b"-_", validate=True)) if isinstance(content, str) else None
-        )
-    except (ValueError, RecursionError):
+        said = base64.b64decode(content, altchars=b"-_", validate=True).decode() if isinstance(content, str) else ""
+    except ValueError:
         return None
-    if not isinstance(said, dict) or said.get("v") != VERSION:
-        return None
-    named, through, signature = (said.get(name) for name in ("conversation", "through", "signature"))
-    if (
-        not isinstance(named, str)
-        or NOT_IN_IDS.search(named)
-        or type(through) is not int
-        or not isinstance(signature, str)
-    ):
-        return None
-    return Compaction(named, through, signature)
+    found = _SEALED.fullmatch(said)
+    return None if found is None or NOT_IN_IDS.search(found[3]) else Compaction(found[3], int(found[2]), found[1])
 
 
-def _signature(conversation_id: str, through: int, uid: UUID) -> str:
-    text = f"{VERSION}\n{through}\n{conversation_id}"
-    return hmac.new(uid.bytes, text.encode(), hashlib.sha256).hexdigest()
+def _signature(place: str, uid: UUID) -> str:
+    return hmac.new(uid.bytes, place.encode(), hashlib.sha256).hexdigest()

@@ -18,7 +18,6 @@ appear in no client's list.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -246,27 +245,6 @@ class ToolOwners:
     def divide(self, calls: Sequence[dict[str, Any]]) -> CallsOfAnswer:
         inner = [call for call in calls if self.is_inner(call["function"]["name"])]
         return CallsOfAnswer(inner, [call for call in calls if not self.is_inner(call["function"]["name"])])
-
-
-def sound_calls(calls: object) -> list[dict[str, Any]]:
-    """Return an answer's calls as a list of proper ones: each with a name, arguments, and an id that no other has."""
-    found: list[dict[str, Any]] = []
-    ids: set[str] = set()
-    for call in calls if isinstance(calls, list) else []:
-        function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
-            continue
-        arguments = function.get("arguments")
-        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
-        id_ = call.get("id")
-        if not isinstance(id_, str) or not id_ or id_ in ids:
-            id_ = f"call_{len(found)}"
-            while id_ in ids:
-                id_ += "_"
-        ids.add(id_)
-        sound = {"id": id_, "type": "function", "function": {**function, "arguments": text}}
-        found.append({**call, **sound})
-    return found
 
 
 def names_of(tools: object) -> frozenset[str]:

@@ -49,11 +49,12 @@ from app.services.proxy.keeping import keep, mark_refused
 from app.services.proxy.listing import context_window
 from app.services.proxy.question import ProxyRequest, ProxyTurn, branched
 from app.services.proxy.state import AnswerTask, Watch, record
-from app.services.proxy.writing import Telling, given_again, scalars, writer_of
+from app.services.proxy.writing import Telling, given_again, writer_of
 from app.services.tools import tool_calls
 from app.services.tools.remember import remember
 from app.store import conversations, messages
 from app.telemetry.tracing import tell_usage
+from app.text.language import scalars
 
 NOBODYS = ToolOwners((), ())
 RETRIES_MAX = 3

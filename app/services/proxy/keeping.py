@@ -17,8 +17,8 @@ from app.services.conversations.append import append
 from app.services.conversations.lists import UNLIMITED
 from app.services.conversations.requests import ProxyAnswer
 from app.services.proxy.question import ProxyTurn
-from app.services.proxy.writing import scalars
 from app.store.proxy import refused
+from app.text.language import scalars
 
 STORE_TRIES = 6
 STORE_PAUSE_SECONDS = 0.25

@@ -97,14 +97,3 @@ def sent(event: Event) -> bytes:
     name, data = event
     named = f"event: {name}\n" if name else ""
     return f"{named}data: {scalar(dumps(data))}\n\n".encode()
-
-
-def scalars(value: Any) -> Any:
-    """Return a value without lone surrogates, which cannot be sent or stored."""
-    if isinstance(value, str):
-        return scalar(value)
-    if isinstance(value, list):
-        return [scalars(item) for item in value]
-    if isinstance(value, dict):
-        return {scalar(name): scalars(item) for name, item in value.items()}
-    return value
