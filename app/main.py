@@ -36,6 +36,7 @@ from app.api.operators import audit, jobs, keys, operations, usage
 from app.api.v1 import chat, responses
 from app.api.v1 import messages as v1_messages
 from app.api.v1.passing import NamedInPath
+from app.api.v1.websocket import ResponsesOverWebSocket
 from app.asgi import FromEnvironment
 from app.assembly import Models, providers, runtime_of
 from app.core.edge.audit import Auditing
@@ -144,6 +145,7 @@ def build_app(
             allow_headers=["*"],
             expose_headers=CORS_EXPOSED,
         )
+    app.add_middleware(ResponsesOverWebSocket)
     # `include_router` would make each route again, and search router by router.
     app.router.routes[:0] = served_first(routers)
     app.router.routes.extend(route for router in routers for route in router.routes)

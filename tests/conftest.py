@@ -276,11 +276,9 @@ class Served(uvicorn.Server):
     """An app that a thread of this process serves on a free port."""
 
     def __init__(self, app: FastAPI) -> None:
-        protocol = impatient(10.0, 30.0, 30.0)  # that of `quire serve`
+        protocols = impatient(10.0, 30.0, 30.0)  # those of `quire serve`
         watched = "tests.probes:WatchedLoop"
-        super().__init__(
-            uvicorn.Config(Named(app), port=0, http=protocol, ws="none", lifespan="on", loop=watched, log_config=None)
-        )
+        super().__init__(uvicorn.Config(Named(app), port=0, lifespan="on", loop=watched, log_config=None, **protocols))
         self.app = app
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -18,8 +18,9 @@ from app.api.http.deadlines import impatient
 from app.assembly import access, freeze_gc
 from app.cli.shared import connected, errors_in_words
 from app.core.edge.hosts import is_loopback
+from app.core.messages import Limits
 from app.postgres.tenants import is_keyed
-from app.settings import Settings
+from app.settings import Settings, taken
 from app.signals import Stopping
 
 _logger = logging.getLogger(__name__)
@@ -130,10 +131,8 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http=impatient(
-                    settings.quire_header_seconds, settings.quire_body_seconds, settings.quire_reading_seconds
-                ),
-                ws="none",
+                **impatient(settings.quire_header_seconds, settings.quire_body_seconds, settings.quire_reading_seconds),
+                ws_max_size=taken(settings, Limits).body_bytes,
                 lifespan="on",
                 log_config=None,
                 log_level="debug" if settings.quire_log_level == "debug" else "warning",

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import brotli
 import httpx
 import pytest
 import zstandard
@@ -21,12 +22,16 @@ CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "Deflate": lambda body: zlib.compress(body, wbits=-15),
     "zstd": zstandard.compress,
     "ZSTD": lambda body: zstandard.compress(body[:9]) + zstandard.compress(body[9:]),
+    "br": brotli.compress,
     "gzip, zstd": lambda body: zstandard.compress(gzip.compress(body)),
+    "br, gzip": lambda body: gzip.compress(brotli.compress(body)),
 }
 BOMBS: dict[str, bytes] = {
     "gzip": gzip.compress(b" " * 50_000_000),
     "deflate": zlib.compress(b" " * 50_000_000),
     "zstd": zstandard.compress(b" " * 500_000_000),
+    "br": brotli.compress(b" " * 500_000_000, quality=4),
+    "br, br": brotli.compress(brotli.compress(b" " * 500_000_000, quality=4)),
     "zstd, gzip": gzip.compress(zstandard.compress(b" " * 500_000_000)),
 }
 
@@ -75,6 +80,9 @@ def nothing() -> Iterator[bytes]:
         ("zstd", zstandard.compress(BODY)[:-3], 400, "ended early"),
         ("gzip", BODY, 400, "Content-Encoding"),
         ("zstd", BODY, 400, "Content-Encoding"),
+        ("br", brotli.compress(BODY)[:-3], 400, "ended early"),
+        ("br", BODY, 400, "Content-Encoding"),
+        ("br", brotli.compress(BODY) + b"and more", 400, "Content-Encoding"),
         ("gzip", gzip.compress(BODY) + b"and more", 400, "Content-Encoding"),
         ("gzip", nothing(), 400, "hardly anything"),
         ("compress", BODY, 415, "gzip"),
@@ -86,5 +94,5 @@ def test_what_cannot_be_decoded_is_said_and_nothing_is_stored(
 ) -> None:
     answer = post(client, coding, body)
     problem(answer, status, said)
-    assert answer.headers.get("accept-encoding") == ("gzip, deflate, zstd" if status == 415 else None)
+    assert answer.headers.get("accept-encoding") == ("gzip, deflate, zstd, br" if status == 415 else None)
     assert client.get("/conversations").json()["items"] == []

@@ -105,6 +105,24 @@ def test_an_unread_response_is_dropped(address: tuple[str, int]) -> None:
         wait_for(lambda: not ours & {c.raddr for c in psutil.net_connections("tcp") if c.pid and c.laddr == address})
 
 
+def test_a_websocket_that_is_not_read_is_dropped(address: tuple[str, int]) -> None:
+    head = (
+        b"GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(address)
+        connection.sendall(head)
+        assert connection.recv(12) == b"HTTP/1.1 101"
+        connection.settimeout(30)
+        with pytest.raises(OSError, match=r"reset|[Bb]roken|timed out"):
+            while True:  # each is answered with an error, which nobody reads
+                connection.sendall(b"\x81\x81mask!" * 1000)
+        ours = connection.getsockname()
+        wait_for(lambda: ours not in {c.raddr for c in psutil.net_connections("tcp") if c.pid and c.laddr == address})
+
+
 def test_slow_clients_do_not_block_others(address: tuple[str, int]) -> None:
     url = f"http://{address[0]}:{address[1]}"
     slow = [socket.create_connection(address) for _ in range(50)]

@@ -12,15 +12,17 @@ errors.
 from __future__ import annotations
 
 from typing import Annotated, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from fastapi import Depends, Header, Request
 
 from app import errors
 from app.api.http import query_members
+from app.api.http.document import DOCUMENT
 from app.api.http.path_ids import check_id, conversation_in_path
 from app.api.http.runtime import runtime_of
 from app.core.edge.caller import Caller, KeyScope
+from app.core.edge.hosts import is_ours, named_in
 from app.postgres.database import narrow
 from app.services import keys, limits
 from app.services.keys import Knock
@@ -31,11 +33,9 @@ HOOKS = "/hooks/"
 BEARER = "bearer "
 OAUTH_SCOPES = "read write"
 """What an OAuth client of /mcp asks for."""
-PRINTABLE = "^[!-~¡-¬®-ÿ]([ -~¡-¬®-ÿ]*[!-~¡-¬®-ÿ])?$"
-"""The form of an Idempotency-Key, for the OpenAPI document; the error text is in `services.idempotency`."""
 
 
-async def _caller(request: Request) -> Caller:
+async def caller_of(request: Request) -> Caller:
     """Identify the caller by the request's key. Raises Unauthorized or TooManyRequests."""
     runtime = runtime_of(request)
     identify = keys.identify_lately if _fails_open(request) else keys.identify
@@ -64,6 +64,13 @@ async def still_admitted(request: Request) -> bool:
     except errors.QuireError:
         return False
     return True
+
+
+def refuse_foreign_page(request: Request) -> None:
+    """Raise Forbidden for a web page of another origin, where browsers let any page ask."""
+    access, origin = runtime_of(request).access, request.headers.get("origin")
+    if origin is not None and not is_ours(urlsplit(origin).netloc, named_in(access.hosts, access.host)):
+        raise errors.Forbidden("Quire answers no web page of another origin; add its host to QUIRE_HOSTS.")
 
 
 def is_passed_through(request: Request) -> bool:
@@ -105,7 +112,7 @@ class Needs:
         self.scope = scope
 
     async def __call__(self, request: Request) -> Caller:
-        caller = await _caller(request)
+        caller = await caller_of(request)
         caller.require(self.scope)
         request.state.caller, request.state.needed = caller, self.scope  # for the audit log
         query_members.check(request)
@@ -119,23 +126,10 @@ Writer = Annotated[Caller, Depends(_writes)]
 Admin = Annotated[Caller, Depends(_admits)]
 READS: Any = Depends(_reads)
 
-_KEY_NAME = "Idempotency-Key"
-_KEY_DESCRIPTION = "The same request with the same key runs once and returns the same response for 24 hours."
-_KEY_RULES: dict[str, Any] = {"minLength": 1, "maxLength": 255, "pattern": PRINTABLE}
-
+IDEMPOTENCY_KEY: dict[str, Any] = DOCUMENT["idempotency_key"]
+"""For the document of a route that reads it from the request. Its error text is in `services.idempotency`."""
+_KEY_RULES = {name: IDEMPOTENCY_KEY["schema"][name] for name in ("minLength", "maxLength", "pattern")}
 IdempotencyKeyHeader = Annotated[
-    str | None, Header(alias=_KEY_NAME, description=_KEY_DESCRIPTION, json_schema_extra=_KEY_RULES)
+    str | None,
+    Header(alias=IDEMPOTENCY_KEY["name"], description=IDEMPOTENCY_KEY["description"], json_schema_extra=_KEY_RULES),
 ]
-IDEMPOTENCY_KEY: dict[str, Any] = {
-    "name": _KEY_NAME,
-    "in": "header",
-    "required": False,
-    "description": _KEY_DESCRIPTION,
-    "schema": {
-        "anyOf": [{"type": "string"}, {"type": "null"}],
-        "title": _KEY_NAME,
-        "description": _KEY_DESCRIPTION,
-        **_KEY_RULES,
-    },
-}
-"""The same, for the document of a route that reads it from the request."""

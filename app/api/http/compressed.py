@@ -17,6 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
 
+try:
+    import brotli
+except ImportError:  # it is an extra
+    brotli = None
+
 CODINGS_MAX = 2
 PIECE_BYTES = 65_536
 OVERHEAD_BYTES = 262_144
@@ -97,7 +102,7 @@ class EncodedBody:
     def _next_piece(self) -> bytes | None:
         try:
             piece = next(self._pieces, None)
-        except (zlib.error, zstandard.ZstdError):
+        except _UNSOUND:
             raise _unreadable("is not what its Content-Encoding says") from None
         self._left += len(piece or b"")
         if piece is None and self._came > 2 * self._left + OVERHEAD_BYTES:
@@ -170,6 +175,22 @@ class _Zstd:
         return bytes(piece)
 
 
+class _Brotli:
+    """Decodes brotli as ``zlib.decompressobj`` does; what was not decoded yet waits within it."""
+
+    unconsumed_tail = unused_data = b""
+
+    def __init__(self) -> None:
+        self._decoder = brotli.Decompressor()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._decoder.is_finished())
+
+    def decompress(self, data: bytes, bytes_wanted: int) -> bytes:
+        return bytes(self._decoder.process(data, output_buffer_limit=bytes_wanted))
+
+
 def _deflate(begins: bytes) -> Any:
     """Return the decoder of a "deflate", which some clients send without zlib's frame around it."""
     return zlib.decompressobj(zlib.MAX_WBITS if begins[0] & 0x0F == zlib.DEFLATED else -zlib.MAX_WBITS)
@@ -179,5 +200,8 @@ _DECODERS: Mapping[str, Callable[[bytes], Any]] = {
     "gzip": lambda _: zlib.decompressobj(16 + zlib.MAX_WBITS),
     "deflate": _deflate,
     "zstd": lambda _: _Zstd(),
+    # Before 1.2 its decoder had no limit on what comes out.
+    **({"br": lambda _: _Brotli()} if brotli and hasattr(brotli.Decompressor, "can_accept_more_data") else {}),
 }
+_UNSOUND = (zlib.error, zstandard.ZstdError, *([brotli.error] if brotli else []))
 KNOWN = ", ".join(_DECODERS)

@@ -8,10 +8,12 @@ Without them a client that sends or reads a byte now and then could hold a conne
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from app import errors
 from app.api.http import problem
@@ -96,7 +98,45 @@ class Deadlines:
         return receiving
 
 
-class Impatient(HttpToolsProtocol):
+class _Watched(asyncio.Protocol):
+    """A protocol that cuts off a client which does not read: a plain close would wait for that for ever."""
+
+    transport: asyncio.Transport
+    loop: asyncio.AbstractEventLoop
+    reading_seconds = 30.0
+    _reading: asyncio.TimerHandle | None = None
+    _has_read = False
+
+    def pause_writing(self) -> None:
+        """Watch the client: the write buffer has grown too large."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        self._has_read = True
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        """Check periodically whether the write buffer shrinks."""
+        if self._reading is None and (waits := self.transport.get_write_buffer_size()):
+            self._has_read = False
+            self._reading = self.loop.call_later(self.reading_seconds, self._look, waits)
+
+    def _look(self, waited: int) -> None:
+        self._reading = None
+        waits = self.transport.get_write_buffer_size()
+        if waits and not self._has_read and waited - waits < self.reading_seconds * READ_BYTES_A_SECOND:
+            self.transport.abort()
+        else:
+            self._watch()
+
+
+class Impatient(_Watched, HttpToolsProtocol):
     """Uvicorn's protocol with deadlines for the next head, the rest of an answered request, and the client's reading.
 
     Between two requests uvicorn's own keep-alive time holds. It drops trailers: uvicorn appends them to the headers, so
@@ -105,10 +145,7 @@ class Impatient(HttpToolsProtocol):
 
     head_seconds = 10.0
     body_seconds = 30.0
-    reading_seconds = 30.0
     _timer: asyncio.TimerHandle | None = None
-    _reading: asyncio.TimerHandle | None = None
-    _has_read = False
     _is_whole = True
     _is_head = True
     _is_half_closed = False
@@ -163,19 +200,8 @@ class Impatient(HttpToolsProtocol):
         cycle: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn declares
         return bool(self.pipeline) or (cycle is not None and not cycle.response_complete)
 
-    def pause_writing(self) -> None:
-        """Watch the client: the write buffer has grown too large."""
-        super().pause_writing()
-        self._watch()
-
-    def resume_writing(self) -> None:
-        self._has_read = True
-        super().resume_writing()
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._waited()
-        if self._reading is not None:
-            self._reading.cancel()
         super().connection_lost(exc)
 
     def _wait(self, seconds: float) -> None:
@@ -187,22 +213,22 @@ class Impatient(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
 
-    def _watch(self) -> None:
-        """Check periodically whether the write buffer shrinks; a plain close would wait for it for ever."""
-        if self._reading is None and (waits := self.transport.get_write_buffer_size()):
-            self._has_read = False
-            self._reading = self.loop.call_later(self.reading_seconds, self._look, waits)
 
-    def _look(self, waited: int) -> None:
-        self._reading = None
-        waits = self.transport.get_write_buffer_size()
-        if waits and not self._has_read and waited - waits < self.reading_seconds * READ_BYTES_A_SECOND:
-            self.transport.abort()
-        else:
-            self._watch()
+class ImpatientSocket(_Watched, WebSocketsSansIOProtocol):
+    """Uvicorn's WebSocket, with a deadline for the client's reading."""
+
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        self.handshake_complete |= self.close_sent  # of a refusal, which uvicorn would log as an error
 
 
-def impatient(head_seconds: float, body_seconds: float, reading_seconds: float) -> type[HttpToolsProtocol]:
-    """Return the protocol with these deadlines; uvicorn makes one for each connection."""
+def impatient(head_seconds: float, body_seconds: float, reading_seconds: float) -> dict[str, Any]:
+    """Return uvicorn's options for protocols with these deadlines; it makes one for each connection.
+
+    A pong has none: a message that waits for its turn holds back what comes after it, pongs too.
+    """
     deadlines = {"head_seconds": head_seconds, "body_seconds": body_seconds, "reading_seconds": reading_seconds}
-    return type("Impatient", (Impatient,), deadlines)
+    return {
+        "http": type("Impatient", (Impatient,), deadlines), "ws_ping_timeout": None,
+        "ws": type("ImpatientSocket", (ImpatientSocket,), {"reading_seconds": reading_seconds}),
+    }  # fmt: skip

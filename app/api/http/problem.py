@@ -20,6 +20,7 @@ from app import errors
 from app.api.http import model_api_errors
 from app.api.http.body import field_errors
 from app.api.http.document import DOCUMENT
+from app.providers import ProviderError
 from app.telemetry import logs
 
 MEDIA_TYPE = "application/problem+json"
@@ -51,6 +52,7 @@ def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
         return _refused(request, error, headers)
 
     app.add_exception_handler(errors.QuireError, _quire_error)
+    app.add_exception_handler(ProviderError, _provider_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, http_exception)
     app.add_middleware(RequestId)
@@ -112,6 +114,12 @@ def problem(request: Request, error: errors.QuireError) -> Response:
 async def _quire_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.QuireError)
     return problem(request, error)
+
+
+async def _provider_error(request: Request, error: Exception) -> Response:
+    if not model_api_errors.is_wanted(request):
+        raise error
+    return model_api_errors.answer(error, model_api_errors.dialect_of(request))
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
@@ -19,12 +18,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app import errors
 from app.api.http.body import read_bytes
-from app.api.http.callers import OAUTH_SCOPES, Reader
+from app.api.http.callers import OAUTH_SCOPES, Reader, refuse_foreign_page
 from app.api.http.fast_routes import every_turn
 from app.api.http.runtime import runtime_of
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps, loads
-from app.core.edge.hosts import is_ours, named_in
 from app.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -50,9 +48,7 @@ async def mcp(request: Request, caller: Reader) -> Response:
     There is no GET, whose stream would never carry anything, and no DELETE, since there are no sessions.
     """
     request.state.caller = caller
-    access, origin = runtime_of(request).access, request.headers.get("origin")
-    if origin is not None and not is_ours(urlsplit(origin).netloc, named_in(access.hosts, access.host)):
-        raise errors.Forbidden("Quire answers no web page of another origin; add its host to QUIRE_HOSTS.")
+    refuse_foreign_page(request)
     body = await read_bytes(request, READ_MAX_BYTES)
     if await run_in_thread_if_large(len(body), has_unusable_id, body):
         error = {"code": -32600, "message": f"Invalid request: {UNUSABLE_ID}"}

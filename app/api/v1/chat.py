@@ -8,24 +8,22 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api.http import model_api_errors
 from app.api.http.answers import json_text
 from app.api.http.body import json_body, parse_model, read_json
 from app.api.http.callers import READS, Writer
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
-from app.api.v1.passing import Form, body_or_answer
+from app.api.v1.passing import Intake, body_or_answer
 from app.api.v1.proxying import Wished, answered, passed_headers, require_upstream
 from app.core.canonical import dumps
 from app.core.dialects import inbound_chat
-from app.providers import ProviderError
 from app.runtime import Runtime
 from app.services.proxy.embeddings import embeddings
 from app.services.proxy.listing import all_listed
 
 router = APIRouter(prefix="/v1", tags=["proxy"])
 
-FORM = Form("chat", schemas.ChatBody, inbound_chat.question)
+FORM = Intake("chat", schemas.ChatBody, inbound_chat.question)
 EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which tea did I like?"}], "user": "me"}
 
 
@@ -52,21 +50,14 @@ async def create_chat_completion(request: Request, caller: Writer, wishes: Wishe
 async def list_models(request: Request, runtime: Wired) -> Response:
     """List the models of the APIs behind the proxy."""
     require_upstream(request)
-    try:
-        return json_text(dumps(await _models(request, runtime)))
-    except ProviderError as error:
-        return model_api_errors.answer(error)
+    return json_text(dumps(await _models(request, runtime)))
 
 
 @router.get("/models/{model:path}", response_model=schemas.DialectObject, dependencies=[READS])
 async def get_model(request: Request, runtime: Wired, model: str) -> Response:
     """Return one model of the APIs behind the proxy."""
     require_upstream(request)
-    try:
-        found = await _models(request, runtime)
-    except ProviderError as error:
-        return model_api_errors.answer(error)
-    for known in found.get("data") or []:
+    for known in (await _models(request, runtime)).get("data") or []:
         if isinstance(known, dict) and known.get("id") == model:
             return json_text(dumps(known))
     raise errors.NotFound.at(["path", "model"], "is not an available model")
@@ -95,16 +86,13 @@ async def create_embeddings(request: Request, runtime: Wired) -> Response:
     body = parse_model(schemas.EmbeddingsBody, value)
     upstream, embedder = runtime.upstreams.of(body.model or ""), runtime.embedder
     passes = upstream is not None and upstream.asked.dialect != "messages"
-    try:
-        if embedder is not None and (body.model == embedder.model or not passes):
-            texts = [body.input] if isinstance(body.input, str) else body.input
-            return json_text(dumps(await embeddings(runtime, embedder, texts, body.encoding_format)))
-        require_upstream(request)
-        if upstream is None:
-            raise errors.NotFound.at(["body", "model"], "is served by no API behind the proxy")
-        return json_text(dumps(await upstream.embed(value)))
-    except ProviderError as error:
-        return model_api_errors.answer(error)
+    if embedder is not None and (body.model == embedder.model or not passes):
+        texts = [body.input] if isinstance(body.input, str) else body.input
+        return json_text(dumps(await embeddings(runtime, embedder, texts, body.encoding_format)))
+    require_upstream(request)
+    if upstream is None:
+        raise errors.NotFound.at(["body", "model"], "is served by no API behind the proxy")
+    return json_text(dumps(await upstream.embed(value)))
 
 
 def _check(body: dict[str, Any]) -> None:

@@ -8,23 +8,21 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app import errors
-from app.api.http import model_api_errors
 from app.api.http.answers import json_text
 from app.api.http.body import json_body
 from app.api.http.callers import Reader, Writer
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
-from app.api.v1.passing import Form, body_or_answer
+from app.api.v1.passing import Intake, body_or_answer
 from app.api.v1.proxying import Wished, answered, keeps, passed_headers, upstream_of, user_of, with_model
 from app.core.canonical import dumps
 from app.core.dialects import inbound_messages
-from app.providers import ProviderError
 from app.services.proxy import threads
 from app.services.proxy.counting import input_tokens
 
 router = APIRouter(prefix="/v1/messages", tags=["proxy"])
 
-FORM = Form("messages", schemas.MessagesBody, inbound_messages.question)
+FORM = Intake("messages", schemas.MessagesBody, inbound_messages.question)
 EXAMPLE = {
     "model": "claude-sonnet-4-5",
     "max_tokens": 1024,
@@ -70,9 +68,5 @@ async def count_message_tokens(request: Request, caller: Reader, runtime: Wired,
     question = with_model(runtime.proxying, FORM.read(value))
     upstream = upstream_of(runtime, question)
     if upstream.asked.dialect == "messages":
-        try:
-            found = await upstream.count_tokens(question.body, passed_headers(request))
-        except ProviderError as error:
-            return model_api_errors.answer(error, "messages")
-        return json_text(dumps(found))
+        return json_text(dumps(await upstream.count_tokens(question.body, passed_headers(request))))
     return json_text(dumps({"input_tokens": await input_tokens(runtime, question)}))

@@ -12,7 +12,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
-from app.api.http import model_api_errors
 from app.api.http.body import INLINE_BYTES, checked_object, parse, parse_model, read_bytes, read_json, work_on
 from app.api.http.callers import MODE, PASS_THROUGH, is_passed_through
 from app.api.http.compressed import encoded_body
@@ -33,7 +32,6 @@ from app.core.dialects.untranslated import NAMES
 from app.core.edge.caller import Caller
 from app.core.edge.credentials import Credentials
 from app.core.edge.upstreams import VIA
-from app.providers import ProviderError
 from app.services.proxy.pass_through import Packed, Passing, pass_on
 from app.services.proxy.question import ProxyRequest
 
@@ -48,7 +46,7 @@ KEYS = ("authorization", "x-api-key")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Intake:
     """A dialect's requests."""
 
     dialect: Dialect
@@ -63,7 +61,7 @@ class Form:
 
 
 async def body_or_answer(
-    request: Request, caller: Caller, wishes: Wishes, form: Form, *, stores: bool = True
+    request: Request, caller: Caller, wishes: Wishes, form: Intake, *, stores: bool = True
 ) -> Any | Response:
     """Return the checked body of a request; of one that is passed through, what the model's API answers."""
     require_upstream(request)
@@ -74,7 +72,7 @@ async def body_or_answer(
     return value
 
 
-async def _passed_through(request: Request, caller: Caller, wishes: Wishes, form: Form, *, stores: bool) -> Response:
+async def _passed_through(request: Request, caller: Caller, wishes: Wishes, form: Intake, *, stores: bool) -> Response:
     """Pass a request on. Raises Invalid where the model's API speaks another dialect: to it the bytes mean nothing."""
     runtime = runtime_of(request)
     wishes = await by_agent(request, caller, wishes)
@@ -90,15 +88,12 @@ async def _passed_through(request: Request, caller: Caller, wishes: Wishes, form
     path = str(request.scope["path"]).removeprefix("/v1")
     headers = {**_passed(request, clients_key=runtime.proxying.passes_keys), VIA: passed_headers(request)[VIA]}
     stores = stores and (asked is None or keeps(wishes, asked.question))
-    try:
-        passing = Passing(path, form.dialect, body, headers, asked if stores else None, packed)
-        answer = await pass_on(runtime, upstream, passing)
-    except ProviderError as error:
-        return model_api_errors.answer(error, form.dialect)
+    passing = Passing(path, form.dialect, body, headers, asked if stores else None, packed)
+    answer = await pass_on(runtime, upstream, passing)
     return StreamingResponse(answer.parts, answer.status, dict(answer.headers))
 
 
-def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, form: Form) -> ProxyRequest | None:
+def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, form: Intake) -> ProxyRequest | None:
     """Return what Quire stores of a request; None if it cannot read it: the model's API then says what is wrong.
 
     Raises NotFound for a model that clients cannot use, and whatever is wrong where that cannot be told.

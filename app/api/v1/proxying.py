@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote
@@ -15,11 +15,12 @@ from app.api.http import model_api_errors
 from app.api.http.answers import json_text
 from app.api.http.body import is_large
 from app.api.http.callers import MODE, RECEIPT, USER
+from app.api.http.document import DOCUMENT
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import runtime_of
 from app.core.dialects import untranslated
 from app.core.dialects.background import is_background
-from app.core.dialects.question import Event, Question
+from app.core.dialects.question import Question
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Proxying
 from app.core.edge.upstreams import VIA, way_of
@@ -42,53 +43,9 @@ STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 PING = b": ping\n\n"
 PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
 
-_ConversationHeader = Annotated[
-    str | None,
-    Header(
-        alias=CONVERSATION,
-        description="The conversation's id, percent-encoded; created if new. Without it Quire finds the conversation by"
-        " the message list. The response has the id in the same header.",
-    ),
-]
-_UserHeader = Annotated[
-    str | None,
-    Header(
-        alias=USER,
-        description="The user, percent-encoded. Default: `user` of the body, then QUIRE_DEFAULT_USER; without API"
-        " keys, `default`.",
-    ),
-]
-_BudgetHeader = Annotated[
-    int | None, Header(alias="X-Quire-Budget", ge=1, le=BUDGET_MAX, description="Tokens of the window.")
-]
-_RecallHeader = Annotated[
-    Literal["auto", "off"] | None,
-    Header(
-        alias=RECALL,
-        description="`auto`: bring in what answers the newest user message, if anything does. `off`: bring in nothing. "
-        "Default: the conversation's `recall`.",
-    ),
-]
 
-
-_StoreHeader = Annotated[
-    Literal["on", "off"] | None,
-    Header(
-        alias=STORE,
-        description="`off`: the model sees the request as it is; nothing of it is stored, nothing recalled. The same"
-        " holds for titles, tags and follow-ups that common chat UIs ask for, unless it is `on`.",
-    ),
-]
-
-
-_ModeHeader = Annotated[
-    Literal["window", "pass-through"] | None,
-    Header(
-        alias=MODE,
-        description="`window` (default): the model sees the conversation's window. `pass-through`: it sees the request"
-        " as it is; Quire stores what is new. `/p/{conversation}/v1/…` names a conversation and this mode.",
-    ),
-]
+def _header(name: str, **rules: Any) -> Any:
+    return Header(alias=name, description=DOCUMENT["headers"][name], **rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +64,12 @@ class Wishes:
 
 async def _wishes(
     request: Request,
-    conversation: _ConversationHeader = None,
-    user: _UserHeader = None,
-    budget: _BudgetHeader = None,
-    recall: _RecallHeader = None,
-    store: _StoreHeader = None,
-    _mode: _ModeHeader = None,
+    conversation: Annotated[str | None, _header(CONVERSATION)] = None,
+    user: Annotated[str | None, _header(USER)] = None,
+    budget: Annotated[int | None, _header("X-Quire-Budget", ge=1, le=BUDGET_MAX)] = None,
+    recall: Annotated[Literal["auto", "off"] | None, _header(RECALL)] = None,
+    store: Annotated[Literal["on", "off"] | None, _header(STORE)] = None,
+    _mode: Annotated[Literal["window", "pass-through"] | None, _header(MODE)] = None,
 ) -> Wishes:
     name = check_id(unquote(conversation), ["header", CONVERSATION]) if conversation else None
     return Wishes(request.state.arrived, name, unquote(user) if user else None, budget, recall, store)
@@ -145,14 +102,11 @@ async def answered(request: Request, caller: Caller, wishes: Wishes, question: Q
     if stored is not None:
         more[CONVERSATION] = quote(stored.conversation.id, safe="/:@~")
     request.state.headers = {**getattr(request.state, "headers", {}), **more}
-    try:
-        turn = await answer(runtime, upstream, stored) if stored else answer_unstored(runtime, upstream, asked)
-        # The status waits for a refusal, which comes soon.
-        await turn.begun(runtime.proxying.ping_seconds / 2 if question.streams else None)
-        if turn.receipt:
-            request.state.headers[RECEIPT] = turn.receipt
-    except ProviderError as error:
-        return model_api_errors.answer(error, question.dialect)
+    turn = await answer(runtime, upstream, stored) if stored else answer_unstored(runtime, upstream, asked)
+    # The status waits for a refusal, which comes soon.
+    await turn.begun(runtime.proxying.ping_seconds / 2 if question.streams else None)
+    if turn.receipt:
+        request.state.headers[RECEIPT] = turn.receipt
     if question.streams:
         events = _events(question, turn, runtime.proxying.ping_seconds)
         return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
@@ -182,11 +136,6 @@ def passed_headers(request: Request) -> dict[str, str]:
     """Return the headers for the model's API, with the way that the request has come."""
     way = way_of(request.headers, runtime_of(request).upstreams.name)
     return {**{name: request.headers[name] for name in PASSED_HEADERS if name in request.headers}, VIA: way or ""}
-
-
-def streamed(events: Sequence[Event]) -> Response:
-    """Return an answer that is known already, as its events."""
-    return Response(b"".join(map(sent, events)), media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
 async def _events(question: Question, turn: Answering, ping_seconds: float) -> AsyncIterator[bytes]:
@@ -230,11 +179,8 @@ def with_model(proxying: Proxying, question: Question) -> Question:
         raise errors.Invalid.at(["body", "model"], "is required")
     if proxying.models and model not in proxying.models:
         raise errors.NotFound.at(["body", "model"], "is not an available model")
-    return replace(question, body=_named(question.body, model), options=_named(question.options, model))
-
-
-def _named(options: Mapping[str, Any], model: str) -> dict[str, Any]:
-    return {**options, "model": model}
+    name = {"model": model}
+    return replace(question, body={**question.body, **name}, options={**question.options, **name})
 
 
 def user_of(caller: Caller, header: str | None, question: Question) -> str | None:

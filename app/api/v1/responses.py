@@ -16,8 +16,8 @@ from app.api.http.callers import Reader, Writer
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired
 from app.api.schemas import proxy as schemas
-from app.api.v1.passing import Form, body_or_answer
-from app.api.v1.proxying import Wished, Wishes, answered, proxy_request, streamed, user_of, with_model
+from app.api.v1.passing import Intake, body_or_answer
+from app.api.v1.proxying import STREAM_HEADERS, Wished, Wishes, answered, proxy_request, user_of, with_model
 from app.core.canonical import dumps
 from app.core.dialects import inbound_responses
 from app.core.dialects.inbound_responses import ResponsesWriter, responses_usage
@@ -27,10 +27,11 @@ from app.ids import uuid7
 from app.runtime import Runtime
 from app.services.proxy import responses
 from app.services.proxy.counting import input_tokens
+from app.services.proxy.writing import sent
 
 router = APIRouter(prefix="/v1/responses", tags=["proxy"])
 
-FORM = Form("responses", schemas.ResponsesBody, inbound_responses.question)
+FORM = Intake("responses", schemas.ResponsesBody, inbound_responses.question)
 EXAMPLE = {"model": "gpt-4o", "input": "Which tea did I like?", "user": "me"}
 
 
@@ -51,7 +52,9 @@ async def create_response(request: Request, caller: Writer, runtime: Wired, wish
     item = await responses.compact(runtime, proxy_request(request, caller, wishes, question))
     writer = ResponsesWriter(f"resp_{uuid7().hex}", question, int(time.time()))
     events = [*writer.add(item), *writer.end({})]
-    return streamed(events) if question.streams else json_text(dumps(writer.whole()))
+    if question.streams:
+        return Response(b"".join(map(sent, events)), media_type="text/event-stream", headers=STREAM_HEADERS)
+    return json_text(dumps(writer.whole()))
 
 
 @router.post("/compact", response_model=schemas.DialectObject, openapi_extra=json_body(schemas.ResponsesBody, EXAMPLE))

@@ -8,7 +8,6 @@ from typing import Any
 
 from app.core.dialects.carried import AUDIO
 from app.core.dialects.deltas import AnswerSoFar, RoundSoFar
-from app.core.dialects.inbound_chat import custom_names
 from app.core.dialects.items import custom_call
 from app.core.dialects.question import Json, Question
 from app.core.dialects.stored import message as stored_message
@@ -32,7 +31,7 @@ def finished(
     """Return the end of an answer. ``outer``: the client's calls. ``whole``: the API's body, if it did not stream."""
     carried = said.round.carried(str(question.options["model"]), outer)
     if question.dialect == "chat":
-        outer = [custom_call(call, custom_names(question.body)) for call in outer]
+        outer = [custom_call(call, question.customs) for call in outer]
     message = stored_message(said.round.parts, outer, said.text, said.round.earlier, carried)
     if said.refusal:
         message["refusal"] = said.refusal

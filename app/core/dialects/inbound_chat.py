@@ -28,10 +28,6 @@ def _without_thinking(message: Any) -> Any:
     return {**message, "content": content[found.end() :]} if found and content else message
 
 
-def custom_names(body: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(name for tool in body.get("tools") or () if "custom" in tool and (name := function_name(tool)))
-
-
 def _function(tool: Json) -> Json:
     custom = tool.get("custom")
     if not isinstance(custom, Mapping) or not isinstance(custom.get("name"), str):

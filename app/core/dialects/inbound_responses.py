@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from app.core.dialects.items import COMPACTION, TRIGGER, call_item, custom_function, messages_of, unwrapped
@@ -52,10 +52,6 @@ def after_compaction(given: Any) -> tuple[Mapping[str, Any] | None, list[Any]]:
 def asks_for_compaction(body: Mapping[str, Any]) -> bool:
     given = body.get("input")
     return isinstance(given, list) and any(isinstance(i, Mapping) and i.get("type") == TRIGGER for i in given)
-
-
-def custom_names(body: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(tool["name"] for tool in body.get("tools") or [] if tool.get("type") == "custom")
 
 
 def _functions_in(namespace: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -114,7 +110,7 @@ class ResponsesWriter:
 
     def __init__(self, id_: str, question: Question, created: int) -> None:
         self._id, self._question, self._created = id_, question, created
-        self._custom: Collection[str] = custom_names(question.body)
+        self._custom = question.customs
         self._namespaces = namespaces(question.body)
         self._output: list[Json] = []
         self._open: str | None = None

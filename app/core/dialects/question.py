@@ -36,6 +36,12 @@ class Question:
         return bool(self.body.get("stream"))
 
     @property
+    def customs(self) -> frozenset[str]:
+        """The names of the client's tools that take a text; Messages has none."""
+        tools = self.body.get("tools") or () if self.dialect != "messages" else ()
+        return frozenset(name for tool in tools if tool.get("type") == "custom" and (name := function_name(tool)))
+
+    @property
     def answer_tokens_max(self) -> int:
         """The client's limit on the answer's length; 0 if there is none."""
         limits = [self.options.get(name) for name in ("max_completion_tokens", "max_tokens")]

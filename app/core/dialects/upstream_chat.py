@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from app.core.dialects.inbound_chat import custom_names
 from app.core.dialects.items import custom_call, function_call
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest
 from app.core.parts import as_chat
@@ -23,16 +22,13 @@ def request(question: Question, shown: ShownToClient) -> Json:
     usage = {"stream": True, "stream_options": told} if streams else {}
     withheld = {} if shown.calls_tools else {"tool_choice": "none"}
     offered = {"tools": shown.tools, **withheld} if shown.tools else {}
+    custom = question.customs if question.dialect == "chat" else ()
     given = question.options if shown.tools else _without_tools(question.options)
-    return {**given, **usage, "messages": chat_messages(shown.messages, _customs(question)), **offered}
+    return {**given, **usage, "messages": chat_messages(shown.messages, custom), **offered}
 
 
 def _without_tools(options: Mapping[str, Any]) -> Json:
     return {name: value for name, value in options.items() if name not in ("tool_choice", "parallel_tool_calls")}
-
-
-def _customs(question: Question) -> Collection[str]:
-    return custom_names(question.body) if question.dialect == "chat" else ()
 
 
 def chat_messages(messages: Sequence[Json], custom: Collection[str] = ()) -> list[Json]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.core.dialects.inbound_responses import custom_names
 from app.core.dialects.items import items_of
 from app.core.dialects.question import Json, Question, ShownToClient, UpstreamRequest, function_name
 from app.core.messages import wrapped
@@ -32,9 +31,9 @@ def request(question: Question, shown: ShownToClient) -> Json:
         body = {name: value for name, value in question.body.items() if name not in MOVED}
         given = body.get("include")
         included = given if isinstance(given, list) else []
-        custom = custom_names(question.body)
     else:
-        body, included, custom = _options(question), [], frozenset()
+        body, included = _options(question), []
+    custom = question.customs if question.dialect == "responses" else ()
     system = [m["content"] for m in shown.messages[:1] if m["role"] == "system"]
     body |= {
         "model": question.options["model"], "input": items_of(shown.messages[len(system) :], custom), "store": False,

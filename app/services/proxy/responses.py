@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asyncpg import Record
-
 from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
@@ -95,19 +93,10 @@ async def place_of(runtime: Runtime, caller: Caller, response_id: str) -> Respon
 async def retrieve(runtime: Runtime, caller: Caller, response_id: str) -> bytes:
     """Return a response as JSON. Raises NotFound."""
     place = await place_of(runtime, caller, response_id)
-    row = await _row(runtime, caller, place)
-    turn = given_again(_bare(place), row)
-    return b"".join([part async for part in turn.read()])
-
-
-def _bare(place: ResponsePlace) -> Question:
-    return Question("responses", {"store": True}, [], {"model": place.conversation.model or "unknown"})
-
-
-async def _row(runtime: Runtime, caller: Caller, place: ResponsePlace) -> Record:
     async with runtime.database.snapshot(caller.tenant) as tx:
-        rows = await messages.history(tx, place.conversation.id, place.follows.seq - 1, 1, newest_first=False)
-    return rows[0]
+        [row] = await messages.history(tx, place.conversation.id, place.follows.seq - 1, 1, newest_first=False)
+    asked = Question("responses", {"store": True}, [], {"model": place.conversation.model or "unknown"})
+    return b"".join([part async for part in given_again(asked, row).read()])
 
 
 async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.canonical import dumps
-from app.core.dialects.inbound_chat import ChatWriter, custom_names
+from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.question import Event, Json, Question, Writer
@@ -34,8 +34,7 @@ def writer_of(question: Question, id_: UUID, created: int) -> Writer:
             return ResponsesWriter(response_id(id_), question, created)
         case _:
             wanted = (question.options.get("stream_options") or {}).get("include_usage")
-            custom = custom_names(question.body)
-            return ChatWriter(created, custom, tells_usage=not question.streams or bool(wanted))
+            return ChatWriter(created, question.customs, tells_usage=not question.streams or bool(wanted))
 
 
 def response_id(id_: UUID) -> str:
