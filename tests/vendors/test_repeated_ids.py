@@ -56,7 +56,7 @@ def pairs(body: dict[str, Any]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("row", ["openai", "mistral", "anthropic", "openai-responses"])
 @pytest.mark.parametrize("client", DIALECTS)
 def test_calls_of_one_id_reach_each_api_with_their_own(
-    before: dict[str, str], client: str, row: str, store: str
+    clean: None, before: dict[str, str], client: str, row: str, store: str
 ) -> None:
     model, dialect = ROWS[row]["models"][0], ROWS[row]["dialect"]
     headers = {"Authorization": "Bearer k", "X-Quire-Conversation": f"c-{uuid.uuid4().hex}"}
