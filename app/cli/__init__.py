@@ -21,7 +21,6 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "doctor": Listed("app.cli.doctor", "doctor", "Check that everything is healthy."),
     "jobs": Listed("app.cli.jobs", "jobs", "List background jobs, and retry the dead ones."),
     "keys": Listed("app.cli.keys", "keys", "Create, list and revoke API keys."),
-    "mcp": Listed("app.cli.mcp", "serve_stdio", "Serve MCP over stdio, for clients that start their servers."),
     "memories": Listed("app.cli.memories", "memories", "List memories, and accept or refuse proposals."),
     "migrate": Listed("app.cli.migrate", "migrate", "Bring the schema to the newest version."),
     "openapi": Listed("app.cli.openapi", "openapi", "Print the API's OpenAPI document."),

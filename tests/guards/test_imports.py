@@ -113,8 +113,8 @@ IMPORTED = "import sys; [__import__(name) for name in sys.argv[1:]]; print(*sys.
     ("commands", "unneeded"),
     [
         ("app.cli.worker app.cli.doctor app.cli.retention", {"fastapi", "jinja2", "uvicorn"}),
-        ("app.cli.mcp app.cli.memories", {"asyncpg", "fastapi", "pydantic", "sqlalchemy", "uvicorn"}),
-        ("quire_command.connect quire_command.eval quire_command.fork quire_command.replay", {"app", "quire_client"}),
+        ("app.cli.memories", {"asyncpg", "fastapi", "pydantic", "sqlalchemy", "uvicorn"}),
+        ("quire_command.connect quire_command.eval quire_command.mcp quire_command.replay", {"app", "quire_client"}),
     ],
 )
 def test_commands_without_a_port_or_a_database_import_nothing_for_one(commands: str, unneeded: set[str]) -> None:

@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "export": Listed("quire_command.transfer", "export", "Write a user's or a conversation's data as lines."),
     "fork": Listed("quire_command.fork", "fork", "Make a branch of a conversation."),
     "import": Listed("quire_command.transfer", "import_file", "Put files of Quire or of other tools into a Quire."),
+    "mcp": Listed("quire_command.mcp", "serve_stdio", "Serve MCP over stdio, for clients that start their servers."),
     "replay": Listed("quire_command.replay", "replay", "Show what a model saw."),
     "search": Listed("quire_command.looking", "search", "Find memories and messages."),
     "verify": Listed("quire_command.verify", "verify", "Verify receipts of a file, offline."),

@@ -7,8 +7,6 @@ import json
 import re
 from typing import Any
 
-from app.core.canonical import dumps, loads
-
 PARSE_ERROR, NO_ANSWER = -32700, -32000
 VERSION = "io.modelcontextprotocol/protocolVersion"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -31,7 +29,7 @@ def headers_of(line: str) -> dict[str, str]:
 
     The service answers such a message by that version only with them, and refuses it where they differ.
     """
-    message = loads(line)
+    message = json.loads(line)
     method, params = message.get("method"), message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     version = meta.get(VERSION) if isinstance(meta, dict) else None
@@ -50,14 +48,17 @@ def _header(text: str) -> str:
 
 def answer(status: int, body: str) -> str | None:
     """Return the line that answers a request, from the HTTP response; None if that is no JSON-RPC message."""
-    said = loads(body)
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
     if isinstance(said, dict) and "jsonrpc" in said and (status < 400 or "error" in said):
-        return dumps(said)
+        return _dumps(said)
     return None
 
 
 def problem(request_id: object, code: int, message: str) -> str:
-    return dumps({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}})
+    return _dumps({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}})
 
 
 def why(status: int, body: str) -> str:
@@ -66,3 +67,7 @@ def why(status: int, body: str) -> str:
     except (ValueError, LookupError, TypeError, RecursionError):
         detail = ""
     return f"Quire answered {status}. {detail}".strip()
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 import httpx
 
-from app.core.edge import stdio
+from quire_command import stdio
 from quire_command.service import Key, Url
 
 CONCURRENT = 8
