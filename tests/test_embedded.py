@@ -1,5 +1,6 @@
 import asyncio
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -309,3 +310,32 @@ def test_a_program_that_failed_is_told_by_its_gravest_words_without_statements(
     error = programs.failed("psql", output)
     assert str(error) == said
     assert fix in programs.hint(error, "See the log.")
+
+
+TWO_AT_ONCE = """
+import sys
+from app.postgres import folder_permissions
+
+folder_permissions.USER_WHEN_ROOT = sys.argv[1]
+print("ready", flush=True)
+sys.stdin.read(1)
+print(folder_permissions.server_user().pw_uid)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("useradd") is None, reason="only root makes users")
+def test_two_first_starts_at_once_run_as_one_user() -> None:
+    name = f"quire-{os.getpid()}"
+    started = [
+        subprocess.Popen([sys.executable, "-c", TWO_AT_ONCE, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    try:
+        for one in started:
+            assert one.stdout is not None
+            assert one.stdout.readline() == b"ready\n"
+        with ThreadPoolExecutor(len(started)) as at_once:
+            said = set(at_once.map(lambda one: one.communicate(b"x")[0], started))
+        assert said == {f"{pwd.getpwnam(name).pw_uid}\n".encode()}
+    finally:
+        subprocess.run(["userdel", name], check=True, capture_output=True)

@@ -5,12 +5,14 @@ the data directory. Quire opens the folders it makes and the data directory itse
 above them. Programs that the user cannot reach are copied into the data directory.
 """
 
+import fcntl
 import os
 import pwd
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 USER_WHEN_ROOT = "pgserver"
@@ -24,11 +26,18 @@ def server_user() -> pwd.struct_passwd | None:
     """Return the user that runs PostgreSQL, made if needed; None: the current one, which is not root."""
     if os.geteuid() != 0:
         return None
-    try:
+    with suppress(KeyError):
         return pwd.getpwnam(USER_WHEN_ROOT)
-    except KeyError:
+    folder = os.open("/etc", os.O_RDONLY)
+    try:
+        # Of two at once both would succeed, and the second would give the user another number under the first's server.
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        with suppress(KeyError):
+            return pwd.getpwnam(USER_WHEN_ROOT)
         subprocess.run(["useradd", "--system", "--shell", "/bin/sh", USER_WHEN_ROOT], check=True)  # nosec B607
         return pwd.getpwnam(USER_WHEN_ROOT)
+    finally:
+        os.close(folder)
 
 
 def first_closed(user: pwd.struct_passwd, folders: Iterable[Path]) -> Path | None:
