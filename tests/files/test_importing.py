@@ -143,6 +143,52 @@ def test_branches_and_sub_agents_are_counted(client: httpx.Client, base_url: str
     assert any("taken back" in one["reason"] for one in found["skipped"])
 
 
+def rollout(name: str, *said: str, **head: Any) -> list[Json]:
+    items = [
+        {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+        for number, text in enumerate(said)
+        for role, kind in [(("user", "input_text"), ("assistant", "output_text"))[number % 2]]
+    ]
+    rows = [{"type": "response_item", "payload": item} for item in items]
+    return [{"type": "session_meta", "payload": {"id": name, **head}}, *rows]
+
+
+def test_a_session_that_was_forked_is_a_branch_of_the_other(
+    client: httpx.Client, base_url: str, tmp_path: Path
+) -> None:
+    written(tmp_path, "sessions/b.jsonl", rollout("main", "One", "Two", "Three", "Four"))
+    written(tmp_path, "sessions/a.jsonl", rollout("fork", "One", "Two", "Else", "Fine", forked_from_id="main"))
+    fork = [
+        {**turn("5", "2", "user", "Else"), "sessionId": "s5"},
+        {**turn("6", "5", "assistant", "Fine"), "sessionId": "s5"},
+    ]
+    copied = [
+        {**row, "uuid": f"new-{n}", "sessionId": "s5", "forkedFrom": {"sessionId": "c3", "messageUuid": row["uuid"]}}
+        for n, row in enumerate(FIRST)
+    ]
+    written(tmp_path, "sessions/c.jsonl", [*copied, *fork])
+    written(
+        tmp_path, "sessions/d.jsonl", [*FIRST, turn("3", "2", "user", "Larger"), turn("4", "3", "assistant", "Good")]
+    )
+    found = receipt(base_url, tmp_path / "sessions", "--user", "u")
+    assert (found["branches"], found["imported"]["messages"]) == (2, 12)
+    for name, origin, texts in (
+        ("codex:fork", "codex:main", ["One", "Two", "Else", "Fine"]),
+        ("claude-code:s5", "claude-code:c3", ["Plot it", "Done", "Else", "Fine"]),
+    ):
+        known = client.get(f"/conversations/{name}").json()
+        assert (known["parent_id"], known["forked_after"], said(client, name)) == (origin, 2, texts)
+    assert receipt(base_url, tmp_path / "sessions", "--user", "u")["imported"] == {}
+
+
+def test_a_fork_that_came_before_the_other_stays_whole(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    fork = written(tmp_path, "a.jsonl", rollout("fork", "One", "Two", "Else", "Fine", forked_from_id="main"))
+    main = written(tmp_path, "b.jsonl", rollout("main", "One", "Two", "Three", "Four"))
+    for file, count in ((fork, 4), (main, 4), (fork, 0), (tmp_path, 0)):
+        assert receipt(base_url, file, "--user", "u")["imported"].get("messages", 0) == count
+    assert client.get("/conversations/codex:fork").json()["parent_id"] is None
+
+
 def test_one_conversation_that_is_refused_stops_no_other(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
     receipt(base_url, written(tmp_path, "a.json", CHATGPT), "--user", "ann")
     other = [{**CHATGPT[0], "conversation_id": "c9"}]

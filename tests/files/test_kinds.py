@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -291,3 +292,60 @@ def test_what_a_machine_wrote_is_counted() -> None:
             return sum(int(reason.split()[0]) for reason in reasons if "a machine's" in reason)
 
         assert count([*rows, more]) == count(rows) + 1
+
+
+def test_what_lies_beside_a_session_is_read_with_it(tmp_path: Path) -> None:
+    def result(name: str, where: str) -> Json:
+        text = f"<persisted-output>\nOutput too large (2MB). Full output saved to: {where}{name}\n\nPreview:\nAll"
+        return line(name, None, "user", [{"type": "tool_result", "tool_use_id": name, "content": text}])
+
+    folder = tmp_path / "projects" / "p"
+    results = folder / "c3" / "tool-results"
+    (folder / "c3" / "subagents").mkdir(parents=True)
+    results.mkdir()
+    (results / "b1.txt").write_text("All of it")
+    (results / "b2.txt").write_text("All of that")
+    (tmp_path / "secret.txt").write_text("hidden")
+    rows = [
+        result("b1.txt", "/home/me/tool-results/"),
+        result("b2.txt", "C:\\me\\tool-results\\"),
+        result("b3.txt", "/"),
+        result("..", "/tool-results/"),
+    ]
+    (folder / "c3.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    helper = [{**row, "isSidechain": True, "agentId": "a1"} for row in rows[:1]]
+    (folder / "c3" / "subagents" / "agent-a1.jsonl").write_text("\n".join(map(json.dumps, helper)))
+    (folder / "c3" / "subagents" / "agent-a1.meta.json").write_text('{"description": "Count tea"}')
+    found = list(kinds.documents(tmp_path / "projects"))
+    assert [one.name for one in found] == ["p/c3.jsonl", "p/c3/subagents/agent-a1.jsonl"]
+    [agent], [talk] = (talks("claude-code", one) for one in sorted(found, key=lambda one: len(one.name), reverse=True))
+    said = [message["content"][0]["content"] for message, _ in talk.said]
+    assert said[:2] == ["All of it", "All of that"]
+    assert [text.startswith("<persisted-output>") for text in said[2:]] == [True, True]
+    assert (agent.title, agent.said[0][0]["content"][0]["content"]) == ("Count tea", "All of it")
+
+
+def test_custom_instructions_are_proposed_and_only_the_newest() -> None:
+    def told(time: int, text: str) -> Json:
+        data = {"about_user_message": "A baker.", "about_model_message": text}
+        content = {"content_type": "user_editable_context", "user_profile": "x", "user_instructions": "y"}
+        hidden = {"is_visually_hidden_from_conversation": True, "user_context_message_data": data}
+        first = node("i", "root", "user", content=content, metadata=hidden)
+        [talk] = chatgpt(first, node("u", "i", "user", "Plot it"), current="u")
+        return {**talk, "conversation_id": f"c{time}", "create_time": time}
+
+    found = list(
+        kinds.found_in(Document("c.json", [told(2, "In French."), told(1, "In Latin.")]), kinds.BY_NAME["chatgpt"])
+    )
+    memories = [one for one in found if isinstance(one, Memory)]
+    assert [(one.text, one.is_proposed) for one in memories] == [("A baker.", True), ("In French.", True)]
+    written = [json.loads(line) for line in lines.memory_lines(memories, "ann")][1:]
+    assert all((one["status"], one["pinned"]) == ("proposed", True) for one in written)
+
+
+def test_a_sub_agents_rollout_names_its_parent() -> None:
+    spawn = {"thread_spawn": {"parent_thread_id": "p", "depth": 1, "agent_nickname": "Ada"}}
+    for source, expected in ((spawn, {"agent": "Ada", "parent": "codex:p"}), ("review", {"agent": "review"})):
+        head = {"type": "session_meta", "payload": {"id": "s", "source": {"subagent": source}}}
+        [talk] = talks("codex", Document("r.jsonl", [head, *CODEX[1:]]))
+        assert talk.metadata == expected

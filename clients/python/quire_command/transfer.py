@@ -119,7 +119,7 @@ def _chosen(
     documents = _documents(path, file, wanted)
     sizes = Counter[str]()
     if str(path) == "-" or size_of(path) <= LARGE_BYTES:
-        held = list(_found(path, documents, wanted, given, receipt))
+        held = sorted(_found(path, documents, wanted, given, receipt), key=_is_fork)  # after what it was forked from
         for one in held:
             sizes[one.user] += len(one)
         return held, sizes
@@ -128,6 +128,10 @@ def _chosen(
         sizes[one.user] += len(one)
     again = _documents(path, file, wanted) if path.is_dir() else once
     return _found(path, again, wanted, given, receipt), sizes
+
+
+def _is_fork(one: _Chosen) -> bool:
+    return one.talk is not None and "forked_from" in one.talk.metadata
 
 
 def _is_quires(file: IO[bytes]) -> bool:
@@ -166,7 +170,7 @@ def _found(
     for one in documents:
         kind = wanted or kinds.kind_of(one)
         if kind is None:
-            reason = looks_like(one.value) if one.value is not None or not one.skipped else "cannot be read"
+            reason = looks_like(one) if one.value is not None or one.tables or not one.skipped else "cannot be read"
             receipt.skipped += one.skipped or (Skipped(one.name, f"{reason}; no tool that Quire knows writes it"),)
             continue
         receipt.files += 1
@@ -207,7 +211,6 @@ def _of_document(
                 sendable, skipped = lines.sendable(each, now)
                 receipt.skipped += skipped
                 if sendable.said:
-                    receipt.branches += each.parent is not None
                     receipt.sub_agents += "agent" in each.metadata
                     yield _Chosen(_owner(given["user_id"], each.user, kind, one), sendable)
             else:
@@ -219,7 +222,7 @@ def _of_document(
         if path.is_dir():
             receipt.skipped.append(Skipped(one.name, str(error)))
             return
-        raise click.ClickException(f"{one.name} {looks_like(one.value)}; read as {kind.name}, {error}.") from error
+        raise click.ClickException(f"{one.name} {looks_like(one)}; read as {kind.name}, {error}.") from error
     yield from (_Chosen(user, memories=own) for user, own in memories.items())
 
 
@@ -258,18 +261,34 @@ def _import(chosen: Iterable[_Chosen], receipt: Receipt, total: int, url: str, a
 def _store(client: httpx.Client, one: _Chosen, receipt: Receipt, done: Callable[[int], object]) -> None:
     if one.talk is not None:
         stored = _stored(client, str(one.talk.id))
-        talk = lines.fresh(one.talk, stored[one.talk.shared :] if one.talk.parent else stored)
-        matched = len(one.talk.said) - (len(talk.said) if talk else 0)
+        whole = _branch(client, one.talk, is_stored=bool(stored))
+        receipt.branches += whole.parent is not None
+        talk = lines.fresh(whole, stored[whole.shared :] if whole.parent else stored)
+        done(len(one.talk.said) - len(whole.said))
+        matched = len(whole.said) - (len(talk.said) if talk else 0)
         receipt.matched["messages"] += matched
         done(matched)
         # where nothing is new, its owner is compared still
-        for number, part in enumerate(_parts(talk or replace(one.talk, said=()))):
+        for number, part in enumerate(_parts(talk or replace(whole, said=()))):
             receipt.add(_post(client, "".join(f"{line}\n" for line in lines.talk_lines(part, one.user)).encode()))
             receipt.matched["conversations"] -= number > 0
             done(len(part.said))
         return
     receipt.add(_post(client, "".join(f"{line}\n" for line in one.lines()).encode()))
     done(len(one))
+
+
+def _branch(client: httpx.Client, talk: Talk, *, is_stored: bool) -> Talk:
+    """Return a session that was forked from another as a branch of it, if that is stored."""
+    origin = talk.metadata.get("forked_from")
+    if not isinstance(origin, str) or talk.parent is not None:
+        return talk
+    if is_stored:  # as what it was taken for when it came first
+        answer = client.get(f"/conversations/{quote(str(talk.id), safe='')}")
+        refuse_problem(answer)
+        if answer.json()["parent_id"] != origin:
+            return talk
+    return lines.forked(talk, _stored(client, origin))
 
 
 def _parts(talk: Talk) -> Iterator[Talk]:

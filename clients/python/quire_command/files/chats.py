@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from itertools import accumulate, groupby
 from typing import Any
 
@@ -16,6 +17,7 @@ from quire_command.files.values import (
     ROLES,
     Found,
     Json,
+    Memory,
     Said,
     Skipped,
     Talk,
@@ -94,7 +96,8 @@ def knows_chatgpt(document: Document) -> bool:
 
 
 def chatgpt(document: Document) -> Iterator[Found]:
-    """Read `conversations.json`."""
+    """Read `conversations.json`. The newest custom instructions are proposed as memories."""
+    instructions: dict[str, tuple[float, str]] = {}
     for number, found in enumerate(rows_of(document.value, "conversations"), 1):
         mapping = found.get("mapping")
         name = str(found.get("conversation_id") or found.get("id") or _begun(found, mapping))
@@ -104,10 +107,36 @@ def chatgpt(document: Document) -> Iterator[Found]:
         if not mapping:
             yield Skipped(place, "it is empty")
             continue
+        instructions |= _newer(instructions, found, mapping)
         try:
             yield from _chatgpt_talk(found, mapping, name)
         except ValueError as error:
             yield Skipped(place, str(error))
+    for about, (time, text) in instructions.items():
+        key = f"chatgpt:{about}:{sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
+        yield Memory(key, text, {"from": f"ChatGPT: {about}"}, time_of(time or None), is_proposed=True)
+
+
+_INSTRUCTIONS = {"about_user_message": "about the user", "about_model_message": "how to answer"}
+
+
+def _newer(known: Mapping[str, tuple[float, str]], found: Json, mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the custom instructions of a conversation that is not older than those known."""
+    begun = found.get("create_time")
+    time = float(begun) if isinstance(begun, int | float) else 0.0
+    newer: dict[str, tuple[float, str]] = {}
+    for node in mapping.values():
+        message = node.get("message") if isinstance(node, dict) else None
+        content = message.get("content") if isinstance(message, dict) else None
+        if not isinstance(content, dict) or content.get("content_type") != "user_editable_context":
+            continue
+        assert isinstance(message, dict)
+        told = (message.get("metadata") or {}).get("user_context_message_data") or {}
+        for member, about in _INSTRUCTIONS.items():
+            text = told.get(member)
+            if isinstance(text, str) and text.strip() and time >= known.get(about, (0.0, ""))[0]:
+                newer[about] = time, text.strip()
+    return newer
 
 
 def _begun(found: Json, mapping: Any) -> str:

@@ -6,14 +6,17 @@ it; what a machine wrote in the user's role (summaries, command echoes, reminder
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, NamedTuple
 
 from quire_command.files.items import spoken_items
 from quire_command.files.large import kept, only
-from quire_command.files.reading import Document
+from quire_command.files.reading import Document, beside
 from quire_command.files.values import Found, Json, Said, Skipped, Talk, ided, rows_of, time_of, titled
 
 _SPOKEN = ("user", "assistant")
@@ -62,17 +65,25 @@ def _sessions(document: Document, session: str, lines: Sequence[Json]) -> Iterat
         (own if agent is None else agents.setdefault(agent, [])).append(place)
     main = only(lines, own)
     name = f"claude-code:{session}" if session else None
-    turns = _turns(main)
+    turns = _turns(main, document)
     if turns.said:
         forks = [line["forkedFrom"] for line in main if isinstance(line.get("forkedFrom"), dict)]
         metadata = {"forked_from": f"claude-code:{forks[-1].get('sessionId')}"} if forks else {}
         yield Talk(name, turns.said, _title(main), summaries=list(_summaries(main)), metadata=metadata)
     yield from turns.left_out(document.name)
     for agent, places in agents.items():
-        told = _turns(only(lines, places)).said
+        told = _turns(only(lines, places), document).said
         if told:
             about: Json = {"parent": name, "agent": agent}
-            yield Talk(f"{name or 'claude-code'}:agent-{agent}"[:128], told, f"Sub-agent {agent}", metadata=about)
+            title = _described(document) or f"Sub-agent {agent}"
+            yield Talk(f"{name or 'claude-code'}:agent-{agent}"[:128], told, title, metadata=about)
+
+
+def _described(document: Document) -> str | None:
+    """Return what a sub-agent was started for, which stands beside its file."""
+    with suppress(ValueError, LookupError, TypeError):
+        return titled(json.loads(beside(document, f"{document.stem}.meta.json") or "")["description"])
+    return None
 
 
 def _title(lines: Sequence[Json]) -> str | None:
@@ -114,7 +125,7 @@ class _Line(NamedTuple):
     is_prompt: bool
 
 
-def _turns(lines: Sequence[Json]) -> _Turns:
+def _turns(lines: Sequence[Json], document: Document) -> _Turns:
     facts: list[_Line] = []
     machine = 0
     for line in lines:
@@ -138,7 +149,7 @@ def _turns(lines: Sequence[Json]) -> _Turns:
             count += fact.is_said
         elif fact.is_said:
             kept_places.append(place)
-    found = (_said(line) for line in only(lines, kept_places))
+    found = (_said(line, document) for line in only(lines, kept_places))
     return _Turns(kept(one for one in found if one is not None), count, machine)
 
 
@@ -165,10 +176,15 @@ def _is_prompt(line: Json) -> bool:
     return not any(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts)
 
 
-def _said(line: Json) -> Said | None:
-    """Return the message of a line; None for what no person, model or tool said."""
+def _said(line: Json, document: Document | None = None) -> Said | None:
+    """Return the message of a line; None for what no person, model or tool said.
+
+    With its document, a result that stands in a file of its own is read from there.
+    """
     attachment = line.get("attachment")
-    time, more = time_of(line.get("timestamp")), ided(line.get("uuid"))
+    fork = line.get("forkedFrom")
+    own = fork.get("messageUuid") if isinstance(fork, dict) else None
+    time, more = time_of(line.get("timestamp")), ided(own or line.get("uuid"))
     if line.get("type") == "attachment" and isinstance(attachment, dict):
         prompt = attachment.get("prompt")
         if (
@@ -188,7 +204,22 @@ def _said(line: Json) -> Said | None:
         return None
     if message["role"] == "user" and _text(content).lstrip().startswith(_ECHOES):
         return None
+    if document is not None and isinstance(content, list):
+        content = [_restored(part, document, str(line.get("sessionId"))) for part in content]
     return {"role": message["role"], "content": content, **more}, time
+
+
+_PERSISTED = re.compile(r"<persisted-output>\s.*?saved to: ([^\n]*[\\/])?([\w.-]+)", re.DOTALL)
+
+
+def _restored(part: Any, document: Document, session: str) -> Any:
+    """Return a tool's result with all of its output, of which the session has the beginning."""
+    if not isinstance(part, dict) or part.get("type") != "tool_result":
+        return part
+    found = _PERSISTED.match(_text(part.get("content")))
+    name = found[2] if found is not None else None
+    whole = beside(document, f"{session}/tool-results/{name}", f"../tool-results/{name}") if name else None
+    return part if whole is None else {**part, "content": whole}
 
 
 def _text(content: Any) -> str:
@@ -212,7 +243,7 @@ def codex(document: Document) -> Iterator[Found]:
     """Read a rollout's JSON lines: the items of the session, without its events and its encrypted reasoning."""
     lines = rows_of(document.value, "lines")
     heads = (line.get("payload", line) for line in lines if line.get("type") in (None, "session_meta"))
-    session = next((head["id"] for head in heads if isinstance(head, dict) and isinstance(head.get("id"), str)), None)
+    head: Json = next((one for one in heads if isinstance(one, dict) and isinstance(one.get("id"), str)), {})
     rollout = _Rollout()
     for place, line in enumerate(lines):
         rollout.read(place, line)
@@ -236,8 +267,23 @@ def codex(document: Document) -> Iterator[Found]:
     yield from (Skipped(document.name, f"{count} items were rolled back") for count in rollout.rolled_back)
     if machine:
         yield Skipped(document.name, f"{machine} messages are a machine's: instructions and context")
-    name = f"codex:{session}"[:128] if session else None
-    yield Talk(name, said, summaries=[text for text in rollout.summaries if text])
+    name = f"codex:{head['id']}"[:128] if head else None
+    yield Talk(name, said, summaries=[text for text in rollout.summaries if text], metadata=_codex_origin(head))
+
+
+def _codex_origin(head: Json) -> Json:
+    """Return which session a rollout was forked from, or whose sub-agent it is."""
+    if isinstance(origin := head.get("forked_from_id"), str):
+        return {"forked_from": f"codex:{origin}"}
+    source = head.get("source")
+    started = source.get("subagent") if isinstance(source, dict) else None
+    if started is None:
+        return {}
+    spawn = started.get("thread_spawn") if isinstance(started, dict) else None
+    about: Json = spawn if isinstance(spawn, dict) else {}
+    agent = about.get("agent_nickname") or about.get("agent_role") or (started if isinstance(started, str) else "agent")
+    parent = about.get("parent_thread_id")
+    return {"agent": str(agent), **({"parent": f"codex:{parent}"} if parent else {})}
 
 
 @dataclass(slots=True)

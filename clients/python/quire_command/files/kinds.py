@@ -63,12 +63,16 @@ _GROUPED = re.compile(r"(.*/)?(session\.json|(session|message|part)/[^/]+/[^/]+\
 """Files that can belong with others of their folder."""
 
 
+_BESIDE = re.compile(r"(.*/)?(tool-results/.*|subagents/.*\.meta\.json)")
+"""Files of a folder that are read with the session that they belong to."""
+
+
 def documents(path: Path) -> Iterator[Document]:
     """Yield the documents of a file or a folder, one after the other. Raises ValueError for another file."""
     if not path.is_dir():
         yield opened(path.name, path)
         return
-    names = names_in(path)
+    names = [name for name in names_in(path) if not _BESIDE.fullmatch(name)]
     roots = tuple(name[: -len("session.json")] for name in names if name.split("/")[-1] == "session.json")
     grouped = [name for name in names if _GROUPED.fullmatch(name) or name.startswith(roots)]
     taken = set(grouped)

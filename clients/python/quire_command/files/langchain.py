@@ -153,9 +153,13 @@ def _of_checkpoint(document: Document, row: Json) -> Iterator[Json]:
             yield from _listed(_value(write.get("type"), write.get("value", write.get("blob"))))
 
 
-def _listed(value: Any) -> list[Json]:
-    found = value if isinstance(value, list) else [value]
-    return [one for one in found if isinstance(one, dict) and _kind(one) not in (None, "remove")]
+def _listed(value: Any) -> Iterator[Json]:
+    """Yield the messages of a channel, in which a node can have put lists of them."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _listed(one)
+    elif isinstance(value, dict) and _kind(value) not in (None, "remove"):
+        yield value
 
 
 def _value(kind: Any, stored: Any) -> Any:

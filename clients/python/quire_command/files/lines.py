@@ -18,6 +18,8 @@ CLOCKS_DIFFER = timedelta(minutes=1)
 TEXT_MAX = 1_000_000
 """Characters of one message that is no tool's result."""
 METADATA_MAX = 16_000
+PINNED_MAX = 2_000
+"""Characters of a memory that is always in view."""
 HEADER = {"type": "header", "format": "quire", "version": 1}
 
 
@@ -57,9 +59,13 @@ def _sendable(talk: Talk, now: datetime, skipped: list[Skipped]) -> Iterator[tup
 
 
 def _by_content(talk: Talk, message: Json) -> str:
-    """Return a name for a message of a conversation; of a branch another than for the same words before it."""
+    """Return a name for a message of a conversation; of a branch another than for the same words before it.
+
+    What a forked session repeats has the same names as in the session that it was forked from.
+    """
     told = {name: value for name, value in message.items() if name != "client_id"}
-    return f"said:{sha256(dumps([talk.id, told]).encode('utf-8', 'replace')).hexdigest()[:24]}"
+    text = dumps([talk.metadata.get("forked_from", talk.id), told])
+    return f"said:{sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
 
 
 def _metadata(talk: Talk) -> tuple[Json, list[Skipped]]:
@@ -93,6 +99,7 @@ def memory_lines(memories: Sequence[Memory], user: str) -> Iterator[str]:
     for memory in memories:
         more: Mapping[str, Any] = {
             "created_at": memory.at, "keywords": list(memory.keywords) or None, "expires_at": memory.expires,
+            **({"status": "proposed", "pinned": len(memory.text) <= PINNED_MAX} if memory.is_proposed else {}),
         }  # fmt: skip
         yield dumps({
             "type": "memory", "id": _uuid(memory.id), "user_id": user, "memory_type": "general",
@@ -128,6 +135,16 @@ def fresh(talk: Talk, stored: Sequence[str | None]) -> Talk | None:
     shared = list(stored).index(ids[last]) + 1 if last >= 0 else 0
     name = f"{talk.id}:{ids[last + 1]}"[:128]
     return replace(talk, id=name, said=rest, parent=talk.id, shared=shared, metadata={})
+
+
+def forked(talk: Talk, known: Sequence[str | None]) -> Talk:
+    """Return a session that repeats the beginning of another as a branch of that, of which these messages are known."""
+    ids = [message.get("client_id") for message, _ in talk.said]
+    pairs = enumerate(zip(ids, known, strict=False))
+    shared = next((place for place, (own, other) in pairs if own != other), min(len(ids), len(known)))
+    if not shared:
+        return talk
+    return replace(talk, parent=talk.metadata["forked_from"], shared=shared, said=talk.said[shared:])
 
 
 def now() -> datetime:

@@ -44,6 +44,8 @@ class Document:
     files: Mapping[str, Any] = field(default_factory=dict)
     """JSON by path, of a folder."""
     skipped: tuple[Skipped, ...] = ()
+    path: Path | None = field(default=None, compare=False)
+    """Where the file is, for what belongs to it and lies beside it."""
 
     @property
     def is_large(self) -> bool:
@@ -57,6 +59,21 @@ class Document:
     @property
     def stem(self) -> str:
         return Path(self.name).stem
+
+
+def beside(document: Document, *places: str) -> str | None:
+    """Return the text of the first of these files, by their places from the document's folder; None if there is none.
+
+    What lies further away than in the folder above is not read: names come from a file that others wrote.
+    """
+    if document.path is None:
+        return None
+    folder = document.path.parent.resolve()
+    for place in places:
+        file = (folder / place).resolve()
+        if file.is_relative_to(folder.parent) and file.is_file() and file.stat().st_size <= LARGE_BYTES:
+            return file.read_text("utf-8", "replace")
+    return None
 
 
 def names_in(path: Path) -> list[str]:
@@ -113,15 +130,15 @@ def opened(name: str, path: Path) -> Document:
     with path.open("rb") as file:
         begun = file.read(LOOKED_AT)
     if path.stat().st_size <= LARGE_BYTES or begun.startswith((SQLITE, DUMP)):
-        return document(name, path.read_bytes(), path)
+        return replace(document(name, path.read_bytes(), path), path=path)
     if begun.lstrip(BLANK)[:1] not in (b"[", b"{"):
         return document(name, begun)
     try:
-        return Document(name, large_json(path))
+        return Document(name, large_json(path), path=path)
     except ValueError:
         left = _Left(name)
         if rows := large_rows(path, left.is_row):
-            return Document(name, rows, skipped=tuple(left.found))
+            return Document(name, rows, skipped=tuple(left.found), path=path)
         raise
 
 
@@ -178,8 +195,11 @@ def _database(path: Path) -> Tables:
         raise ValueError(f"is a database that cannot be read: {error}") from None
 
 
-def looks_like(value: Any) -> str:
+def looks_like(found: Document) -> str:
     """Return what a document looks like, to follow its name."""
+    if found.tables:
+        return f"is a database with the tables {', '.join(sorted(found.tables)[:NAMED_MAX])}"
+    value = found.value
     match value:
         case dict():
             return f"is a JSON object with {', '.join(list(value)[:NAMED_MAX]) or 'no members'}"

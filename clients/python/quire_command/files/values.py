@@ -55,6 +55,8 @@ class Memory:
     user: str | None = None
     keywords: Sequence[str] = ()
     expires: str | None = None
+    is_proposed: bool = False
+    """A person told another tool to keep it in mind: they are asked whether it holds here, too."""
 
 
 @dataclass(frozen=True, slots=True)
