@@ -194,7 +194,15 @@ def test_one_conversation_that_is_refused_stops_no_other(client: httpx.Client, b
     other = [{**CHATGPT[0], "conversation_id": "c9"}]
     found = receipt(base_url, written(tmp_path, "b.json", [*CHATGPT, *other]), "--user", "bob", code=1)
     assert [one["place"] for one in found["refused"]] == ["chatgpt:c1", "chatgpt:c1:branch-1"]
+    assert found["matched"].get("messages", 0) == 0
     assert said(client, "chatgpt:c9")[-1] == "Here it is"
+
+
+def test_half_a_character_stops_no_import(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    file = written(tmp_path, "odd.json", [{"role": "user", "content": "a\ud800b\x00c"}])
+    assert receipt(base_url, file, "--user", "u")["imported"]["messages"] == 1
+    assert said(client, "messages:odd") == ["a?b\x00c"]
+    assert receipt(base_url, file, "--user", "u")["imported"] == {}
 
 
 def test_what_belongs_to_several_users_is_not_given_to_one_by_guess(
@@ -329,6 +337,7 @@ def test_a_long_conversation_is_stored_in_parts(client: httpx.Client, base_url: 
     ("content", "words"),
     [
         ("<!DOCTYPE html>", "is XML or HTML"),
+        (" \n", "is empty"),
         ('[{"a": 1}]', "no tool that Quire knows writes it"),
         ('[{"role": "assistant", "content": ""}]', "it is empty"),
         ('{"messages": [{"role": "user", "content": "Hi"}]}', "names nobody whose it is: add --user"),

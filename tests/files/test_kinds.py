@@ -119,6 +119,11 @@ def test_a_file_that_is_no_document_says_what_it_looks_like(content: bytes, said
         document("x", content)
 
 
+def test_what_a_shell_of_windows_redirects_is_read() -> None:
+    text = json.dumps(MESSAGES, ensure_ascii=False)
+    assert document("m.json", text.encode("utf-16")).value == MESSAGES
+
+
 def test_what_a_machine_wrote_in_the_users_role_is_no_turn() -> None:
     notes = [
         line("a", "6", "user", "<command-name>/model</command-name>"),

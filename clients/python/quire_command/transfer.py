@@ -68,7 +68,7 @@ class Receipt:
         if self.files > 1 or more:
             yield f"Read: {', '.join([f'{self.files} files', *more])}."
         for what, left in (("Left out", self.skipped), ("Refused", self.refused)):
-            yield from (f"{what}: {one.place}: {one.reason}." for one in left[:SHOWN])
+            yield from (f"{what}: {one.place}: {one.reason.removesuffix('.')}." for one in left[:SHOWN])
             if len(left) > SHOWN:
                 yield f"{what}: {len(left) - SHOWN} more (--json lists all)."
 
@@ -135,12 +135,12 @@ def _is_fork(one: _Chosen) -> bool:
 
 
 def _is_quires(file: IO[bytes]) -> bool:
-    """Return whether a file begins with the header of Quire's own lines, or is empty. It is at its start afterwards."""
+    """Return whether a file begins with the header of Quire's own lines. It is at its start afterwards."""
     if not file.seekable():
         return True
     first = file.read(LOOKED_AT).lstrip().split(b"\n", 1)[0]
     file.seek(0)
-    return not first or b'"quire"' in first
+    return b'"quire"' in first
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +266,13 @@ def _store(client: httpx.Client, one: _Chosen, receipt: Receipt, done: Callable[
         talk = lines.fresh(whole, stored[whole.shared :] if whole.parent else stored)
         done(len(one.talk.said) - len(whole.said))
         matched = len(whole.said) - (len(talk.said) if talk else 0)
-        receipt.matched["messages"] += matched
         done(matched)
         # where nothing is new, its owner is compared still
         for number, part in enumerate(_parts(talk or replace(whole, said=()))):
             receipt.add(_post(client, "".join(f"{line}\n" for line in lines.talk_lines(part, one.user)).encode()))
             receipt.matched["conversations"] -= number > 0
             done(len(part.said))
+        receipt.matched["messages"] += matched
         return
     receipt.add(_post(client, "".join(f"{line}\n" for line in one.lines()).encode()))
     done(len(one))

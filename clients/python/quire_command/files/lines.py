@@ -81,27 +81,32 @@ def _metadata(talk: Talk) -> tuple[Json, list[Skipped]]:
     return shares, [Skipped(str(talk.id), "its state or summaries are longer than metadata can be, and are cut")]
 
 
+def _line(value: Json) -> str:
+    """Return a line of JSON; half a character, which no file can hold, as a question mark."""
+    return dumps(value).encode("utf-8", "replace").decode()
+
+
 def talk_lines(talk: Talk, user: str) -> Iterator[str]:
     """Yield the lines of a conversation that is `sendable`."""
-    yield dumps({**HEADER, "user_id": user})
+    yield _line({**HEADER, "user_id": user})
     branch = {"parent_id": talk.parent, "forked_after": talk.shared} if talk.parent else {}
     more = {"title": talk.title, "metadata": talk.metadata or None, **branch}
     named = {name: value for name, value in more.items() if value is not None}
-    yield dumps({"type": "conversation", "id": talk.id, "user_id": user, **named})
+    yield _line({"type": "conversation", "id": talk.id, "user_id": user, **named})
     for seq, (message, at) in enumerate(talk.said, talk.shared + 1):
         dated = {"said_at": at} if at else {}
-        yield dumps({"type": "message", "conversation_id": talk.id, "seq": seq, "message": {**message, **dated}})
-    yield dumps({"type": "end", "conversation_id": talk.id})
+        yield _line({"type": "message", "conversation_id": talk.id, "seq": seq, "message": {**message, **dated}})
+    yield _line({"type": "end", "conversation_id": talk.id})
 
 
 def memory_lines(memories: Sequence[Memory], user: str) -> Iterator[str]:
-    yield dumps({**HEADER, "user_id": user})
+    yield _line({**HEADER, "user_id": user})
     for memory in memories:
         more: Mapping[str, Any] = {
             "created_at": memory.at, "keywords": list(memory.keywords) or None, "expires_at": memory.expires,
             **({"status": "proposed", "pinned": len(memory.text) <= PINNED_MAX} if memory.is_proposed else {}),
         }  # fmt: skip
-        yield dumps({
+        yield _line({
             "type": "memory", "id": _uuid(memory.id), "user_id": user, "memory_type": "general",
             "content": memory.text, "metadata": memory.metadata,
             **{name: value for name, value in more.items() if value is not None},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -100,6 +101,8 @@ def document(name: str, content: bytes, path: Path | None = None) -> Document:
         if path is None:
             raise ValueError("is a database: name it as a file")
         return Document(name, tables=_database(path))
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # as PowerShell redirects
+        content = content.decode("utf-16", "replace").encode()
     begun = content.lstrip(BLANK)
     for first, what in _REFUSED.items():
         if begun.startswith(first):
