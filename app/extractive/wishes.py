@@ -9,6 +9,7 @@ The patterns are in ``wishes.txt``.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.core.history.judging import Likely, among, certainty, judgement, kind_of
-from app.core.window.kept import Wish
+from app.core.window.kept import Reach, Wish
 from app.extractive import intents
 from app.extractive.blocks import take_apart
 from app.extractive.own_words import is_surely_own, own_words, without_elements
@@ -27,7 +28,7 @@ from app.text.word_lists import patterns_of
 
 WISHES_MAX = 20
 """Of one message."""
-ORDER_MIN, HOLDS_MIN = 0.25, 0.8
+ORDER_MIN, HOLDS_MIN = 0.22, 0.8
 """How likely the words of an order for good are a wish, by a head that sees words alone, and those of any sentence."""
 SENTENCE_MIN = 4
 _SENTENCE_MAX = 200
@@ -46,8 +47,10 @@ _QUOTATION = re.compile(r"^['\"‘“「『《]|[\"‘“「『][^\"’”」』
 """Of a sentence: words that somebody else may have said."""
 _LETTERS = re.compile("[a-z]+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_PARTS = ("languages", "languages_han", "orders", "orders_han", "please", "end", "han", "name", "diets")
+PARTS = ("orders", "orders_han", "lead", "end", "language", "language_han", "name", "pronoun", "zone", "diet")
 """Sections of the file that are parts of the others."""
+TABLES = ("plainly", "keys", "ended")
+"""Those of which each row begins with what it is for."""
 
 
 class _Wording(NamedTuple):
@@ -62,27 +65,26 @@ class _Wording(NamedTuple):
         return self.pattern.search(text) is not None
 
 
+_PATTERNS = patterns_of(Path(__file__).with_name("wishes.txt"), PARTS)
 WORDINGS = {
     name.partition(": ")[0]: _Wording(re.compile(pattern, re.IGNORECASE), frozenset(name.partition(": ")[2].split()))
-    for name, pattern in patterns_of(
-        Path(__file__).with_name("wishes.txt"),
-        _PARTS,
-    ).items()
-    if name not in _PARTS
+    for name, pattern in _PATTERNS.items()
+    if name not in (*PARTS, *TABLES)
 }
-_KEYS = {name.removeprefix("key "): one for name, one in WORDINGS.items() if name.startswith("key ")}
-_ENDS = {name.removeprefix("end "): one for name, one in WORDINGS.items() if name.startswith("end ")}
-_PLAINLY = {
-    "plainly": "",
-    "plainly always": "always ",
-    "plainly give": "from now on, give me ",
-    "plainly never": "never ",
-    "plainly never use": "never use ",
-    "plainly from now on": "from now on, ",
-    "plainly always han": "始终",
-    "plainly from now han": "以后都",
-}
-"""What stands for the head of an order that says the same at greater length, by the section of its wordings."""
+
+
+def _table(name: str, before: str = "", after: str = "") -> dict[str, re.Pattern[str]]:
+    """Return the patterns of a table by what they are for, each between two others."""
+    _, *told = re.split(r"(?:^|\|)([\w, ]*) \| ", _PATTERNS[name])
+    rows: defaultdict[str, list[str]] = defaultdict(list)
+    for key, pattern in zip(told[::2], told[1::2], strict=True):
+        rows[key].append(pattern)
+    return {key: re.compile(f"{before}(?:{'|'.join(own)}){after}", re.IGNORECASE) for key, own in rows.items()}
+
+
+_PLAINLY, _ENDED = _table("plainly"), _table("ended")
+_KEYS = _table("keys", _PATTERNS["lead"], _PATTERNS["end"])
+"""A sentence has a key if it says no more than a value of it: what only mentions one would replace it."""
 _AGAIN = re.compile(r"^((?:please |from now on,? )*(?:never|do(?:n't| not))\b.*?),?(?: ever)? again\W*$", re.IGNORECASE)
 _WORD = re.compile(r"(?<=[\w，, ])[\"“「『]([^\"”」』]{1,20})[\"”」』]")
 """One in quotation marks, within a sentence."""
@@ -159,9 +161,9 @@ def _judged(sentence: str, likely: Likely, message: str) -> Judged | None:
         return None
     key = _key_of(_plainly(simplified(sentence)), _KEYS)
     is_own = _QUOTATION.search(sentence) is None and speaks_for_itself(sentence, message)
-    wish = Wish(
-        sentence, "user" if is_own and verdict == "carry" else "proposed", key, sensitive=is_sensitive(sentence)
-    )
+    is_for_good = not _says("here", simplified(sentence))
+    reach: Reach = "user" if is_own and is_for_good and verdict == "carry" else "proposed"
+    wish = Wish(sentence, reach, key, sensitive=is_sensitive(sentence))
     return Judged(wish, {"head": kind_of(likely), "certainty": round(certainty(likely), 2)})
 
 
@@ -246,7 +248,7 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
     if takes_back(text):
         key = _key_of(_FORGET.sub("", text), _KEYS)
         return Wish(text, "user", key, ends=True) if key is not None else None
-    if (key := _key_of(text, _ENDS)) is not None:
+    if (key := _key_of(text, _ENDED)) is not None:
         wish = Wish(text, "user", key, ends=True)
     else:
         plain = _plainly(text)
@@ -259,7 +261,7 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
             wish = Wish(text, "proposed", sensitive=_says("sensitive", text))
         else:
             return None
-    return None if _says("here", text) and not _says("unless_lasting", text) else wish
+    return None if _says("here", text) else wish
 
 
 def _told(plain: str) -> str:
@@ -270,18 +272,19 @@ def _told(plain: str) -> str:
 
 def _plainly(text: str) -> str:
     """Return an order without its polite or wordy head: "I'd like you to call me Lin" is "call me Lin"."""
-    for section, head in (("plainly", ""), *_PLAINLY.items()):
-        if found := WORDINGS[section].pattern.match(text):
-            text = head + (found[found.lastindex] if found.lastindex else text[found.end() :])
+    for head, pattern in _PLAINLY.items():
+        if found := pattern.match(text):
+            rest = found[found.lastindex] if found.lastindex else text[found.end() :]
+            text = f"{head} {rest}" if head.isascii() else head + rest
     return squeeze(_AGAIN.sub(r"\1", text))
 
 
-def _key_of(text: str, keys: Mapping[str, _Wording]) -> str | None:
-    return next((key for key, wording in keys.items() if wording.is_in(text)), None)
+def _key_of(text: str, keys: Mapping[str, re.Pattern[str]]) -> str | None:
+    return next((key for key, pattern in keys.items() if pattern.search(text)), None)
 
 
 def _is_lasting(text: str) -> bool:
     """Return whether a standing wish is an order in lasting words, to the assistant and to nobody's team."""
     if not _says("lasting", text) or WORDINGS["of_oneself"].pattern.match(text) is not None:
         return False
-    return not any(_says(name, text) for name in ("team", "whenever", "preference", "anybodys"))
+    return not any(_says(name, text) for name in ("team", "anybodys"))

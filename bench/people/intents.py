@@ -38,7 +38,7 @@ APP = Path(__file__).parents[2] / "app"
 FILE, MEANS = APP / "extractive/intents.json", APP / "providers/e5/means.json"
 RIDGE = 1e-3
 """The pull of weights towards 0, a sentence. Half and twice as much change the report by a point."""
-TEXTS_MIN, WRITERS_MIN = 16, 3
+TEXTS_MIN, WRITERS_MIN = 6, 3
 """A word that fewer sentences have, or only one or two writers use, is theirs alone."""
 SIGN_MIN = 0.03
 """Smaller weights of words change no decision."""

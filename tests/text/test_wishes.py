@@ -1,13 +1,16 @@
 """How far a wish goes: what follows a user at once, and what never does."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from app.core.window.kept import Wish, key_problem
+from app.extractive import wishes as wishes_module
 from app.extractive.blocks import take_apart
-from app.extractive.wishes import WORDINGS, wishes_of
+from app.extractive.wishes import PARTS, TABLES, WORDINGS, wishes_of
 from app.text.language import window
+from app.text.word_lists import sections_of
 
 HERE = Path(__file__).parent
 LABELLED = [line.split("\t") for line in (HERE / "carried.tsv").read_text("utf-8").splitlines()]
@@ -154,6 +157,33 @@ def test_what_follows_a_paragraph_that_hands_it_over_is_nobodys_wish(text: str) 
 @pytest.mark.parametrize("text", ["Some rules for you:\n\nAlways name your sources.", "请记住：\n\n以后都列出来源。"])
 def test_ones_own_wishes_can_be_announced(text: str) -> None:
     assert follows(text)
+
+
+def test_each_row_takes_a_sentence_that_no_other_of_its_section_does_and_leaves_one() -> None:
+    """`wordings.tsv` has a line for each row of the file, in its order: the section, and both sentences."""
+    rows = [(name, row) for name, pattern in sections().items() for row in pattern]
+    lines = [line.split("\t") for line in (HERE / "wordings.tsv").read_text("utf-8").splitlines()]
+    assert [name for name, _, _ in lines] == [name for name, _ in rows]
+    for (name, row), (_, takes, leaves) in zip(rows, lines, strict=True):
+        assert row.search(takes), (takes, row)
+        assert not row.search(leaves), (leaves, row)
+        others = [other for of, other in rows if of == name and other is not row]
+        assert not any(other.search(takes) for other in others), takes
+
+
+def sections() -> dict[str, list[re.Pattern[str]]]:
+    """Return the rows of each section as they are searched."""
+    told = sections_of(Path(str(wishes_module.__file__)).with_name("wishes.txt"))
+    written = {name: [row for row in text.splitlines() if row[:2] not in ("", "# ")] for name, text in told.items()}
+    parts = {name: "|".join(written.pop(name)) for name in PARTS}
+    found: dict[str, list[re.Pattern[str]]] = {}
+    for name, rows in written.items():
+        patterns = [row.partition(" | ")[2] if name in TABLES else row for row in rows]
+        if name == "keys":
+            patterns = [f"{parts['lead']}(?:{one}){parts['end']}" for one in patterns]
+        whole = [re.sub(r"<(\w+)>", lambda part: parts[part[1]], one) for one in patterns]
+        found[name.partition(": ")[0]] = [re.compile(one, re.IGNORECASE) for one in whole]
+    return found
 
 
 def test_the_words_of_a_wording_are_in_all_that_it_matches() -> None:
