@@ -160,7 +160,7 @@ def document(text: str, speaker: str = "") -> str:
     for run, times in Counter(_runs(text)).items():
         for index in _word_components(run) if _is_usual(run) else map(component, _run_terms(run)):
             counts[index] = counts.get(index, 0) + times
-    asking = _asking(text, sum(counts.values()))
+    size = sum(counts.values())
     for index in _STOPPED & counts.keys():
         del counts[index]
     length = sum(counts.values())
@@ -169,23 +169,19 @@ def document(text: str, speaker: str = "") -> str:
     weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(frequent.values())}
     values = {index: weights[times] for index, times in frequent.items()}
     values |= dict.fromkeys(speakers(speaker), "1")
-    if asking:
-        values[_ASKING] = f"{asking:.4g}"
-    if asking and not _tells(text):
-        values[_ONLY_ASKS] = "1"
+    if size and asks(text):  # a bare question by 1, less if it is long or also tells
+        told = _told(text)
+        values[_ASKING] = f"{min(1.0, (QUESTION_TERMS / size) ** 2) * max(0.0, 1 - told / size):.4g}"
+        if not told:
+            values[_ONLY_ASKS] = "1"
     inside = ",".join([f"{index}:{values[index]}" for index in sorted(values)])
     return f"{{{inside}}}/{DIMENSIONS}"
 
 
-def _asking(text: str, terms: int) -> float:
-    """Return how much of a text asks: 1 for a bare question, less for a message that also tells, 0 for a statement."""
-    return min(1.0, (QUESTION_TERMS / terms) ** 2) if terms and asks(text) else 0.0
-
-
-def _tells(text: str) -> bool:
-    """Return whether a text has a sentence that asks nothing, and is more than an opening."""
-    sentences = _SENTENCE_END.split(text)
-    return any(not asks(one) and sum(1 for _ in terms(one)) >= TELLING_TERMS for one in sentences)
+def _told(text: str) -> int:
+    """Return the terms of the sentences that ask nothing, and are more than an opening."""
+    sizes = [sum(1 for _ in terms(one)) for one in _SENTENCE_END.split(text) if not asks(one)]
+    return sum(size for size in sizes if size >= TELLING_TERMS)
 
 
 @lru_cache(maxsize=50_000)

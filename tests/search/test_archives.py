@@ -39,7 +39,7 @@ async def test_a_passage_is_found_by_another_word_for_it(made: Runtime, meanings
         uuid = str(await tx.fetchval("SELECT id FROM archives WHERE tenant_id = $1"))
     assert NEEDLE in await asked(made, uuid, "doctor")
     closest = await asked(made, uuid, "zebra quantum")
-    assert closest.count("\n[") == 1, "one passage, though none is relevant"
+    assert "\n[" in closest, "the closest, though none is relevant"
     meanings.is_down = True
     without = await asked(made, uuid, "which doctor")
     assert "No passage matches" in without

@@ -24,7 +24,7 @@ from app.core.line import named
 from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import with_nul, without_ranges
 from app.core.scope import Scope, scope_of
-from app.core.search.relevance import FOUND_MIN, MEANING, PASSAGES, relevance
+from app.core.search.relevance import APART, MEANING, PASSAGES, relevance
 from app.core.times import dated, time_text
 from app.core.window.profile import policy_of
 from app.core.window.quote import searchable_text, speaker_of
@@ -341,14 +341,13 @@ def _as_sent(row: Record, text: str, offset: int) -> str:
 
 
 async def _passages(tx: ReadTx, row: Record, query: Query) -> list[tuple[Hit, str]]:
-    """Return the passages that match a query best, by words and meaning, best first; if none does, the closest one."""
+    """Return the passages that match a query best, by words and meaning, best first. By meaning many are as close."""
     asked = memories.Scoring(query.terms, query.meaning, MEANING * PASSAGES)
     where = memories.PassageFilter(among=[row["id"]])
     hits, *_ = await memories.search(
         tx, [Scope.read(row["scope"]).owner], asked, where, limit=PASSAGES_MAX, every_passage=True
     )
-    good = [hit for hit in hits if hit.coverage > 0 or relevance(hit.score) >= FOUND_MIN]
-    hits = good or hits[:1]
+    hits = [hit for hit in hits if hit.score > hits[0].score - APART]
     texts = await archives.passages(tx, [(row["id"], hit.start, hit.length) for hit in hits])
     return [(hit, texts[row["id"], hit.start][1]) for hit in hits]
 
