@@ -159,6 +159,6 @@ async def delete_archive(write: Write, uuid: UUID) -> Response:
 
     async def work(tx: Tx) -> StoredResponse:
         owner, done = await erasing.erase_archive(ErasingTx(write.runtime, tx), uuid, write.caller.scope)
-        return StoredResponse(dumps({"uuid": str(uuid), "erased": dict(done.counts)}), owner)
+        return StoredResponse(dumps({"uuid": str(uuid), **done.view}), owner)
 
     return json_text(await write.once(work))

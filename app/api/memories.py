@@ -262,9 +262,7 @@ async def forget(write: Write, memory_key: UUID) -> Response:
         owner, done = await erasing.erase_memory(
             forgetting, memory_key, write.caller.user_id, sensitive=write.caller.sensitive
         )
-        return StoredResponse(
-            dumps({"memory_key": str(memory_key), "erased": dict(sorted(done.counts.items()))}), owner
-        )
+        return StoredResponse(dumps({"memory_key": str(memory_key), **done.view}), owner)
 
     return json_text(await write.once(work))
 

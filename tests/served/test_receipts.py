@@ -270,3 +270,30 @@ def test_a_key_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
         Signer.kept(tmp_path)
     with pytest.raises(ValueError, match="64 hexadecimal digits"):
         Settings(quire_receipt_key=SecretStr("ab"))
+
+
+@pytest.mark.parametrize("of", ["archive", "memory"])
+def test_an_archive_and_a_memory_leave_a_certificate_that_erases_them_again(
+    client: httpx.Client, of: str, tmp_path: Path
+) -> None:
+    if of == "archive":
+        body: Json = {"user_id": "me", "tool_name": "f", "tool_input": "", "result": SECRET * 400}
+        at = f"/archive/{ok(client.post('/archive', json=body), 201)['uuid']}"
+    else:
+        body = {"user_id": "me", "content": SECRET, "memory_type": "fact"}
+        at = f"/memories/{ok(client.post('/memories', json=body), 201)['memory_key']}"
+    backup = client.get("/users/me/export").content
+    once = {"Idempotency-Key": "gone"}
+    [certificate] = (gone := ok(client.delete(at, headers=once)))["certificates"]
+    assert ok(client.delete(at, headers=once)) == gone
+    (tmp_path / "gone.json").write_text(json.dumps([certificate, *ok(client.get("/.well-known/quire-keys"))["keys"]]))
+    assert f"gone of {of} " in "".join(report(tmp_path / "gone.json", None, None))
+    ok(client.post("/import", content=backup, headers={"content-type": "application/x-ndjson"}))
+    assert SECRET in client.get(at).text
+    forged = {**certificate, "receipt": {**certificate["receipt"], "id": "01a00000-0000-7000-8000-000000000000"}}
+    problem(client.post("/import", json=[forged]), 422, "signature")
+    for others in ({"X-Quire-User": "eve"}, {}):
+        done = ok(client.post("/import", json=[certificate], headers=others))
+        assert ("receipts" in done["imported"]) == (not others)
+    problem(client.get(at), 404)
+    assert ok(client.post("/import", json=[certificate]))["matched"] == {"receipts": 1}

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from app.api.http.body import RequestModel
 from app.api.http.times import Time
+from app.api.schemas.conversations import Certificates
 from app.api.schemas.windows import WarningItem
 
 
@@ -60,3 +61,4 @@ class Archive(BaseModel):
 class ArchiveErased(BaseModel):
     uuid: UUID
     erased: dict[str, int]
+    certificates: Certificates = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
@@ -105,14 +105,18 @@ class ConversationItem(BaseModel):
     updated_at: datetime
 
 
+Certificates = Annotated[
+    list[dict[str, Any]],
+    Field(description="signed lines of an export; importing one into a restored backup erases the same again"),
+]
+
+
 class ErasureResponse(BaseModel):
     """Deleted rows per table."""
 
     id: str
     erased: dict[str, int]
-    certificates: list[dict[str, Any]] = Field(
-        [], description="signed lines of an export; importing one into a restored backup erases the same again"
-    )
+    certificates: Certificates = []
 
 
 class ConversationErased(ErasureResponse):

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from app.api.http.body import RequestModel
 from app.api.http.times import Time
+from app.api.schemas.conversations import Certificates
 from app.api.schemas.narrowing import MemoryType, Narrowed, OwnType
 from app.api.schemas.windows import WarningItem
 from app.core.messages import KEYWORD_MAX, KEYWORDS_MAX
@@ -287,6 +288,7 @@ class ListedMemory(MemoryStanding):
 class MemoryErased(BaseModel):
     memory_key: UUID
     erased: dict[str, int]
+    certificates: Certificates = []
 
 
 class SearchResults(BaseModel):

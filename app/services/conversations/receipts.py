@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from uuid import UUID
 
 from app import errors
 from app.core.conversation import Conversation
@@ -67,7 +68,13 @@ async def enter(tx: Tx, signer: Signer, conversation: Conversation, count: int, 
     return line(name, entry)
 
 
-def line(conversation_id: str, entry: Json) -> Json:
+def gone(signer: Signer, of: str, name: UUID) -> Json:
+    """Return the line that certifies the erasure of an archive or a memory."""
+    entry = {"at": time.time_ns() // 1_000_000, "id": str(name), "key": signer.key, "of": of, "type": "gone"}
+    return line(None, signer.signed(entry))
+
+
+def line(conversation_id: str | None, entry: Json) -> Json:
     """Return an entry as a line of an export."""
     return {"type": "receipt", "conversation_id": conversation_id, "receipt": entry}
 

@@ -189,6 +189,8 @@ async def erase_again(tx: ErasingTx, name: str, entry: Mapping[str, Any], bound_
     """
     at = datetime.fromtimestamp(entry["at"] / 1000, UTC)
     try:
+        if entry["type"] == "gone":
+            return await _erase_gone(tx, entry["of"], UUID(entry["id"]), bound_to)
         conversation = await erasing.lock(tx, name, bound_to=bound_to)
     except errors.NotFound:
         return Erasure()
@@ -198,3 +200,11 @@ async def erase_again(tx: ErasingTx, name: str, entry: Mapping[str, Any], bound_
         return await erase_tree(tx, conversation, branches_too=True)
     seqs = await stored.seqs_before(tx, name, (entry["first"], entry["last"]), at)
     return await erasing.erase_shared(tx, conversation, seqs) if seqs else Erasure()
+
+
+async def _erase_gone(tx: ErasingTx, of: str, name: UUID, bound_to: str | None) -> Erasure:
+    if of == "archive":
+        _, done = await erasing.erase_archive(tx, name, scope_of(bound_to, None) if bound_to is not None else None)
+    else:
+        _, done = await erasing.erase_memory(tx, name, bound_to, sensitive=True)
+    return done

@@ -203,7 +203,7 @@ def _user(job: _Import, user_id: str | None) -> str | None:
 
 async def _erase_again(job: _Import, line: ReceiptLine) -> None:
     """Erase what a certificate of this service says was erased, where an older backup brought it back."""
-    if line.receipt.get("type") not in ("erasure", "end"):
+    if line.receipt.get("type") not in ("erasure", "end", "gone"):
         return  # what was served elsewhere is proven by the file: here another chain begins
     keys, done = trusted_keys(job.runtime.signer.document) if job.runtime.signer else {}, None
     if line.receipt.get("key") in keys:
@@ -213,7 +213,7 @@ async def _erase_again(job: _Import, line: ReceiptLine) -> None:
             raise Invalid.at(["receipt"], str(refused)) from None
         async with job.runtime.database.begin(job.tenant) as opened:
             tx = ErasingTx(job.runtime, opened)
-            done = await erasing_whole.erase_again(tx, line.conversation_id, line.receipt, job.limit.user_id)
+            done = await erasing_whole.erase_again(tx, line.conversation_id or "", line.receipt, job.limit.user_id)
     (job.done if done and done.certificates else job.matched)["receipts"] += 1
 
 

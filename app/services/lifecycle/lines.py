@@ -219,10 +219,12 @@ class EndLine(ImportLine):
 
 
 class ReceiptLine(ImportLine):
-    """A signed entry of a conversation's chain: of a window, or of what was erased, which an import erases again."""
+    """A signed entry of a conversation's chain: of a window, or of what was erased, which an import erases again; or,
+    of no conversation, that an archive or a memory was.
+    """
 
     type: Literal["receipt"]
-    conversation_id: Id
+    conversation_id: Id | None = None
     receipt: dict[str, Any]
 
 

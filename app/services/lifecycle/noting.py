@@ -57,7 +57,7 @@ async def erase(tx: ErasingTx, conversation_id: str, note: UUID, *, bound_to: st
     conversation = await erasing.lock(tx, conversation_id, bound_to=bound_to)
     await _require(tx, conversation.line.own, note)
     _, done = await erasing.erase_memory(tx, note, bound_to, sensitive=True)
-    return StoredResponse.about(dumps({"id": str(note), "erased": dict(sorted(done.counts.items()))}), conversation)
+    return StoredResponse.about(dumps({"id": str(note), **done.view}), conversation)
 
 
 def view(memory: StoredMemory) -> dict[str, Any]:

@@ -43,9 +43,10 @@ def report(file: Path, keys_file: Path | None, trusted: list[str] | None) -> Ite
     proofs = [one for one in found if "proof" in one and "receipt" in one]
     chains: dict[str, list[Json]] = {}
     for line in found:
-        if line.get("type") == "receipt":
+        if line.get("type") == "receipt" and line.get("conversation_id") is not None:
             chains.setdefault(line["conversation_id"], []).append(line["receipt"])
     alone = [one for one in found if one.get("type") in ("window", "erasure", "end", "head")]
+    alone += [one["receipt"] for one in found if one.get("type") == "receipt" and one.get("conversation_id") is None]
     if not (chains or proofs or alone):
         raise Refused(f"{file} holds no receipts: it must be an export, or what a receipt's route answered.")
     for name, entries in chains.items():
@@ -57,7 +58,8 @@ def report(file: Path, keys_file: Path | None, trusted: list[str] | None) -> Ite
         yield _proved(one, keys)
     for entry in alone:
         verify_entry(entry, keys)
-        yield f"{entry['type']} {entry['number']} of {entry['conversation']} is signed by key {entry['key']}."
+        of = f"of {entry['of']} {entry['id']}" if "of" in entry else f"{entry['number']} of {entry['conversation']}"
+        yield f"{entry['type']} {of} is signed by key {entry['key']}."
     if trusted is None:
         yield "The keys are those of the file itself: compare them with what the service publishes, or pass --keys."
 

@@ -16,11 +16,11 @@ Json = dict[str, Any]
 Keys = Mapping[str, Ed25519PublicKey]
 LEAF, NODE, ROOT = b"\x00", b"\x01", b"\x02"
 BYTES = {"before": 32, "root": 32, "sig": 64, "key": 8, "sha256": 32, "salt": 16}
-TEXTS = {"conversation", "model", "type", "author", "form", *BYTES}
+TEXTS = {"conversation", "id", "model", "of", "type", "author", "form", *BYTES}
 COMMON = {"at", "before", "conversation", "key", "number", "sig", "type"}
 OPENING = {"author", "form", "salt", "sha256"}
 MEMBERS = {"window": COMMON | {"budget", "model", "root"}, "erasure": COMMON | {"count", "first", "last"}}
-MEMBERS |= {"end": COMMON | {"count"}, "head": COMMON}
+MEMBERS |= {"end": COMMON | {"count"}, "head": COMMON, "gone": {"at", "id", "key", "of", "sig", "type"}}
 CLOCKS_DIFFER_MS = 60_000  # several processes write what each has served a moment before
 
 
