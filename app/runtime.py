@@ -90,6 +90,11 @@ class StorageLedger:
     """Bytes stored since then, by user."""
     at: float = -math.inf
 
+    def note(self, changes: Changes) -> None:
+        """Count texts that were stored."""
+        for user, texts in changes.stored:
+            self.added[user or ""] += sum(len(text.encode(errors="surrogatepass")) for text in texts)
+
 
 @dataclass
 class Meters:
@@ -174,9 +179,11 @@ class Runtime:
         self.database.follow = self._follow
 
     def _follow(self, tenant: UUID, changes: Changes) -> None:
-        """Take what was changed out of this process's memory. (Others' is checked against the database before it is
-        used.)
+        """Take what was changed out of this process's memory, and count what was stored. (Others' memory is checked
+        against the database before it is used.)
         """
+        if changes.stored and (ledger := self.meters.ledgers.get(tenant)) is not None:
+            ledger.note(changes)
         for name in changes.conversations:
             self.caches.forget_conversation(tenant, name)
         if changes.are_erased:

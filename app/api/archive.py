@@ -62,8 +62,6 @@ async def archive_result(write: Write) -> Response:
 
     async def work(tx: Tx) -> StoredResponse:
         answer, conversation = await archiving.archive(write.runtime, tx, request_, prepared)
-        if answer["archived"]:
-            storage.note_stored(write.runtime, write.caller.tenant, request_.user_id, [request_.result])
         text = await run_in_thread_if_large(len(request_.result), dumps, answer)
         return StoredResponse.about(text, conversation, request_.user_id)
 

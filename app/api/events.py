@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from asyncpg import Record
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
@@ -29,6 +28,7 @@ from app.core.times import time_text
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.queue import outbox
+from app.queue.outbox import StoredWebhook
 from app.runtime import Runtime
 from app.services.events import literal_address
 from app.services.idempotency import StoredResponse
@@ -90,11 +90,11 @@ async def _lines(request: Request, runtime: Runtime, tenant: UUID, seq: int, *, 
     try:
         yield "retry: 1000\n\n"
         while True:
-            rows = await outbox.after(runtime.database, tenant, seq)
-            for row in rows:
-                seq, quiet = row["seq"], 0.0
-                yield f"id: {seq}\nevent: {row['type']}\ndata: {_body(row)}\n\n"
-            if rows:
+            events = await outbox.after(runtime.database, tenant, seq)
+            for event in events:
+                seq, quiet = event.seq, 0.0
+                yield f"id: {seq}\nevent: {event.type}\ndata: {event.body}\n\n"
+            if events:
                 continue
             if not wait:
                 return
@@ -111,10 +111,6 @@ async def _lines(request: Request, runtime: Runtime, tenant: UUID, seq: int, *, 
         return  # the client comes back, and goes on where it was
     finally:
         runtime.meters.streams -= 1
-
-
-def _body(row: Record) -> str:
-    return webhooks.body(row["id"], row["seq"], row["type"], json.loads(row["data"]))
 
 
 @router.post(
@@ -161,10 +157,9 @@ async def _check(runtime: Runtime, url: str) -> None:
         raise errors.Invalid.at(["body", "url"], problem)
 
 
-def _view(row: Record) -> dict[str, Any]:
-    shown: Mapping[str, Any] = {"id": str(row["id"]), "url": row["url"], "types": list(row["types"])}
-    times = {name: row[name] and time_text(row[name]) for name in ("failing_since", "disabled_at", "created_at")}
-    return {**shown, "last_status": row["last_status"], **times}
+def _view(hook: StoredWebhook) -> dict[str, Any]:
+    times = {name: at and time_text(at) for name, at in asdict(hook).items() if name.endswith(("_at", "_since"))}
+    return {**asdict(hook), "id": str(hook.id), **times}
 
 
 @router.get("/webhooks", response_model=list_of("WebhookList", schemas.Webhook))

@@ -6,15 +6,13 @@ repeated with the same ``webhook-id``, by `policy.judge` less and less often; se
 
 from __future__ import annotations
 
-import json
 import time
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.edge import webhooks
 from app.providers import RefusedInput, UndeliveredError, build
 from app.queue import outbox, table
+from app.queue.outbox import Receiver, StoredEvent
 from app.queue.table import Claimed
 from app.runtime import Runtime
 
@@ -35,21 +33,21 @@ async def deliver(runtime: Runtime, claimed: Claimed) -> None:
         words = None if problem is None else str(problem)
         async with runtime.database.begin(claimed.tenant) as tx:
             is_gone = isinstance(problem, RefusedInput)
-            is_off = await outbox.note_delivery(tx, hook, event["seq"], words, is_gone=is_gone)
+            is_off = await outbox.note_delivery(tx, hook, event.seq, words, is_gone=is_gone)
         if problem is not None and not is_off:
             raise problem
     async with runtime.database.begin(claimed.tenant) as tx:
         await (table.finish if time.monotonic() < ends_at else table.requeue)(tx, claimed)
 
 
-async def _problem(runtime: Runtime, receiver: Record, event: Record) -> UndeliveredError | RefusedInput | None:
+async def _problem(runtime: Runtime, receiver: Receiver, event: StoredEvent) -> UndeliveredError | RefusedInput | None:
     """Send an event; return why it was not delivered, or None."""
-    text = webhooks.body(event["id"], event["seq"], event["type"], json.loads(event["data"]))
-    headers = webhooks.headers(receiver["secret"], str(event["id"]), int(time.time()), text)
+    text = event.body
+    headers = webhooks.headers(receiver.secret, str(event.id), int(time.time()), text)
     if runtime.meters.sender is None:
         runtime.meters.sender = build.webhook_sender(allows_private=runtime.access.private_webhooks)
     try:
-        await runtime.meters.sender.send(receiver["url"], headers, text)
+        await runtime.meters.sender.send(receiver.url, headers, text)
     except (UndeliveredError, RefusedInput) as error:
         return error
     return None

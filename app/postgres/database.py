@@ -357,11 +357,14 @@ class Database:
                 if not connection.is_closed():
                     await connection.execute("ROLLBACK")
                 raise
+            status = "COMMIT"
             try:
                 with committing(connection):
                     status = await connection.execute("COMMIT")
             finally:  # also where the reply is lost
                 if isinstance(tx, Tx):
+                    if status != "COMMIT":
+                        tx.changes.stored.clear()
                     self.follow(tenant, tx.changes)
             if status != "COMMIT":
                 # A statement failed and its error was swallowed, so PostgreSQL rolled back everything.

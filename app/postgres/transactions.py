@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
@@ -77,11 +77,14 @@ def bound(
 
 @dataclass(slots=True)
 class Changes:
-    """Changes of a transaction that make caches stale; noted where the rows are written."""
+    """What a transaction did that its process has to know; noted where the rows are written."""
 
     conversations: set[str] = field(default_factory=set)
+    """Those that are stale in caches."""
     are_erased: bool = False
     """Texts are gone, whatever quoted them."""
+    stored: list[tuple[str | None, Iterable[str]]] = field(default_factory=list)
+    """Texts that take room, by user."""
 
 
 class Tx(ReadTx):

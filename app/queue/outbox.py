@@ -6,12 +6,11 @@ reads by number misses nothing. Rows are written only for tenants that have even
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.edge import webhooks
@@ -103,8 +102,8 @@ async def number(tx: Tx) -> int:
         return 0
     await tx.execute(COUNT_UP, last + len(rows))
     types = {row["type"] for row in rows}
-    listening = [hook for hook in await tx.fetch(WEBHOOKS) if hook["disabled_at"] is None]
-    work = [enqueue.webhook(hook["id"]) for hook in listening if any(wants(hook["types"], type_) for type_ in types)]
+    listening = [hook for hook in await hooks(tx) if hook.disabled_at is None]
+    work = [enqueue.webhook(hook.id) for hook in listening if any(wants(hook.types, type_) for type_ in types)]
     await enqueue.enqueue(tx, work)
     return len(rows)
 
@@ -112,9 +111,24 @@ async def number(tx: Tx) -> int:
 LAST = "SELECT last_event FROM tenants WHERE tenant_id = $1"
 
 
-async def after(database: Database, tenant: UUID, seq: int) -> Sequence[Record]:
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """A numbered event."""
+
+    id: UUID
+    seq: int
+    type: str
+    data: str
+
+    @property
+    def body(self) -> str:
+        """Return it as it is sent, by webhook and by stream."""
+        return webhooks.body(self.id, self.seq, self.type, json.loads(self.data))
+
+
+async def after(database: Database, tenant: UUID, seq: int) -> list[StoredEvent]:
     """Return the next events after one, at most two hundred."""
-    return await database.fetch_all(AFTER, str(tenant), seq=seq)
+    return [StoredEvent(*row) for row in await database.fetch_all(AFTER, str(tenant), seq=seq)]
 
 
 async def last(database: Database, tenant: UUID) -> int:
@@ -134,34 +148,57 @@ REMOVE = f"DELETE FROM webhooks WHERE tenant_id = $1 AND id = $2 RETURNING {_HOO
 RECEIVER = "SELECT url, secret, types, cursor FROM webhooks WHERE tenant_id = $1 AND id = $2 AND disabled_at IS NULL"
 
 
-async def hooks(tx: ReadTx) -> Sequence[Record]:
-    return await tx.fetch(WEBHOOKS)
+@dataclass(frozen=True, slots=True)
+class StoredWebhook:
+    id: UUID
+    url: str
+    types: Sequence[str]
+    last_status: str | None
+    failing_since: datetime | None
+    disabled_at: datetime | None
+    created_at: datetime
 
 
-async def add_webhook(tx: Tx, id_: UUID, url: str, secret: str, types: Sequence[str]) -> Record:
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """A webhook to deliver to, and how far it got."""
+
+    url: str
+    secret: str
+    types: Sequence[str]
+    cursor: int
+
+
+async def hooks(tx: ReadTx) -> list[StoredWebhook]:
+    return [StoredWebhook(*row) for row in await tx.fetch(WEBHOOKS)]
+
+
+async def add_webhook(tx: Tx, id_: UUID, url: str, secret: str, types: Sequence[str]) -> StoredWebhook:
     """Add a webhook, and turn events on."""
     await switch(tx, on=True)
-    row = await tx.fetchrow(ADD, id_, url, secret, list(types))
-    assert row is not None
-    return row
+    [row] = await tx.fetch(ADD, id_, url, secret, list(types))
+    return StoredWebhook(*row)
 
 
-async def remove_webhook(tx: Tx, id_: UUID) -> Record | None:
+async def remove_webhook(tx: Tx, id_: UUID) -> StoredWebhook | None:
     """Remove a webhook; None if there is no such. Events stay on, for streams."""
-    return await tx.fetchrow(REMOVE, id_)
+    row = await tx.fetchrow(REMOVE, id_)
+    return StoredWebhook(*row) if row is not None else None
 
 
 async def count_webhooks(tx: ReadTx) -> int:
     return int(await tx.fetchval(COUNT))
 
 
-async def receiver(tx: ReadTx, id_: UUID) -> Record | None:
+async def receiver(tx: ReadTx, id_: UUID) -> Receiver | None:
     """Return a webhook to deliver to; None if it was removed or turned off."""
-    return await tx.fetchrow(RECEIVER, id_)
+    row = await tx.fetchrow(RECEIVER, id_)
+    return Receiver(*row) if row is not None else None
 
 
-async def next_event(tx: ReadTx, receiver: Record) -> Record | None:
-    return await tx.fetchrow(NEXT, cursor=receiver["cursor"], types=receiver["types"])
+async def next_event(tx: ReadTx, receiver: Receiver) -> StoredEvent | None:
+    row = await tx.fetchrow(NEXT, cursor=receiver.cursor, types=receiver.types)
+    return StoredEvent(*row) if row is not None else None
 
 
 async def note_delivery(tx: Tx, id_: UUID, seq: int, problem: str | None, *, is_gone: bool = False) -> bool:

@@ -8,7 +8,7 @@ write, and a limit that was changed holds from the next request on.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -19,7 +19,7 @@ from app.core.edge.limits import Quota, Reached, seconds_of_day_left, storage_re
 from app.core.edge.rate import Share, Taken, wanted
 from app.core.times import time_text
 from app.postgres.database import Database
-from app.postgres.transactions import ReadTx
+from app.postgres.transactions import Tx
 from app.providers import TemporaryError
 from app.runtime import Runtime, StorageLedger
 from app.store import spending
@@ -146,8 +146,8 @@ async def require_room(runtime: Runtime, tenant: UUID, user: str | None) -> None
         raise _refused(reached, COUNTED_SECONDS)
 
 
-async def take_room(runtime: Runtime, tx: ReadTx, user: str | None, texts: Collection[str]) -> None:
-    """Count texts that a transaction stores for a user. Raises TooManyRequests if there is no room for any.
+async def require_room_in(runtime: Runtime, tx: Tx, user: str | None) -> None:
+    """Do as ``require_room`` within a transaction, and count what it has stored already.
 
     It reads what others stored in the transaction itself: a second connection might have to wait for this one.
     """
@@ -158,16 +158,11 @@ async def take_room(runtime: Runtime, tx: ReadTx, user: str | None, texts: Colle
     if quota.storage_bytes or quota.user_storage_bytes:
         ledger, whose = runtime.meters.ledgers.setdefault(tx.tenant, StorageLedger()), user or ""
         total, users = await limits.bytes_of(tx, [whose])
-        total += sum(ledger.added.values())
-        if reached := storage_reached(quota, total, users.get(whose, 0) + ledger.added[whose]):
+        added = StorageLedger(added=ledger.added.copy())
+        added.note(tx.changes)
+        total += sum(added.added.values())
+        if reached := storage_reached(quota, total, users.get(whose, 0) + added.added[whose]):
             raise _refused(reached, COUNTED_SECONDS)
-    note_stored(runtime, tx.tenant, user, texts)
-
-
-def note_stored(runtime: Runtime, tenant: UUID, user: str | None, texts: Iterable[str]) -> None:
-    """Count texts that were stored, if the tenant's storage is limited."""
-    if (ledger := runtime.meters.ledgers.get(tenant)) is not None:
-        ledger.added[user or ""] += sum(len(text.encode(errors="surrogatepass")) for text in texts)
 
 
 async def _settle(runtime: Runtime, tenant: UUID, ledger: StorageLedger, whose: str) -> None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
-
-from asyncpg import Record
 
 from app import errors
 from app.core.canonical import dumps
@@ -18,7 +17,7 @@ from app.core.scope import Scope
 from app.core.times import time_text
 from app.postgres.transactions import ReadTx, Tx
 from app.store import spaces
-from app.store.spaces import NewSpace, Right
+from app.store.spaces import NewSpace, Right, StoredMember, StoredSpace
 
 MEMBERS_MAX = 1_000
 SPACES_OF_USER_MAX = 100
@@ -26,22 +25,22 @@ SPACES_OF_USER_MAX = 100
 PARTICIPANTS_MAX = 1_000
 
 
-def view(row: Record) -> dict[str, Any]:
+def view(space: StoredSpace) -> dict[str, Any]:
     return {
-        "id": row["id"], "name": row["name"], "participants": json.loads(row["participants"]),
-        "metadata": json.loads(row["metadata"]), "created_at": time_text(row["created_at"]),
+        "id": space.id, "name": space.name, "participants": json.loads(space.participants),
+        "metadata": json.loads(space.metadata), "created_at": time_text(space.created_at),
     }  # fmt: skip
 
 
-def member_view(row: Record) -> dict[str, Any]:
-    return {"user_id": row["user_id"], "right": row["rights"], "created_at": time_text(row["created_at"])}
+def member_view(member: StoredMember) -> dict[str, Any]:
+    return {"user_id": member.user_id, "right": member.rights, "created_at": time_text(member.created_at)}
 
 
 def no_member() -> errors.NotFound:
     return errors.NotFound("The space has no such member.")
 
 
-async def create(tx: Tx, new: NewSpace, members: Mapping[str, Right]) -> Record:
+async def create(tx: Tx, new: NewSpace, members: Mapping[str, Right]) -> StoredSpace:
     """Create a space with its first members. Raises Conflict if its id is taken, and Invalid."""
     if not await spaces.create(tx, new):
         raise errors.Conflict("The space id is taken.", errors=[{"loc": ["body", "id"], "msg": "is taken"}])
@@ -54,11 +53,10 @@ async def create(tx: Tx, new: NewSpace, members: Mapping[str, Right]) -> Record:
     return await spaces.get(tx, new.id)
 
 
-async def change(tx: Tx, space_id: str, changes: Mapping[str, Any], bound_to: str | None) -> Record:
+async def change(tx: Tx, space_id: str, changes: Mapping[str, Any], bound_to: str | None) -> StoredSpace:
     """Change the name, participants or metadata of a space. Raises NotFound, Forbidden or Invalid."""
-    row = await spaces.lock(tx, space_id, bound_to)
-    old = {name: row[name] for name in ("name", "participants", "metadata")}
-    new = NewSpace(space_id, **{**old, **changes})
+    old = await spaces.lock(tx, space_id, bound_to)
+    new = replace(NewSpace(space_id, old.name, old.participants, old.metadata), **changes)
     if "participants" in changes:
         await _check_participants(tx, new)
     await spaces.change(tx, new)
@@ -77,7 +75,7 @@ async def _check_participants(tx: ReadTx, new: NewSpace) -> None:
         raise errors.Invalid(errors=problems)
 
 
-async def put_member(tx: Tx, space_id: str, user_id: str, right: Right, bound_to: str | None) -> Record:
+async def put_member(tx: Tx, space_id: str, user_id: str, right: Right, bound_to: str | None) -> StoredMember:
     """Let a user read, or read and write. Raises NotFound, Forbidden, Conflict or Invalid."""
     await spaces.lock(tx, space_id, bound_to)
     before = await spaces.find_member(tx, space_id, user_id)
@@ -88,7 +86,7 @@ async def put_member(tx: Tx, space_id: str, user_id: str, right: Right, bound_to
         if not members and right != "write":
             raise errors.Conflict("The first member of a space must write.")
         await _require_room(tx, user_id)
-    elif before["rights"] == "write" and right == "read":
+    elif before.rights == "write" and right == "read":
         await _require_other_writer(tx, space_id)
     return await spaces.put(tx, space_id, user_id, right)
 
@@ -104,7 +102,7 @@ async def remove_member(tx: Tx, space_id: str, user_id: str, bound_to: str | Non
         if bound_to == user_id:
             raise spaces.unknown()
         raise no_member()
-    if member["rights"] == "write":
+    if member.rights == "write":
         await _require_other_writer(tx, space_id)
     return await spaces.remove(tx, space_id, user_id)
 
@@ -135,7 +133,7 @@ async def owners(tx: ReadTx, named: Iterable[str], user_id: str | None, loc: lis
 
 async def participant(tx: ReadTx, space_id: str, name: str) -> str | None:
     """Return the member that a name stands for; None if it stands for nobody, or for nobody who is a member now."""
-    named: dict[str, str] = json.loads((await spaces.get(tx, space_id))["participants"])
+    named: dict[str, str] = json.loads((await spaces.get(tx, space_id)).participants)
     user_id = next((one for given, one in named.items() if given.casefold() == name.casefold()), None)
     return user_id if user_id is not None and await spaces.members_among(tx, space_id, [user_id]) else None
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
+from itertools import chain
 from operator import attrgetter
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from app.core.history.rows import ClosedPage, NewArchive, NewMemory, NewMessage,
 from app.core.times import offset_of
 from app.postgres.database import Database
 from app.postgres.sharding import Routed, routed
-from app.postgres.transactions import Tx
+from app.postgres.transactions import Changes, Tx
 from app.queue import enqueue, outbox
 from app.queue.enqueue import NewWork
 from app.queue.outbox import NewEvent
@@ -400,18 +401,30 @@ async def append_alone(
         async with database.begin(tenant) as tx:
             return await _write(tx, append, work, once, events)
     sql = append_sql(StatementShape.of(append, work, once, events))
-    return await database.write_row(sql, *_arguments(tenant, append, work, once, events)) is not None
+    is_stored = await database.write_row(sql, *_arguments(tenant, append, work, once, events)) is not None
+    if is_stored:
+        database.follow(tenant, Changes(stored=[_texts(append)]))
+    return is_stored
+
+
+def _texts(append: Append) -> tuple[str | None, Iterable[str]]:
+    """Return the texts that take room, and the user whose."""
+    bodies = (message.body for message in append.messages)
+    return append.conversation.user_id, chain(bodies, (archive.content for archive in append.archives))
 
 
 async def _write(
     tx: Tx, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None, events: Sequence[NewEvent]
 ) -> bool:
     shape, arguments = StatementShape.of(append, work, once, events), _arguments(tx.tenant, append, work, once, events)
-    if not tx.is_sharded:
-        return await tx.connection.fetchrow(append_sql(shape), *arguments) is not None
-    first, *others = routed_sql(shape)
-    if not await first.fetch(tx, arguments[1:]):
+    first, *others = routed_sql(shape) if tx.is_sharded else (None,)
+    if first is None:
+        row = await tx.connection.fetchrow(append_sql(shape), *arguments)
+    else:
+        row = await first.fetchrow(tx, arguments[1:])
+    if row is None:
         return False
+    tx.changes.stored.append(_texts(append))
     for one in others:
         await one.fetch(tx, arguments[1:])
     return True

@@ -161,6 +161,7 @@ async def insert(tx: Tx, new: NewArchive, created_at: datetime) -> None:
 
     ``created_at`` is the time that its placeholder names, so that an import makes the same placeholder of it.
     """
+    tx.changes.stored.append((Scope.read(new.scope).user_id, [new.content]))
     await tx.execute(INSERT_CONTENT, new.scope, new.digest, new.content, new.nul_offsets, new.length, new.tokens)
     values = {name: getattr(new, name) for name in INSERT.names if name != "created_at"}
     await tx.execute(INSERT, **values, created_at=created_at)

@@ -124,7 +124,7 @@ async def admitted(
         found = seen(conversation, bound_to)
     else:
         member = await spaces.find_member(tx, conversation.space_id, bound_to)
-        if member is not None and right == "write" and member["rights"] != "write":
+        if member is not None and right == "write" and member.rights != "write":
             raise Forbidden("You can read the conversations of this space, not write to them.")
         found = conversation if member is not None else None
     if found is not None and found.is_apart:

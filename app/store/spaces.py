@@ -6,12 +6,11 @@ transaction that needs it, so that a removal holds from the next request on, in 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.scope import Scope, scope_of
 from app.errors import Forbidden, NotFound
@@ -35,6 +34,24 @@ class NewSpace:
     metadata: str = "{}"
 
 
+@dataclass(frozen=True, slots=True)
+class StoredSpace:
+    id: str
+    name: str | None
+    participants: str
+    metadata: str
+    created_at: datetime
+    rights: Right | None = None
+    """Those of the member that it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMember:
+    user_id: str
+    rights: Right
+    created_at: datetime
+
+
 FIND = """
 SELECT s.id, s.name, s.participants, s.metadata, s.created_at, m.rights FROM spaces s
   LEFT JOIN space_members m ON m.tenant_id = $1 AND m.space_id = s.id AND m.user_id = $3
@@ -42,16 +59,17 @@ SELECT s.id, s.name, s.participants, s.metadata, s.created_at, m.rights FROM spa
 """
 
 
-async def get(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "read") -> Record:
+async def get(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "read") -> StoredSpace:
     """Return a space. Raises NotFound, also for one that the user is no member of, and Forbidden where a member can
     only read.
     """
     row = await tx.fetchrow(FIND, space_id, bound_to)
     if row is None:
         raise unknown()
-    if right == "write" and row["rights"] == "read":
+    space = StoredSpace(*row)
+    if right == "write" and space.rights == "read":
         raise Forbidden("You can read this space, not write to it.")
-    return row
+    return space
 
 
 LOCK = "SELECT FROM spaces WHERE tenant_id = $1 AND id = $2 FOR UPDATE"
@@ -62,13 +80,13 @@ async def exists(tx: ReadTx, space_id: str) -> bool:
     return await tx.fetchrow(HOLD, space_id) is not None
 
 
-async def lock(tx: Tx, space_id: str, bound_to: str | None = None) -> Record:
+async def lock(tx: Tx, space_id: str, bound_to: str | None = None) -> StoredSpace:
     """Return a space as ``get`` does for a member who writes, while nobody else changes it or its members."""
     await tx.fetchrow(LOCK, space_id)
     return await get(tx, space_id, bound_to, right="write")
 
 
-async def hold(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "write") -> Record:
+async def hold(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "write") -> StoredSpace:
     """Return a space as ``get`` does, which nobody erases meanwhile."""
     await tx.fetchrow(HOLD, space_id)
     return await get(tx, space_id, bound_to, right=right)
@@ -118,11 +136,10 @@ SELECT s.id, s.name, s.participants, s.metadata, s.created_at
 """
 
 
-async def browse(tx: ReadTx, user_id: str | None, after: str | None, limit: int) -> Sequence[Record]:
+async def browse(tx: ReadTx, user_id: str | None, after: str | None, limit: int) -> list[StoredSpace]:
     """List spaces by id: all, or those that a user is a member of."""
-    if user_id is None:
-        return await tx.fetch(LIST, after, limit)
-    return await tx.fetch(LIST_OF_USER, after, limit, member(user_id))
+    whose = () if user_id is None else (member(user_id),)
+    return [StoredSpace(*row) for row in await tx.fetch(LIST_OF_USER if whose else LIST, after, limit, *whose)]
 
 
 def member(user_id: str) -> UUID:
@@ -152,12 +169,13 @@ RETURNING user_id, rights, created_at
 REMOVE = "DELETE FROM space_members WHERE tenant_id = $1 AND space_id = $2 AND user_id = $3"
 
 
-async def members(tx: ReadTx, space_id: str, after: str | None, limit: int) -> Sequence[Record]:
-    return await tx.fetch(MEMBERS, space_id, after, limit)
+async def members(tx: ReadTx, space_id: str, after: str | None, limit: int) -> list[StoredMember]:
+    return [StoredMember(*row) for row in await tx.fetch(MEMBERS, space_id, after, limit)]
 
 
-async def find_member(tx: ReadTx, space_id: str, user_id: str) -> Record | None:
-    return await tx.fetchrow(MEMBER, space_id, user_id)
+async def find_member(tx: ReadTx, space_id: str, user_id: str) -> StoredMember | None:
+    row = await tx.fetchrow(MEMBER, space_id, user_id)
+    return StoredMember(*row) if row is not None else None
 
 
 AMONG = "SELECT user_id FROM space_members WHERE tenant_id = $1 AND space_id = $2 AND user_id = ANY ($3::text[])"
@@ -177,11 +195,11 @@ async def count_of(tx: ReadTx, user_id: str) -> int:
     return int(await tx.fetchval(COUNT_SPACES, member(user_id)))
 
 
-async def put(tx: Tx, space_id: str, user_id: str, right: Right) -> Record:
+async def put(tx: Tx, space_id: str, user_id: str, right: Right) -> StoredMember:
     await _tell(tx, space_id)
     row = await tx.fetchrow(PUT, space_id, user_id, right, Scope("space", space_id).owner, member(user_id))
     assert row is not None
-    return row
+    return StoredMember(*row)
 
 
 # Conversations that read a space, of a user or of all: it goes out of their view at once, whatever else they show, in

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -481,9 +480,6 @@ def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
     if (page := decided.append.open) is not None:
         task.runtime.caches.keep_open_page(task.tenant, conversation, page)
     _begin_reading(task, decided)
-    contents = (archive.content for archive in decided.append.archives)
-    bodies = (message.body for message in decided.append.messages)
-    limits.note_stored(task.runtime, task.tenant, conversation.user_id, chain(bodies, contents))
     first = conversation.end.last_seq - len(decided.append.messages) + 1
     return AppendOutcome(decided.response, conversation=conversation, first_seq=first)
 

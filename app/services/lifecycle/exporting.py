@@ -120,7 +120,7 @@ async def space(of: Export, space_id: str) -> AsyncIterator[str]:
         found = spaces.view(await stored_spaces.get(tx, space_id))
         rows = await stored_spaces.members(tx, space_id, None, MEMBERS_MAX)
     del found["created_at"]
-    yield dumps({"type": "space", **found, "members": {row["user_id"]: row["rights"] for row in rows}})
+    yield dumps({"type": "space", **found, "members": {row.user_id: row.rights for row in rows}})
     async for line in _conversations(of, portable.CONVERSATIONS_OF_SPACE, space_id):
         yield line
     async for line in _beside(of, None, None, space_id):

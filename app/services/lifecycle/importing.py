@@ -469,7 +469,7 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
         if place is not None and (place["scope"] != scope.text or place["seq"] is not None):
             raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
         if place is None:
-            await storage.take_room(runtime, tx, scope.user_id, [line.result])
+            await storage.require_room_in(runtime, tx, scope.user_id)
             where = ArchivePlace(scope, known.id if known else None)
             expires_at = line.card.expires_at
             new = archive_row(card, line.result, tokens, line.tool_input, where, line.language, expires_at)

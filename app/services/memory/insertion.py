@@ -33,10 +33,8 @@ async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembe
     model's facts are counted and never refused, because a job could not ask for room.
     """
     for memory in memories:
-        if memory.source == "llm":
-            limits.note_stored(runtime, tx.tenant, memory.finder.user_id, [memory.content])
-        else:
-            await limits.take_room(runtime, tx, memory.finder.user_id, [memory.content])
+        if memory.source != "llm":
+            await limits.require_room_in(runtime, tx, memory.finder.user_id)
         has_words = memory.key is not None and memory.is_found
         words = bm25.query(blanked(memory.content)) if has_words else None
         await remembered.insert(tx, replace(memory, words=words), embeds=runtime.embedder is not None)

@@ -85,6 +85,7 @@ LIST_ON_LINE = _SQL.statement("list", on_place=ON_LINE)
 async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
     """Insert a memory. ``embeds`` marks it for the embedding job, which the caller enqueues."""
     ids, starts, lengths, terms = zip(*new.passages, strict=True)
+    tx.changes.stored.append((new.finder.user_id, [new.content]))
     values = {
         **values_of(new), "owner": new.finder.owner, "scope": new.scope.text, "holder": new.scope.owner,
         "valid_from": new.valid_from or new.created_at, "learnt_at": new.learnt_at or datetime.now(UTC), "ids": ids,

@@ -22,13 +22,18 @@ TENANT = f"tenant_id = nullif(left({IN_VIEW}, 36), '')::uuid"
 
 
 def _line(place: int, kind: str) -> str:
-    """An array, or null for all. It is read once a statement, not for each row."""
+    """An array, or null for all."""
     line = f"split_part({IN_VIEW}, E'\\n', {place})"
-    return f"""((SELECT CASE WHEN '*' IN (substr({IN_VIEW}, 37), {line}) THEN NULL
- ELSE coalesce(nullif({line}, ''), '{{}}')::{kind}[] END)::{kind}[])"""
+    return f"""(CASE WHEN '*' IN (substr({IN_VIEW}, 37), {line}) THEN NULL
+ ELSE coalesce(nullif({line}, ''), '{{}}')::{kind}[] END)"""
 
 
-OWNERS, SCOPES, CONVERSATIONS = _line(2, "uuid"), _line(3, "text"), _line(4, "text")
+def _once(line: str) -> str:
+    """The same, read once a statement, not for each row: of tables that are read by the hundred."""
+    return f"((SELECT {line})::{'uuid' if 'uuid' in line else 'text'}[])"
+
+
+OWNERS, SCOPES, CONVERSATIONS = _once(_line(2, "uuid")), _line(3, "text"), _once(_line(4, "text"))
 TABLES = (
     "archive_contents",
     "conversations",
@@ -102,7 +107,8 @@ def _in_view(table: str) -> str:
     if table in BY_OWNER:
         return f"coalesce(owner = ANY ({OWNERS}), true)"
     if table in IN_SCOPE:
-        return f"coalesce({IN_SCOPE[table]} = ANY ({SCOPES}), true)"
+        scopes = SCOPES if table == "conversations" else _once(SCOPES)
+        return f"coalesce({IN_SCOPE[table]} = ANY ({scopes}), true)"
     if table in OF_CONVERSATIONS:
         name = "coalesce(conversation_id, '')" if table == "spending" else "conversation_id"  # null: of the tenant
         return f"""(coalesce({name} = ANY ({CONVERSATIONS}), true) OR EXISTS (SELECT FROM conversations c
