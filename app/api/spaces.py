@@ -163,17 +163,6 @@ async def list_members(
     return page_of([service.member_view(row) for row in rows], limit, "user_id")
 
 
-@router.get("/spaces/{space_id}/members/{user}", response_model=schemas.Member)
-async def get_member(runtime: Wired, caller: Reader, space_id: SpaceId, user: User) -> Response:
-    """Get a member of a space."""
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        await spaces.get(tx, space_id, caller.user_id)
-        row = await spaces.find_member(tx, space_id, user)
-    if row is None:
-        raise service.no_member()
-    return json_value(service.member_view(row))
-
-
 @router.put(
     "/spaces/{space_id}/members/{user}",
     response_model=schemas.Member,

@@ -36,10 +36,6 @@ def member_view(member: StoredMember) -> dict[str, Any]:
     return {"user_id": member.user_id, "right": member.rights, "created_at": time_text(member.created_at)}
 
 
-def no_member() -> errors.NotFound:
-    return errors.NotFound("The space has no such member.")
-
-
 async def create(tx: Tx, new: NewSpace, members: Mapping[str, Right]) -> StoredSpace:
     """Create a space with its first members. Raises Conflict if its id is taken, and Invalid."""
     if not await spaces.create(tx, new):
@@ -101,7 +97,7 @@ async def remove_member(tx: Tx, space_id: str, user_id: str, bound_to: str | Non
     if member is None:
         if bound_to == user_id:
             raise spaces.unknown()
-        raise no_member()
+        raise errors.NotFound("The space has no such member.")
     if member.rights == "write":
         await _require_other_writer(tx, space_id)
     return await spaces.remove(tx, space_id, user_id)

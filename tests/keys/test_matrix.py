@@ -178,7 +178,6 @@ ROUTES: dict[str, Route] = {
     "delete /spaces/{space_id}": Route("write", "unknown", "/spaces/{space}"),
     "get /spaces/{space_id}/export": Route("read", "unknown", "/spaces/{space}/export"),
     "get /spaces/{space_id}/members": Route("read", "unknown", "/spaces/{space}/members"),
-    "get /spaces/{space_id}/members/{user}": Route("read", "unknown", "/spaces/{space}/members/sam"),
     "put /spaces/{space_id}/members/{user}": Route(
         "write", "unknown", "/spaces/{space}/members/sam", {"right": "read"}
     ),
