@@ -38,7 +38,7 @@ $(RUN): requirements.txt pyproject.toml clients/python/pyproject.toml clients/ve
 	touch $@
 
 $(DEV): $(RUN) requirements-dev.txt
-	@if test -e $@; then rm -rf $(VENV) && $(MAKE) --no-print-directory $(RUN); fi
+	@if test -e $@; then $(MAKE) --no-print-directory --what-if=requirements.txt $(RUN); fi
 	$(LOCKED) -r requirements-dev.txt
 	touch $@
 

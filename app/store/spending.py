@@ -130,17 +130,22 @@ WITH used AS (
     FROM spending s JOIN conversations c ON c.tenant_id = s.tenant_id AND c.id = s.conversation_id
    WHERE s.tenant_id = $1 AND s.day >= $2 AND {{name}} >= $3
    GROUP BY 1, 2)
-SELECT * FROM used WHERE name IN (SELECT DISTINCT name FROM used ORDER BY name LIMIT $4) ORDER BY name, model
+SELECT * FROM used WHERE name IN (SELECT name FROM used GROUP BY name ORDER BY {{order}} LIMIT $4) ORDER BY name, model
 """
-SINCE_BY_CONVERSATION = _OF_CONVERSATIONS.format(name="s.conversation_id")
-SINCE_BY_USER = _OF_CONVERSATIONS.format(name="coalesce(c.user_id, '') COLLATE \"C\"")
+SINCE_BY_CONVERSATION = _OF_CONVERSATIONS.format(name="s.conversation_id", order="name")
+SINCE_BY_USER = _OF_CONVERSATIONS.format(name="coalesce(c.user_id, '') COLLATE \"C\"", order="name")
+LARGEST = _OF_CONVERSATIONS.format(name="s.conversation_id", order="sum(prompt_tokens + completion_tokens) DESC, name")
 
 
 _BY = {
     "tenant": SINCE, "model": SINCE, "day": SINCE_BY_DAY, "user": SINCE_BY_USER, "conversation": SINCE_BY_CONVERSATION,
+    "largest": LARGEST,
 }  # fmt: skip
 
 
 async def since(tx: ReadTx, by: str, day: date, first: str, limit: int) -> Sequence[Record]:
-    """Return what was used of each model since a day. Users and conversations from an id on, so many; "" is nobody."""
-    return await tx.fetch(_BY[by], day, *((first, limit) if by in ("user", "conversation") else ()))
+    """Return what was used of each model since a day. Users and conversations from an id on, so many; "" is nobody.
+
+    By "largest": the conversations that used the most tokens.
+    """
+    return await tx.fetch(_BY[by], day, *((first, limit) if by in ("user", "conversation", "largest") else ()))

@@ -85,7 +85,11 @@ class Addresses:
     root: str
 
     def __call__(self, *segments: object, **query: object) -> str:
-        path = "/".join((f"{self.root}/ui", *(quote(str(segment), safe="") for segment in segments)))
+        return f"{self.root}{self.call('ui', *segments, **query)}"
+
+    def call(self, *segments: object, **query: object) -> str:
+        """Return a path of the API, below where the app is mounted."""
+        path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
         given = {name: value for name, value in query.items() if value not in (None, "")}
         return f"{path}?{urlencode(given)}" if given else path
 
@@ -108,6 +112,7 @@ async def page(request: Request, template: str, *, status: int = 200, **values: 
         "t": _translator(chosen),
         "url": addresses(request),
         "path": request.url.path,
+        "base": str(request.base_url).rstrip("/"),
         "other_language": _other(request, chosen),
         "version": __version__,
         "section": None,

@@ -43,6 +43,7 @@ class Bar:
     """A window as a bar: the share of its budget that it uses, by section."""
 
     total: int
+    """In the model's own tokens, as the budget is."""
     budget: int
     used: float
     """Per cent of the budget."""
@@ -53,7 +54,7 @@ class Bar:
 
 def bar(usage: Mapping[str, Any], largest: int | None = None) -> Bar:
     """Lay out a window's bar. ``largest``: tokens that the full width represents, to compare windows."""
-    total, budget = usage["total"], usage["budget"]
+    total, counted, budget = usage["total"], usage["model_total"], usage["budget"]
     scale = max(largest or total, 1)
     pieces, x = [], 0.0
     for name in SECTIONS:
@@ -61,7 +62,8 @@ def bar(usage: Mapping[str, Any], largest: int | None = None) -> Bar:
         width = 100 * tokens / scale
         pieces.append(PicturePiece(name, tokens, round(x, 3), round(width, 3), round(100 * tokens / max(total, 1), 1)))
         x += width
-    return Bar(total, budget, round(min(100.0, 100 * total / max(budget, 1)), 3), round(100 * total / scale, 3), pieces)
+    used = round(min(100.0, 100 * counted / max(budget, 1)), 3)
+    return Bar(counted, budget, used, round(100 * total / scale, 3), pieces)
 
 
 SCORE_FULL = 20.0

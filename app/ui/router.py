@@ -85,7 +85,7 @@ async def conversation_list_page(request: Request, runtime: Wired, viewer: Viewi
     return await page(
         request, "conversations.html", section="conversations", viewer=viewer, asked=params, count=count, order=order,
         rows=rows[:CONVERSATIONS_SHOWN], older=order.encode(last) if last else None, is_first=cursor is None,
-        counted_max=conversation_list.COUNTED_MAX, base=str(request.base_url).rstrip("/"), users=users,
+        counted_max=conversation_list.COUNTED_MAX, users=users,
     )  # fmt: skip
 
 
@@ -252,8 +252,10 @@ async def usage_page(request: Request, runtime: Wired, viewer: Viewing) -> Respo
         raise errors.Forbidden("Usage covers all users and requires a key with the scope admin.")
     day = datetime.now(UTC).date() - timedelta(days=DAYS - 1)
     async with runtime.database.snapshot(viewer.tenant) as tx:
-        rows = {by: await spending.since(tx, by, day, "", USERS_SHOWN) for by in ("day", "model", "user")}
-    items = {by: usage_items(found, by, runtime.proxying.prices, {}) for by, found in rows.items()}
+        rows = {by: await spending.since(tx, by, day, "", USERS_SHOWN) for by in ("day", "model", "user", "largest")}
+    names = {"largest": "conversation"}
+    items = {by: usage_items(found, names.get(by, by), runtime.proxying.prices, {}) for by, found in rows.items()}
+    items["largest"].sort(key=lambda one: (one["cost"] or 0.0, one["prompt_tokens"]), reverse=True)
     return await page(
         request, "usage.html", section="usage", viewer=viewer, items=items, days=DAYS, users_max=USERS_SHOWN
     )

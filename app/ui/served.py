@@ -82,10 +82,10 @@ async def served_view(runtime: Runtime, tx: ReadTx, conversation: Conversation, 
 
 def _points(listed: Sequence[tuple[int, ServedFrame, Served]], like: ServedFrame) -> Iterable[Point]:
     alike = [one for one in listed if (one[1].budget, one[1].format) == (like.budget, like.format)]
-    last = {served.last_page: (frame, served) for _, frame, served in alike}
+    last = {served.last_page: (number, frame, served) for number, frame, served in alike}
     epoch = None
-    for page, (frame, served) in last.items():
+    for page, (number, frame, served) in last.items():
         _, _, notes, summary, contents, condensed = frame.sections
         opens = epoch is not None and frame.cut != epoch
         epoch = frame.cut
-        yield Point(page, frame.cut, opens, notes, summary, contents, condensed, served.recent, served.history)
+        yield Point(number, page, frame.cut, opens, notes, summary, contents, condensed, served.recent, served.history)

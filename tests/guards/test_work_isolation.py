@@ -79,6 +79,7 @@ def arguments(ids: dict[str, UUID]) -> dict[str, tuple[object, ...]]:
         spending.SINCE_BY_DAY: (LONG_AGO,),
         spending.SINCE_BY_USER: (LONG_AGO, "", 10),
         spending.SINCE_BY_CONVERSATION: (LONG_AGO, "", 10),
+        spending.LARGEST: (LONG_AGO, "", 10),
         outbox.HOLD: (),
         str(outbox.DROP_UNFOUNDED): (),
         str(outbox.NUMBER): (7,),

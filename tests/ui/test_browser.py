@@ -1,6 +1,7 @@
 """The inspector in a real browser: nothing is refused or loaded from elsewhere, nothing overflows, keys suffice.
 
-With QUIRE_SCREENSHOTS set to a folder, every view is kept there as a picture to look at.
+With QUIRE_SCREENSHOTS set to a folder, every view is kept there as a picture to look at. With QUIRE_AXE set to the file
+`axe.min.js` of the npm package axe-core, it finds nothing to say about any view.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed (Debian: apt-get install chromium)"),
 ]
 
+FINDINGS = """
+axe.run().then(found => found.violations.map(one => [one.id, one.help, one.nodes.map(node => node.html.slice(0, 200))]))
+"""
 SIZES = {"wide": 1280, "narrow": 390}
 
 
@@ -34,7 +38,7 @@ def tab() -> Iterator[Browser]:
         yield opened
 
 
-def views(tab: Browser, client: httpx.Client, name: str, path: str) -> None:
+def views(tab: Browser, client: httpx.Client, name: str, path: str, status: int = 200) -> None:
     """Look at a page in both widths, light and dark, and both languages; keep pictures if they are wanted."""
     for look in ("wide", "wide-dark", "narrow", "narrow-dark-zh", "wide-zh"):
         width = SIZES[look.split("-")[0]]
@@ -42,10 +46,13 @@ def views(tab: Browser, client: httpx.Client, name: str, path: str) -> None:
         tab.requested.clear()
         tab.complaints.clear()
         tab.go(f"{client.base_url}{path}")
-        assert tab.complaints == []
+        assert tab.complaints == [] or status != 200
         assert all(url.startswith((str(client.base_url), "data:")) for url in tab.requested), tab.requested
         assert tab.ask("document.documentElement.lang") == ("zh-Hans" if "zh" in look else "en")
         assert tab.ask("document.scrollingElement.scrollWidth") <= width, f"{name} {look} is wider than the screen"
+        if axe := os.environ.get("QUIRE_AXE"):
+            tab.ask(Path(axe).read_text("utf-8") + ";0")
+            assert tab.ask(FINDINGS) == [], f"{name} {look}"
         if folder := os.environ.get("QUIRE_SCREENSHOTS"):
             tab.picture(Path(folder) / f"{name}.{look}.png")
 
@@ -55,6 +62,7 @@ def test_no_conversation(tab: Browser, client: httpx.Client) -> None:
     for name in ("jobs", "people", "usage"):
         views(tab, client, f"none-{name}", f"/ui/{name}")
     views(tab, client, "none-search", "/ui/search?query=tea&user=mei")
+    views(tab, client, "none-such", "/ui/conversations/none", status=404)
 
 
 def test_the_pages_of_a_conversation(tab: Browser, client: httpx.Client) -> None:
@@ -69,7 +77,7 @@ def test_a_long_conversation(
 ) -> None:
     shipped(client)
     recalled(client)
-    for show in ("window", "messages", "pages", "archives", "memory", "work"):
+    for show in ("window", "messages", "pages", "archives", "memory", "requests", "work"):
         views(tab, client, f"long-{show}", f"/ui/conversations/release?show={show}")
         assert tab.ask("document.scrollingElement.scrollHeight") < 4_500, f"{show} is long"
     views(tab, client, "tried", "/ui/conversations/release?budget=3000&query=release+plan&format=anthropic")

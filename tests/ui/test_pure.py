@@ -16,7 +16,7 @@ TOKENS = st.integers(0, 10**7)
 
 
 def point(page: int, notes: int, summary: int, contents: int, condensed: int, recent: int) -> Point:
-    return Point(page, 0, False, notes, summary, contents, condensed, recent, so_far=recent)
+    return Point(page, page, 0, False, notes, summary, contents, condensed, recent, so_far=recent)
 
 
 @given(st.text())
@@ -71,7 +71,7 @@ def test_only_search_terms_are_marked(preview: str, match: str | None) -> None:
 @given(st.fixed_dictionaries(dict.fromkeys(SECTIONS, TOKENS)), st.integers(1, 10**7), TOKENS)
 def test_a_bar_has_its_pieces_side_by_side_within_the_width(sections: dict[str, int], budget: int, more: int) -> None:
     total = sum(sections.values())
-    made = bar({"sections": sections, "total": total, "budget": budget}, total + more)
+    made = bar({"sections": sections, "total": total, "model_total": total, "budget": budget}, total + more)
     assert 0 <= made.used <= 100
     at = 0.0
     for piece in made.pieces:

@@ -43,6 +43,17 @@ def test_the_last_window_served_is_what_the_page_opens_with(client: httpx.Client
     assert "As it is now" in now.words
 
 
+def test_a_bar_opens_its_window_and_a_command_gets_it(client: httpx.Client) -> None:
+    told(client, turns=3)
+    found = page(client, "/ui/conversations/c")
+    bars = found.one("section", id="growth").one("svg", role="group").all("a")
+    assert [bar.attributes["href"] for bar in bars] == [f"/ui/conversations/c?window={n}" for n in (1, 2, 3)]
+    quoted = found.one("pre", id="curl").words
+    assert quoted == f"curl -s '{str(client.base_url).rstrip('/')}/conversations/c/windows/3'"
+    tried = page(client, "/ui/conversations/c?budget=3000&query=it's").one("pre", id="curl").words
+    assert ok(client.get(tried.split("'")[1]))["usage"]["budget"] == 3000
+
+
 def test_windows_lead_to_the_one_before_and_the_one_after(client: httpx.Client) -> None:
     told(client, turns=3)
     found = page(client, "/ui/conversations/c?window=2&show=messages")

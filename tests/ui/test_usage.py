@@ -29,13 +29,13 @@ def test_models_are_counted_by_day_model_and_user(
     run_as_superuser(SPENT.format(whose="", value=""))
     run_as_superuser(SPENT.format(whose="conversation_id,", value="'c',"))
     chinese = page(client, "/ui/usage", "zh").all("table")
-    assert [table.one("caption").words for table in chinese] == ["按天", "按模型", "按用户"]
-    by_day, by_model, by_user = page(client, "/ui/usage").all("table")
+    assert [table.one("caption").words for table in chinese] == ["按天", "按模型", "花费最多的会话", "按用户"]
+    by_day, by_model, by_cost, by_user = page(client, "/ui/usage").all("table")
     assert len(by_day.one("tbody").all("tr")) == 2, "two of the last thirty days"
-    for table, name in ((by_model, "big<b>"), (by_user, "ann")):
+    for table, name in ((by_model, "big<b>"), (by_cost, "c"), (by_user, "ann")):
         [row] = table.one("tbody").all("tr")
         assert row.one("th").words == name
-        assert [cell.words for cell in row.all("td")] == ["4", "2,000", "25 %", "60", "–"]
+        assert [cell.words for cell in row.all("td")] == ["4", "2,000", "25 %", "60", "–", "–"]
 
 
 def test_people_and_spaces_lead_to_what_is_kept_in_mind_of_them(client: httpx.Client) -> None:

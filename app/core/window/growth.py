@@ -9,6 +9,8 @@ from dataclasses import dataclass
 class Point:
     """The window at the end of a turn, without its tools, system segment and tail."""
 
+    window: int
+    """Its number among those served."""
     page: int
     epoch: int
     """0 before the first epoch."""

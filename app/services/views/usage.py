@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +25,7 @@ def usage_items(rows: Iterable[Record], name: str, prices: Prices, bytes_of: Map
     items: dict[str, dict[str, Any]] = {}
     for row in rows:
         whose = row["model"] if name == "model" else row["name"]
-        empty = {name: whose or None, **dict.fromkeys(COUNTERS, 0), "cost": None, "unpriced_calls": 0}
+        empty = {name: whose or None, **dict.fromkeys(COUNTERS, 0), "cost": None, "saved": None, "unpriced_calls": 0}
         item = items.setdefault(whose, {**empty, "storage_bytes": bytes_of.get(whose)})
         for counter in COUNTERS:
             item[counter] += row[counter]
@@ -34,7 +34,9 @@ def usage_items(rows: Iterable[Record], name: str, prices: Prices, bytes_of: Map
         if cost is None:
             item["unpriced_calls"] += row["calls"]
         else:
+            uncached = prices.cost(row["model"], replace(usage, cached_tokens=0, written_tokens=0)) or 0.0
             item["cost"] = (item["cost"] or 0.0) + cost
+            item["saved"] = (item["saved"] or 0.0) + uncached - cost
     return list(items.values())
 
 

@@ -38,6 +38,32 @@ function toggles(root) {
   }
 }
 
+function copies(root) {
+  if (!navigator.clipboard) return; // over plain HTTP from another machine
+  for (const button of root.querySelectorAll("button[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+      button.textContent = button.dataset.copied;
+    });
+  }
+}
+
+let begun = null; // how much was left when the page began to count
+
+function timesLeft(root) {
+  for (const place of root.querySelectorAll("[data-left]")) {
+    const [left, at] = [Number(place.dataset.left), Date.now()];
+    if (begun === null || left > begun.left) begun = { left, at };
+    const minutes = Math.ceil((left * (at - begun.at)) / (begun.left - left) / 60_000);
+    if (Number.isFinite(minutes)) place.textContent = place.dataset.eta.replace("{minutes}", minutes);
+  }
+}
+
+function ready(root) {
+  for (const prepare of [localTimes, toggles, copies, timesLeft]) prepare(root);
+}
+
 // --- Live: parts of the page with data-live are replaced when they have changed, unless somebody is at work in them.
 
 const EVERY = 10_000; // milliseconds; a request each counts for a key's limit
@@ -63,8 +89,7 @@ function replace(region, fresh) {
     if (open.has(label(item))) item.open = true;
     else if (closed.has(label(item))) item.open = false;
   }
-  localTimes(region);
-  toggles(region);
+  ready(region);
 }
 
 async function refresh() {
@@ -99,9 +124,8 @@ function start() {
 }
 
 for (const region of lives(document)) shown.set(region.id, region.innerHTML);
-localTimes(document);
 nameZone();
-toggles(document);
+ready(document);
 if (shown.size > 0) {
   button.hidden = false;
   button.addEventListener("click", () => (timer === null ? (start(), refresh()) : stop()));

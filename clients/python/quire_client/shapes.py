@@ -110,6 +110,8 @@ class ModelUsage(TypedDict):
     written_tokens: int
     cost: float | None
     """US dollars, by the service's prices; None if it knows none."""
+    saved: float | None
+    """US dollars that the provider's cache saved."""
     unpriced_calls: int
     storage_bytes: int | None
 
