@@ -240,6 +240,36 @@ def test_a_bundle_of_portable_memory_comes_back_whole(client: httpx.Client, base
     assert "--output" in quire(base_url, "export", "--user", "u", "--to", "pam").output
 
 
+SEATS = "I prefer aisle seats."
+"""What is proposed."""
+
+
+def test_a_bundle_keeps_what_the_form_can_hold_and_says_the_rest(
+    client: httpx.Client, base_url: str, tmp_path: Path
+) -> None:
+    client.post("/conversations", json={"id": "c", "user_id": "u", "system": "Be brief.", "title": "Tea"})
+    client.post(
+        "/conversations/c/messages", json={"messages": [{"role": "user", "content": "Always answer in French."}]}
+    )
+    memory = {"user_id": "u", "content": "No meat.", "key": "diet", "pinned": True, "memory_type": "preference"}
+    assert client.post("/memories", json=memory).status_code == 201
+    done = quire(base_url, "export", "--user", "u", "--to", "pam", "-o", str(tmp_path / "bundle"))
+    assert done.exit_code == 0
+    assert client.delete("/users/u").status_code == 200
+    found = receipt(base_url, tmp_path / "bundle", "--user", "v")
+    assert any("learnt from their conversations again" in one["reason"] for one in found["skipped"])
+    assert client.get("/conversations/pam:c").json()["system"] == "Be brief."
+    asked = ({"user_id": "v", "scope": "user"}, {"conversation_id": "pam:c", "scope": "conversation"})
+    listed = [one for params in asked for one in client.get("/memories", params=params).json()["items"]]
+    assert {(one["key"], one["content_preview"], one["pinned"]) for one in listed} == {
+        ("diet", "No meat.", True),
+        ("answer_language", "Always answer in French.", True),
+    }
+    client.post("/conversations/n/messages", json={"user_id": "v", "messages": [{"role": "user", "content": SEATS}]})
+    done = quire(base_url, "export", "--user", "v", "--to", "pam", "-o", str(tmp_path / "again"))
+    assert "pam has no place for: 1 proposals" in done.stderr
+
+
 def everything(client: httpx.Client, name: str) -> list[Json]:
     """What a conversation says, whatever form its messages have."""
     items = client.get(f"/conversations/{quote(name)}/messages", params={"limit": 1000}).json()["items"]

@@ -373,8 +373,8 @@ def export(
     """Take the data of a user, a space or a conversation out of a running Quire, as lines that `quire import` takes.
 
     `--to pam` writes a bundle of Portable AI Memory 1.0 instead: all messages and what is held, no derived data;
-    `--to openai` a file of messages for each conversation, and `--to claude-code` sessions of Claude Code. What these
-    two have no place for is counted on stderr.
+    `--to openai` a file of messages for each conversation, and `--to claude-code` sessions of Claude Code. What a form
+    has no place for is counted on stderr.
     """
     given = {"users": user_id, "spaces": space_id, "conversations": conversation_id}
     named = [(kind, name) for kind, name in given.items() if name is not None]
@@ -390,10 +390,9 @@ def export(
             refuse_problem(answer)
         with progress("Exporting", _messages(client, kind, name)) as bar:
             written = _counted(answer.iter_bytes(), bar.update)
-            if form == "pam" and output is not None:
-                _write_bundle(output, bundle(_values(written), name))
-            elif form != "quire" and output is not None:
-                found = writing.FORMS[form](_values(written))
+            if form != "quire" and output is not None:
+                values = _values(written)
+                found = bundle(values, name) if form == "pam" else writing.FORMS[form](values)
                 _write_bundle(output, found.files)
                 left_out = found.left_out
             elif output is not None:

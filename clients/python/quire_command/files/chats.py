@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate, groupby
 from typing import Any
@@ -56,7 +57,7 @@ def trees(
 
 
 def _with(talk: Talk, said: Sequence[Said]) -> Talk:
-    return Talk(talk.id, said, talk.title, talk.user, talk.summaries, talk.metadata, talk.parent, talk.shared)
+    return replace(talk, said=said)
 
 
 class OnAsking(Mapping[str, Sequence[Said]]):
@@ -114,7 +115,16 @@ def chatgpt(document: Document) -> Iterator[Found]:
             yield Skipped(place, str(error))
     for about, (time, text) in instructions.items():
         key = f"chatgpt:{about}:{sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
-        yield Memory(key, text, {"from": f"ChatGPT: {about}"}, time_of(time or None), is_proposed=True)
+        yield Memory(key, text, {"from": f"ChatGPT: {about}"}, time_of(time or None), more=_proposed(text))
+
+
+_PINNED_MAX = 2_000
+"""Characters of a memory that is always in view."""
+
+
+def _proposed(text: str) -> Json:
+    """Return that a person told another tool to keep it in mind, and is asked whether it holds here, too."""
+    return {"status": "proposed", "pinned": len(text) <= _PINNED_MAX}
 
 
 _INSTRUCTIONS = {"about_user_message": "about the user", "about_model_message": "how to answer"}

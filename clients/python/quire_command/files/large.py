@@ -321,11 +321,11 @@ def large_rows(path: Path, is_row: Callable[[int, bytes], bool]) -> LargeList:
 class Kept(Sequence[tuple[Any, str | None]]):
     """Messages with their times, in a file that is gone with them."""
 
-    def __init__(self, file: _Bytes, places: Sequence[tuple[int, int]]) -> None:
-        self._file, self._places = file, places
+    def __init__(self, file: _Bytes, starts: array[int], sizes: array[int]) -> None:
+        self._file, self._starts, self._sizes = file, starts, sizes
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._starts)
 
     @overload
     def __getitem__(self, key: int) -> tuple[Any, str | None]: ...
@@ -333,8 +333,9 @@ class Kept(Sequence[tuple[Any, str | None]]):
     def __getitem__(self, key: slice) -> Kept: ...
     def __getitem__(self, key: int | slice) -> Any:
         if isinstance(key, slice):
-            return Kept(self._file, self._places[key])
-        message, time = json.loads(self._file.read(*self._places[key]).decode("utf-8", "surrogatepass"))
+            return Kept(self._file, self._starts[key], self._sizes[key])
+        written = self._file.read(self._starts[key], self._sizes[key])
+        message, time = json.loads(written.decode("utf-8", "surrogatepass"))
         return message, time
 
 
@@ -362,7 +363,7 @@ def _size(message: Mapping[str, Any]) -> int:
 
 def _in_file(held: list[tuple[Any, str | None]], more: Iterator[tuple[Any, str | None]]) -> Kept:
     file: IO[bytes] = TemporaryFile()  # noqa: SIM115 - see _Bytes
-    places: list[tuple[int, int]] = []
+    starts, sizes = array("Q"), array("Q")
     at = 0
     for messages in (held, more):
         for message, time in messages:
@@ -370,7 +371,8 @@ def _in_file(held: list[tuple[Any, str | None]], more: Iterator[tuple[Any, str |
                 "utf-8", "surrogatepass"
             )
             file.write(written)
-            places.append((at, len(written)))
+            starts.append(at)
+            sizes.append(len(written))
             at += len(written)
         held.clear()
-    return Kept(_Bytes(file), places)
+    return Kept(_Bytes(file), starts, sizes)

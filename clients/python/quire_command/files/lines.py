@@ -18,8 +18,6 @@ CLOCKS_DIFFER = timedelta(minutes=1)
 TEXT_MAX = 1_000_000
 """Characters of one message that is no tool's result."""
 METADATA_MAX = 16_000
-PINNED_MAX = 2_000
-"""Characters of a memory that is always in view."""
 HEADER = {"type": "header", "format": "quire", "version": 1}
 
 
@@ -90,7 +88,7 @@ def talk_lines(talk: Talk, user: str) -> Iterator[str]:
     """Yield the lines of a conversation that is `sendable`."""
     yield _line({**HEADER, "user_id": user})
     branch = {"parent_id": talk.parent, "forked_after": talk.shared} if talk.parent else {}
-    more = {"title": talk.title, "metadata": talk.metadata or None, **branch}
+    more = {"title": talk.title, "system": talk.system, "metadata": talk.metadata or None, **branch}
     named = {name: value for name, value in more.items() if value is not None}
     yield _line({"type": "conversation", "id": talk.id, "user_id": user, **named})
     for seq, (message, at) in enumerate(talk.said, talk.shared + 1):
@@ -104,7 +102,7 @@ def memory_lines(memories: Sequence[Memory], user: str) -> Iterator[str]:
     for memory in memories:
         more: Mapping[str, Any] = {
             "created_at": memory.at, "keywords": list(memory.keywords) or None, "expires_at": memory.expires,
-            **({"status": "proposed", "pinned": len(memory.text) <= PINNED_MAX} if memory.is_proposed else {}),
+            **memory.more,
         }  # fmt: skip
         yield _line({
             "type": "memory", "id": _uuid(memory.id), "user_id": user, "memory_type": "general",

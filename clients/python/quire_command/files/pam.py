@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +20,7 @@ from quire_command.files.values import (
     Json,
     Memory,
     Said,
+    Skipped,
     Talk,
     answered,
     call,
@@ -29,6 +31,7 @@ from quire_command.files.values import (
     time_of,
     titled,
 )
+from quire_command.files.writing import Written
 
 VERSION = "1.0"
 _TAG = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -41,11 +44,15 @@ _UNKNOWN = "1970-01-01T00:00:00Z"
 # --- Writing ---------------------------------------------------------------------------------------------
 
 
-def bundle(lines: Iterable[Json], user: str) -> dict[str, Json]:
+_LEFT_OUT = {"memory": "proposals", "memory_file": "files of the memory tool"}
+
+
+def bundle(lines: Iterable[Json], user: str) -> Written:
     """Return the files of a bundle by their paths: the memories, and a file for each conversation with its branches.
 
     ``lines``: of an export. Proposals, and what Quire derived (pages, summaries), have no place in the format.
     """
+    left_out: Counter[str] = Counter()
     heads: dict[str, Json] = {}
     said: dict[str, list[Json]] = {}
     memories: list[Json] = []
@@ -56,6 +63,8 @@ def bundle(lines: Iterable[Json], user: str) -> dict[str, Json]:
             said.setdefault(line["conversation_id"], []).append(line)
         elif line["type"] == "memory" and line.get("status", "held") == "held":
             memories.append(_memory(line))
+        elif line["type"] not in ("header", "end"):
+            left_out[_LEFT_OUT.get(line["type"], f"{line['type']} lines")] += 1
     whole: dict[str, list[Json]] = {}
     for name in heads:
         whole.setdefault(_root(name, heads), []).extend(_messages(name, heads, said))
@@ -73,7 +82,7 @@ def bundle(lines: Iterable[Json], user: str) -> dict[str, Json]:
         "schema": "portable-ai-memory", "schema_version": VERSION, "owner": {"id": user}, "memories": memories,
         "conversations_index": index, "export_type": "full",
     }  # fmt: skip
-    return files
+    return Written(files, left_out)
 
 
 def _root(name: str, heads: Mapping[str, Json]) -> str:
@@ -177,17 +186,28 @@ def pam(document: Document) -> Iterator[Found]:
     value = document.value if isinstance(document.value, dict) else {}
     if is_list_of(value.get("memories")):
         owner = (value.get("owner") or {}).get("id")
-        yield from (_kept(memory, owner) for memory in value["memories"] if memory.get("status") in (None, "active"))
+        active = [memory for memory in value["memories"] if memory.get("status") in (None, "active")]
+        yield from (_kept(memory, owner) for memory in active if not _is_learnt(memory))
+        if learnt := sum(map(_is_learnt, active)):
+            yield Skipped(document.name, f"{learnt} memories are learnt from their conversations again")
         return
     if not is_list_of(value.get("messages"), "id"):
         raise ValueError("the file has no list of messages or memories")
     found: dict[str, Json] = {message["id"]: message for message in value["messages"]}
     name, metadata = f"pam:{value.get('id')}"[:110], ((value.get("raw_metadata") or {}).get("quire") or {})
-    lines = [_line(found, leaf) for leaf in found if not any(m.get("parent_id") == leaf for m in found.values())]
+    inner = {message.get("parent_id") for message in found.values()}
+    lines = [_line(found, leaf) for leaf in found if leaf not in inner]
     lines.sort(key=len, reverse=True)
     main = lines[0]
     title, about = titled(value.get("title")), metadata.get("metadata") or {}
-    yield Talk(name, [_said(found[key]) for key in main], title, metadata=about)
+    system = value.get("system_instruction")
+    yield Talk(
+        name,
+        [_said(found[key]) for key in main],
+        title,
+        metadata=about,
+        system=system if isinstance(system, str) else None,
+    )
     for number, line in enumerate(lines[1:], 1):
         shared = next((at for at, key in enumerate(line) if main[at : at + 1] != [key]), len(line))
         yield Talk(
@@ -219,11 +239,28 @@ def _said(message: Json) -> Said:
     return spoken("assistant" if role == "tool" else role, text, **more), time
 
 
+_MEMBERS = (
+    "memory_type", "source", "key", "pinned", "quote", "valid_from", "valid_to", "learnt_at", "sensitive", "expires_at",
+)  # fmt: skip
+
+
+def _own(memory: Json) -> Json:
+    """Return the line of a memory that Quire wrote."""
+    line = (memory.get("metadata") or {}).get("quire")
+    return line if isinstance(line, dict) else {}
+
+
+def _is_learnt(memory: Json) -> bool:
+    """Return whether Quire reads a memory out of a conversation that the bundle has, too."""
+    return _own(memory).get("source") == "rule"
+
+
 def _kept(memory: Json, owner: Any) -> Memory:
-    line = (memory.get("metadata") or {}).get("quire") or {}
-    temporal = memory.get("temporal") or {}
+    line, temporal = _own(memory), memory.get("temporal") or {}
+    more = {name: line[name] for name in _MEMBERS if line.get(name) is not None}
+    until = None if line else time_of(temporal.get("valid_until"))
     return Memory(
         str(memory.get("id")), str(memory.get("content") or ""), line.get("metadata") or {},
         time_of(temporal.get("created_at")), owner if isinstance(owner, str) else None,
-        line.get("keywords") or memory.get("tags") or [], time_of(temporal.get("valid_until")),
+        line.get("keywords") or memory.get("tags") or [], until, more,
     )  # fmt: skip

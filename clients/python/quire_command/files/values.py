@@ -39,6 +39,7 @@ class Talk:
     summaries: Sequence[str] = ()
     """What another machine made of older messages."""
     metadata: Json = field(default_factory=dict)
+    system: str | None = None
     parent: str | None = None
     """Of a branch: the conversation of the same file that it shares its first messages with."""
     shared: int = 0
@@ -55,8 +56,8 @@ class Memory:
     user: str | None = None
     keywords: Sequence[str] = ()
     expires: str | None = None
-    is_proposed: bool = False
-    """A person told another tool to keep it in mind: they are asked whether it holds here, too."""
+    more: Json = field(default_factory=dict)
+    """Other members of its line."""
 
 
 @dataclass(frozen=True, slots=True)
