@@ -68,7 +68,7 @@ def create_key(tenant: str | None, days: int | None, **given: Any) -> None:
             await asyncio.sleep(OPEN_SECONDS)
         click.echo(made.reveal())
 
-    on_database(work)
+    on_database(work, makes=True)
 
 
 @keys.command(name="list")

@@ -110,13 +110,22 @@ async def connected(settings: Settings, dsn: str) -> AsyncIterator[Database]:
         await database.close()
 
 
-def on_database(work: Callable[[Database], Awaitable[T]]) -> T:
-    """Run an action on the configured database, whether or not a service is running; refuse if QUIRE_URL names one."""
+def on_database(work: Callable[[Database], Awaitable[T]], *, makes: bool = False) -> T:
+    """Run an action on the configured database, whether or not a service is running; refuse if QUIRE_URL names one.
+
+    ``makes``: where there is no database yet, the action has one made.
+    """
     settings = read_settings()
     if (url := os.environ.get("QUIRE_URL")) and not settings.database_url:
         raise click.ClickException(
             f"This command works on a database, and QUIRE_URL names a service, {url}. Run it on that service's machine,"
             " set DATABASE_URL to its database, or unset QUIRE_URL to use the database here."
+        )
+
+    if not (makes or settings.database_url or (settings.quire_data_dir.expanduser() / "postgres" / "cluster").exists()):
+        raise click.ClickException(
+            f"There is no database in {settings.quire_data_dir} yet: `quire serve` makes it. Set QUIRE_DATA_DIR or"
+            " DATABASE_URL if it is elsewhere."
         )
 
     async def run(dsn: str) -> T:

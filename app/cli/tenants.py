@@ -40,7 +40,7 @@ def create_tenant(name: str) -> None:
             await stored_keys.create_tenant(tx, name)
         click.echo(str(tenant))
 
-    on_database(work)
+    on_database(work, makes=True)
 
 
 @tenants.command(name="list")

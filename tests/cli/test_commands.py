@@ -132,6 +132,13 @@ def test_a_command_of_the_database_here_refuses_to_stand_for_a_service_elsewhere
     assert not data.exists()
 
 
+@pytest.mark.parametrize("command", [("jobs", "list"), ("keys", "list"), ("tenants", "list")], ids=" ".join)
+def test_no_database_is_made_to_say_that_it_is_empty(tmp_path: Path, command: tuple[str, ...]) -> None:
+    data = tmp_path / "data"
+    assert "There is no database in" in refusal(*command, QUIRE_DATA_DIR=str(data))
+    assert not data.exists()
+
+
 FEW_DESCRIPTORS = """
 import resource
 from app.cli.server import descriptors_low

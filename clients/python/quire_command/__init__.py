@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "fork": Listed("quire_command.fork", "fork", "Make a branch of a conversation."),
     "import": Listed("quire_command.transfer", "import_file", "Put files of Quire or of other tools into a Quire."),
     "mcp": Listed("quire_command.mcp", "serve_stdio", "Serve MCP over stdio, for clients that start their servers."),
+    "memories": Listed("quire_command.memories", "memories", "List memories, and accept or refuse proposals."),
     "replay": Listed("quire_command.replay", "replay", "Show what a model saw."),
     "search": Listed("quire_command.looking", "search", "Find memories and messages."),
     "verify": Listed("quire_command.verify", "verify", "Verify receipts of a file, offline."),

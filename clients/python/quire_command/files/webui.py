@@ -89,6 +89,8 @@ def open_webui(document: Document) -> Iterator[Found]:
         owner = row.get("user_id")
         base = Talk(f"open-webui:{name}"[:110], (), titled(row.get("title") or chat.get("title")), owner)
         said = {key: list(_of_webui(key, node)) for key, node in nodes.items()}
+        if silent := sum(not told for told in said.values()):
+            yield Skipped(place, f"{silent} messages are empty")
         parents = {key: node.get("parentId") for key, node in nodes.items()}
         if prompt := (chat.get("params") or {}).get("system"):
             first = next((key for key, before in parents.items() if before not in parents), next(iter(said)))
