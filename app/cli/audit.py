@@ -33,9 +33,9 @@ def export(since: datetime, tenant: str | None) -> None:
             async with database.snapshot(tenant_id) as tx:
                 rows = await stored.browse(tx, after, since.replace(tzinfo=UTC), None, None, AT_ONCE)
             for row in rows:
-                click.echo(dumps(view(row)))
+                click.echo(dumps(view(*row)))
             if len(rows) < AT_ONCE:
                 return
-            after = rows[-1]["id"]
+            after = rows[-1][0]
 
     on_database(work)

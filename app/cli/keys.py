@@ -87,7 +87,7 @@ def list_keys(tenant: str | None, *, as_json: bool) -> None:
             found += map(view, rows)
             if len(rows) < LISTED_AT_ONCE:
                 return found
-            after = rows[-1]["id"]
+            after = rows[-1].id
 
     found = on_database(work)
     show(found, map(_line, found), as_json=as_json)

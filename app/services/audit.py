@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 from uuid import UUID
-
-from asyncpg import Record
 
 from app import errors
 from app.core.edge.audit import AuditEntry
@@ -67,9 +64,9 @@ def _tell(waiting: Iterable[_Waiting], failure: Exception | None) -> None:
             stored.set_exception(failure)
 
 
-def view(row: Record) -> dict[str, Any]:
+def view(name: UUID, entry: AuditEntry) -> dict[str, Any]:
     return {
-        "id": str(row["id"]), "at": time_text(time_of(row["id"])), "action": row["action"], "route": row["route"],
-        "ids": json.loads(row["ids"]), "key_id": str(row["key"]) if row["key"] else None, "user_id": row["user_id"],
-        "address": row["address"], "status": row["status"], "request_id": row["request_id"],
+        "id": str(name), "at": time_text(time_of(name)), "action": entry.action, "route": entry.route,
+        "ids": entry.ids, "key_id": str(entry.key) if entry.key else None, "user_id": entry.user_id,
+        "address": entry.address, "status": entry.status, "request_id": entry.request_id,
     }  # fmt: skip

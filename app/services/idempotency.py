@@ -84,21 +84,22 @@ class IdempotencyKey:
         await idempotency.store(tx, self.key, response.text, response.owner)
 
     async def _find(self, tx: ReadTx) -> str | None:
-        row = await idempotency.find(tx, self.key)
-        if row is None:
+        found = await idempotency.find(tx, self.key)
+        if found is None:
             return None
-        if row["digest"] != self.digest:
+        digest, response = found
+        if digest != self.digest:
             raise errors.IdempotencyMismatch(
                 "This Idempotency-Key was used with a different request.",
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": "was used with a different request"}],
             )
-        if row["response"] == GONE:
+        if response == GONE:
             raise errors.ErasedSince(
                 "This request was done, and what it stored has been erased since. To store it again, send it with"
                 " another Idempotency-Key.",
                 errors=[{"loc": ["header", "Idempotency-Key"], "msg": "is that of a request whose data was erased"}],
             )
-        return str(row["response"])
+        return response
 
 
 async def run_idempotently(

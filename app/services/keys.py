@@ -37,7 +37,7 @@ from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Lookup, Runtime
 from app.services import identity, limits
 from app.store import keys, spaces
-from app.store.keys import NewKey
+from app.store.keys import NewKey, StoredKey
 from app.store.operators.limits import door as read_door
 from app.store.operators.limits import own_limits
 
@@ -317,17 +317,19 @@ async def revoke(tx: ReadTx, caller: Caller, key: UUID) -> dict[str, Any]:
     return view(row)
 
 
-def view(row: Record) -> dict[str, Any]:
+def view(key: StoredKey) -> dict[str, Any]:
+    space_id = space_of_keys(key.user_id)
     return {
-        "id": str(row["id"]),
-        "prefix": prefix(row["tenant_id"], row["id"]),
-        "name": row["name"],
-        "scopes": list(row["scopes"]),
-        "user_id": row["user_id"] if space_of_keys(row["user_id"]) is None else None,
-        "space_id": space_of_keys(row["user_id"]),
-        "requests_per_minute": row["requests_per_minute"],
+        "id": str(key.id),
+        "prefix": prefix(key.tenant_id, key.id),
+        "name": key.name,
+        "scopes": list(key.scopes),
+        "user_id": key.user_id if space_id is None else None,
+        "space_id": space_id,
+        "requests_per_minute": key.requests_per_minute,
         **{
-            name: time_text(row[name]) if row[name] else None
+            name: at and time_text(at)
             for name in ("created_at", "expires_at", "revoked_at", "last_used_at")
+            for at in (getattr(key, name),)
         },
     }

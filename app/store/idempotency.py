@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.postgres.transactions import ReadTx, Tx
 
 KEPT = timedelta(hours=24)
@@ -30,8 +28,10 @@ DELETE FROM idempotency WHERE tenant_id = $1 AND key = ANY (ARRAY(
 """
 
 
-async def find(tx: ReadTx, key: str) -> Record | None:
-    return await tx.fetchrow(FIND, key)
+async def find(tx: ReadTx, key: str) -> tuple[bytes, str] | None:
+    """Return the digest of the request and its response."""
+    row = await tx.fetchrow(FIND, key)
+    return (row["digest"], row["response"]) if row is not None else None
 
 
 async def claim(tx: ReadTx, key: str, digest: bytes) -> bool:

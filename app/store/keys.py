@@ -53,6 +53,20 @@ class NewKey:
     requests_per_minute: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    tenant_id: UUID
+    id: UUID
+    name: str
+    scopes: Sequence[str]
+    user_id: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    requests_per_minute: int | None
+
+
 FIELDS = "tenant_id, id, name, scopes, user_id, created_at, expires_at, revoked_at, last_used_at, requests_per_minute"
 # From its first key on a tenant's row says that keys are required.
 DEMAND = """
@@ -65,14 +79,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING {FIELDS}
 """
 
 
-async def insert(tx: Tx, new: NewKey) -> Record:
+async def insert(tx: Tx, new: NewKey) -> StoredKey:
     """Insert the key's row. From the commit on, the deployment requires keys."""
     await tx.execute(DEMAND, "default")
-    row = await tx.fetchrow(
+    [row] = await tx.fetch(
         INSERT, new.id, new.digest, new.name, list(new.scopes), new.user_id, new.expires_at, new.requests_per_minute
     )
-    assert row is not None
-    return row
+    return StoredKey(*row)
 
 
 # Keys, the newest first, after a cursor's id. Two statements, because one with an OR would read all users' keys.
@@ -82,11 +95,10 @@ SELECT {FIELDS} FROM keys WHERE tenant_id = $1 AND id < $2 AND user_id = $4 ORDE
 """
 
 
-async def browse(tx: ReadTx, bound_to: str | None, after: UUID | None, limit: int) -> Sequence[Record]:
+async def browse(tx: ReadTx, bound_to: str | None, after: UUID | None, limit: int) -> list[StoredKey]:
     page = (after or UUID(int=2**128 - 1), limit)
-    if bound_to is None:
-        return await tx.fetch(LIST, *page)
-    return await tx.fetch(LIST_OF_USER, *page, bound_to)
+    rows = await (tx.fetch(LIST, *page) if bound_to is None else tx.fetch(LIST_OF_USER, *page, bound_to))
+    return [StoredKey(*row) for row in rows]
 
 
 REVOKE = f"""
@@ -95,9 +107,10 @@ UPDATE keys SET revoked_at = coalesce(revoked_at, (SELECT now()))
 """
 
 
-async def revoke(tx: ReadTx, key: UUID, bound_to: str | None) -> Record | None:
+async def revoke(tx: ReadTx, key: UUID, bound_to: str | None) -> StoredKey | None:
     """Revoke a key; None if it does not exist. A key that was already revoked keeps its first time."""
-    return await tx.fetchrow(REVOKE, key, bound_to)
+    row = await tx.fetchrow(REVOKE, key, bound_to)
+    return StoredKey(*row) if row is not None else None
 
 
 LIMIT = f"""
@@ -106,9 +119,10 @@ UPDATE keys SET requests_per_minute = $4
 """
 
 
-async def limit(tx: Tx, key: UUID, bound_to: str | None, per_minute: int | None) -> Record | None:
+async def limit(tx: Tx, key: UUID, bound_to: str | None, per_minute: int | None) -> StoredKey | None:
     """Set a key's own limit, or that of the settings; None if there is no such key."""
-    return await tx.fetchrow(LIMIT, key, bound_to, per_minute)
+    row = await tx.fetchrow(LIMIT, key, bound_to, per_minute)
+    return StoredKey(*row) if row is not None else None
 
 
 DELETE_OF_USER = "DELETE FROM keys WHERE tenant_id = $1 AND user_id = $2"

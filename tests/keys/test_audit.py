@@ -99,7 +99,7 @@ async def test_entries_that_come_at_once_are_each_stored_once_by_few_commits(dat
     async with database.snapshot(DEFAULT_TENANT) as tx:
         rows = await audit.browse(tx, UUID(int=0), LONG_AGO, None, None, 1000)
         commits = await tx.connection.fetchval("SELECT count(DISTINCT xmin::text) FROM audit")
-    assert [row["request_id"] for row in rows if row["request_id"] != str(given_up)] == [
+    assert [entry.request_id for _, entry in rows if entry.request_id != str(given_up)] == [
         str(number) for number in range(200) if number != given_up
     ]
     assert commits <= 3

@@ -40,4 +40,4 @@ async def get_audit(
     after = cursors.decode_id(cursor) or UUID(int=0)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await audit.browse(tx, after, since or LONG_AGO, action, user_id, limit + 1)
-    return page_of([view(row) for row in rows], limit, "id")
+    return page_of([view(*row) for row in rows], limit, "id")

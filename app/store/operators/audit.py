@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from asyncpg import Record
-
-from app.core.canonical import dumps
+from app.core.canonical import dumps, loads
 from app.core.edge.audit import Action, AuditEntry
 from app.core.times import first_id
 from app.ids import uuid7
@@ -40,9 +38,10 @@ SELECT id, action, route, ids, key, user_id, address, status, request_id FROM au
 
 async def browse(
     tx: ReadTx, after: UUID, since: datetime, action: Action | None, user_id: str | None, limit: int
-) -> Sequence[Record]:
+) -> list[tuple[UUID, AuditEntry]]:
     """List entries after one, the oldest first."""
-    return await tx.fetch(LIST, max(after, first_id(since)), action, user_id, limit)
+    rows = await tx.fetch(LIST, max(after, first_id(since)), action, user_id, limit)
+    return [(name, AuditEntry(action_, route, loads(ids), *rest)) for name, action_, route, ids, *rest in rows]
 
 
 # Those older than a UUIDv7 of that time.
