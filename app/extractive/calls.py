@@ -25,6 +25,7 @@ _QUESTION_KEYS = re.compile(
 _SECRET_KEYS = re.compile(r"api_?key|password|passwd|secret|access_token|authorization|credential", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z_][\w-]{0,40}>")
 _CALL = re.compile(r"([A-Za-z_][\w.:/-]{0,80})\((?=[\w.-]{1,40}=|\)|…|[\[{\"']|.*\)$)")
+_NAME = re.compile(r"(?:^|, )[A-Za-z_][\w.:/-]{0,80}(?:\(|: )|\b[\w.-]{1,40}=")
 _RESULT = re.compile(r"([A-Za-z_][\w.:/-]{0,80}): ")
 
 
@@ -70,6 +71,11 @@ def tools_in(role: str, line: str) -> list[str]:
     if role != "assistant" or _CALL.match(line) is None:
         return []
     return [match[1] for match in _CALL.finditer(line)]
+
+
+def nameless(line: str) -> str:
+    """Return what ``call_line`` or ``result_line`` wrote without the names of tools and arguments."""
+    return _NAME.sub(" ", line)
 
 
 def _arguments(arguments: str | Mapping[str, object]) -> Mapping[str, object] | str:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.extractive.calls import call_line
+from app.extractive.calls import call_line, nameless
 from app.extractive.lines import message_line, read, result_line, title_of
 
 
@@ -210,3 +210,9 @@ def test_a_quotation_mark_without_its_partner_is_left_out() -> None:
 def test_a_line_of_two_sentences_keeps_their_order() -> None:
     said = "The pump P-12 in Bergen leaks. Can you help me with this?"
     assert message_line("user", said) == said
+
+
+def test_names_of_tools_and_arguments_name_no_subject() -> None:
+    calls = [call_line("search_flights", '{"origin": "Bergen"}'), call_line("read_file", '{"path": "plan.md"}')]
+    assert nameless(", ".join(calls)).split() == ["Bergen)", "plan.md)"]
+    assert nameless(result_line("get_order", '{"harbour": "Rotterdam"}')).strip() == "Rotterdam"

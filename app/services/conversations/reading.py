@@ -12,7 +12,7 @@ from app.core.history.placeholder import ArchiveCard
 from app.core.history.preparation import LinesOfMessage, Passage
 from app.core.model import PEOPLE, Language
 from app.core.neutral import neutral
-from app.extractive.calls import call_line
+from app.extractive.calls import call_line, nameless
 from app.extractive.chapters import words_told
 from app.extractive.lines import greets, line_of, message_line, read, result_line, title_of
 from app.extractive.parts import best_parts
@@ -77,8 +77,10 @@ READER = ExtractiveReader()
 
 
 def _words(placement: Placement, line: str) -> str:
+    """Return the words that can name a subject. Names of tools and arguments are the same in every chapter."""
     text = placement.draft.text
-    return " ".join(words_told(text if text.strip() and not placement.answers else line))
+    is_said = text.strip() and not placement.answers
+    return " ".join(words_told(text if is_said else nameless(line)))
 
 
 def _line(placement: Placement) -> str:
