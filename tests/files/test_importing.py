@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import asyncpg
 import httpx
 import pytest
 
 from app.core.messages import Limits, read
+from app.postgres import programs
+from app.postgres.embedded import EmbeddedPostgres
 from tests.erasure.test_commands import quire
 from tests.files.samples import CHATGPT, CLAUDE_CODE, DOCUMENTS, STRANDS, WRITTEN, Json, line
 
@@ -25,7 +32,7 @@ def written(folder: Path, name: str, value: Any) -> Path:
     return file
 
 
-def receipt(base_url: str, file: Path, *more: str, code: int = 0) -> Any:
+def receipt(base_url: str, file: Path | str, *more: str, code: int = 0) -> Any:
     done = quire(base_url, "import", str(file), "--json", *more)
     assert done.exit_code == code, done.output
     return json.loads(done.stdout)
@@ -196,6 +203,43 @@ def test_one_conversation_that_is_refused_stops_no_other(client: httpx.Client, b
     assert [one["place"] for one in found["refused"]] == ["chatgpt:c1", "chatgpt:c1:branch-1"]
     assert found["matched"].get("messages", 0) == 0
     assert said(client, "chatgpt:c9")[-1] == "Here it is"
+
+
+AGENTS = """
+CREATE TABLE agent_messages (id serial PRIMARY KEY, session_id text, message_data text, created_at timestamp);
+INSERT INTO agent_messages (session_id, message_data, created_at) VALUES
+    ('s', '{"role": "user", "content": "Plot\\tit"}', '2025-10-03'),
+    ('s', '{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done"}]}', NULL);
+"""
+
+
+def test_a_database_is_read_by_its_url(
+    client: httpx.Client, base_url: str, postgres: EmbeddedPostgres, run_as_superuser: Any, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("PATH", f"{programs.binary('pg_dump').parent}{os.pathsep}{os.environ['PATH']}")
+    url = postgres.superuser_dsn.replace("/quire?", "/agents?")
+
+    async def fill() -> None:
+        connection = await asyncpg.connect(url)
+        await connection.execute(AGENTS)
+        await connection.close()
+
+    run_as_superuser("CREATE DATABASE agents")
+    try:
+        asyncio.run(fill())
+        done = quire(base_url, "import", url, "--user", "u", "--json")
+        assert json.loads(done.stdout)["imported"]["messages"] == 2, done.output
+    finally:
+        run_as_superuser("DROP DATABASE agents")
+    assert said(client, "openai-agents:s") == ["Plot\tit", "Done"]
+    gone = quire(base_url, "import", url.replace("postgres@", "postgres:s3cret@"), "--user", "u")
+    assert "pg_dump failed" in gone.output
+    assert "s3cret" not in gone.output
+    table = tmp_path / "agents.db"
+    with closing(sqlite3.connect(table)) as connection:
+        connection.executescript(AGENTS.replace("serial", "integer").replace("'s'", "'t'"))
+    assert receipt(base_url, f"sqlite:///{table}", "--user", "u")["lines"] == 2
 
 
 def test_half_a_character_stops_no_import(client: httpx.Client, base_url: str, tmp_path: Path) -> None:

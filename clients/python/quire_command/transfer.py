@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ import httpx
 
 from quire_command.files import kinds, lines, writing
 from quire_command.files.kinds import Kind
+from quire_command.files.packed import dump
 from quire_command.files.pam import bundle
 from quire_command.files.reading import LARGE_BYTES, LOOKED_AT, NAMED_MAX, Document, document, looks_like, size_of
 from quire_command.files.values import Found, Memory, Skipped, Talk, dumps
@@ -40,6 +42,8 @@ class Receipt:
     """The sums of an import: read, stored and left out."""
 
     files: int = 0
+    lines: int = 0
+    """Lines, elements of a list, or rows of tables."""
     imported: Counter[str] = field(default_factory=Counter)
     matched: Counter[str] = field(default_factory=Counter)
     branches: int = 0
@@ -55,7 +59,7 @@ class Receipt:
         left = [{"place": one.place, "reason": one.reason} for one in self.skipped]
         refused = [{"place": one.place, "reason": one.reason} for one in self.refused]
         return {
-            "files": self.files, "imported": dict(self.imported), "matched": dict(self.matched),
+            "files": self.files, "lines": self.lines, "imported": dict(self.imported), "matched": dict(self.matched),
             "branches": self.branches, "sub_agents": self.sub_agents, "skipped": left, "refused": refused,
         }  # fmt: skip
 
@@ -65,16 +69,34 @@ class Receipt:
         more = [
             f"{count} {name}" for count, name in ((self.branches, "branches"), (self.sub_agents, "sub-agents")) if count
         ]
-        if self.files > 1 or more:
-            yield f"Read: {', '.join([f'{self.files} files', *more])}."
+        if self.files:
+            yield f"Read: {', '.join([f'{self.files} files', f'{self.lines} lines', *more])}."
         for what, left in (("Left out", self.skipped), ("Refused", self.refused)):
             yield from (f"{what}: {one.place}: {one.reason.removesuffix('.')}." for one in left[:SHOWN])
             if len(left) > SHOWN:
                 yield f"{what}: {len(left) - SHOWN} more (--json lists all)."
 
 
+class _Source(click.Path):
+    """A file, a folder, "-", or the URL of a database, which is dumped into a file that is gone at the end."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        scheme, _, rest = str(value).partition("://")
+        if scheme.startswith("postgres") and rest:
+            folder = TemporaryDirectory()
+            assert ctx is not None
+            ctx.find_root().call_on_close(folder.cleanup)
+            try:
+                value = dump(str(value), Path(folder.name))
+            except ValueError as error:
+                raise click.ClickException(str(error)) from None
+        elif scheme.startswith("sqlite") and rest:
+            value = rest.removeprefix("/")
+        return super().convert(value, param, ctx)
+
+
 @click.command(name="import")
-@click.argument("path", metavar="FILE", type=click.Path(exists=True, allow_dash=True, path_type=Path))
+@click.argument("path", metavar="FILE", type=_Source(exists=True, allow_dash=True, path_type=Path))
 @click.option("--from", "source", type=click.Choice(kinds.NAMES), help="Whose it is, if its content does not tell.")
 @click.option("--conversation", "conversation_id", help="The conversation's id, instead of the file's.")
 @click.option("--user", "user_id", help="Whose it is to be; default: the one whom the file names.")
@@ -87,6 +109,8 @@ def import_file(
     path: Path, url: str, api_key: str | None, *, only_print: bool, as_json: bool, each_user: bool, **given: str | None
 ) -> None:
     """Put FILE, which `quire export` or another tool wrote, or a folder of such files, into a Quire. `-` is stdin.
+
+    It can be a database, too: a file of SQLite, or the URL of a PostgreSQL (which `pg_dump` reads).
 
     It can be repeated, whole or after it was cut off: what is there already is left as it is, and what a source has
     more since is added.
@@ -174,6 +198,7 @@ def _found(
             receipt.skipped += one.skipped or (Skipped(one.name, f"{reason}; no tool that Quire knows writes it"),)
             continue
         receipt.files += 1
+        receipt.lines += one.lines
         for chosen in _of_document(one, kind, given, receipt, path):
             taken += 1
             yield chosen

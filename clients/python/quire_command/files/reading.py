@@ -49,6 +49,12 @@ class Document:
     """Where the file is, for what belongs to it and lies beside it."""
 
     @property
+    def lines(self) -> int:
+        """Count its lines, its elements, or the rows of its tables."""
+        rows = sum(map(len, self.tables.values())) + len(self.files)
+        return (len(self.value) if isinstance(self.value, list) else rows or 1) + len(self.skipped)
+
+    @property
     def is_large(self) -> bool:
         return isinstance(self.value, Large)
 
