@@ -85,7 +85,7 @@ def test_a_damaged_vocabulary_is_unpacked_again(tmp_path: Path, no_network: None
 def test_another_vocabulary_is_refused_before_tiktoken_sees_it(tmp_path: Path, no_network: None) -> None:
     expected = tokens._Vocabulary(tokens._VOCABULARIES["o200k_base"].url, "0" * 64)
     with pytest.raises(VocabularyError, match="another o200k_base"):
-        tokens._install(tmp_path, "o200k_base", expected)
+        tokens.install(tmp_path, "o200k_base", expected)
 
 
 @pytest.mark.slow

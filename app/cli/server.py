@@ -22,6 +22,7 @@ from app.core.messages import Limits
 from app.postgres.tenants import is_keyed
 from app.settings import Settings, taken
 from app.signals import Stopping
+from app.text import tokens
 
 _logger = logging.getLogger(__name__)
 
@@ -113,6 +114,7 @@ def check_database(settings: Settings, dsn: str, stopping: Stopping) -> bool:
 
     rules = access(settings)
     with errors_in_words():
+        tokens.install(settings.quire_data_dir / "vocabularies")
         needs_key = stopping.run(ask()) or rules.requires_keys
     if not needs_key and not is_loopback(rules.host) and not rules.allows_unauthenticated:
         raise click.ClickException(

@@ -23,6 +23,8 @@ from typing import Literal
 import anyio.to_thread
 import tiktoken
 
+from app import errors
+
 PIECE_CHARACTERS = 20_000
 INLINE_CHARACTERS = 50_000
 
@@ -77,8 +79,7 @@ def load(vocabulary_dir: Path, name: str = "o200k_base") -> TokenCounter:
 
     Takes about half a second. Raises VocabularyError if the vocabulary is not the expected one.
     """
-    vocabulary = _VOCABULARIES[name]
-    _install(vocabulary_dir, name, vocabulary)
+    install(vocabulary_dir, name)
     os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabulary_dir)
     encoding = tiktoken.get_encoding(name)
     vars(encoding)["_mergeable_ranks"] = {}  # 30 MB that only its pickles and lists of tokens read: it counts without
@@ -97,13 +98,19 @@ def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
     yield text[start:]
 
 
-def _install(folder: Path, name: str, vocabulary: _Vocabulary) -> None:
+def install(folder: Path, name: str = "o200k_base", expected: _Vocabulary | None = None) -> None:
+    """Unpack an encoding's vocabulary where it is not yet. Raises VocabularyError, and StorageUnavailable."""
+    vocabulary = expected or _VOCABULARIES[name]
     target = _place(folder, vocabulary)
     if _is_whole(target, vocabulary):
         return
     content = _unpacked(name, vocabulary)
-    folder.mkdir(parents=True, exist_ok=True)
-    _replace(target, content)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(target, content)
+    except OSError as error:
+        fix = "Free some space there, or set QUIRE_DATA_DIR to another folder."
+        raise errors.StorageUnavailable(f"{folder} cannot be written: {error.strerror}. {fix}") from error
     if not _is_whole(target, vocabulary):
         raise VocabularyError(f"The vocabulary at {target} is damaged and could not be written anew.")
 

@@ -184,6 +184,17 @@ def test_a_database_without_a_schema_or_with_another_is_refused_with_the_command
     assert "newer than this version of Quire" in refusal(*command, **environment)
 
 
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_vocabulary_that_cannot_be_written_is_said_with_what_mends_it(
+    postgres: EmbeddedPostgres, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "vocabularies").touch()  # in place of a full disk
+    environment = {"DATABASE_URL": postgres.app_dsn, "QUIRE_DATA_DIR": str(tmp_path), "QUIRE_PORT": "0"}
+    said = refusal(command, MEMORY_EMBEDDING_MODEL="none", **environment)
+    assert "vocabularies cannot be written: File exists. Free some space there" in said
+    assert "Traceback" not in said
+
+
 def test_a_migration_that_the_database_refuses_is_one_sentence_without_sql(beside: Callable[[str], str]) -> None:
     assert "CREATE EXTENSION vector;" in refusal("migrate", DATABASE_URL=beside("quire_owner"))
     executed(beside("postgres"), "CREATE EXTENSION vector")
