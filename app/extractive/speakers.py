@@ -10,20 +10,21 @@ _NAME = re.compile(r" ([A-Z]\w+)([,.!?])")
 _GREETINGS = ("hi", "hey", "hello", "thanks", "thank you", "yeah", "yes", "yep", "wow", "cool", "sure")
 
 
-def addressed(text: str) -> set[str]:
-    """Return the names, in lower case, by which a text addresses somebody, as in "Thanks, Ann!"."""
+def addressed(text: str, *, is_talk: bool = False) -> set[str]:
+    """Return the names, in lower case, by which a text addresses somebody, as in "Thanks, Ann!". ``is_talk``: people
+    talk with one another, so that "See you, Ann." does too.
+    """
     found = set[str]()
     for name in _NAME.finditer(text):
         before = text[max(0, name.start() - 10) : name.start()].lower()
-        if before.rstrip(",").endswith(_GREETINGS) or (before.endswith(",") and name[2] == "!"):
+        if before.rstrip(",").endswith(_GREETINGS) or (before.endswith(",") and (is_talk or name[2] == "!")):
             found.add(name[1].lower())
     return found
 
 
 def named(title: str, lines: Sequence[tuple[str, str]]) -> set[str]:
     """Return the names, in lower case, of who says a page's lines and of whom these address."""
-    found = set[str]().union(*(addressed(line) for _, line in lines))
     before = _BEFORE.match(title)
-    if before and all(line.startswith(before[0]) for role, line in lines if role == "user"):
-        found.update({before[1].lower()} - ENGLISH - COMMON)
-    return found
+    is_talk = before is not None and all(line.startswith(before[0]) for role, line in lines if role == "user")
+    found = set[str]().union(*(addressed(line, is_talk=is_talk) for _, line in lines))
+    return found | ({before[1].lower()} - ENGLISH - COMMON) if before and is_talk else found

@@ -144,10 +144,10 @@ def answering(texts: Sequence[str], query: str) -> list[int]:
 
 
 def telling_more(texts: Sequence[str], said: str) -> list[int]:
-    """Return the indexes of the texts that have a subject and do not repeat what was just said."""
+    """Return the indexes of the texts that have a subject, and a word more than what was just said."""
     terms = set(bm25.terms(said[: bm25.QUERY_CHARACTERS]))
     bare = [_LABELS.sub("", text) for text in texts]
-    return [place for place, text in enumerate(bare) if has_subject(text) and not _repeats(text, terms)]
+    return [place for place, text in enumerate(bare) if has_subject(text) and not terms.issuperset(bm25.terms(text))]
 
 
 def _repeats(text: str, query_terms: set[str]) -> bool:

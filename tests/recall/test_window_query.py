@@ -52,6 +52,15 @@ def test_an_unanswerable_query_recalls_nothing(seeded: httpx.Client, query: str)
     assert tail(seeded, "new", query) == ""
 
 
+def test_what_was_said_before_in_the_same_words_is_no_evidence(seeded: httpx.Client) -> None:
+    said = "Rename the glacier chart to walnut."
+    for conversation in ("retried", "new"):
+        append(seeded, conversation, [user(said)], user_id="u")
+    assert tail(seeded, "new", said) == ""
+    append(seeded, "old", [user("The glacier chart is called walnut 2.")])
+    assert "walnut 2" in tail(seeded, "new", said)
+
+
 def test_a_conversation_can_be_kept_to_itself(seeded: httpx.Client) -> None:
     assert tail(seeded, "new", QUESTION, recall_scope="conversation") == ""
     ok(seeded.patch(path("new"), json={"settings": {"recall_scope": "conversation"}}))

@@ -34,3 +34,10 @@ def test_a_preview_begins_with_the_sentence_that_has_most_of_the_words() -> None
     text = "The invoice came. " * 12 + "Tarnhost paid the invoice of 3.50 EUR on 4 May. " + "It rained. " * 20
 
     assert preview(text, "Who paid the invoice in May?").startswith("…Tarnhost paid the **invoice** of 3.50 EUR")
+
+
+def test_a_preview_shows_figures_where_no_word_is_shared() -> None:
+    text = "We talked for a while about this and that. " * 6 + "The rent is 890 a month in Leith. " + "It rained. " * 20
+
+    assert "890" in preview(text, "What does my flat cost?")
+    assert preview(text, "").startswith("We talked")

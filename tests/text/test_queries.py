@@ -1,9 +1,12 @@
-"""What a query tells: whether it has a subject, by which words, and whether it asks for a value."""
+"""What a query tells: whether it has a subject, and by which words; and how much a message asks."""
+
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.text.bm25 import ASKING, document
 from app.text.queries import answering, has_subject, subject_of, telling_more
 
 NOTHING = """
@@ -83,3 +86,17 @@ def test_texts_are_shown_once(texts: list[str], query: str) -> None:
 def test_words_that_only_refer_to_the_talk_are_no_subject(text: str) -> None:
     assert not has_subject(text)
     assert has_subject(f"{text} boiler")
+
+
+@pytest.mark.parametrize(("bare", "told"), [
+    ("What should I bring her?", "My sister Edith moved to Harlesden in May. What should I bring her?"),
+    ("带什么礼物好吗？", "我妹妹五月搬到了清水湾小区。带什么礼物好吗？"),
+])  # fmt: skip
+def test_a_message_asks_less_the_more_it_tells(bare: str, told: str) -> None:
+    assert _asking(bare) == 1
+    assert 0 < _asking(told) < 0.5
+
+
+def _asking(text: str) -> float:
+    (component,) = re.findall(r"\d+", ASKING.partition(":")[0])
+    return float(dict(re.findall(r"(\d+):([\d.]+)", document(text)))[component])

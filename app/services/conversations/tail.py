@@ -212,6 +212,10 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     )  # fmt: skip
     told = await searching.judged(tx, query, results.hits, sensitive=request.sensitive)
     hits = await searching.once([hit for hit in told if hit.status == "held"], query)
+    texts = [hit.text for hit in hits]
+    # what only repeats the query, as an earlier conversation or a retry does, is no evidence that anything answers
+    telling = await run_in_thread_if_large(sum(map(len, texts)), telling_more, texts, query.text)
+    hits = [hits[place] for place in telling]
     best = max((hit.score for hit in hits), default=0.0)
     answers = [hit for hit in hits if hit.score > best - relevance.APART and not hit.is_doubtful]
     if request.is_said or (query.asks is False and not answers):
@@ -224,10 +228,7 @@ def _not_in_view(search: _Asked, found: _Found, window: Window) -> list[SearchHi
     if search.query is None or not found.hits:
         return []
     in_view = _in_view(window)
-    hits = [hit for hit in found.hits if not _is_in_view(hit.hit, search, in_view)]
-    if not search.request.is_said:
-        return hits
-    return [hits[place] for place in telling_more([hit.text for hit in hits], search.query.text)]
+    return [hit for hit in found.hits if not _is_in_view(hit.hit, search, in_view)]
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:
