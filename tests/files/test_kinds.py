@@ -273,6 +273,17 @@ def test_shapes_of_older_and_newer_versions_are_known() -> None:
     assert ids == ["letta:desk", "claude-code:old", "llama-index:me", "chatgpt:root:None"]
 
 
+def test_a_result_that_older_agents_kept_beside_its_return_is_read() -> None:
+    result = {"role": "tool", "tool_call_id": "k", "content": [{"type": "text", "text": "Four."}]}
+    returns: list[Json] = [{"status": "success", "stdout": []}, {"status": "error", "func_response": None}]
+    agent = {"agent_type": "memgpt_agent", "messages": [{**result, "tool_returns": [one]} for one in returns]}
+    [talk] = talks("letta", Document("old.af", agent))
+    assert [(m["tool_call_id"], m["content"], m.get("is_error")) for m, _ in talk.said] == [
+        ("k", "Four.", None),
+        ("k", "Four.", True),
+    ]
+
+
 def test_code_that_a_chat_interface_ran_stays_where_it_stood() -> None:
     ran = '<details type="code_interpreter" output="&quot;4&quot;"><summary>Ran</summary>\n2 + 2\n</details>'
     chat = json.loads(json.dumps(OPEN_WEBUI_ITEMS))

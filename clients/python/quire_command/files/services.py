@@ -161,10 +161,9 @@ def _kept(message: Json, sent: set[str]) -> Iterator[Said]:
     more = {**named(message.get("name")), **ided(message.get("id"))}
     content = _content(message.get("content"))
     if role in ("tool", "function"):
-        results = message.get("tool_returns") or [
-            {"tool_call_id": message.get("tool_call_id"), "func_response": content}
-        ]
-        for one in results:
+        own = {"tool_call_id": message.get("tool_call_id"), "func_response": content}
+        for found in message.get("tool_returns") or [{}]:
+            one = {**own, **{name: value for name, value in found.items() if value is not None}}
             if one.get("tool_call_id") not in sent:
                 text, failed = _packaged(one.get("func_response"))
                 yield returned(one.get("tool_call_id"), text, failed=failed or one.get("status") == "error"), time
