@@ -28,7 +28,7 @@ from app.text.word_lists import patterns_of
 
 WISHES_MAX = 20
 """Of one message."""
-ORDER_MIN, HOLDS_MIN = 0.22, 0.8
+ORDER_MIN, HOLDS_MIN = 0.15, 0.8
 """How likely the words of an order for good are a wish, by a head that sees words alone, and those of any sentence."""
 SENTENCE_MIN = 4
 _SENTENCE_MAX = 200

@@ -88,6 +88,22 @@ def test_a_key_has_one_name_in_every_language(text: str, key: str | None) -> Non
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Always answer in the language I write in.",
+        "以后都用我写的那种语言回答。",
+        "From now on call me by my first name.",
+        "以后都叫我的小名。",
+        "Always use the units of the recipe.",
+        "以后都用原文的单位。",
+    ],
+)
+def test_a_wish_that_names_no_value_has_no_key(text: str) -> None:
+    [wish] = wishes(text)
+    assert (wish.key, wish.reach) == (None, "user")
+
+
+@pytest.mark.parametrize(
     ("text", "key"),
     [
         ("I'm not vegetarian any more.", "diet"),
