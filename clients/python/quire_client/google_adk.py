@@ -44,6 +44,8 @@ FOUND_MAX = 10
 ENTRY_CHARACTERS_MAX = 2_000
 """Of a memory that a search returns."""
 QUERY_CHARACTERS_MAX = 10_000
+BEGINNING: Json = {"role": "assistant", "content": "", "client_id": "beginning"}
+"""Begins a session, so that a rewind to its first invocation has something to branch from. No model sees it."""
 
 
 class QuireSessionService(BaseSessionService):
@@ -145,11 +147,8 @@ class QuireSessionService(BaseSessionService):
             await self._append(name, event)
             return
         events = await _events(self._quire, name)
-        kept = list(takewhile(lambda one: one.invocation_id != rewound, events))
-        if kept:  # else nothing of the conversation is left to branch from
-            await self._quire.sync(name, [_message(one) for one in (*kept, event)])
-        else:
-            await self._append(name, event)
+        kept = takewhile(lambda one: one.invocation_id != rewound, events)
+        await self._quire.sync(name, [BEGINNING, *map(_message, kept), _message(event)])
 
     async def _append(self, name: str, event: Event) -> None:
         try:
@@ -217,15 +216,21 @@ class QuireMemoryService(BaseMemoryService):
         """Return the hits without what a rewind took back: a search of its session, which is shown the branch, has it
         no more.
         """
-        names = sorted({hit["conversation_id"] for hit in hits if hit["conversation_id"]})
-        shown = await asyncio.gather(*(self._quire.conversation(name) for name in names), return_exceptions=True)
-        for name, now in zip(names, shown, strict=True):
-            if not isinstance(now, BaseException) and now["id"] != name:
+        places = sorted({hit["conversation_id"] for hit in hits if hit["conversation_id"]})
+        found = await asyncio.gather(*(self._quire.conversation(place) for place in places), return_exceptions=True)
+        sessions = {
+            place: conversation_of(kept["app_name"], kept["user_id"], kept["session_id"])
+            for place, now in zip(places, found, strict=True)
+            if not isinstance(now, BaseException)
+            and (kept := now["metadata"].get("adk") or {}).keys() >= {"session_id"}
+        }
+        for name in sorted(set(sessions.values())):
+            if (await self._quire.conversation(name))["id"] != name:
                 line = await self._quire.search(
                     query[:QUERY_CHARACTERS_MAX], user_id=user_id, conversation_id=name, limit=FOUND_MAX
                 )
                 kept = {hit["memory_key"] for hit in line["results"]}
-                hits = [hit for hit in hits if hit["conversation_id"] != name or hit["memory_key"] in kept]
+                hits = [h for h in hits if sessions.get(h["conversation_id"]) != name or h["memory_key"] in kept]
         return hits
 
 
@@ -237,11 +242,13 @@ def conversation_of(app_name: str, user_id: str, session_id: str) -> str:
 async def _create(quire: AsyncQuire, app_name: str, user_id: str, session: str, state: Json) -> Json | None:
     """Create a session's conversation and return it; None if it is there."""
     kept = {"app_name": app_name, "user_id": user_id, "session_id": session, "state": state}
-    body = {"id": conversation_of(app_name, user_id, session), "user_id": user_id, "metadata": {"adk": kept}}
+    name = conversation_of(app_name, user_id, session)
+    body = {"id": name, "user_id": user_id, "metadata": {"adk": kept}}
     try:
         made: Json = await quire.send(calls.write("POST", "/conversations", None, body))
     except Conflict:
         return None
+    await quire.append(name, [BEGINNING])
     return made
 
 
