@@ -83,7 +83,7 @@ nightly: ## Test clients, adapters and the lines of README, docs and `quire conn
 	$(NEWEST)/bin/python -m pip install --quiet --editable clients/python --editable clients/verify --editable '.[dev]'
 	$(PYTHON) -m venv $(NEWEST)-frameworks
 	$(NEWEST)-frameworks/bin/python -m pip install --quiet -r requirements-clients-newest.txt
-	QUIRE_FRAMEWORKS_PYTHON=$(NEWEST)-frameworks/bin/python $(NEWEST)/bin/python -m pytest $(NIGHTLY) $(ARGS)
+	QUIRE_FRAMEWORKS_PYTHON=$(NEWEST)-frameworks/bin/python QUIRE_FRAMEWORKS_NODE=newest $(NEWEST)/bin/python -m pytest $(NIGHTLY) $(ARGS)
 
 cluster: $(DEV) ## Test several machines: failover, PgBouncer if installed
 	$(BIN)/python -m pytest tests/cluster tests/guards/test_sharding.py $(ARGS)

@@ -32,6 +32,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal, Self
+from uuid import uuid4
 
 Json = dict[str, Any]
 Reply = Callable[[Json], str | Json]
@@ -423,7 +424,7 @@ class FakeOpenAI:
         reply = behaviour.reply if behaviour.reply is not None else self.reply(request)
         message = {"role": "assistant", **(reply if isinstance(reply, dict) else {"content": reply})}
         return {
-            "id": "chatcmpl-1",
+            "id": f"chatcmpl-{uuid4().hex}",
             "object": "chat.completion",
             "created": 1_700_000_000,
             "model": request.get("model"),

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -95,7 +96,8 @@ def messages(body: Json, reply: Any) -> tuple[Json, list[Json]]:
     calls = any(block["type"] == "tool_use" for block in blocks)
     usage = {"input_tokens": 100, "output_tokens": 1, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 20}
     whole = {
-        "id": "msg_upstream", "type": "message", "role": "assistant", "model": body["model"], "content": blocks,
+        "id": f"msg_upstream_{uuid4().hex}", "type": "message", "role": "assistant", "model": body["model"],
+        "content": blocks,
         "stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None,
         "usage": {**usage, "output_tokens": 7},
     }  # fmt: skip
@@ -140,7 +142,8 @@ def responses(body: Json, reply: Any) -> tuple[Json, list[Json]]:
         "output_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 157,
     }  # fmt: skip
     head = {
-        "id": "resp_upstream", "object": "response", "created_at": 1, "model": body["model"], "tools": [],
+        "id": f"resp_upstream_{uuid4().hex}", "object": "response", "created_at": 1, "model": body["model"],
+        "tools": [],
         "tool_choice": "auto", "parallel_tool_calls": True,
     }  # fmt: skip
     events: list[Json] = [{"type": "response.created", "response": {**head, "status": "in_progress", "output": []}}]

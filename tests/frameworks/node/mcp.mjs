@@ -1,0 +1,12 @@
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+const [, , url] = process.argv;
+const client = new Client({ name: "a test", version: "1" });
+await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp?conversation_id=mcp-node&user_id=me`)));
+const tools = (await client.listTools()).tools.map((tool) => tool.name).sort();
+const stored = await client.callTool({ name: "store_turn", arguments: { user: "I like longjing.", assistant: "Noted." } });
+const resources = (await client.listResources()).resources.map((one) => one.uri);
+const read = await client.readResource({ uri: "quire://pages/1" });
+const bad = await client.callTool({ name: "nothing", arguments: {} }).catch((error) => error.constructor.name);
+console.log(JSON.stringify({ tools, stored: stored.isError ?? false, resources, read: read.contents[0].text.includes("longjing"), bad, instructions: client.getInstructions()?.length > 0 }));
+await client.close();
