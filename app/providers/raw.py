@@ -31,7 +31,7 @@ def passed_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def events_in(body: bytes) -> Iterator[Mapping[str, Any]]:
     """Yield the JSON objects of server-sent events. Raises ValueError for what is no JSON."""
-    text = body.decode(errors="replace").replace("\r\n", "\n")
+    text = body.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
     for block in text.split("\n\n"):
         data = "\n".join(line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:"))
         if data and data != "[DONE]" and isinstance(found := json.loads(data), dict):

@@ -23,6 +23,8 @@ _TEMPORARY = frozenset({408, 409, 425, 429})
 _CODES = word_sets(Path(__file__).with_name("refusals.txt"))
 INPUT_CODES = _CODES["input"]
 """Codes that refuse what is asked, whatever the status."""
+STATUS_OF_TYPE = {"overloaded_error": 529, "rate_limit_error": 429, "timeout_error": 504}
+"""Types of Anthropic's errors that its clients wait for, which within a stream have no status."""
 INPUT_TYPE = "invalid_request_error"
 """The type of an error of Messages that refuses what is asked. OpenAI's errors of this type have a code or param."""
 
@@ -89,6 +91,8 @@ def refusal_in_200(body: Mapping[str, object], *, key: str | None, refuse: Refus
     if isinstance(code, int) and 400 <= code <= 599:
         return refuse(code, body, retry_after=None, key=key)
     identifiers = list(_identifiers(body, key))
+    if (status := next((STATUS_OF_TYPE[name] for name in identifiers if name in STATUS_OF_TYPE), None)) is not None:
+        return refuse(status, body, retry_after=None, key=key)
     if identifiers == [INPUT_TYPE] or INPUT_CODES.intersection(name.lower() for name in identifiers):
         return refuse(400, body, retry_after=None, key=key)
     return UnusableReply("the answer is an error" + (f" ({', '.join(identifiers)})" if identifiers else ""))

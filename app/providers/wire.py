@@ -2,11 +2,14 @@
 
 Or a stream of JSON objects, as server-sent events. Nothing is retried here and no redirect followed. A body is cut off
 while it is read: beyond its limit an answer is refused and the connection closed, so that no provider can fill the
-memory; that is also why no compressed answer is taken. No error carries the key, in its text or as its cause.
+memory. One that is compressed although it was not to be is unpacked in pieces, up to the same limit. No error carries
+the key, in its text or as its cause.
 """
 
+import codecs
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,9 +21,12 @@ from app.providers import ProviderError, TemporaryError, UnreachableError, Unusa
 from app.providers.raw import RawAnswer, passed_headers
 from app.providers.refusals import Refuse, refusal, refusal_in_200
 from app.providers.retry import asked_seconds
-from app.text.language import scalar
+from app.text.language import scalars
 
 CONNECT_SECONDS = 5.0
+RAW = {"quire.raw": True}
+"""Of a request whose answer is passed on as it is."""
+UNPACKED, PIECE_BYTES = ("gzip", "deflate"), 65_536
 ERROR_BYTES_MAX = 16_384
 """Bytes read of an error response; the rest is discarded."""
 
@@ -76,7 +82,7 @@ class Wire:
         """
         options = self._options(headers)
         return await self._whole(
-            self._client.post(path, body=_scalar(body), cast_to=httpx2.Response, options=options), assembled
+            self._client.post(path, body=scalars(body), cast_to=httpx2.Response, options=options), assembled
         )
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
@@ -112,7 +118,7 @@ class Wire:
         failure: ProviderError
         try:
             chunks = await self._client.post(
-                path, body=_scalar(body), cast_to=object, stream=True, stream_cls=openai.AsyncStream[object],
+                path, body=scalars(body), cast_to=object, stream=True, stream_cls=openai.AsyncStream[object],
                 options=self._options(headers),
             )  # fmt: skip
             async with chunks:
@@ -139,7 +145,9 @@ class Wire:
         own = {self._key_header: self._key} if self._key_header else {"Authorization": f"Bearer {self._key or NO_KEY}"}
         keys = {} if {"authorization", "x-api-key"} & set(headers) else own
         sent = {name: value for name, value in {**keys, **headers}.items() if value}
-        request = self._http.build_request("POST", f"{self._base_url}{path}", content=body, headers=sent)
+        request = self._http.build_request(
+            "POST", f"{self._base_url}{path}", content=body, headers=sent, extensions=RAW
+        )
         try:
             response = await self._http.send(request, stream=True)
         except httpx2.RequestError as error:
@@ -183,10 +191,14 @@ class Wire:
         assert isinstance(stream, httpx2.AsyncByteStream)
         if not response.is_success:
             response.stream = _Beginning(stream, ERROR_BYTES_MAX)
-        elif response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise UnusableReply("the answer is compressed, which was not asked for")
         else:
-            response.stream = _Bounded(stream, self._answer_bytes_max)
+            if (coding := response.headers.pop("Content-Encoding", "identity").lower()) != "identity":
+                if coding not in UNPACKED:
+                    raise UnusableReply("the answer is compressed, which was not asked for")
+                stream = _Unpacked(stream, self._answer_bytes_max)
+                response.headers.pop("Content-Length", None)
+            mark = b"" if RAW.items() <= response.request.extensions.items() else codecs.BOM_UTF8
+            response.stream = _Bounded(stream, self._answer_bytes_max, mark)
 
 
 def _no_connection(why: BaseException) -> TemporaryError:
@@ -209,9 +221,10 @@ def _key_headers(name: str | None, key: str | None) -> dict[str, Any]:
 class _Bounded(httpx2.AsyncByteStream):
     """A body that may not be longer than its limit."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, bytes_max: int) -> None:
-        self._stream = stream
-        self._bytes_max = bytes_max
+    def __init__(self, stream: httpx2.AsyncByteStream, bytes_max: int, mark: bytes = b"") -> None:
+        self._stream, self._bytes_max = stream, bytes_max
+        self._mark = mark
+        """Left out where the body begins with it."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
@@ -219,10 +232,27 @@ class _Bounded(httpx2.AsyncByteStream):
             size += len(part)
             if size > self._bytes_max:
                 raise UnusableReply(f"the answer is larger than {self._bytes_max} bytes")
-            yield part
+            yield part.removeprefix(self._mark) if size == len(part) else part
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+class _Unpacked(_Bounded):
+    """A body of gzip or deflate as it was before, in pieces."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        decoder = zlib.decompressobj(32 + zlib.MAX_WBITS)
+        async for part in self._stream:
+            left = part
+            while left:
+                try:
+                    piece = decoder.decompress(left, PIECE_BYTES)
+                except zlib.error:
+                    raise UnusableReply("the answer is not compressed as it says") from None
+                left = decoder.unconsumed_tail
+                if piece:
+                    yield piece
 
 
 class _Beginning(_Bounded):
@@ -244,16 +274,3 @@ def _check_base_url(base_url: str) -> None:
         raise ValueError("the base URL of a provider begins with http:// or https:// and names a host")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("the base URL of a provider has no user, password, query or fragment; the key is set apart")
-
-
-def _scalar(value: Any) -> Any:
-    """Return a value without lone surrogates, which cannot be sent."""
-    match value:
-        case str():
-            return scalar(value)
-        case Mapping():
-            return {_scalar(key): _scalar(item) for key, item in value.items()}
-        case Sequence() if not isinstance(value, bytes):
-            return [_scalar(item) for item in value]
-        case _:
-            return value

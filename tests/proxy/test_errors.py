@@ -1,5 +1,6 @@
 """What cannot be answered, as OpenAI's clients know it; never a secret of the provider's, never a problem document."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -241,6 +242,16 @@ def test_a_path_without_v1_says_where_it_is(client: httpx.Client) -> None:
     assert answer.status_code == 404
     assert "/v1/chat/completions" in answer.json()["detail"]
     assert "/v1/" not in client.get("/nothing").json()["detail"]
+
+
+def test_overloaded_within_a_stream_stays_so(clean: None, base_url: str, api: FakeOpenAI) -> None:
+    error = {"error": {"type": "overloaded_error", "message": "Overloaded"}}
+    api.chat.queue.append(Behaviour(reply="Some words.", edit=lambda told: told["events"].insert(2, error)))
+    body = {"model": "fake", "max_tokens": 9, "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+    answer = httpx.post(f"{base_url}/v1/messages", json=body, timeout=30)
+    assert answer.status_code == 200
+    last = json.loads(answer.text.strip().rpartition("data: ")[2])
+    assert (last["type"], last["error"]["type"]) == ("error", "overloaded_error")
 
 
 def test_overloaded_stays_overloaded_and_messages_carry_a_request_id(client: httpx.Client, api: FakeOpenAI) -> None:

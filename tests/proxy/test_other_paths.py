@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+from codecs import BOM_UTF8
 from collections.abc import Iterator
+from typing import Any
 
+import httpx
 import openai
 import pytest
 
@@ -11,15 +15,42 @@ from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests import unhurried
-from tests.conftest import serving
-from tests.providers.fake_openai import FakeOpenAI, embedding
-from tests.proxy.kit import AnthropicOf, openai_of
+from tests.conftest import serving, wait_for
+from tests.providers.fake_openai import Behaviour, FakeOpenAI, embedding
+from tests.proxy.kit import AnthropicOf, Script, openai_of
 
 
 def test_embeddings_are_passed_on(base_url: str, clean: None, api: FakeOpenAI) -> None:
     with openai_of(base_url) as client:
         found = client.embeddings.create(model="any", input=["longjing", "kettle"], encoding_format="float")
     assert [vector.embedding for vector in found.data] == [embedding("longjing"), embedding("kettle")]
+
+
+@pytest.mark.parametrize("path", ["//v1/chat/completions", "/v1/chat/completions/", "/v1//chat/completions"])
+def test_a_slash_too_many_is_none(client: httpx.Client, base_url: str, script: Script, path: str) -> None:
+    body = {"model": "fake", "messages": [{"role": "user", "content": "Hello."}]}
+    assert unhurried.post(f"{base_url}{path}", json=body).status_code == 200
+    assert unhurried.post(f"{base_url}/p/a%2Fb{path}", json=body).status_code == 200
+    wait_for(lambda: client.get("/conversations/a%2Fb").status_code == 200)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_answers_are_read_whatever_stands_around_them(
+    clean: None, base_url: str, api: FakeOpenAI, stream: bool
+) -> None:
+    packed = {"Content-Encoding": "gzip"}
+    odd = [
+        Behaviour(reply="Longjing.", headers=packed, body=gzip.compress),
+        Behaviour(reply="Longjing.", body=lambda body: BOM_UTF8 + body),
+    ]
+    with openai_of(base_url) as client:
+        for behaviour in odd:
+            api.chat.queue.append(behaviour)
+            answer: Any = client.chat.completions.create(
+                model="fake", messages=[{"role": "user", "content": f"Which {len(api.chat.requests)}?"}], stream=stream
+            )
+            parts = [part.choices[0].delta.content or "" for part in answer] if stream else []
+            assert ("".join(parts) if stream else answer.choices[0].message.content) == "Longjing."
 
 
 @pytest.fixture(scope="module")

@@ -46,10 +46,11 @@ def test_the_real_client_holds_a_conversation_over_one_connection(
     script.says(calling(("look", {"at": "a"})), "Seen.", "Longjing.")
     function = {"type": "function", **tool("look")["function"]}
     with openai_of(base_url, "c").responses.connect() as connection:
-        last = _ends(connection, model="fake", input="Look.", tools=[function])
+        last = _ends(connection, model="fake", input="Look.", tools=[function], store=False)
         call = next(item for item in last.output if item.type == "function_call")
         output: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "saw a"}
-        seen = _ends(connection, model="fake", input=[output], tools=[function], previous_response_id=last.id)
+        more: Any = {"tools": [function], "previous_response_id": last.id, "store": False}
+        seen = _ends(connection, model="fake", input=[output], **more)
         assert seen.output[0].content[0].text == "Seen."
         assert _ends(connection, model="fake", input="Which tea?").output[0].content[0].text == "Longjing."
     roles = [role for role, _ in stored(client, "c")]

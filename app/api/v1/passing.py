@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from fastapi import Request
 from pydantic import BaseModel
@@ -35,7 +37,6 @@ from app.core.edge.upstreams import VIA
 from app.services.proxy.pass_through import Packed, Passing, pass_on
 from app.services.proxy.question import ProxyRequest
 
-PREFIX = "/p/"
 NOT_PASSED = frozenset(
     {
         "host", "content-length", "connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "cookie",
@@ -119,20 +120,28 @@ def _passed(request: Request, *, clients_key: bool) -> dict[str, str]:
     return found
 
 
+_DOUBLED = re.compile(b"/{2,}(?=v1/|p/)|(?<=/v1)/{2,}|/+$")
+
+
 class NamedInPath:
-    """Serves ``/p/{conversation}/v1/…`` as ``/v1/…``, passed through, for clients that can set only a base URL."""
+    """Serves ``/p/{conversation}/v1/…`` as ``/v1/…``, passed through, for clients that can set only a base URL. They
+    join theirs with a path, so a slash too many is none.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith(PREFIX):
-            scope = _renamed(scope)
+        if scope["type"] == "http" and "/v1" in scope["path"]:
+            raw = (scope.get("raw_path") or scope["path"].encode()).split(b"?")[0]
+            if (path := _DOUBLED.sub(b"/", raw).rstrip(b"/")) != raw and path.startswith((b"/v1/", b"/p/")):
+                scope = {**scope, "path": unquote(path.decode()), "raw_path": path}
+            if path.startswith(b"/p/"):
+                scope = _renamed(scope, path)
         await self._app(scope, receive, send)
 
 
-def _renamed(scope: Scope) -> Scope:
-    raw = (scope.get("raw_path") or scope["path"].encode()).split(b"?")[0]
+def _renamed(scope: Scope, raw: bytes) -> Scope:
     _, _, name, *rest = raw.split(b"/", 3)
     if not name or not rest or not rest[0].startswith(b"v1/"):
         return scope

@@ -96,11 +96,14 @@ async def _answer(text: str, app: ASGIApp, posted: Scope, say: Callable[[str], A
 
 
 def _body_of(text: str) -> bytes:
-    """Return the body of a message's request. Raises BadRequest or Invalid."""
+    """Return the body of a message's request. Raises BadRequest or Invalid.
+
+    Over a connection the next message can go on from a response that is not stored (Codex does), so each has its id.
+    """
     asked = checked_object(parse(text.encode()))
     if asked.pop("type", None) != CREATE or asked.pop("generate", True) is False:
         raise errors.Invalid.at(["body", "type"], f"must be {CREATE}, and `generate` not false")
-    return dumps({**asked, "stream": True}).encode()
+    return dumps({**asked, "stream": True, "store": True}).encode()
 
 
 def _as_post(scope: Scope) -> Scope:
