@@ -143,10 +143,12 @@ packages: $(DEV)
 	$(MAKE) --no-print-directory wheel DIST=$(DIST)/again
 	$(MAKE) --no-print-directory wheel
 	cmp $(DIST)/again/*.whl $(DIST)/quire_memory-*.whl && rm -r $(DIST)/again
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --sdist --outdir $(DIST) build/checkout
 	for package in python verify; do SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir $(DIST) build/checkout/clients/$$package || exit 1; done
 	if command -v npm >/dev/null; then cd build/checkout/clients/typescript && npm install --no-audit --no-fund --no-package-lock && npm run build && npm pack --pack-destination $(abspath $(DIST)); fi
 	$(MAKE) --no-print-directory sbom
 	if command -v docker >/dev/null && docker info >/dev/null 2>&1; then docker build --tag quire:$$($(BIN)/quire --version | sed 's/.* //') build/checkout; fi
+	$(BIN)/python docs/make_release.py $(DIST)
 	cd $(DIST) && sha256sum -- *.* > SHA256SUMS
 
 # The client and the verifier, which are of this checkout and on no index, are resolved from their wheels and left out

@@ -1,7 +1,7 @@
 """Check that the tree can be tagged: `make release` runs this first.
 
 One version and one set of names stand everywhere, the changelog's page included, nothing is uncommitted, and the tag is
-free. Prints what is wrong, a line each.
+free. With a folder of packages: an index would take them. Prints what is wrong, a line each.
 """
 
 from __future__ import annotations
@@ -9,8 +9,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from packaging.metadata import Metadata
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = {
@@ -68,6 +72,30 @@ def wrong_with_git(root: Path) -> Iterator[str]:
         yield f"The tag {tag} exists. Raise the version."
 
 
+def wrong_in_packages(folder: Path) -> Iterator[str]:
+    """Yield what an index would refuse of wheels and source distributions."""
+    for file in sorted((*folder.glob("*.whl"), *folder.glob("*.tar.gz"))):
+        try:
+            found = Metadata.from_email(_metadata(file), validate=True)
+        except ExceptionGroup as group:
+            yield from (f"{file.name}: {error}" for error in group.exceptions)
+            continue
+        if not found.description or found.description_content_type != "text/markdown":
+            yield f"{file.name}: the index shows no page without a README in Markdown."
+        own = f"{found.name.replace('-', '_')}-{found.version}"
+        if not file.name.startswith((f"{own}-py3-none-any.whl", f"{own}.tar.gz")):
+            yield f"{file.name}: it is named otherwise than what is in it, {own}."
+
+
+def _metadata(file: Path) -> bytes:
+    if file.suffix == ".whl":
+        with zipfile.ZipFile(file) as wheel:
+            return wheel.read(next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")))
+    with tarfile.open(file) as source:
+        member = source.extractfile(f"{file.name.removesuffix('.tar.gz')}/PKG-INFO")
+        return member.read() if member else b""
+
+
 def _found(root: Path, name: str, pattern: str) -> str | None:
     found = re.search(pattern, (root / name).read_text("utf-8"), re.MULTILINE)
     return found[1] if found else None
@@ -78,6 +106,8 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    wrong = [*wrong_in(ROOT), *wrong_with_git(ROOT)]
+    packages = [Path(folder) for folder in sys.argv[1:]]
+    wrong = [line for folder in packages for line in wrong_in_packages(folder)]
+    wrong += [] if packages else [*wrong_in(ROOT), *wrong_with_git(ROOT)]
     print("\n".join(wrong), file=sys.stderr)
     sys.exit(bool(wrong))

@@ -2,11 +2,12 @@
 
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from docs.make_release import NAMES, VERSIONS, wrong_in, wrong_with_git
+from docs.make_release import NAMES, VERSIONS, wrong_in, wrong_in_packages, wrong_with_git
 
 ROOT = Path(__file__).parents[2]
 DUMP = "tests/deploy/dumps/0.1.0.sql"
@@ -57,3 +58,15 @@ def test_only_a_new_version_of_a_committed_tree_is_tagged(tree: Path) -> None:
     assert list(wrong_with_git(tree)) == []
     git("tag", "v0.1.0")
     assert list(wrong_with_git(tree)) == ["The tag v0.1.0 exists. Raise the version."]
+
+
+def test_a_package_that_an_index_would_refuse_is_named(tmp_path: Path) -> None:
+    said = (
+        "Metadata-Version: 2.4\nName: quire-memory\nVersion: {}\nDescription-Content-Type: text/markdown\n\n# Quire\n"
+    )
+    for version, told in (("0.1.0", "0.1.0"), ("0.1.1", "one"), ("0.1.2", "0.1.0")):
+        with zipfile.ZipFile(tmp_path / f"quire_memory-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"quire_memory-{version}.dist-info/METADATA", said.format(told))
+    assert [line.split(":")[0] for line in wrong_in_packages(tmp_path)] == [
+        "quire_memory-0.1.1-py3-none-any.whl", "quire_memory-0.1.2-py3-none-any.whl"
+    ]  # fmt: skip

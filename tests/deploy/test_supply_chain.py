@@ -99,7 +99,7 @@ def test_a_release_has_its_packages_its_bill_and_their_sums(tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     names = sorted(file.name for file in (tmp_path / "dist").iterdir())
     assert names == [
-        "SHA256SUMS", "quire_memory-0.1.0-py3-none-any.whl", "quire_memory_client-0.1.0-py3-none-any.whl",
-        "quire_memory_verify-0.1.0-py3-none-any.whl", "sbom.json",
+        "SHA256SUMS", "quire_memory-0.1.0-py3-none-any.whl", "quire_memory-0.1.0.tar.gz",
+        "quire_memory_client-0.1.0-py3-none-any.whl", "quire_memory_verify-0.1.0-py3-none-any.whl", "sbom.json",
     ]  # fmt: skip
-    assert (tmp_path / "dist" / "SHA256SUMS").read_text().count("\n") == 4
+    assert (tmp_path / "dist" / "SHA256SUMS").read_text().count("\n") == 5
