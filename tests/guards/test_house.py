@@ -1,4 +1,4 @@
-"""The size of the house: `house.json` holds today's figures. They may fall; a rise is an edit that a reviewer sees.
+"""The size of the house: `house.json` holds its ceilings. Figures may fall; only an issue raises a ceiling.
 
 `python -m tests.guards.test_house` writes the file anew.
 """
@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from app.postgres.tables import metadata
 
 ROOT = Path(__file__).parents[2]
 FIGURES = Path(__file__).with_name("house.json")
@@ -71,6 +73,8 @@ def measured() -> dict[str, int]:
     return {
         "lines of app": sum(file.read_text("utf-8").count("\n") for file in modules()),
         "words of docs": sum(len(file.read_text("utf-8").split()) for file in english),
+        "tables": len(metadata.tables),
+        "columns": sum(len(table.columns) for table in metadata.tables.values()),
         "class names defined twice": sum(count > 1 for count in classes.values()),
         "imports hidden in functions": hidden,
         "rooms of app/core": rooms("app/core"),
@@ -90,7 +94,7 @@ def test_every_figure_is_held() -> None:
 @pytest.mark.parametrize("figure", ALLOWED)
 def test_the_house_has_not_grown(figure: str) -> None:
     found = measured()[figure]
-    assert found <= ALLOWED[figure], f"{figure}: {found}. If it must be so, raise it in {FIGURES.name}."
+    assert found <= ALLOWED[figure], f"{figure}: {found}, over {ALLOWED[figure]}. Give back as much as you add."
 
 
 def test_no_folder_has_too_many_modules() -> None:
