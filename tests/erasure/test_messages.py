@@ -291,3 +291,12 @@ def test_the_title_goes_with_the_message_that_gave_it(
     ok(client.delete(path("c", "messages", str(len(before) + 1))))
     assert ok(client.get(path("c")))["title"] == "[erased]"
     assert tables_with(MARK) == []
+
+
+@pytest.mark.parametrize("name", [None, "Ann"])
+def test_the_title_goes_though_an_assistants_greeting_opened_the_page(client: httpx.Client, name: str | None) -> None:
+    append(client, "g", [assistant("Welcome! What can I do for you?")], user_id="u")
+    append(client, "g", [{**user(f"Delete the {MARK} file, please."), **({"name": name} if name else {})}])
+    assert MARK in ok(client.get(path("g")))["title"]
+    ok(client.delete(path("g", "messages", "2")))
+    assert ok(client.get(path("g")))["title"] == "[erased]"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from app.core.dialects.proxy import newest_user_text
 from app.core.encoded import marked
+from app.core.history.erasure_plan import StoredMessage
 from app.core.history.ingest import AnsweredCall, Placement
 from app.core.history.placeholder import ArchiveCard
 from app.core.history.preparation import LinesOfMessage, Passage
 from app.core.model import PEOPLE, Language
 from app.core.neutral import neutral
+from app.core.parts import said_by
 from app.extractive.calls import call_line, nameless
 from app.extractive.chapters import words_told
 from app.extractive.lines import greets, line_of, message_line, read, result_line, title_of
@@ -74,6 +77,18 @@ class ExtractiveReader:
 
 
 READER = ExtractiveReader()
+
+
+def titles_of(messages: Iterable[StoredMessage]) -> list[str]:
+    """Return the titles that messages can have given to their conversation: what is wanted first opens no page where an
+    assistant's greeting did.
+    """
+    found = []
+    for said in (message.shown for message in messages):
+        if (text := newest_user_text(said)) is not None:
+            title = neutral(title_of(read("user", marked(text)[:SCAN_MAX])))
+            found += [title, said_by(said[0].get("name"), title)]
+    return [title for title in found if title]
 
 
 def _words(placement: Placement, line: str) -> str:

@@ -19,6 +19,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app import errors
+from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction, redacted
@@ -34,6 +35,7 @@ from app.queue.outbox import NewEvent
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.conversations import chapters, receipts
+from app.services.conversations.reading import titles_of
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving, views
@@ -252,7 +254,9 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
     done = Erasure(Counter(messages=0))
     if plan.is_done and not rows:
         return done
-    titles = await erasing.titles(tx, conversation.id, plan.seqs)
+    size = sum(len(one.body) for one in erased.messages)
+    own = await run_in_thread_if_large(size, titles_of, erased.messages)
+    titles = [*await erasing.titles(tx, conversation.id, plan.seqs), *own]
     for branch in sharing:
         await _forget_in(tx, branch, erased, plan, titles, done)
     names = {*plan.conversations, *(name for name, _ in showing)}
