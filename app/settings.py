@@ -16,7 +16,7 @@ from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working
 from app.core.edge.identity import IdentityProvider
 from app.core.edge.limits import Quota
-from app.core.edge.upstreams import read_upstreams
+from app.core.edge.upstreams import read_upstreams, sound_url
 from app.core.messages import Limits
 from app.core.model import Policy
 from app.core.models import TABLE
@@ -70,6 +70,7 @@ def _of_postgres(url: str) -> str:
 
 
 PostgresUrl = Annotated[str, AfterValidator(_of_postgres)]
+ApiUrl = Annotated[str, AfterValidator(sound_url)]
 
 
 @_with_rules
@@ -149,7 +150,7 @@ class Settings(BaseSettings):
         description="Maximum seconds that a client can read slower than 1 KiB/s; then the connection closes.",
     )
 
-    quire_proxy_base_url: str | None = Field(
+    quire_proxy_base_url: ApiUrl | None = Field(
         None, description="Base URL of the chat API behind the proxy at /v1. Unset: MEMORY_LLM_BASE_URL."
     )
     quire_proxy_api_key: SecretStr | None = Field(
@@ -186,7 +187,7 @@ class Settings(BaseSettings):
     memory_llm_model: str | None = Field(
         None, description="Chat model for titles, summaries and recall. Unset: extractive, no LLM."
     )
-    memory_llm_base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible chat API.")
+    memory_llm_base_url: ApiUrl | None = Field(None, description="Base URL of an OpenAI-compatible chat API.")
     memory_llm_api_key: SecretStr | None = Field(None, description="API key for the chat API.")
     memory_llm_extra_body: str = Field(
         "",
@@ -203,7 +204,7 @@ class Settings(BaseSettings):
     memory_embedding_model: str | None = Field(
         None, description="Embedding model. Unset: the local model. `none`: no embeddings, keyword search only."
     )
-    memory_embedding_base_url: str | None = Field(
+    memory_embedding_base_url: ApiUrl | None = Field(
         None, description="Base URL of the embedding API. Unset: the chat API's."
     )
     memory_embedding_api_key: SecretStr | None = Field(
@@ -219,7 +220,7 @@ class Settings(BaseSettings):
     memory_rerank_model: str | None = Field(
         None, description="Reranker of search results (`POST /rerank`), not used for windows. Unset: none."
     )
-    memory_rerank_base_url: str | None = Field(
+    memory_rerank_base_url: ApiUrl | None = Field(
         None, description="Base URL of the reranker's API. Unset: the chat API's, with its key."
     )
     memory_rerank_api_key: SecretStr | None = Field(None, description="API key for the reranker's API.")

@@ -33,6 +33,9 @@ def test_settings_and_variables_of_others_are_not_misspelt() -> None:
         ("quire_cors_origins", "app.example", "QUIRE_CORS_ORIGINS: 'app.example' is not an origin"),
         ("database_url", "postgresql+asyncpg://h/q", "DATABASE_URL: write it as postgresql://"),
         ("migration_database_url", "mysql://h/q", "MIGRATION_DATABASE_URL: write it as postgresql://"),
+        ("memory_llm_base_url", "localhost:1234/v1", "MEMORY_LLM_BASE_URL: the base URL of a provider begins"),
+        ("quire_proxy_base_url", "https://me:secret@h/v1", "QUIRE_PROXY_BASE_URL: the base URL of a provider has"),
+        ("quire_proxy_upstreams", '{"a-*": {"base_url": "h"}}', "QUIRE_PROXY_UPSTREAMS: the base URL of a"),
     ],
 )
 def test_a_bad_value_is_refused_by_the_settings_name(name: str, value: str, said: str) -> None:

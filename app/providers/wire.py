@@ -11,12 +11,12 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
 from app.core.canonical import loads
+from app.core.edge.upstreams import sound_url
 from app.providers import ProviderError, TemporaryError, UnreachableError, UnusableReply
 from app.providers.raw import RawAnswer, passed_headers
 from app.providers.refusals import Refuse, refusal, refusal_in_200
@@ -52,7 +52,7 @@ class Wire:
         """Configure the client. ``epoch`` returns seconds since 1970, for a Retry-After that is a date. ``refuse``
         turns error responses into errors. ``key_header`` is the header of the key; None: the key is the bearer token.
         """
-        _check_base_url(base_url)
+        sound_url(base_url)
         self._refuse = refuse
         self._key = api_key
         self._answer_bytes_max = answer_bytes_max
@@ -265,12 +265,3 @@ class _Beginning(_Bounded):
             left -= len(part)
             if left <= 0:
                 return
-
-
-def _check_base_url(base_url: str) -> None:
-    """Check a base URL. Raises ValueError without quoting the URL, which may hold a password."""
-    parts = urlsplit(base_url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("the base URL of a provider begins with http:// or https:// and names a host")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("the base URL of a provider has no user, password, query or fragment; the key is set apart")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 from app.core.dialects.question import Dialect
 
@@ -27,6 +28,16 @@ class ServedApi:
     base_url: str
     api_key: str | None = None
     dialect: Dialect = "chat"
+
+
+def sound_url(base_url: str) -> str:
+    """Return a base URL that is sound. Raises ValueError without quoting the URL, which may hold a password."""
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("the base URL of a provider begins with http:// or https:// and names a host")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("the base URL of a provider has no user, password, query or fragment; the key is set apart")
+    return base_url
 
 
 def read_upstreams(text: str) -> dict[str, ServedApi]:
@@ -46,6 +57,7 @@ def _read(pattern: str, members: Any) -> ServedApi:
         raise ValueError(f"{pattern!r} must have `base_url`, and can have `api_key` and `dialect`")
     if not all(isinstance(value, str) and value for value in members.values()):
         raise ValueError(f"each member of {pattern!r} must be a text")
+    sound_url(members["base_url"])
     if members.get("dialect", "chat") not in get_args(Dialect):
         raise ValueError(f"`dialect` of {pattern!r} must be {', '.join(get_args(Dialect))}")
     return ServedApi(**members)
