@@ -82,7 +82,7 @@ def test_a_load_stays_within_the_requested_tokens(
     texts = [p["text"] for p in found["passages"]] if query else [found["content"]]
     brought = sum(counter.count(text) for text in texts)
     assert 0 < brought <= cap
-    assert brought >= cap * 0.5 or cap > 400
+    assert query or brought >= cap * 0.5 or cap > 400, "what hardly answers is no reason to fill a query's room"
     said = load_tool(client, "c", uuid=uuid, max_tokens=cap, **asked)
     assert counter.count(said["content"]) <= cap + LOAD_FRAME
     assert found["is_cut"] == ("load_tool_history(" in said["content"])

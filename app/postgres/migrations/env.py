@@ -17,6 +17,8 @@ from app.settings import Settings
 
 # Any number that nothing else on this database uses.
 MIGRATION_LOCK = 7_823_419_500
+TRIES = 10
+"""Requests lock tables in another order than a migration changes them: a deadlock ends one of the two."""
 
 
 def run(connection: Connection) -> None:
@@ -52,13 +54,18 @@ async def main(dsn: str) -> None:
         "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(dsn, timeout=10), poolclass=NullPool
     )
     try:
-        async with engine.connect() as connection:
-            await connection.run_sync(run)
-    except DBAPIError as error:
-        said = error.driver_exception
-        raise errors.StorageUnavailable(
-            f"The database refused, and the schema is as it was: {said}. {MIGRATE}"
-        ) from error
+        for left in reversed(range(TRIES)):
+            try:
+                async with engine.connect() as connection:
+                    await connection.run_sync(run)
+                break
+            except DBAPIError as error:
+                said = error.driver_exception
+                if left and isinstance(said, asyncpg.DeadlockDetectedError):
+                    continue
+                raise errors.StorageUnavailable(
+                    f"The database refused, and the schema is as it was: {said}. {MIGRATE}"
+                ) from error
     finally:
         await engine.dispose()
 
