@@ -222,7 +222,8 @@ def _shut_down(layout: DataDirectory) -> None:
     pg_ctl returns when the server has removed its lock file, which is a moment before its process ends.
     """
     servers = [process for process in psutil.process_iter() if _works_in(process, layout.cluster)]
-    if _pid_of_server(layout) not in {process.pid for process in servers}:  # it was killed
+    pid = _pid_of_server(layout)
+    if pid is None or pid not in {process.pid for process in servers} or not _is_server(pid):  # it was killed
         return
     run(layout, "pg_ctl", "-w", "-t", str(STOP_SECONDS), "-s", "-D", str(layout.cluster), "-m", "fast", "stop")
     deadline = time.monotonic() + DYING_SECONDS
