@@ -166,7 +166,6 @@ def test_models_are_probed(postgres: EmbeddedPostgres, data_dir: Path, run: Sql)
         said = found(postgres.app_dsn, data_dir, asks_models=True, **more)["chat model"].detail
         assert 'it says: "This model has been retired."' in said
     assert states(NOWHERE) == {"chat model": "warn", "embeddings": "warn"}
-    assert states("ftp://x") == {"models": "fail"}
 
 
 def test_a_reranker_is_asked_where_one_is_configured(postgres: EmbeddedPostgres, data_dir: Path, run: Sql) -> None:
