@@ -104,7 +104,7 @@ _sight: ContextVar["Sight | None"] = ContextVar("sight", default=None)
 
 @dataclass(slots=True)
 class Sight:
-    """What a request for one user sees."""
+    """The part of a tenant that a request for one user sees."""
 
     scope: Scope
     conversation: str | None

@@ -1,4 +1,4 @@
-"""How long a request waits for a connection: while the database answers others, it takes its turn.
+"""Waits for a connection: while the database answers others, a request takes its turn.
 
 A fixed wait cannot tell a burst of requests, whose queue moves, from a database that hangs: 128 agents at once had a
 third of their writes refused by one of five seconds.

@@ -77,7 +77,7 @@ def bound(
 
 @dataclass(slots=True)
 class Changes:
-    """What a transaction did that its process has to know; noted where the rows are written."""
+    """Changes that a transaction made and its process has to know, noted where the rows are written."""
 
     conversations: set[str] = field(default_factory=set)
     """Those that are stale in caches."""

@@ -24,7 +24,6 @@ SMALL = 64
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let everything be large."""
     monkeypatch.setattr(large, "PIECE_BYTES", SMALL)
-    monkeypatch.setattr(large._Reader._fill, "__defaults__", (SMALL,))
     monkeypatch.setattr(reading, "LARGE_BYTES", SMALL)
     monkeypatch.setattr(large, "KEPT_CHARACTERS", SMALL)
 

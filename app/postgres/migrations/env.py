@@ -45,7 +45,7 @@ def distribute(connection: Connection) -> None:
             connection.execute(text(statement))
 
 
-async def main(dsn: str) -> None:
+async def main(dsn: str, tries: int = TRIES) -> None:
     """Connect through asyncpg, so that the DSN means the same here as in the service.
 
     Raises StorageUnavailable, without the statement, where the database refuses one.
@@ -54,18 +54,15 @@ async def main(dsn: str) -> None:
         "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(dsn, timeout=10), poolclass=NullPool
     )
     try:
-        for left in reversed(range(TRIES)):
-            try:
-                async with engine.connect() as connection:
-                    await connection.run_sync(run)
-                break
-            except DBAPIError as error:
-                said = error.driver_exception
-                if left and isinstance(said, asyncpg.DeadlockDetectedError):
-                    continue
-                raise errors.StorageUnavailable(
-                    f"The database refused, and the schema is as it was: {said}. {MIGRATE}"
-                ) from error
+        async with engine.connect() as connection:
+            await connection.run_sync(run)
+    except DBAPIError as error:
+        said = error.driver_exception
+        if tries > 1 and isinstance(said, asyncpg.DeadlockDetectedError):
+            return await main(dsn, tries - 1)
+        raise errors.StorageUnavailable(
+            f"The database refused, and the schema is as it was: {said}. {MIGRATE}"
+        ) from error
     finally:
         await engine.dispose()
 

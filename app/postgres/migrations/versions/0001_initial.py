@@ -103,7 +103,7 @@ GROWING = ("messages", "memories", "embeddings", "postings", "listed")
 
 
 def _in_view(table: str) -> str:
-    """Which of the tenant's rows a transaction sees."""
+    """Return the condition under which a transaction sees a row of its tenant."""
     if table in BY_OWNER:
         return f"coalesce(owner = ANY ({OWNERS}), true)"
     if table in IN_SCOPE:

@@ -61,7 +61,7 @@ def _with(talk: Talk, said: Sequence[Said]) -> Talk:
 
 
 class OnAsking(Mapping[str, Sequence[Said]]):
-    """What each node says, made when it is asked for: of a large conversation it is not held."""
+    """Messages by node, made when they are asked for: those of a large conversation are not held."""
 
     def __init__(self, nodes: Mapping[str, Any], made: Callable[[str], Sequence[Said]]) -> None:
         self._nodes, self._made = nodes, made

@@ -102,7 +102,7 @@ def _summaries(lines: Sequence[Json]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """What was said and not taken back, in the order of the file."""
+    """Messages that were not taken back, in the order of the file."""
 
     said: Sequence[Said]
     taken_back: int
@@ -117,7 +117,7 @@ class _Turns:
 
 
 class _Line(NamedTuple):
-    """What tells whether a line was taken back."""
+    """The part of a line that tells whether it was taken back."""
 
     uuid: str
     before: str | None

@@ -214,7 +214,7 @@ class _Reader:
         self._text, self._start = "", 0
         self._decode = json.JSONDecoder().raw_decode
 
-    def _fill(self, at: int, size: int = PIECE_BYTES) -> None:
+    def _fill(self, at: int, size: int) -> None:
         self._text, self._start = self._file.read(at, size).decode("latin-1"), at
         if at == 0 and self._text.startswith("\xef\xbb\xbf"):
             self._text = "   " + self._text[3:]
@@ -223,7 +223,7 @@ class _Reader:
         """Return the next character that is no blank, and its place; "" at the end of the file."""
         while True:
             if not self._start <= at < self._start + len(self._text):
-                self._fill(at)
+                self._fill(at, PIECE_BYTES)
                 if not self._text:
                     return "", at
             found = _BLANKS.match(self._text, at - self._start)

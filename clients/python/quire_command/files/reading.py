@@ -60,7 +60,7 @@ class Document:
 
     @property
     def sample(self) -> Document:
-        """What tells which tool wrote it: the document with the beginning of what is large."""
+        """Return the document with the beginning of what is large, which tells the tool that wrote it."""
         return replace(self, value=self.value.sample()) if isinstance(self.value, Large) else self
 
     @property
