@@ -28,7 +28,7 @@ from app.api.http import metrics, openapi, problem
 from app.api.http.audited import Audited
 from app.api.http.compressed import Decompressed
 from app.api.http.deadlines import Deadlines
-from app.api.http.fast_routes import served_first
+from app.api.http.fast_routes import served
 from app.api.http.path_ids import SlashesInIds
 from app.api.http.request_heads import SoundHeads
 from app.api.mcp import router as mcp
@@ -147,8 +147,7 @@ def build_app(
         )
     app.add_middleware(ResponsesOverWebSocket)
     # `include_router` would make each route again, and search router by router.
-    app.router.routes[:0] = served_first(routers)
-    app.router.routes.extend(route for router in routers for route in router.routes)
+    app.router.routes[:0] = served(routers)
     openapi.install(app, routers)
     return app
 

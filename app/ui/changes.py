@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
@@ -15,79 +16,73 @@ from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.api.schemas.conversations import ConversationChange
 from app.api.schemas.parts import NoteBody
+from app.core.edge.audit import ERASE
 from app.core.line import exact
 from app.core.search.narrowing import OWN_TYPES
+from app.postgres.transactions import Tx
+from app.runtime import Runtime
 from app.services.lifecycle import erasing, erasing_whole, noting
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import revising, searching, views
 from app.services.memory.revising import Change
 from app.store import conversations
 from app.ui.forms import TEXT_MAX, read_form
-from app.ui.html import HtmlRoute, addresses, page
-from app.ui.session import Viewing, require_write
+from app.ui.html import HtmlRoute, addresses, inside, page
+from app.ui.session import Viewer, Viewing, require_write
 
 router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
 
 
-@router.post("/conversations/{conversation_id}/rename")
-async def rename(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
-    """Give a conversation another title; a blank one takes its title away."""
-    form = await read_form(request)
+@router.post("/conversations/{conversation_id}")
+async def change_conversation(
+    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId
+) -> Response:
+    """Rename or erase a conversation, or write or erase a note of it, as the form's `do` says."""
+    form = await read_form(request, TEXT_MAX)
     require_write(viewer)
+    name, target = exact(conversation_id), addresses(request).conversation(conversation_id, show="memory")
+    async with runtime.database.begin(viewer.tenant) as tx:
+        match form.get("do"):
+            case "rename":
+                await _rename(runtime, tx, name, form, viewer)
+                target = addresses(request).conversation(conversation_id)
+            case "delete":
+                found = await erasing.lock(tx, name, bound_to=viewer.user_id)
+                await erasing_whole.erase_tree(_erasing(request, runtime, tx), found, branches_too=False)
+                target = addresses(request)()
+            case "note":
+                body = parse_model(NoteBody, {"text": form.get("text", "")})
+                await noting.write(runtime, tx, name, _note(form), body.text, bound_to=viewer.user_id)
+            case "delete-note":
+                if (note := _note(form)) is None:
+                    raise errors.NotFound("There is no such note.")
+                await noting.erase(_erasing(request, runtime, tx), name, note, bound_to=viewer.user_id)
+            case _:
+                raise errors.Invalid.at(["body", "do"], "must be rename, delete, note or delete-note")
+    return RedirectResponse(target, 303)
+
+
+async def _rename(runtime: Runtime, tx: Tx, conversation_id: str, form: Mapping[str, str], viewer: Viewer) -> None:
+    """Give a conversation another title; a blank one takes its title away."""
     title = " ".join(form.get("title", "").split()) or None
     parse_model(ConversationChange, {"title": title})
     title = runtime.masks.text(title) if title is not None else None
-    async with runtime.database.begin(viewer.tenant) as tx:
-        found = await conversations.lock(tx, exact(conversation_id), bound_to=viewer.user_id)
-        if found is None:
-            raise conversations.unknown()
-        await conversations.change(tx, found, replace(conversations.unchanged(found), title=title))
-    return RedirectResponse(addresses(request).conversation(conversation_id), 303)
+    found = await conversations.lock(tx, conversation_id, bound_to=viewer.user_id)
+    if found is None:
+        raise conversations.unknown()
+    await conversations.change(tx, found, replace(conversations.unchanged(found), title=title))
 
 
-@router.post("/conversations/{conversation_id}/delete")
-async def delete(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
-    """Erase a conversation and everything derived from it."""
-    await read_form(request)
-    require_write(viewer)
-    async with runtime.database.begin(viewer.tenant) as tx:
-        found = await erasing.lock(tx, exact(conversation_id), bound_to=viewer.user_id)
-        await erasing_whole.erase_tree(ErasingTx(runtime, tx), found, branches_too=False)
-    return RedirectResponse(addresses(request)(), 303)
+def _erasing(request: Request, runtime: Runtime, tx: Tx) -> ErasingTx:
+    request.state.needed = ERASE
+    return ErasingTx(runtime, tx)
 
 
-@router.post("/conversations/{conversation_id}/notes")
-async def write_note(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
-    """Add a note, or edit the one that the form names."""
-    form = await read_form(request, TEXT_MAX)
-    require_write(viewer)
-    body = parse_model(NoteBody, {"text": form.get("text", "")})
-    async with runtime.database.begin(viewer.tenant) as tx:
-        await noting.write(runtime, tx, exact(conversation_id), _note(form), body.text, bound_to=viewer.user_id)
-    return _to_notes(request, conversation_id)
-
-
-@router.post("/conversations/{conversation_id}/notes/delete")
-async def delete_note(request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId) -> Response:
-    form = await read_form(request)
-    require_write(viewer)
-    note = _note(form)
-    if note is None:
-        raise errors.NotFound("There is no such note.")
-    async with runtime.database.begin(viewer.tenant) as tx:
-        await noting.erase(ErasingTx(runtime, tx), exact(conversation_id), note, bound_to=viewer.user_id)
-    return _to_notes(request, conversation_id)
-
-
-def _note(form: dict[str, str]) -> UUID | None:
+def _note(form: Mapping[str, str]) -> UUID | None:
     try:
         return UUID(form["note"]) if form.get("note") else None
     except ValueError as error:
         raise errors.NotFound("There is no such note.") from error
-
-
-def _to_notes(request: Request, conversation_id: str) -> Response:
-    return RedirectResponse(addresses(request).conversation(conversation_id, show="memory"), 303)
 
 
 @router.get("/memories/{memory_key}")
@@ -104,24 +99,31 @@ async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_
 
 
 @router.post("/memories/{memory_key}")
-async def edit_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
-    """Give a memory another text."""
+async def change_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
+    """Edit, accept, refuse or erase a memory, as the form's `do` says; accepting and refusing are idempotent."""
     form = await read_form(request, TEXT_MAX)
     require_write(viewer)
-    content = form.get("content", "").replace("\r\n", "\n")
-    if not content.strip():
-        raise errors.Invalid.at(["body", "content"], "must not be blank")
-    wanted = Change(content)
+    url, is_gone = addresses(request), form.get("do") == "delete"
+    target = url("search") if is_gone else inside(url, form.get("next"), url("memories", memory_key))
+    whose, sensitive = viewer.user_id, viewer.sensitive
     async with runtime.database.begin(viewer.tenant) as tx:
-        await revising.change(runtime, tx, memory_key, wanted, bound_to=viewer.user_id, sensitive=viewer.sensitive)
-    return RedirectResponse(addresses(request)("memories", memory_key), 303)
+        if is_gone:
+            await erasing.erase_memory(_erasing(request, runtime, tx), memory_key, whose, sensitive=sensitive)
+        else:
+            await revising.change(runtime, tx, memory_key, _change(form), bound_to=whose, sensitive=sensitive)
+    return RedirectResponse(target, 303)
 
 
-@router.post("/memories/{memory_key}/delete")
-async def delete_memory(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
-    await read_form(request)
-    require_write(viewer)
-    async with runtime.database.begin(viewer.tenant) as opened:
-        tx = ErasingTx(runtime, opened)
-        await erasing.erase_memory(tx, memory_key, viewer.user_id, sensitive=viewer.sensitive)
-    return RedirectResponse(addresses(request)("search"), 303)
+def _change(form: Mapping[str, str]) -> Change:
+    match form.get("do"):
+        case "edit":
+            content = form.get("content", "").replace("\r\n", "\n")
+            if not content.strip():
+                raise errors.Invalid.at(["body", "content"], "must not be blank")
+            return Change(content)
+        case "accept":
+            return Change(status="held")
+        case "refuse":
+            return Change(status="refused")
+        case _:
+            raise errors.Invalid.at(["body", "do"], "must be edit, accept, refuse or delete")

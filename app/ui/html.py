@@ -104,6 +104,13 @@ def addresses(request: Request) -> Addresses:
     return Addresses(str(request.scope.get("root_path", "")).rstrip("/"))
 
 
+def inside(url: Addresses, target: str | None, else_to: str | None = None) -> str:
+    """Return where a form leads: an address inside the inspector, else another one or its first page."""
+    home, there = url(), target or ""
+    is_inside = there == home or there.startswith((f"{home}/", f"{home}?"))
+    return there if is_inside and there.isprintable() and "\\" not in there else else_to or home
+
+
 async def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
     """Render a page in the requested language, in a thread because a long one takes a while."""
     chosen = language.language(request)

@@ -7,28 +7,23 @@ from typing import Annotated, Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from app import errors
 from app.api.http import cursors
 from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
 from app.core.scope import SPACE
 from app.core.search.narrowing import EVERYTHING
-from app.core.window.kept import Status
 from app.postgres.transactions import ReadTx
-from app.runtime import Runtime
 from app.services import spaces
-from app.services.memory import listing, revising
+from app.services.memory import listing
 from app.services.memory.listing import Holder
-from app.services.memory.revising import Change
 from app.store import conversation_list
 from app.store import spaces as stored_spaces
 from app.store.memory import kept
 from app.store.memory.remembered import Held
-from app.ui.forms import read_form
-from app.ui.html import HtmlRoute, addresses, page
-from app.ui.session import Viewer, Viewing, check_own_user, require_write
+from app.ui.html import HtmlRoute, page
+from app.ui.session import Viewer, Viewing, check_own_user
 
 router = APIRouter(prefix="/ui", include_in_schema=False, route_class=HtmlRoute)
 
@@ -36,7 +31,6 @@ MEMORIES_SHOWN: Final = 50
 MEMBERS_SHOWN: Final = 100
 VERSIONS_SHOWN: Final = 10
 """Earlier values shown of a key."""
-DECISIONS: Final[Mapping[str, Status]] = {"held": "held", "refused": "refused"}
 
 
 async def _person(viewer: Viewing, user_id: str) -> str:
@@ -126,32 +120,3 @@ async def _shown(tx: ReadTx, viewer: Viewer, row: Mapping[str, Any]) -> dict[str
     versions = await kept.versions(tx, row["id"], (row["valid_from"], row["id"]), VERSIONS_SHOWN)
     told = [one for one in versions if one.status == "held" and (viewer.sensitive or not one.sensitive)]
     return {**item, "earlier": [listing.version(one) for one in told]}
-
-
-@router.post("/people/{user_id}/proposals")
-async def decide(request: Request, runtime: Wired, viewer: Viewing, user_id: Person) -> Response:
-    """Accept or refuse a proposal. Idempotent."""
-    return await _decided(request, runtime, viewer, addresses(request)("people", user_id))
-
-
-@router.post("/spaces/{space_id}/proposals")
-async def decide_in_space(request: Request, runtime: Wired, viewer: Viewing, space_id: Space) -> Response:
-    """Accept or refuse a proposal. Idempotent."""
-    return await _decided(request, runtime, viewer, addresses(request)("spaces", space_id))
-
-
-async def _decided(request: Request, runtime: Runtime, viewer: Viewer, address: str) -> Response:
-    form = await read_form(request)
-    require_write(viewer)
-    status = DECISIONS.get(form.get("status", ""))
-    if status is None:
-        raise errors.Invalid.at(["body", "status"], "must be held or refused")
-    try:
-        memory = UUID(form.get("memory", ""))
-    except ValueError as error:
-        raise revising.unknown() from error
-    async with runtime.database.begin(viewer.tenant) as tx:
-        await revising.change(
-            runtime, tx, memory, Change(status=status), bound_to=viewer.user_id, sensitive=viewer.sensitive
-        )
-    return RedirectResponse(address, 303)

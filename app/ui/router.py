@@ -33,7 +33,7 @@ from app.ui import conversation as one
 from app.ui.assets import ASSETS
 from app.ui.conversation import Show
 from app.ui.forms import read_form, require_own_form
-from app.ui.html import SECURITY, HtmlRoute, addresses, page, query_of
+from app.ui.html import SECURITY, HtmlRoute, addresses, inside, page, query_of
 from app.ui.jobs import grouped
 from app.ui.order import Order
 from app.ui.parts import stored_message
@@ -282,7 +282,7 @@ async def retry_jobs(request: Request, runtime: Wired, viewer: Viewing) -> Respo
 @router.get("/sign-in")
 async def sign_in_form(request: Request, runtime: Wired) -> Response:
     """Show the sign-in form, unless no key is needed."""
-    target = _next(request, request.query_params.get("next", ""))
+    target = inside(addresses(request), request.query_params.get("next"))
     try:
         await door_of(request)(runtime, knock(request, None))
     except errors.Unauthorized:
@@ -294,13 +294,13 @@ async def sign_in_form(request: Request, runtime: Wired) -> Response:
 async def sign_in(request: Request, runtime: Wired) -> Response:
     """Check the key and keep it in a cookie."""
     form = await read_form(request)
-    key, target = form.get("key", "").strip(), form.get("next", "")
+    key, target = form.get("key", "").strip(), inside(addresses(request), form.get("next"))
     try:
         await door_of(request)(runtime, knock(request, checked_key(key)))
     except errors.Unauthorized:
         problem = "This key is not valid."
-        return await page(request, "sign_in.html", status=401, next=_next(request, target), problem=problem)
-    response = RedirectResponse(_next(request, target), 303)
+        return await page(request, "sign_in.html", status=401, next=target, problem=problem)
+    response = RedirectResponse(target, 303)
     remember(response, request, key)
     return response
 
@@ -311,13 +311,6 @@ async def sign_out(request: Request) -> Response:
     response = RedirectResponse(addresses(request)("sign-in"), 303)
     forget(response, request)
     return response
-
-
-def _next(request: Request, target: str) -> str:
-    """Return where to go after signing in: a URL inside the inspector, else its first page."""
-    home = addresses(request)()
-    inside = target == home or target.startswith((f"{home}/", f"{home}?"))
-    return target if inside and target.isprintable() and "\\" not in target else home
 
 
 @router.get("/static/{name}")

@@ -133,7 +133,8 @@ class Writes:
         if not listed.is_success or not listed.json()["items"]:
             return listed
         key = self.rng.choice(listed.json()["items"])["memory_key"]
-        return self.client.post(f"/ui/memories/{key}", data={"content": f"tea is green {self.rng.random()}"})
+        form = {"do": "edit", "content": f"tea is green {self.rng.random()}"}
+        return self.client.post(f"/ui/memories/{key}", data=form)
 
     def note(self, name: str) -> httpx.Response:
         return self.client.post(path(name, "notes"), json={"text": "always answer in French"})

@@ -13,8 +13,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from starlette.routing import Route
 
+from app.main import build_app
 from app.postgres.tables import metadata
+from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 FIGURES = Path(__file__).with_name("house.json")
@@ -59,6 +62,12 @@ def rooms(folder: str) -> int:
     return sum((p.suffix == ".py" and p.name != "__init__.py") or (p.is_dir() and any(p.glob("*.py"))) for p in places)
 
 
+def routes() -> int:
+    """Return the number of methods and paths that are served."""
+    served = [route for route in build_app(Settings(), "").routes if isinstance(route, Route)]
+    return sum(len((route.methods or set()) - {"HEAD"}) for route in served)
+
+
 @cache
 def measured() -> dict[str, int]:
     """Return the figures of the tree as it stands. It parses all of it: not to be called when tests are collected."""
@@ -75,6 +84,7 @@ def measured() -> dict[str, int]:
         "words of docs": sum(len(file.read_text("utf-8").split()) for file in english),
         "tables": len(metadata.tables),
         "columns": sum(len(table.columns) for table in metadata.tables.values()),
+        "routes": routes(),
         "class names defined twice": sum(count > 1 for count in classes.values()),
         "imports hidden in functions": hidden,
         "rooms of app/core": rooms("app/core"),

@@ -82,6 +82,18 @@ def test_reads_and_erasures_are_logged(audited: httpx.Client, mint: Mint) -> Non
     assert entries(audited, admin, since="2100-01-01") == []
 
 
+def test_what_a_form_of_the_inspector_erases_is_logged_as_that(audited: httpx.Client, mint: Mint) -> None:
+    admin = mint()
+    say = {"messages": [user("hello")], "user_id": "ann"}
+    ok(audited.post(path("c", "messages"), json=say, headers=bearing(admin)), 201)
+    for form in ({"do": "rename", "title": "Tea"}, {"do": "delete"}):
+        sent = audited.post("/ui/conversations/c", data=form, headers={"Cookie": f"quire_ui_key={admin}"})
+        assert sent.status_code == 303
+    [erased] = entries(audited, admin)
+    assert (erased["action"], erased["route"]) == ("erase", "POST /ui/conversations/{conversation_id}")
+    assert erased["ids"] == {"conversation_id": "c"}
+
+
 def entry(number: int) -> AuditEntry:
     return AuditEntry("read", "GET /c", {"id": "c"}, None, "u" if number else None, "", 200, str(number))
 

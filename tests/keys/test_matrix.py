@@ -70,10 +70,9 @@ ROUTES: dict[str, Route] = {
     "get /healthz": Route(None, "open", "/healthz"),
     "get /.well-known/quire-keys": Route(None, "open", "/.well-known/quire-keys"),
     "get /": Route(None, "open", "/", hidden=True),
-    **{
-        f"get {path}": Route(None, "open", path, hidden=True)
-        for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp")
-    },
+    "get /.well-known/oauth-protected-resource{of:path}": Route(
+        None, "open", "/.well-known/oauth-protected-resource/mcp", hidden=True
+    ),
     "head /healthz": Route(None, "open", "/healthz", hidden=True),
     "head /readyz": Route(None, "open", "/readyz", hidden=True),
     "get /readyz": Route(None, "open", "/readyz"),

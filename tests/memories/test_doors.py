@@ -65,11 +65,11 @@ def note_edited(by: Person, text: str) -> httpx.Response:
 
 
 def form_noted(by: Person, text: str) -> httpx.Response:
-    return by.client.post(f"/ui/conversations/{by.name}/notes", data={"text": text})
+    return by.client.post(f"/ui/conversations/{by.name}", data={"do": "note", "text": text})
 
 
 def form_edited(by: Person, text: str) -> httpx.Response:
-    return by.client.post(f"/ui/memories/{by.key(posted, 'memory_key')}", data={"content": text})
+    return by.client.post(f"/ui/memories/{by.key(posted, 'memory_key')}", data={"do": "edit", "content": text})
 
 
 def remembered(by: Person, text: str) -> httpx.Response:
@@ -139,8 +139,8 @@ def test_an_archive_line_needs_room_too(ann: Person) -> None:
 ERASERS: list[Callable[[httpx.Client, str], httpx.Response]] = [
     lambda client, key: client.delete(f"/memories/{key}"),
     lambda client, key: client.delete(path("c", "notes", key)),
-    lambda client, key: client.post("/ui/conversations/c/notes/delete", data={"note": key}),
-    lambda client, key: client.post(f"/ui/memories/{key}/delete"),
+    lambda client, key: client.post("/ui/conversations/c", data={"do": "delete-note", "note": key}),
+    lambda client, key: client.post(f"/ui/memories/{key}", data={"do": "delete"}),
 ]
 
 
@@ -191,6 +191,9 @@ def test_a_rules_key_stays_with_words_that_say_the_same(client: httpx.Client) ->
 
 def test_the_inspector_keeps_ids_and_versions_as_the_api_does(client: httpx.Client) -> None:
     made = ok(client.post("/memories", json={"user_id": "u", "content": "Lives in Bern", "key": "home"}), 201)
-    assert client.post(f"/ui/memories/{made['memory_key']}", data={"content": "Lives in Basel"}).status_code == 303
+    assert (
+        client.post(f"/ui/memories/{made['memory_key']}", data={"do": "edit", "content": "Lives in Basel"}).status_code
+        == 303
+    )
     versions = ok(client.get(f"/memories/{made['memory_key']}/versions"))["items"]
     assert [one["content"] for one in versions] == ["Lives in Basel", "Lives in Bern"]

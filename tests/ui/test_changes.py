@@ -59,14 +59,14 @@ def remembered(client: httpx.Client, content: str, **more: str) -> str:
 
 def test_a_conversation_is_renamed_and_erased(client: httpx.Client) -> None:
     append(client, "a/b", [user("hello")], user_id="ann")
-    renamed = client.post("/ui/conversations/a%2Fb/rename", data={"title": "  Plans \n 计划 "})
+    renamed = client.post("/ui/conversations/a%2Fb", data={"do": "rename", "title": "  Plans \n 计划 "})
     assert (renamed.status_code, renamed.headers["location"]) == (303, "/ui/conversations/a%2Fb")
     assert client.get("/conversations/a%2Fb").json()["title"] == "Plans 计划"
-    assert client.post("/ui/conversations/a%2Fb/rename", data={"title": "x" * 501}).status_code == 422
-    gone = client.post("/ui/conversations/a%2Fb/delete")
+    assert client.post("/ui/conversations/a%2Fb", data={"do": "rename", "title": "x" * 501}).status_code == 422
+    gone = client.post("/ui/conversations/a%2Fb", data={"do": "delete"})
     assert (gone.status_code, gone.headers["location"]) == (303, "/ui")
     assert client.get("/conversations/a%2Fb").status_code == 404
-    assert client.post("/ui/conversations/a%2Fb/delete").status_code == 404
+    assert client.post("/ui/conversations/a%2Fb", data={"do": "delete"}).status_code == 404
 
 
 def test_a_note_is_added_edited_and_erased_and_windows_follow(client: httpx.Client) -> None:
@@ -75,32 +75,32 @@ def test_a_note_is_added_edited_and_erased_and_windows_follow(client: httpx.Clie
     def head() -> str:
         return str(window(client, "c")["messages"])
 
-    assert client.post("/ui/conversations/c/notes", data={"text": "Answer in French."}).status_code == 303
+    assert client.post("/ui/conversations/c", data={"do": "note", "text": "Answer in French."}).status_code == 303
     assert "Answer in French." in head()
     [note] = client.get("/conversations/c/notes").json()["items"]
     found = page(client, "/ui/conversations/c?show=memory")
     assert found.one("input", id=f"note-{note['id']}").attributes["value"] == "Answer in French."
-    client.post("/ui/conversations/c/notes", data={"text": "Answer in Latin.", "note": note["id"]})
+    client.post("/ui/conversations/c", data={"do": "note", "text": "Answer in Latin.", "note": note["id"]})
     assert ("Latin" in head(), "French" in head()) == (True, False)
-    assert client.post("/ui/conversations/c/notes", data={"text": " "}).status_code == 422
-    client.post("/ui/conversations/c/notes/delete", data={"note": note["id"]})
+    assert client.post("/ui/conversations/c", data={"do": "note", "text": " "}).status_code == 422
+    client.post("/ui/conversations/c", data={"do": "delete-note", "note": note["id"]})
     assert "Latin" not in head()
     for wrong in (note["id"], "x", ""):
-        assert client.post("/ui/conversations/c/notes/delete", data={"note": wrong}).status_code == 404
+        assert client.post("/ui/conversations/c", data={"do": "delete-note", "note": wrong}).status_code == 404
 
 
 def test_a_memory_is_edited_and_erased(client: httpx.Client) -> None:
     key = remembered(client, "Prefers green tea")
     found = page(client, f"/ui/memories/{key}")
     assert found.one("textarea").text.strip() == "Prefers green tea"
-    edited = client.post(f"/ui/memories/{key}", data={"content": "Prefers black tea\r\nin the morning"})
+    edited = client.post(f"/ui/memories/{key}", data={"do": "edit", "content": "Prefers black tea\r\nin the morning"})
     assert edited.status_code == 303
     results = client.get("/memories/search", params={"user_id": "ann", "query": "tea"}).json()["results"]
     assert [(one["memory_key"], one["memory_type"]) for one in results] == [(key, "preference")]
     assert edited.headers["location"] == f"/ui/memories/{key}"
     assert client.get(f"/memories/{key}").json()["content"] == "Prefers black tea\nin the morning"
-    assert client.post(f"/ui/memories/{key}", data={"content": " "}).status_code == 422
-    assert client.post(f"/ui/memories/{key}/delete").status_code == 303
+    assert client.post(f"/ui/memories/{key}", data={"do": "edit", "content": " "}).status_code == 422
+    assert client.post(f"/ui/memories/{key}", data={"do": "delete"}).status_code == 303
     assert client.get(f"/memories/{key}").status_code == 404
 
 
@@ -108,8 +108,10 @@ def test_what_was_said_is_not_edited_but_can_be_forgotten(client: httpx.Client) 
     append(client, "c", [user("The kettle whistles")], user_id="ann")
     [hit] = client.get("/memories/search", params={"user_id": "ann", "query": "kettle"}).json()["results"]
     assert page(client, f"/ui/memories/{hit['memory_key']}").all("textarea") == []
-    assert client.post(f"/ui/memories/{hit['memory_key']}", data={"content": "changed"}).status_code == 404
-    assert client.post(f"/ui/memories/{hit['memory_key']}/delete").status_code == 303
+    assert (
+        client.post(f"/ui/memories/{hit['memory_key']}", data={"do": "edit", "content": "changed"}).status_code == 404
+    )
+    assert client.post(f"/ui/memories/{hit['memory_key']}", data={"do": "delete"}).status_code == 303
     assert not client.get("/memories/search", params={"user_id": "ann", "query": "kettle"}).json()["results"]
     assert client.get("/conversations/c/messages").json()["items"]
 
@@ -121,10 +123,10 @@ def forms(client: httpx.Client, conversation: str, user_id: str) -> list[tuple[s
     note = client.post(f"/conversations/{conversation}/notes", json={"text": "In French."}).json()["id"]
     one = f"/ui/conversations/{conversation}"
     return [
-        (f"{one}/rename", {"title": "x"}),
-        (f"{one}/notes", {"text": "x"}), (f"{one}/notes", {"text": "x", "note": note}),
-        (f"{one}/notes/delete", {"note": note}), (f"{one}/delete", {}),
-        (f"/ui/memories/{key}", {"content": "x"}), (f"/ui/memories/{key}/delete", {}),
+        (one, {"do": "rename", "title": "x"}),
+        (one, {"do": "note", "text": "x"}), (one, {"do": "note", "text": "x", "note": note}),
+        (one, {"do": "delete-note", "note": note}), (one, {"do": "delete"}),
+        (f"/ui/memories/{key}", {"do": "edit", "content": "x"}), (f"/ui/memories/{key}", {"do": "delete"}),
     ]  # fmt: skip
 
 
@@ -162,7 +164,7 @@ def test_nobody_changes_what_is_another_users(ann: httpx.Client, client: httpx.C
         assert ann.post(path, data=fields).status_code == 404, path
     assert stored(client, "of-bob", "bob") == before
     assert ann.get(sent[-2][0]).status_code == 404
-    assert ann.post(f"/ui/memories/{NOBODY}/delete").status_code == 404
+    assert ann.post(f"/ui/memories/{NOBODY}", data={"do": "delete"}).status_code == 404
 
 
 def test_what_has_hidden_characters_is_not_edited_where_they_would_be_spelled_out(client: httpx.Client) -> None:

@@ -60,7 +60,7 @@ def test_a_proposal_is_accepted_and_stands_in_the_next_window(client: httpx.Clie
     key = proposal(client)
     assert "I prefer aisle seats." in items(page(client), "proposed")[0]
     for _ in range(2):
-        sent = client.post("/ui/people/ann/proposals", data={"memory": key, "status": "held"})
+        sent = client.post(f"/ui/memories/{key}", data={"do": "accept", "next": "/ui/people/ann"})
         assert (sent.status_code, sent.headers["location"]) == (303, "/ui/people/ann")
     found = page(client)
     assert (items(found, "proposed"), len(items(found, "kept"))) == ([], 1)
@@ -70,20 +70,20 @@ def test_a_proposal_is_accepted_and_stands_in_the_next_window(client: httpx.Clie
 
 def test_a_refused_proposal_is_gone(client: httpx.Client) -> None:
     key = proposal(client)
-    assert client.post("/ui/people/ann/proposals", data={"memory": key, "status": "refused"}).status_code == 303
+    assert client.post(f"/ui/memories/{key}", data={"do": "refuse", "next": "/ui/people/ann"}).status_code == 303
     found = page(client)
     assert items(found, "proposed") + items(found, "kept") == []
 
 
 def test_what_a_form_names_wrongly_changes_nothing(client: httpx.Client) -> None:
     key = proposal(client)
-    at = "/ui/people/ann/proposals"
-    assert client.post(at, data={"memory": key, "status": "proposed"}).status_code == 422
-    assert client.post(at, data={"memory": key}).status_code == 422
-    for wrong in ("x", "", str(NOBODY)):
-        assert client.post(at, data={"memory": wrong, "status": "held"}).status_code == 404
+    at = f"/ui/memories/{key}"
+    assert client.post(at, data={"do": "propose"}).status_code == 422
+    assert client.post(at).status_code == 422
+    for wrong, status in (("x", 422), (str(NOBODY), 404)):
+        assert client.post(f"/ui/memories/{wrong}", data={"do": "accept"}).status_code == status
     for headers in CROSS:
-        assert client.post(at, data={"memory": key, "status": "held"}, headers=headers).status_code == 422
+        assert client.post(at, data={"do": "accept"}, headers=headers).status_code == 422
     assert len(items(page(client), "proposed")) == 1
 
 
@@ -105,13 +105,12 @@ def test_a_space_is_named_and_its_memory_comes_with_its_members(client: httpx.Cl
 def test_a_key_of_one_user_sees_and_decides_nobody_elses(ann: httpx.Client, client: httpx.Client) -> None:
     own, other = proposal(client), proposal(client, "bobs", "bob")
     assert ann.get("/ui/people/bob").status_code == 404
-    assert ann.post("/ui/people/bob/proposals", data={"memory": other, "status": "held"}).status_code == 404
-    assert ann.post("/ui/people/ann/proposals", data={"memory": other, "status": "held"}).status_code == 404
+    assert ann.post(f"/ui/memories/{other}", data={"do": "accept"}).status_code == 404
     assert len(items(page(client, "/ui/people/bob"), "proposed")) == 1
     ann.cookies.clear()
     methods = [form.attributes["action"] for form in page(ann).all("form", method="post")]
     assert methods == ["/ui/sign-out"]
-    assert ann.post("/ui/people/ann/proposals", data={"memory": own, "status": "held"}).status_code == 403
+    assert ann.post(f"/ui/memories/{own}", data={"do": "accept"}).status_code == 403
     assert len(items(page(client), "proposed")) == 1
 
 
@@ -123,7 +122,7 @@ def test_any_user_has_a_page(client: httpx.Client) -> None:
         assert found.one("h1").words == name
         assert "I prefer aisle seats." in items(found, "proposed")[0]
         form = found.one("section", id="proposed").one("form")
-        sent = {"memory": form.one("input").attributes["value"], "status": "held"}
+        sent = {"next": form.one("input").attributes["value"], "do": "accept"}
         assert client.post(form.attributes["action"], data=sent).headers["location"] == at
         ok(client.delete("/conversations/of"))
     assert client.get("/ui/people/a%00b").status_code == 422
@@ -148,7 +147,7 @@ def test_what_is_kept_in_mind_stays_so_when_its_text_is_edited(client: httpx.Cli
     append(client, "next", [user("hello")], user_id="ann")
     assert "Lin" in str(window(client, "next")["messages"])
     for one in listed:
-        sent = client.post(f"/ui/memories/{one['memory_key']}", data={"content": f"Edited: {one['key']}"})
+        sent = client.post(f"/ui/memories/{one['memory_key']}", data={"do": "edit", "content": f"Edited: {one['key']}"})
         assert sent.status_code == 303
     after = ok(client.get("/memories", params={"user_id": "ann"}))["items"]
     standing = [{(one["key"], one["scope"], one["pinned"], one["status"]) for one in some} for some in (listed, after)]
@@ -156,14 +155,16 @@ def test_what_is_kept_in_mind_stays_so_when_its_text_is_edited(client: httpx.Cli
     assert "Edited: name" in str(window(client, "next")["messages"])
     assert "Lin" not in str(window(client, "next")["messages"])
     key = proposal(client)
-    assert client.post(f"/ui/memories/{key}", data={"content": "I prefer window seats."}).status_code == 303
+    assert (
+        client.post(f"/ui/memories/{key}", data={"do": "edit", "content": "I prefer window seats."}).status_code == 303
+    )
     assert "window seats" in items(page(client), "proposed")[0]
 
 
 def test_a_kept_memory_that_is_edited_has_the_limit_of_one(client: httpx.Client) -> None:
     body = {"content": "Be brief.", "user_id": "ann", "pinned": True}
     key = ok(client.post("/memories", json=body), 201)["memory_key"]
-    assert client.post(f"/ui/memories/{key}", data={"content": "x" * 2_001}).status_code == 422
+    assert client.post(f"/ui/memories/{key}", data={"do": "edit", "content": "x" * 2_001}).status_code == 422
     assert ok(client.get(f"/memories/{key}"))["content"] == "Be brief."
 
 
@@ -187,7 +188,7 @@ def test_a_space_shows_its_members_what_is_kept_and_what_waits(
     assert [one.partition(" ")[0] for one in items(found, "members")] == ["ann", "bob"]
     assert page(client).all("a", href=at)
     [asked] = ok(client.get("/memories", params={"scope": "space:team/1", "status": "proposed"}))["items"]
-    sent = client.post(f"{at}/proposals", data={"memory": asked["memory_key"], "status": "held"})
+    sent = client.post(f"/ui/memories/{asked['memory_key']}", data={"do": "accept", "next": at})
     assert (sent.status_code, sent.headers["location"]) == (303, at)
     assert len(items(page(client, at), "kept")) == 2
 

@@ -3,12 +3,12 @@
 FastAPI analyses each declared parameter and dependency again for every request, which took 130 of a window's 410 µs;
 its nested contexts and the search through the routers took 70 more. So such a route takes only the request and its
 caller, reads the query as one model, and documents it with `parameters` for OpenAPI. It is declared like any other
-route and with `every_turn`; `served_first` makes the route that serves it. All other routes declare their parameters.
+route and with `every_turn`; `served` makes the route that serves it. All other routes declare their parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 from app.api.http.body import parse_model
@@ -55,11 +55,11 @@ def every_turn(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-def served_first(routers: Sequence[APIRouter]) -> Iterator[EveryTurn]:
-    for router in routers:
-        for route in router.routes:
-            if isinstance(route, APIRoute) and route.endpoint in _FAST:
-                yield EveryTurn(route, _FAST[route.endpoint])
+def served(routers: Sequence[APIRouter]) -> list[BaseRoute]:
+    """Return the routes as they are served: those of every turn first, since routes are tried in order."""
+    declared = [route for router in routers for route in router.routes]
+    fast = [route for route in declared if isinstance(route, APIRoute) and route.endpoint in _FAST]
+    return [*(EveryTurn(one, _FAST[one.endpoint]) for one in fast), *(one for one in declared if one not in fast)]
 
 
 def _needs(endpoint: Endpoint) -> Needs:

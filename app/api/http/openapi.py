@@ -73,7 +73,7 @@ def policy(page: bytes) -> str:
 
 def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     document = get_openapi(
-        title=app.title, version=app.version, summary=app.summary, description=app.description, routes=app.routes,
+        title=app.title, version=app.version, summary=app.summary, description=app.description, routes=_routes(routers),
         tags=app.openapi_tags,
     )  # fmt: skip
     schemas = document.setdefault("components", {}).setdefault("schemas", {})

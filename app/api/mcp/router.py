@@ -57,10 +57,11 @@ async def mcp(request: Request, caller: Reader) -> Response:
     return _Handed(await on_demand.manager(), request, body)
 
 
-@router.get("/.well-known/oauth-protected-resource", include_in_schema=False)
-@router.get("/.well-known/oauth-protected-resource/mcp", include_in_schema=False)
-async def protected_resource(request: Request) -> Response:
+@router.get("/.well-known/oauth-protected-resource{of:path}", include_in_schema=False)
+async def protected_resource(request: Request, of: str) -> Response:
     """Tell OAuth clients where to get a token for /mcp (RFC 9728). Raises NotFound without an issuer."""
+    if of not in ("", "/mcp"):
+        raise errors.NotFound("This path does not exist.")
     issuer = runtime_of(request).identity.issuer
     if issuer is None:
         raise errors.NotFound("No issuer of tokens is set (QUIRE_JWT_ISSUER): use an API key.")

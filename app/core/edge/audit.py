@@ -12,6 +12,8 @@ from app.core.setting import Variable, setting
 Action = Literal["read", "erase"]
 IDS = frozenset({"user_id", "conversation_id", "space_id", "scope", "load", "pages", "key", "id"})
 """Members of queries and bodies that name whose data is read, or which."""
+ERASE = "erase"
+"""In place of the scope that a request needed: a form of the inspector's that erased."""
 ID_CHARACTERS_MAX = 500
 NOBODYS = frozenset(
     {"/metrics", "/tools", "/memories/keywords", "/v1/models", "/v1/models/{model}", "/v1/embeddings"}
@@ -56,7 +58,7 @@ def action_of(method: str, route: str, needed: str, status: int) -> Action | Non
     """
     if not 200 <= status < 400 or route in NOBODYS:
         return None
-    if method == "DELETE" or route.endswith("/delete"):  # a form of the inspector's
+    if method == "DELETE" or needed == ERASE:
         return "erase"
     return "read" if needed == "read" else None
 
