@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from asyncpg import Record
 from cachetools import LRUCache, TTLCache
 
 from app.caches import Caches
@@ -27,6 +26,7 @@ from app.postgres.transactions import Changes
 from app.providers import Chat, Embedder, Reranker
 from app.providers.successes import Successes
 from app.providers.upstream import Upstreams
+from app.store.keys import KnownKey
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
 from app.text.masks import Masks
@@ -52,7 +52,7 @@ class Lookup:
     """A look-up of a key that is under way, and the one after it that others wait for together."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
-    next: asyncio.Task[Record | None] | None = None
+    next: asyncio.Task[KnownKey | None] | None = None
 
 
 @dataclass

@@ -45,6 +45,7 @@ from app.services.lifecycle.erasing import ErasingTx, Erasure
 from app.services.views import inspect, progress
 from app.services.views.usage import request_view
 from app.store import archives, conversation_list, conversations, messages, spaces
+from app.store.conversation_list import ListedConversation
 from app.store.conversations import NewConversation
 from app.store.memory import kept
 from app.store.proxy import proxied_requests
@@ -127,16 +128,16 @@ async def list_conversations(
         rows = await conversation_list.browse(tx, wanted, after, limit + 1)
     more = rows[limit - 1] if len(rows) > limit else None
     items = [_item(row) for row in rows[:limit]]
-    next_cursor = cursors.encode(more["updated_at"].isoformat(), more["uid"]) if more else None
+    next_cursor = cursors.encode(more.updated_at.isoformat(), more.uid) if more else None
     return json_value({"items": items, "next_cursor": next_cursor})
 
 
-def _item(row: Any) -> dict[str, Any]:
+def _item(row: ListedConversation) -> dict[str, Any]:
     return {
-        "id": row["id"], "user_id": row["user_id"], "space_id": row["space_id"], "title": row["title"],
-        "model": row["model"], "budget": row["budget"], "metadata": json.loads(row["metadata"]),
-        "messages": row["last_seq"], "pages": row["last_page"], "tokens": row["history_total"],
-        "created_at": time_text(row["created_at"]), "updated_at": time_text(row["updated_at"]),
+        "id": row.id, "user_id": row.user_id, "space_id": row.space_id, "title": row.title,
+        "model": row.model, "budget": row.budget, "metadata": json.loads(row.metadata),
+        "messages": row.last_seq, "pages": row.last_page, "tokens": row.history_total,
+        "created_at": time_text(row.created_at), "updated_at": time_text(row.updated_at),
     }  # fmt: skip
 
 
@@ -324,8 +325,7 @@ async def get_status(runtime: Wired, caller: Reader, conversation_id: Conversati
         rows = await archives.browse(tx, archives.ArchiveFilter(conversation.id), limit=100)
         work = await progress.status_view(tx, conversation)
     archived = [
-        {"archive_id": str(row["id"]), "seq": row["seq"], "tool_name": row["tool_name"], "length": row["length"]}
-        for row in rows
+        {"archive_id": str(row.id), "seq": row.seq, "tool_name": row.tool_name, "length": row.length} for row in rows
     ]
     totals = conversation.totals
     counts = {"messages": totals.last_seq, "pages": totals.last_page, "epoch": conversation.epoch}

@@ -196,7 +196,7 @@ async def list_memories(
         rows = await listing.browse(
             tx, holder, among, held, sensitive=caller.sensitive, after=cursors.decode_id(cursor), limit=limit + 1
         )
-    return page_of([listing.view(row) for row in rows], limit, "memory_key")
+    return page_of([listing.view(*one) for one in rows], limit, "memory_key")
 
 
 @router.patch(
@@ -410,5 +410,5 @@ async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Respon
         )
     if found is None:
         raise errors.NotFound("There is no such memory.")
-    size = len(found.text if found.whole is None else found.whole["content"])
+    size = len(found.text if found.whole is None else found.whole.content)
     return await run_in_thread_if_large(size, lambda: json_value(searching.detail(found)))

@@ -213,7 +213,7 @@ async def list_messages(
     async with runtime.database.snapshot(caller.tenant) as tx:
         conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
         rows = await messages.history(tx, conversation.id, after, limit + 1, newest_first=newest_first)
-        rows = [row for row in rows if row["seq"] > after_seq]
+        rows = [row for row in rows if row.seq > after_seq]
         items = await inspect.message_views(tx, rows[:limit], conversation.language or "en")
     next_cursor = cursors.encode(items[-1]["seq"]) if len(rows) > limit else None
     return await long_json_value({"items": items, "next_cursor": next_cursor})

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from uuid import UUID
 
 import click
-from asyncpg import Record
 
 from app.cli.shared import on_database
 from app.postgres.database import Database
 from app.queue import depths, table
 from app.queue.depths import Depth
+from app.queue.table import ListedJob
 from quire_command.service import AsJson, show
 
 RETRIED_AT_ONCE = 1000
@@ -31,11 +31,10 @@ def list_jobs(limit: int, *, as_json: bool) -> None:
     lanes, dead = on_database(lambda database: _listed(database, limit))
     lines = [_lane(lane, depth) for lane, depth in lanes.items()]
     lines += [
-        f"{row['id']}  {row['kind']}  {row['conversation_id'] or '-'}  attempt {row['attempts']}  {row['error']}"
-        for row in dead
+        f"{job.id}  {job.kind}  {job.conversation_id or '-'}  attempt {job.attempts}  {job.error}" for job in dead
     ]
     counts = {lane: asdict(depth) for lane, depth in lanes.items()}
-    show({"lanes": counts, "dead": list(map(dict, dead))}, lines or ["There is no work."], as_json=as_json)
+    show({"lanes": counts, "dead": list(map(asdict, dead))}, lines or ["There is no work."], as_json=as_json)
 
 
 @jobs.command(name="retry")
@@ -51,9 +50,9 @@ def retry_jobs(job: UUID | None, *, all_dead: bool) -> None:
     click.echo(f"{count} to be tried again.")
 
 
-async def _listed(database: Database, limit: int) -> tuple[Mapping[str, Depth], list[Record]]:
+async def _listed(database: Database, limit: int) -> tuple[Mapping[str, Depth], list[ListedJob]]:
     busy = await table.busy(database)
-    dead: list[Record] = []
+    dead: list[ListedJob] = []
     for tenant in busy:
         async with database.snapshot(tenant) as tx:
             dead += await table.dead_letters(tx, None, limit)

@@ -141,7 +141,7 @@ async def tenant_of(database: Database, name: str | None) -> UUID:
     if name is None:
         return DEFAULT_TENANT
     rows = await stored_keys.all_tenants(database)
-    matches: set[UUID] = {row["tenant_id"] for row in rows if name in (row["name"], str(row["tenant_id"]))}
+    matches: set[UUID] = {row.tenant_id for row in rows if name in (row.name, str(row.tenant_id))}
     if len(matches) != 1:
         raise click.ClickException(f"{len(matches)} tenants are called {name!r}; `quire tenants list` shows them all.")
     return matches.pop()

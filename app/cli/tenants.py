@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import click
-from asyncpg import Record
 
 from app.cli.shared import OfTenant, on_database, tenant_of
 from app.core.edge.limits import KINDS, LIMIT_MAX
 from app.ids import uuid7
 from app.postgres.database import Database
+from app.postgres.statements import values_of
 from app.queue import outbox
 from app.services.limits import count_tenant
 from app.store import keys as stored_keys
+from app.store.keys import Tenant
 from app.store.operators import limits
-from app.store.operators.limits import own_limits
 from quire_command.service import AsJson, show
 
 DEFAULT = -1
@@ -33,7 +33,7 @@ def create_tenant(name: str) -> None:
     async def work(database: Database) -> None:
         if not name.strip() or not name.isprintable() or len(name) > 200:
             raise click.ClickException("A tenant's name is 1 to 200 characters that can be printed.")
-        if any(row["name"] == name for row in await stored_keys.all_tenants(database)):
+        if any(row.name == name for row in await stored_keys.all_tenants(database)):
             raise click.ClickException("There is a tenant of this name already.")
         tenant = uuid7()
         async with database.begin(tenant) as tx:
@@ -48,13 +48,16 @@ def create_tenant(name: str) -> None:
 def list_tenants(*, as_json: bool) -> None:
     """List every tenant: its id, its name, the time of its first key, and its own limits."""
     rows = on_database(stored_keys.all_tenants)
-    show(list(map(dict, rows)), map(_line, rows), as_json=as_json)
+    told = [{**values_of(one), **one.limits} for one in rows]
+    for one in told:
+        del one["limits"]
+    show(told, map(_line, rows), as_json=as_json)
 
 
-def _line(row: Record) -> str:
-    since = f"  keys since {row['keyed_at']:%Y-%m-%d}" if row["keyed_at"] else ""
-    own = "".join(f"  {kind}={limit}" for kind, limit in own_limits(row).items() if limit is not None)
-    return f"{row['tenant_id']}  {row['name']}{since}{own}"
+def _line(one: Tenant) -> str:
+    since = f"  keys since {one.keyed_at:%Y-%m-%d}" if one.keyed_at else ""
+    own = "".join(f"  {kind}={limit}" for kind, limit in one.limits.items() if limit is not None)
+    return f"{one.tenant_id}  {one.name}{since}{own}"
 
 
 def _limit(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from asyncpg import Record
-
+from app.core.history.rows import HistoryMessage
 from app.core.model import PEOPLE, UNZONED
 from app.core.search.days import day_of
 from app.core.times import local
@@ -39,25 +38,25 @@ def prompt_room(chat: Chat) -> int:
     return min(PROMPT_TOKENS_MAX, int(chat.context_window * PROMPT_SHARE))
 
 
-def excerpts_of(rows: Sequence[Record]) -> list[Excerpt]:
+def excerpts_of(rows: Sequence[HistoryMessage]) -> list[Excerpt]:
     """Return the messages to show a model, without those models never see and recalled ones; not weighed yet."""
     excerpts = [
         Excerpt(
-            row["seq"],
-            "tool" if row["kind"] == "result" or _is_machines(row) else row["role"],
+            row.seq,
+            "tool" if row.kind == "result" or _is_machines(row) else row.role,
             text[:MESSAGE_CHARACTERS_MAX],
             0,
-            day=day_of(local(row["said_at"] or row["created_at"], row["said_offset"])),
+            day=day_of(local(row.said_at or row.created_at, row.said_offset)),
             name=speaker(row),
         )
         for row in rows
-        if row["kind"] not in UNZONED and not row["loaded_tokens"] and (text := said_text(row))
+        if row.kind not in UNZONED and not row.loaded_tokens and (text := said_text(row))
     ]
     return [e for e in excerpts if e.text.strip()]
 
 
-def _is_machines(row: Record) -> bool:
-    return row["role"] == "user" and row["author"] not in PEOPLE
+def _is_machines(row: HistoryMessage) -> bool:
+    return row.role == "user" and row.author not in PEOPLE
 
 
 def covered_by(shown: Sequence[Excerpt]) -> Covered:

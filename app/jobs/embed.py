@@ -19,10 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.concurrency import run_in_thread_if_large
 from app.core.encoded import is_mark, marked
+from app.core.history.rows import HistoryMessage
 from app.core.neutral import with_nul
 from app.core.search.large import LARGE, is_counted
 from app.core.search.vector_text import Utterance, result_text, turn_text
@@ -36,6 +35,7 @@ from app.runtime import Runtime
 from app.services.memory import noticing, recalling
 from app.store import archives, messages
 from app.store.memory import embeddings, search_index
+from app.store.memory.embeddings import WaitingMemory
 
 MARKED_AT_ONCE = 1_000
 FIRST = UUID(int=0)
@@ -55,19 +55,17 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
     async with runtime.database.snapshot(tenant) as tx:
         rows = await embeddings.waiting(tx, owner, embedder.batch)
         told, texts = await _texts(tx, rows)
-    wanted = [(row["id"], text) for row, text in zip(rows, texts, strict=True) if text]
+    wanted = [(row.id, text) for row, text in zip(rows, texts, strict=True) if text]
     is_last = claimed.counted >= ATTEMPTS_MAX
     found = await _vectors(runtime, embedder, wanted, is_last=is_last)
     fault = await _fault(embedder, found)
     if found.refused and fault is None:
         found = await _asked_again(runtime, embedder, found, wanted, is_last=is_last)
     kept = found.refused if fault is not None else {}
-    said = {(row["conversation_id"], row["seq"]) for row in rows if _shows_wishes(row) and row["id"] not in kept}
-    noticed = await noticing.notice(
-        runtime, tenant, [row for row in told if (row["conversation_id"], row["seq"]) in said]
-    )
+    said = {(row.conversation_id, row.seq) for row in rows if _shows_wishes(row) and row.id not in kept}
+    noticed = await noticing.notice(runtime, tenant, [row for row in told if row.place in said])
     model = embeddings.model_id(embedder.model, embedder.dimensions)
-    settled = [row["id"] for row in rows if row["id"] not in kept]
+    settled = [row.id for row in rows if row.id not in kept]
     async with runtime.database.begin(tenant, sharing=[owner] if rows else []) as tx:
         if rows:
             refused = [] if fault is not None else list(found.refused)
@@ -82,9 +80,9 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
         raise fault
 
 
-def _shows_wishes(row: Record) -> bool:
+def _shows_wishes(row: WaitingMemory) -> bool:
     """Return whether it is the first passage of a message that was said just now."""
-    return bool(row["is_said"] and row["type"] == "episode" and row["start"] == 0)
+    return bool(row.is_said and row.type == "episode" and row.start == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,44 +169,44 @@ async def _halves(
     return found
 
 
-async def _texts(tx: ReadTx, rows: Sequence[Record]) -> tuple[Sequence[Record], list[str]]:
+async def _texts(tx: ReadTx, rows: Sequence[WaitingMemory]) -> tuple[list[HistoryMessage], list[str]]:
     """Return the messages that memories are of, with those before them, and the memories' texts."""
-    places = {(row["conversation_id"], row["seq"]) for row in rows if row["type"] == "episode"}
+    places = {row.place for row in rows if row.type == "episode"}
     places |= {(conversation, seq - 1) for conversation, seq in places}
     told = await messages.by_place(tx, sorted(places))
-    wanted = [(row["archive_id"], row["start"], row["length"]) for row in rows if row["archive_id"] is not None]
+    wanted = [(row.archive_id, row.start, row.length) for row in rows if row.archive_id is not None]
     passages = await archives.passages(tx, wanted)
-    nul = await embeddings.nul_offsets(tx, list({row["whole"] for row in rows if row["has_nul"]}))
-    size = sum(len(row["body"]) for row in told)
+    nul = await embeddings.nul_offsets(tx, list({row.whole for row in rows if row.has_nul}))
+    size = sum(len(row.body) for row in told)
     return told, await run_in_thread_if_large(size, _texts_of, rows, told, passages, nul)
 
 
 def _texts_of(
-    rows: Sequence[Record],
-    told: Sequence[Record],
+    rows: Sequence[WaitingMemory],
+    told: Sequence[HistoryMessage],
     passages: dict[tuple[UUID, int], tuple[str, str]],
     nul: dict[UUID, Sequence[int]],
 ) -> list[str]:
-    said = {(row["conversation_id"], row["seq"]): _utterance(row) for row in told}
+    said = {row.place: _utterance(row) for row in told}
     return [_text(row, said, passages, nul) for row in rows]
 
 
 def _text(
-    row: Record,
+    row: WaitingMemory,
     said: dict[tuple[str, int], Utterance],
     passages: dict[tuple[UUID, int], tuple[str, str]],
     nul: dict[UUID, Sequence[int]],
 ) -> str:
-    start, end = row["start"], row["start"] + row["length"]
-    if row["archive_id"] is not None:
-        passage = passages.get((row["archive_id"], start))
+    start, end = row.start, row.start + row.length
+    if row.archive_id is not None:
+        passage = passages.get((row.archive_id, start))
         return result_text(*passage) if passage and not is_mark(passage[1]) else ""
-    if row["type"] == "episode":
-        place = (row["conversation_id"], row["seq"])
+    if row.type == "episode":
+        place = row.place
         if (whole := said.get(place)) is None:
             return ""
         return turn_text(Utterance(whole.role, whole.text[start:end], whole.name), said.get((place[0], place[1] - 1)))
-    text = with_nul(row["content"] or "", _between(nul.get(row["whole"], ()), start, end))
+    text = with_nul(row.content or "", _between(nul.get(row.whole, ()), start, end))
     shown = marked(text)
     return shown if text.strip() and not is_mark(shown) else ""
 
@@ -218,8 +216,8 @@ def _between(offsets: Sequence[int], start: int, end: int) -> list[int]:
     return [offset - start for offset in offsets[bisect_left(offsets, start) : bisect_left(offsets, end)]]
 
 
-def _utterance(row: Record) -> Utterance:
-    return Utterance(row["role"], recalling.searchable_text(row), recalling.speaker(row))
+def _utterance(row: HistoryMessage) -> Utterance:
+    return Utterance(row.role, recalling.searchable_text(row), recalling.speaker(row))
 
 
 async def reembed(runtime: Runtime) -> None:

@@ -14,12 +14,11 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import anyio.to_thread
-from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.encoded import marked
-from app.core.history.rows import NewWish
+from app.core.history.rows import HistoryMessage, NewWish
 from app.core.neutral import without_nul
 from app.core.parts import said_by
 from app.core.times import dated
@@ -136,14 +135,14 @@ async def _show(runtime: Runtime, tenant: UUID, uid: UUID, page: Unindexed) -> _
         current = await kept.of_conversation(tx, conversation.id)
     return _ForModel(
         conversation,
-        await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows),
+        await run_in_thread_if_large(sum(len(row.body) for row in rows), excerpts_of, rows),
         [marked(memory.content) for memory in current[-KEPT_SHOWN:]],
-        {row["seq"]: row["said_at"] for row in rows if row["said_at"] is not None},
-        {row["seq"]: speaker(row) for row in rows if row["author"] != "person"},
+        {row.seq: row.said_at for row in rows if row.said_at is not None},
+        {row.seq: speaker(row) for row in rows if row.author != "person"},
     )
 
 
-async def _ends(tx: ReadTx, conversation_id: str, first: int, last: int) -> Sequence[Record]:
+async def _ends(tx: ReadTx, conversation_id: str, first: int, last: int) -> Sequence[HistoryMessage]:
     """Return the messages of a page; of very many, the first and the last."""
     each = min(MESSAGES_EACH, last - first + 1)
     rows = await messages.history(tx, conversation_id, first - 1, each, newest_first=False)

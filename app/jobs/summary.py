@@ -91,9 +91,9 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
             return None
         limit = min(MESSAGES_AT_ONCE, through - old.through_seq)
         rows = await messages.history(tx, conversation.id, old.through_seq, limit, newest_first=False)
-    rows = [row for row in rows if row["seq"] <= through]
-    reached = through if len(rows) < limit else rows[-1]["seq"]
-    excerpts = await run_in_thread_if_large(sum(len(row["body"]) for row in rows), excerpts_of, rows)
+    rows = [row for row in rows if row.seq <= through]
+    reached = through if len(rows) < limit else rows[-1].seq
+    excerpts = await run_in_thread_if_large(sum(len(row.body) for row in rows), excerpts_of, rows)
     return _Due(conversation, old, excerpts, reached, policy.summary_max)
 
 
@@ -102,7 +102,7 @@ async def _sound(tx: ReadTx, conversation_id: str, old: StoredSummary, cap: int)
     if not replies.is_refusal(old.text):
         return old
     rows = await messages.lines_through(tx, conversation_id, old.through_seq, REDONE_LINES)
-    lines = summarize_lines([(row["role"], row["line"]) for row in rows], max_items=REDONE_LINES // 4, max_chars=cap)
+    lines = summarize_lines(rows, max_items=REDONE_LINES // 4, max_chars=cap)
     return replace(old, text="\n".join(flat(line) for line in lines))
 
 

@@ -37,8 +37,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, get_args
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -337,10 +337,11 @@ UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id = ANY (ARRAY(
 """
 
 
-async def retry(tx: Tx, job: UUID) -> Record | None:
+async def retry(tx: Tx, job: UUID) -> ListedJob | None:
     """Bring a dead letter back; what is not dead stays as it is. The job as it is then, None if there is none."""
     await revive(tx, job)
-    return await tx.fetchrow(FIND, job)
+    row = await tx.fetchrow(FIND, job)
+    return ListedJob(*row) if row is not None else None
 
 
 async def revive(tx: Tx, job: UUID) -> int:
@@ -360,6 +361,22 @@ async def retry_some(tx: Tx, limit: int) -> int:
 _JOB = """id, kind, lane, conversation_id, attempts, error, failed_at, created_at,
  CASE WHEN failed_at IS NOT NULL THEN 'dead' WHEN token IS NOT NULL THEN 'running' ELSE 'pending' END AS state"""
 
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job as lists show it."""
+
+    id: UUID
+    kind: str
+    lane: str
+    conversation_id: str | None
+    attempts: int
+    error: str | None
+    failed_at: datetime | None
+    created_at: datetime
+    state: Literal["dead", "running", "pending"]
+
+
 FIND = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 AND id = $2"
 ALL = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 ORDER BY id LIMIT $2"
 ALL_OF = f"SELECT {_JOB} FROM work WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY id LIMIT $3"
@@ -368,13 +385,12 @@ SELECT {_JOB} FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL AND id > 
 """
 
 
-async def dead_letters(tx: ReadTx, after: UUID | None, limit: int) -> Sequence[Record]:
+async def dead_letters(tx: ReadTx, after: UUID | None, limit: int) -> list[ListedJob]:
     """List dead jobs in the order in which they were first enqueued."""
-    return await tx.fetch(DEAD, after or UUID(int=0), limit)
+    return [ListedJob(*row) for row in await tx.fetch(DEAD, after or UUID(int=0), limit)]
 
 
-async def browse(tx: ReadTx, conversation_id: str | None, limit: int) -> Sequence[Record]:
+async def browse(tx: ReadTx, conversation_id: str | None, limit: int) -> list[ListedJob]:
     """List jobs in every state, of one conversation or all, in the order in which they were first enqueued."""
-    if conversation_id is None:
-        return await tx.fetch(ALL, limit)
-    return await tx.fetch(ALL_OF, conversation_id, limit)
+    rows = await (tx.fetch(ALL, limit) if conversation_id is None else tx.fetch(ALL_OF, conversation_id, limit))
+    return [ListedJob(*row) for row in rows]

@@ -19,8 +19,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from asyncpg import Record
-
 from app import errors
 from app.core.edge.caller import Caller
 from app.core.edge.credentials import SECRET_BYTES, Credentials, prefix
@@ -37,9 +35,8 @@ from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Lookup, Runtime
 from app.services import identity, limits
 from app.store import keys, spaces
-from app.store.keys import NewKey, StoredKey
+from app.store.keys import KnownKey, NewKey, StoredKey
 from app.store.operators.limits import door as read_door
-from app.store.operators.limits import own_limits
 
 OPEN_SECONDS = 1.0
 """How long a process can serve callers without a key after it last saw that there are no keys."""
@@ -94,13 +91,13 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
     if given is not None:
         _require_patience(runtime, knock, given)
         row = await _look_up(runtime, given.tenant, given.id)
-        same = hmac.compare_digest(row["digest"] if row else NOBODYS, given.digest)
-        if row is not None and same and row["alive"]:
-            if row["use_unknown"]:
+        same = hmac.compare_digest(row.digest if row else NOBODYS, given.digest)
+        if row is not None and same and row.is_alive:
+            if row.use_unknown:
                 _note_use(runtime, given.tenant, given.id)
             runtime.door.known[given.id] = None
-            limits.know(runtime, given.tenant, own_limits(row), tells=row["events"])
-            return Caller(given.tenant, row["user_id"], frozenset(row["scopes"]), given.id, row["per_minute"])
+            limits.know(runtime, given.tenant, row.limits, tells=row.tells)
+            return Caller(given.tenant, row.user_id, frozenset(row.scopes), given.id, row.per_minute)
     if await are_required(runtime):
         _count_refusal(runtime, knock)
         raise errors.Unauthorized(REFUSED)
@@ -185,7 +182,7 @@ def _require_allowed(taken: Taken | None) -> None:
         )
 
 
-async def _look_up(runtime: Runtime, tenant: UUID, key: UUID) -> Record | None:
+async def _look_up(runtime: Runtime, tenant: UUID, key: UUID) -> KnownKey | None:
     """Look a key up, with one statement per request; requests with a key that is being looked up share the next
     look-up.
 
@@ -199,12 +196,12 @@ async def _look_up(runtime: Runtime, tenant: UUID, key: UUID) -> Record | None:
     return await asyncio.shield(lookup.next)
 
 
-async def _look_after(runtime: Runtime, tenant: UUID, key: UUID, earlier: Lookup) -> Record | None:
+async def _look_after(runtime: Runtime, tenant: UUID, key: UUID, earlier: Lookup) -> KnownKey | None:
     await earlier.over.wait()
     return await _look(runtime, tenant, key)
 
 
-async def _look(runtime: Runtime, tenant: UUID, key: UUID) -> Record | None:
+async def _look(runtime: Runtime, tenant: UUID, key: UUID) -> KnownKey | None:
     lookups, mine = runtime.door.lookups, Lookup()
     lookups[tenant, key] = mine
     try:
@@ -232,7 +229,7 @@ async def are_required(runtime: Runtime) -> bool:
 
 
 def _note_use(runtime: Runtime, tenant: UUID, key: UUID) -> None:
-    """Record a key's use once a minute, in a transaction of its own beside the request."""
+    """KnownKey a key's use once a minute, in a transaction of its own beside the request."""
     door, now = runtime.door, time.monotonic()
     if now - door.uses.get(key, -USE_SECONDS) < USE_SECONDS:
         return

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.encoded import marked
 from app.core.history.erasure import without_archive
-from app.core.history.rows import NewArchive
+from app.core.history.rows import IndexedText, NewArchive
+from app.core.model import Language
 from app.core.scope import Scope
 from app.core.window.fresh import FreshResult, read_parts
 from app.postgres.statements import SqlFile
@@ -24,10 +23,65 @@ from app.postgres.transactions import ReadTx, Tx
 
 ALIVE = "(a.expires_at IS NULL OR a.expires_at > now())"
 
-CARD_FIELDS = """a.id, a.scope, a.user_id, a.conversation_id, a.seq, a.tool_name, a.tool_input, a.query_summary,
- a.result_summary, a.key_terms, a.sources, a.placeholder, a.language, a.expires_at, a.created_at, t.length, t.tokens"""
+SPOT = "a.id, a.scope, a.conversation_id, a.seq, a.language, a.digest"
+CARD_FIELDS = f"""{SPOT}, a.user_id, a.tool_name, a.tool_input, a.query_summary, a.result_summary, a.key_terms,
+ a.sources, a.placeholder, a.expires_at, a.created_at, t.length, t.tokens"""
 JOINED = """archives a
   JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest"""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSpot:
+    """An archive, and the message that its placeholder stands in."""
+
+    id: UUID
+    scope: Scope
+    conversation_id: str | None
+    seq: int | None
+    language: Language
+    digest: bytes
+
+    @classmethod
+    def from_row(cls, row: Iterable[Any]) -> Self:
+        id_, scope, *rest = row
+        return cls(id_, Scope.read(scope), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArchive(ArchiveSpot):
+    """An archive with a range of its content; NUL stands as U+FFFD in it."""
+
+    user_id: str | None
+    tool_name: str
+    tool_input: str
+    query_summary: str
+    result_summary: str
+    key_terms: Sequence[str]
+    sources: Sequence[str]
+    placeholder: str
+    expires_at: datetime | None
+    created_at: datetime
+    length: int
+    tokens: int
+    text: str = ""
+    nul_offsets: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShowingMessage:
+    """A message that shows an archive."""
+
+    conversation_id: str
+    uid: UUID
+    seq: int
+    page: int
+    body: str
+    view: str | None
+    short: str | None
+    anthropic: str | None
+    created_at: datetime
+    said_at: datetime | None
+
 
 _SQL = SqlFile(__file__, card_fields=CARD_FIELDS, joined=JOINED, alive=ALIVE)
 LIST = _SQL.statement("list")
@@ -44,9 +98,9 @@ SELECT {CARD_FIELDS}, substr(t.content, $4::int + 1, $5::int) AS text, t.nul_off
 """
 
 
-async def read(tx: ReadTx, scope: Scope | None, uuid: UUID, offset: int, length: int) -> Record | None:
-    """Return an archive with a range of its content; NUL stands as U+FFFD in it (see ``nul_offsets``)."""
-    return await tx.fetchrow(READ, scope.text if scope is not None else None, uuid, offset, length)
+async def read(tx: ReadTx, scope: Scope | None, uuid: UUID, offset: int, length: int) -> StoredArchive | None:
+    row = await tx.fetchrow(READ, scope.text if scope is not None else None, uuid, offset, length)
+    return StoredArchive.from_row(row) if row is not None else None
 
 
 GAP_MAX = 20_000
@@ -112,7 +166,7 @@ def joined_ranges(places: Sequence[tuple[UUID, int, int]]) -> dict[tuple[UUID, i
 
 # An archive with its place, for indexing it.
 WHOLE = """
-SELECT a.scope, a.digest, a.conversation_id, c.uid, a.seq, m.page, a.created_at, m.said_at
+SELECT a.scope, a.conversation_id, c.uid, a.seq, m.page, a.created_at, m.said_at, a.digest
   FROM archives a
   LEFT JOIN conversations c ON c.tenant_id = a.tenant_id AND c.id = a.conversation_id
   LEFT JOIN messages m ON m.tenant_id = a.tenant_id AND m.conversation_id = a.conversation_id AND m.seq = a.seq
@@ -121,8 +175,9 @@ SELECT a.scope, a.digest, a.conversation_id, c.uid, a.seq, m.page, a.created_at,
 CONTENT = "SELECT content FROM archive_contents WHERE tenant_id = $1 AND scope = $2 AND digest = $3"
 
 
-async def whole(tx: ReadTx, uuid: UUID, *, locked: bool) -> Record | None:
-    return await tx.fetchrow(f"{WHOLE} FOR UPDATE OF a" if locked else WHOLE, uuid)
+async def whole(tx: ReadTx, uuid: UUID, *, locked: bool) -> IndexedText | None:
+    row = await tx.fetchrow(f"{WHOLE} FOR UPDATE OF a" if locked else WHOLE, uuid)
+    return IndexedText(Scope.read(row[0]), *row[1:]) if row is not None else None
 
 
 async def content(tx: ReadTx, scope: Scope, digest: bytes) -> str:
@@ -141,12 +196,13 @@ class ArchiveFilter:
     until: datetime | None = None
 
 
-async def browse(tx: ReadTx, where: ArchiveFilter, *, after: UUID | None = None, limit: int) -> Sequence[Record]:
+async def browse(tx: ReadTx, where: ArchiveFilter, *, after: UUID | None = None, limit: int) -> list[StoredArchive]:
     """List archives, newest first, without their content."""
-    return await tx.fetch(
+    rows = await tx.fetch(
         LIST, conversation=where.conversation_id, user=where.user_id, tool=where.tool_name, since=where.since,
         until=where.until, after=after, limit=limit,
     )  # fmt: skip
+    return [StoredArchive.from_row(row) for row in rows]
 
 
 # Lock an existing content, so that a transaction that erases its last other archive cannot delete it meanwhile.
@@ -167,11 +223,11 @@ async def insert(tx: Tx, new: NewArchive, created_at: datetime) -> None:
     await tx.execute(INSERT, **values, created_at=created_at)
 
 
-async def showing(tx: ReadTx, row: Record) -> Sequence[Record]:
+async def showing(tx: ReadTx, of: ArchiveSpot) -> list[ShowingMessage]:
     """Return the messages that show an archive, in order of conversation."""
-    scope = Scope.read(row["scope"])
-    owner = None if scope.space_id else scope.owner  # who has left a space keeps what was loaded
-    return await tx.fetch(SHOWING, id=str(row["id"]), conversation=row["conversation_id"], seq=row["seq"], owner=owner)
+    owner = None if of.scope.space_id else of.scope.owner  # who has left a space keeps what was loaded
+    rows = await tx.fetch(SHOWING, id=str(of.id), conversation=of.conversation_id, seq=of.seq, owner=owner)
+    return [ShowingMessage(*row) for row in rows]
 
 
 FORGET_MOMENT = """
@@ -179,17 +235,17 @@ DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 
 """
 
 
-async def replace_shown(tx: Tx, message: Record, uuid: UUID, replacement: str, tokens: int) -> str | None:
+async def replace_shown(tx: Tx, message: ShowingMessage, uuid: UUID, replacement: str, tokens: int) -> str | None:
     """Put ``replacement`` wherever a message shows the archive, and forget what search knew of it; its view after that,
     None if search did not know the message.
     """
-    place = (message["conversation_id"], message["seq"])
-    view = message["view"] or message["body"]
-    shown = [(m["tool_call_id"], _shows(m["content"], uuid)) for m in json.loads(f"[{view}]") if m["role"] == "tool"]
-    body = dumps(_without_results(json.loads(message["body"]), shown, uuid, replacement))
+    place = (message.conversation_id, message.seq)
+    seen = message.view or message.body
+    shown = [(m["tool_call_id"], _shows(m["content"], uuid)) for m in json.loads(f"[{seen}]") if m["role"] == "tool"]
+    body = dumps(_without_results(json.loads(message.body), shown, uuid, replacement))
     view, short, anthropic = (
         None if text is None else dumps(without_archive(json.loads(f"[{text}]"), str(uuid), replacement))[1:-1]
-        for text in (view, message["short"], message["anthropic"])
+        for text in (seen, message.short, message.anthropic)
     )
     await tx.execute(
         REPLACE, conversation=place[0], seq=place[1], body=body, view=view, short=short, anthropic=anthropic,
@@ -258,11 +314,11 @@ async def delete(tx: Tx, uuid: UUID, scope: Scope) -> dict[str, int]:
     return {"memories": passages, "archive_contents": contents}
 
 
-EXPIRED = """
-SELECT id, scope, conversation_id, seq, placeholder, language, digest FROM archives
- WHERE tenant_id = $1 AND expires_at <= now() ORDER BY expires_at LIMIT 100
+EXPIRED = f"""
+SELECT {SPOT} FROM archives a
+ WHERE a.tenant_id = $1 AND a.expires_at <= now() ORDER BY a.expires_at LIMIT 100
 """
 
 
-async def expired(tx: ReadTx) -> Sequence[Record]:
-    return await tx.fetch(EXPIRED)
+async def expired(tx: ReadTx) -> list[ArchiveSpot]:
+    return [ArchiveSpot.from_row(row) for row in await tx.fetch(EXPIRED)]

@@ -23,13 +23,11 @@ VALUES (:tenant, :id, :scope, :digest, :user_id, :conversation_id, :seq, :tool_n
 -- name: showing
 -- The messages that show an archive: the one that contains its placeholder (:conversation, :seq), and those of its
 -- scope that a recall tool loaded it into.
-SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at,
-       m.said_at
+SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.created_at, m.said_at
   FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation AND m.seq = :seq
 UNION ALL
-SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.archive_ids, m.created_at,
-       m.said_at
+SELECT m.conversation_id, c.uid, m.seq, m.page, m.body, m.view, m.short, m.anthropic, m.created_at, m.said_at
   FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = :tenant AND m.loaded IS NOT NULL AND position(:id::text IN m.loaded) > 0
    AND (:owner::uuid IS NULL OR :owner = ANY (c.scopes))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.canonical import dumps
 from app.core.history.fork import Forked
-from app.core.line import line_text
+from app.core.line import Line, line_text
+from app.core.model import Kind
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store import conversations
@@ -18,7 +18,7 @@ from app.store.conversations import calls_text
 
 # A message with what follows it, and what was known of the conversation when it was the newest.
 PLACE = """
-SELECT m.seq, m.page, m.user_seq, m.call_group, m.kind, m.full_before + m.full_tokens AS full_total,
+SELECT m.page, m.user_seq, m.call_group, m.kind, m.full_before + m.full_tokens AS full_total,
        m.short_before + m.short_tokens AS short_total, m.chain, m.said_at, m.said_offset,
        n.created_at, n.history_before AS history_total
   FROM messages m
@@ -59,8 +59,27 @@ SELECT p.page FROM pages p
 """
 
 
-async def place(tx: ReadTx, line: str, seq: int) -> Record | None:
-    return await tx.fetchrow(PLACE, line, seq)
+@dataclass(frozen=True, slots=True)
+class BranchPoint:
+    """A message that a branch can begin after, and what was known of the conversation when it was the newest."""
+
+    page: int
+    user_seq: int
+    call_group: int
+    kind: Kind
+    full_total: int
+    short_total: int
+    chain: bytes | None
+    said_at: datetime | None
+    said_offset: int
+    created_at: datetime | None
+    """When what follows it came; None at the end."""
+    history_total: int | None
+
+
+async def place(tx: ReadTx, line: str, seq: int) -> BranchPoint | None:
+    row = await tx.fetchrow(PLACE, line, seq)
+    return BranchPoint(*row) if row is not None else None
 
 
 async def seq_of(tx: ReadTx, line: str, message: UUID | None, client_id: str) -> int | None:
@@ -125,7 +144,7 @@ async def insert(tx: Tx, of: str, fork: Forked) -> bool:
 
 # The branches of a tree, the last active first, after a cursor's (time, uid).
 LIST = """
-SELECT id, uid, parent_id, title, line, is_forked, last_seq, last_page, created_at, updated_at FROM conversations
+SELECT id, line, is_forked, uid, parent_id, title, last_seq, last_page, created_at, updated_at FROM conversations
  WHERE tenant_id = $1 AND trunk = $2 AND ($3::timestamptz IS NULL OR (updated_at, uid) < ($3, $4::uuid))
  ORDER BY updated_at DESC, uid DESC LIMIT $5
 """
@@ -164,14 +183,29 @@ UPDATE conversations SET shown = NULL, version = version + 1
 """
 
 
-async def browse(tx: ReadTx, root: str, after: tuple[object, UUID] | None, limit: int) -> Sequence[Record]:
+@dataclass(frozen=True, slots=True)
+class ListedBranch:
+    """A branch as lists show it."""
+
+    line: Line
+    uid: UUID
+    parent_id: str | None
+    title: str | None
+    last_seq: int
+    last_page: int
+    created_at: datetime
+    updated_at: datetime
+
+
+async def browse(tx: ReadTx, root: str, after: tuple[object, UUID] | None, limit: int) -> list[ListedBranch]:
     when, uid = after or (None, None)
-    return await tx.fetch(LIST, str(root), when, uid, limit)
+    rows = await tx.fetch(LIST, str(root), when, uid, limit)
+    return [ListedBranch(conversations.line_of(row), *row[3:]) for row in rows]
 
 
-async def family(tx: ReadTx, root: str) -> Sequence[Record]:
-    """Return id and uid of every conversation of a tree."""
-    return await tx.fetch(FAMILY, str(root))
+async def family(tx: ReadTx, root: str) -> dict[str, UUID]:
+    """Return every conversation of a tree by its id."""
+    return {row["id"]: row["uid"] for row in await tx.fetch(FAMILY, str(root))}
 
 
 async def descendants(tx: ReadTx, names: Collection[str]) -> list[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Final, NamedTuple
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.postgres.statements import SqlFile, Statement
@@ -43,6 +40,25 @@ class ConversationFilter:
     """Those of a space."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListedConversation:
+    """A conversation as lists show it."""
+
+    id: str
+    uid: UUID
+    user_id: str | None
+    space_id: str | None
+    title: str | None
+    model: str | None
+    budget: int | None
+    metadata: str
+    created_at: datetime
+    updated_at: datetime
+    last_seq: int
+    last_page: int
+    history_total: int
+
+
 _SQL = SqlFile(__file__, metadata_as_json=jsonb("metadata"))
 _OF_ALL = ":owner::text IS NULL"
 _OF_USER = "user_id = :owner::text"
@@ -70,7 +86,7 @@ async def browse(
     order: str = "activity",
     *,
     ascending: bool = False,
-) -> Sequence[Record]:
+) -> list[ListedConversation]:
     """List conversations, the latest activity first unless told otherwise.
 
     ``after``: the last row's value of ``order`` (see ``value_of``), and its uid.
@@ -85,17 +101,17 @@ async def browse(
         whose, of = wanted.space_id, _OF_SPACE
     statement = _statement(of, order, ascending=ascending)
     topics, metadata = comparable(wanted.among.topics), wanted.among.metadata
-    return await tx.fetch(
+    rows = await tx.fetch(
         statement, owner=whose, pattern=pattern, after=when, after_uid=uid, topics=topics, metadata=metadata,
         limit=limit,
     )  # fmt: skip
+    return [ListedConversation(*row) for row in rows]
 
 
-def value_of(row: Record, order: str) -> datetime | str | int:
+def value_of(row: ListedConversation, order: str) -> datetime | str | int:
     values: dict[str, datetime | str | int] = {
-        "activity": row["updated_at"], "title": row["title"] if row["title"] is not None else row["id"],
-        "user": row["user_id"] or "", "messages": row["last_seq"], "pages": row["last_page"],
-        "tokens": row["history_total"],
+        "activity": row.updated_at, "title": row.title if row.title is not None else row.id,
+        "user": row.user_id or "", "messages": row.last_seq, "pages": row.last_page, "tokens": row.history_total,
     }  # fmt: skip
     return values[order]
 

@@ -10,12 +10,13 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.history.erasure import CALL_NAME
-from app.core.history.erasure_plan import Marked, MarkLine, StoredCard, StoredMessage, Unasked
+from app.core.history.erasure_plan import Marked, MarkLine, Place, StoredCard, StoredMessage, Unasked
 from app.core.history.placeholder import ArchiveCard
 from app.core.scope import Scope
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES, SEARCH_INDEX
 from app.store import served
+from app.store.archives import SPOT, ArchiveSpot
 from app.store.memory import kept
 from app.store.memory.kept import GONE, Gone
 
@@ -108,14 +109,14 @@ def _card(row: Record) -> ArchiveCard:
 
 
 # The archives that messages were put in, also those that have expired.
-ARCHIVES = """
-SELECT id, scope, conversation_id, seq, placeholder, language FROM archives
- WHERE tenant_id = $1 AND conversation_id = $2 AND seq = ANY ($3::int[]) ORDER BY id
+ARCHIVES = f"""
+SELECT {SPOT} FROM archives a
+ WHERE a.tenant_id = $1 AND a.conversation_id = $2 AND a.seq = ANY ($3::int[]) ORDER BY a.id
 """
 
 
-async def archives_of(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> Sequence[Record]:
-    return await tx.fetch(ARCHIVES, conversation_id, seqs)
+async def archives_of(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> list[ArchiveSpot]:
+    return [ArchiveSpot.from_row(row) for row in await tx.fetch(ARCHIVES, conversation_id, seqs)]
 
 
 # A message's forms, its line and its time. Its offsets stay, since others build on them, and its weights never shrink.
@@ -240,7 +241,7 @@ async def settle(tx: Tx, of: Derived, mark: MarkLine, *, prompt_tokens: int, ope
 
 # A batch of what recall tools loaded into conversations that read a scope ($2, null: any).
 LOADED = """
-SELECT m.conversation_id, m.seq, m.loaded, c.scopes FROM messages m
+SELECT m.conversation_id, m.seq, m.loaded FROM messages m
   JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = $1 AND m.loaded IS NOT NULL AND ($2::uuid IS NULL OR $2 = ANY (c.scopes))
    AND (m.conversation_id, m.seq) > ($3, $4::int)
@@ -248,13 +249,14 @@ SELECT m.conversation_id, m.seq, m.loaded, c.scopes FROM messages m
 """
 
 
-async def loaded(tx: ReadTx, scope: Scope | UUID, after: tuple[str, int], limit: int) -> Sequence[Record]:
-    """List messages with loaded text by conversation and seq.
+async def loaded(tx: ReadTx, scope: Scope | UUID, after: tuple[str, int], limit: int) -> dict[Place, str]:
+    """Return what was loaded, by place: the next in order of conversation and seq.
 
     For a space those of all scopes: who has left it keeps what was loaded before.
     """
     owner = scope if isinstance(scope, UUID) else None if scope.space_id else scope.owner
-    return await tx.fetch(LOADED, owner, *after, limit)
+    rows = await tx.fetch(LOADED, owner, *after, limit)
+    return {(row["conversation_id"], row["seq"]): row["loaded"] for row in rows}
 
 
 # A stretch of a conversation's messages, as sent, with the contents of their archives.
@@ -268,8 +270,19 @@ SELECT m.seq, m.kind, m.body, m.view, ARRAY(
 """
 
 
-async def texts(tx: ReadTx, conversation_id: str, after: int, limit: int) -> Sequence[Record]:
-    return await tx.fetch(TEXTS, conversation_id, after, limit)
+@dataclass(frozen=True, slots=True)
+class WholeText:
+    """A message as sent, with the contents of its archives."""
+
+    seq: int
+    kind: str
+    body: str
+    view: str | None
+    archived: Sequence[str]
+
+
+async def texts(tx: ReadTx, conversation_id: str, after: int, limit: int) -> list[WholeText]:
+    return [WholeText(*row) for row in await tx.fetch(TEXTS, conversation_id, after, limit)]
 
 
 # --- A user -------------------------------------------------------------------------------------------

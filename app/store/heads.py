@@ -27,9 +27,15 @@ TEXTS = _SQL.statement("texts", kept=in_mind(before=":condensed_from"))
 
 
 async def material(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
-    at = (tx, conversation_id, plan)
-    row = await _texts(*at)
-    pages = await _pages(*at) if plan.zone or plan.last_page else []
+    condensed_from, last_page = plan.cut.condensed_from, plan.last_page
+    row = await tx.fetchrow(TEXTS, conversation=conversation_id, condensed_from=condensed_from, last_page=last_page)
+    assert row is not None
+    pages: Sequence[Record] = ()
+    if plan.zone or last_page:
+        pages = await tx.fetch(
+            PAGES, conversation=conversation_id, last_page=last_page, oldest_page=plan.oldest_read,
+            recalled_since=plan.recalled_since, more=list(plan.zone), condensed_from=condensed_from,
+        )  # fmt: skip
     recalled = [page["page"] for page in pages if page["count"]]
     return Material(
         pages=[_entry(page) for page in pages],
@@ -39,13 +45,6 @@ async def material(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
         topics=counted(_columns(row, "topics", "topic_pages")),
         summary=_written(row),
     )
-
-
-async def _pages(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Sequence[Record]:
-    return await tx.fetch(
-        PAGES, conversation=conversation_id, last_page=plan.last_page, oldest_page=plan.oldest_read,
-        recalled_since=plan.recalled_since, more=list(plan.zone), condensed_from=plan.cut.condensed_from,
-    )  # fmt: skip
 
 
 RUN_MAX = 200
@@ -60,14 +59,6 @@ async def run(tx: ReadTx, conversation_id: str, first_page: int, last_page: int)
         more=[], condensed_from=INTEGER_MAX,
     )  # fmt: skip
     return [contents.renamed(_entry(page), _names(page) if page["is_named"] else None) for page in pages]
-
-
-async def _texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Record:
-    row = await tx.fetchrow(
-        TEXTS, conversation=conversation_id, condensed_from=plan.cut.condensed_from, last_page=plan.last_page
-    )
-    assert row is not None
-    return row
 
 
 def _columns(row: Record, *names: str) -> Iterable[tuple[Any, ...]]:

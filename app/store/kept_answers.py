@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
+from typing import Any
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -55,16 +54,17 @@ LOCK = "SELECT key, response FROM idempotency WHERE tenant_id = $1 AND key = ANY
 CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $2"
 
 
-async def answers_naming(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> AsyncIterator[Record]:
+async def answers_naming(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> AsyncIterator[tuple[str, str]]:
+    """Yield key and text of an owner's responses that name something."""
     sql = ANSWERS_NAMING_FEW if len(ids) <= FEW_IDS else ANSWERS_NAMING
     async for answer in _answers(owner, partial(tx.fetch, sql, ids)):
         yield answer
 
 
-async def answers_of(tx: ReadTx, owner: UUID, conversation_id: str, quoted: str) -> AsyncIterator[Record]:
+async def answers_of(tx: ReadTx, owner: UUID, conversation_id: str, quoted: str) -> AsyncIterator[tuple[str, str]]:
     """Yield an owner's responses that concern a conversation. ``quoted`` is the conversation's id as JSON."""
 
-    async def read(whose: UUID, after: str) -> Sequence[Record]:
+    async def read(whose: UUID, after: str) -> Sequence[Any]:
         named = {"conversation": conversation_id, "quoted": quoted, "owner": whose, "after": after}
         return await tx.connection.fetch(ANSWERS_OF.text, tx.tenant, *ANSWERS_OF.arguments(named))
 
@@ -72,19 +72,21 @@ async def answers_of(tx: ReadTx, owner: UUID, conversation_id: str, quoted: str)
         yield answer
 
 
-async def answers_said(tx: ReadTx, owner: UUID) -> AsyncIterator[Record]:
+async def answers_said(tx: ReadTx, owner: UUID) -> AsyncIterator[tuple[str, str]]:
     async for answer in _answers(owner, partial(tx.fetch, ANSWERS_SAID)):
         yield answer
 
 
-async def _answers(owner: UUID, read: Callable[[UUID, str], Awaitable[Sequence[Record]]]) -> AsyncIterator[Record]:
+async def _answers(
+    owner: UUID, read: Callable[[UUID, str], Awaitable[Sequence[Any]]]
+) -> AsyncIterator[tuple[str, str]]:
     """Yield the matching responses of an owner and of unknown owners, batch by batch after a key."""
     for whose in (owner, UNKNOWN):
         after = ""
         while rows := await read(whose, after):
-            for row in rows:
-                if row["response"] is not None:
-                    yield row
+            for key, response in rows:
+                if response is not None:
+                    yield key, response
             after = rows[-1]["key"]
             if len(rows) < ANSWERS_AT_ONCE:
                 break
@@ -95,9 +97,9 @@ async def answers_showing(tx: ReadTx, owner: UUID, archive: UUID) -> list[str]:
     return [row["key"] for row in rows]
 
 
-async def lock(tx: Tx, keys: Sequence[str]) -> Sequence[Record]:
-    """Lock responses by key, and return them as they are then."""
-    return await tx.fetch(LOCK, keys)
+async def lock(tx: Tx, keys: Sequence[str]) -> dict[str, str]:
+    """Lock responses, and return them as they are then, in order of key."""
+    return {row["key"]: row["response"] for row in await tx.fetch(LOCK, keys)}
 
 
 async def correct(tx: Tx, key: str, response: str) -> None:

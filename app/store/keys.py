@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.edge.limits import KINDS
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """A key as a request needs it, and what its tenant has of its own."""
+
+    digest: bytes
+    scopes: Sequence[str]
+    user_id: str | None
+    per_minute: int | None
+    limits: Mapping[str, int | None]
+    is_alive: bool
+    use_unknown: bool
+    """It was not noted in the last minute."""
+    tells: bool
+    """The tenant has events."""
+
 
 # A key by its public parts. Alone and outside any transaction block: it sets the tenant as the hot statements do.
 LOOK_UP = f"""
@@ -25,8 +40,13 @@ SELECT k.digest, k.scopes, k.user_id, k.requests_per_minute AS per_minute,
 """
 
 
-async def look_up(database: Database, tenant: UUID, key: UUID) -> Record | None:
-    return await database.fetch_row(LOOK_UP, str(tenant), key)
+async def look_up(database: Database, tenant: UUID, key: UUID) -> KnownKey | None:
+    row = await database.fetch_row(LOOK_UP, str(tenant), key)
+    if row is None:
+        return None
+    digest, scopes, user_id, per_minute, alive, use_unknown, *limits, events = row
+    own = dict(zip(KINDS, limits, strict=True))
+    return KnownKey(digest, scopes, user_id, per_minute, own, is_alive=alive, use_unknown=use_unknown, tells=events)
 
 
 # Record the minute of a key's last use. A row that another transaction is writing is left to it.
@@ -144,5 +164,18 @@ async def create_tenant(tx: Tx, name: str) -> None:
     await tx.execute(CREATE_TENANT, name)
 
 
-async def all_tenants(database: Database) -> Sequence[Record]:
-    return await database.fetch_all(ALL_TENANTS)
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    tenant_id: UUID
+    name: str
+    keyed_at: datetime | None
+    created_at: datetime
+    limits: Mapping[str, int | None]
+
+
+async def all_tenants(database: Database) -> list[Tenant]:
+    rows = await database.fetch_all(ALL_TENANTS)
+    return [
+        Tenant(id_, name, keyed_at, created_at, dict(zip(KINDS, own, strict=True)))
+        for id_, name, keyed_at, created_at, *own in rows
+    ]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.concurrency import run_in_thread_if_large
+from app.core.history.rows import HistoryMessage, IndexedText
 from app.core.history.sync import DIGEST_BYTES
 from app.core.neutral import with_nul
+from app.core.scope import Scope, scope_of
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
@@ -33,8 +33,8 @@ SOME_PAGES = _SQL.statement("some_pages")
 RECALL = _SQL.statement("recall")
 
 # What a message loaded, not what was recalled for it.
-MESSAGE_FIELDS = """m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.author, m.body, m.view, m.full_tokens,
- CASE WHEN m.loaded IS NOT NULL THEN m.loaded_tokens ELSE 0 END AS loaded_tokens,
+MESSAGE_FIELDS = """m.conversation_id, m.seq, m.id, m.client_id, m.page, m.kind, m.role, m.author, m.body, m.view,
+ m.full_tokens, CASE WHEN m.loaded IS NOT NULL THEN m.loaded_tokens ELSE 0 END AS loaded_tokens,
  m.line, m.archive_ids, m.created_at, m.said_at, m.said_offset"""
 
 # Whether a model's API refused a message of a conversation ($2) for good; null is false.
@@ -52,8 +52,11 @@ SELECT {MESSAGE_FIELDS}, {_REFUSED} FROM messages m
 """
 
 
-async def history(tx: ReadTx, conversation_id: str, after: int, limit: int, *, newest_first: bool) -> Sequence[Record]:
-    return await tx.fetch(HISTORY_BACK if newest_first else HISTORY, conversation_id, after, limit)
+async def history(
+    tx: ReadTx, conversation_id: str, after: int, limit: int, *, newest_first: bool
+) -> list[HistoryMessage]:
+    rows = await tx.fetch(HISTORY_BACK if newest_first else HISTORY, conversation_id, after, limit)
+    return [HistoryMessage(*row) for row in rows]
 
 
 # The messages of one page: those from its first on to the next page's. (Outside the subquery, coalesce would keep
@@ -77,9 +80,9 @@ SELECT {MESSAGE_FIELDS}, {_REFUSED} FROM messages m
 """
 
 
-async def page_messages(tx: ReadTx, conversation_id: str, page: int) -> Sequence[Record]:
+async def page_messages(tx: ReadTx, conversation_id: str, page: int) -> list[HistoryMessage]:
     """Return the messages of a page, in order; none if there is no such page."""
-    return await tx.fetch(PAGE_MESSAGES, conversation_id, page)
+    return [HistoryMessage(*row) for row in await tx.fetch(PAGE_MESSAGES, conversation_id, page)]
 
 
 # The chains after some messages.
@@ -140,16 +143,21 @@ async def prompt_digests(tx: ReadTx, conversation_id: str, through: int) -> list
 
 # A message with its place, for indexing it.
 WHOLE = f"""
-SELECT {MESSAGE_FIELDS}, m.conversation_id, c.uid, c.user_id, c.space_id, c.is_apart,
-       coalesce(c.trunk, c.id) AS trunk
+SELECT c.uid, c.user_id, c.space_id, c.is_apart, coalesce(c.trunk, c.id) AS trunk, {MESSAGE_FIELDS}
   FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND c.uid = $3 AND m.seq = $4
 """
 
 
-async def whole(tx: ReadTx, conversation_id: str, uid: UUID, seq: int, *, locked: bool) -> Record | None:
+async def whole(tx: ReadTx, conversation_id: str, uid: UUID, seq: int, *, locked: bool) -> IndexedText | None:
     sql = f"{WHOLE} FOR UPDATE OF m" if locked else WHOLE
-    return await tx.fetchrow(sql, conversation_id, uid, seq)
+    row = await tx.fetchrow(sql, conversation_id, uid, seq)
+    if row is None:
+        return None
+    _, user_id, space_id, is_apart, trunk, *fields = row
+    of = HistoryMessage(*fields)
+    scope = Scope("conversation", trunk) if is_apart else scope_of(user_id, trunk, space_id)
+    return IndexedText(scope, of.conversation_id, uid, of.seq, of.page, of.created_at, of.said_at, of)
 
 
 # The full texts of archived results, as they were sent.
@@ -168,6 +176,19 @@ async def archived_texts(tx: ReadTx, ids: Sequence[UUID]) -> dict[UUID, str]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """A page as lists show it."""
+
+    page: int
+    title: str
+    first_seq: int
+    last_seq: int
+    recall_count: int
+    last_recalled_page: int | None
+    created_at: datetime
+
+
 async def pages(
     tx: ReadTx,
     conversation_id: str,
@@ -175,11 +196,13 @@ async def pages(
     some: Sequence[int] | None = None,
     after: int = 0,
     limit: int = 1000,
-) -> Sequence[Record]:
+) -> list[ListedPage]:
     """Return pages in order: all after a page, or ``some``."""
     if some is not None:
-        return await tx.fetch(SOME_PAGES, conversation=conversation_id, pages=some)
-    return await tx.fetch(PAGES, conversation=conversation_id, after=after, limit=limit)
+        rows = await tx.fetch(SOME_PAGES, conversation=conversation_id, pages=some)
+    else:
+        rows = await tx.fetch(PAGES, conversation=conversation_id, after=after, limit=limit)
+    return [ListedPage(*row) for row in rows]
 
 
 async def count_recall(
@@ -206,16 +229,15 @@ async def count_recall(
 
 # Messages by conversation and seq.
 BY_PLACE = f"""
-SELECT m.conversation_id, {MESSAGE_FIELDS}
+SELECT {MESSAGE_FIELDS}
   FROM unnest($2::text[], $3::int[]) AS p (conversation_id, seq)
   JOIN messages m ON m.tenant_id = $1 AND m.conversation_id = p.conversation_id AND m.seq = p.seq
 """
 
 
-async def by_place(tx: ReadTx, places: Sequence[tuple[str, int]]) -> Sequence[Record]:
-    if not places:
-        return []
-    return await tx.fetch(BY_PLACE, [p[0] for p in places], [p[1] for p in places])
+async def by_place(tx: ReadTx, places: Sequence[tuple[str, int]]) -> list[HistoryMessage]:
+    rows = await tx.fetch(BY_PLACE, [p[0] for p in places], [p[1] for p in places]) if places else []
+    return [HistoryMessage(*row) for row in rows]
 
 
 LINES_THROUGH = """
@@ -226,6 +248,6 @@ SELECT CASE WHEN role = 'user' AND author NOT IN ('person', 'participant') THEN 
 """
 
 
-async def lines_through(tx: ReadTx, conversation_id: str, seq: int, limit: int) -> Sequence[Record]:
-    """Return the lines of the newest messages up to a seq, the oldest first."""
-    return (await tx.fetch(LINES_THROUGH, conversation_id, seq, limit))[::-1]
+async def lines_through(tx: ReadTx, conversation_id: str, seq: int, limit: int) -> list[tuple[str, str]]:
+    """Return role and line of the newest messages up to a seq, the oldest first."""
+    return [(row["role"], row["line"]) for row in reversed(await tx.fetch(LINES_THROUGH, conversation_id, seq, limit))]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-
-from asyncpg import Record
+from uuid import UUID
 
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -74,11 +74,21 @@ OWNER_OF_MEMORY = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2"
 PLACE_OF_ARCHIVE = "SELECT scope, conversation_id, seq FROM archives WHERE tenant_id = $1 AND id = $2"
 
 
-async def stored(tx: ReadTx, conversation_id: str, seq: int | None, client_id: str | None) -> Record | None:
+@dataclass(frozen=True, slots=True)
+class ImportedMessage:
+    """A message that an import finds in its place."""
+
+    seq: int
+    id: UUID
+    client_id: str | None
+    digest: bytes | None
+
+
+async def stored(tx: ReadTx, conversation_id: str, seq: int | None, client_id: str | None) -> ImportedMessage | None:
     """Return a message by its place, or by its client's id."""
-    if seq is not None:
-        return await tx.fetchrow(STORED, conversation_id, seq)
-    return await tx.fetchrow(STORED_BY_CLIENT, conversation_id, client_id)
+    sql, value = (STORED, seq) if seq is not None else (STORED_BY_CLIENT, client_id)
+    row = await tx.fetchrow(sql, conversation_id, value)
+    return ImportedMessage(*row) if row is not None else None
 
 
 async def date(tx: Tx, conversation_id: str, created_at: datetime) -> None:

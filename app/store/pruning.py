@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.history.erasure import Forms
 from app.postgres.statements import SqlFile
@@ -24,18 +24,32 @@ SELECT id FROM conversations c
 """
 
 
-async def long(tx: ReadTx, keep: int, after: str, limit: int) -> Sequence[Record]:
-    return await tx.fetch(LONG, keep, after, limit)
+async def long(tx: ReadTx, keep: int, after: str, limit: int) -> list[str]:
+    return [row["id"] for row in await tx.fetch(LONG, keep, after, limit)]
 
 
 _SQL = SqlFile(__file__, passages=enqueue.PASSAGES.name)
 READY = _SQL.statement("ready")
 
 
-async def ready(tx: ReadTx, conversation_id: str, keep: int, before: int, through: int, limit: int) -> list[Record]:
+@dataclass(frozen=True, slots=True)
+class PrunedMessage:
+    """A message to prune."""
+
+    seq: int
+    kind: str
+    role: str
+    page: int
+    body: str
+    view: str | None
+    anthropic: str | None
+
+
+async def ready(
+    tx: ReadTx, conversation_id: str, keep: int, before: int, through: int, limit: int
+) -> list[PrunedMessage]:
     rows = await tx.fetch(READY, conversation=conversation_id, keep=keep, before=before, through=through, limit=limit)
-    waiting = next((i for i, row in enumerate(rows) if row["waits"]), len(rows))
-    return rows[:waiting]
+    return [PrunedMessage(*fields) for *fields, _ in takewhile(lambda row: not row["waits"], rows)]
 
 
 PASSAGES = """
@@ -54,8 +68,9 @@ UPDATE messages
 ADVANCE = "UPDATE conversations SET pruned_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
-async def passages(tx: ReadTx, conversation_id: str, seq: int) -> Sequence[Record]:
-    return await tx.fetch(PASSAGES, conversation_id, seq)
+async def passages(tx: ReadTx, conversation_id: str, seq: int) -> list[tuple[UUID, int, int]]:
+    """Return id, start and length of a message's passages."""
+    return [(row["id"], row["start"], row["length"]) for row in await tx.fetch(PASSAGES, conversation_id, seq)]
 
 
 async def keep(tx: Tx, memory: UUID, content: str, nul_offsets: Sequence[int]) -> None:
@@ -87,8 +102,8 @@ SELECT (SELECT count(*) FROM conversations WHERE tenant_id = $1) - count(*) FROM
 """
 
 
-async def old(tx: ReadTx, since: datetime, limit: int) -> Sequence[Record]:
-    return await tx.fetch(OLD, since, limit)
+async def old(tx: ReadTx, since: datetime, limit: int) -> list[str]:
+    return [row["id"] for row in await tx.fetch(OLD, since, limit)]
 
 
 async def count_old(tx: ReadTx, since: datetime) -> int:

@@ -96,11 +96,7 @@ async def totals_of(tx: ReadTx, conversation_id: str) -> dict[str, Spent]:
 
 
 def _read(rows: Sequence[Record]) -> dict[str, Spent]:
-    return {row["kind"]: spent_of(row) for row in rows}
-
-
-def spent_of(row: Record) -> Spent:
-    return Spent(*(row[name] for name in COUNTERS))
+    return {kind: Spent(*counts) for kind, *counts in rows}
 
 
 # Tokens of today's work that no client pays for itself.
@@ -143,9 +139,11 @@ _BY = {
 }  # fmt: skip
 
 
-async def since(tx: ReadTx, by: str, day: date, first: str, limit: int) -> Sequence[Record]:
-    """Return what was used of each model since a day. Users and conversations from an id on, so many; "" is nobody.
+async def since(tx: ReadTx, by: str, day: date, first: str, limit: int) -> list[tuple[str, str, Spent]]:
+    """Return name, model and what was used of it since a day. Users and conversations from an id on, so many; "" is
+    nobody.
 
     By "largest": the conversations that used the most tokens.
     """
-    return await tx.fetch(_BY[by], day, *((first, limit) if by in ("user", "conversation", "largest") else ()))
+    rows = await tx.fetch(_BY[by], day, *((first, limit) if by in ("user", "conversation", "largest") else ()))
+    return [(name, model, Spent(*counts)) for name, model, *counts in rows]

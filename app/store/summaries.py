@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-
-from asyncpg import Record
 
 from app.postgres.transactions import ReadTx, Tx
 
@@ -55,10 +52,11 @@ async def insert(tx: Tx, conversation_id: str, new: StoredSummary, at: datetime)
 
 
 LIST = """
-SELECT version, through_seq, text, tokens, model, created_at FROM summaries
+SELECT created_at, version, through_seq, text, tokens, model FROM summaries
  WHERE tenant_id = $1 AND conversation_id = $2 ORDER BY version DESC LIMIT $3
 """
 
 
-async def browse(tx: ReadTx, conversation_id: str, limit: int) -> Sequence[Record]:
-    return await tx.fetch(LIST, conversation_id, limit)
+async def browse(tx: ReadTx, conversation_id: str, limit: int) -> list[tuple[StoredSummary, datetime]]:
+    """List the newest versions, each with the time it was written."""
+    return [(StoredSummary(*of), at) for at, *of in await tx.fetch(LIST, conversation_id, limit)]

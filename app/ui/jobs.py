@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from asyncpg import Record
+from app.queue.table import ListedJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class JobsPage:
         return hashlib.sha256(identity.encode()).hexdigest()
 
 
-def grouped(rows: Sequence[Record]) -> list[JobsPage]:
+def grouped(rows: Sequence[ListedJob]) -> list[JobsPage]:
     """Group jobs: running ones first, then dead ones, then waiting ones; the oldest first."""
     ordered = sorted(rows, key=_alike)
     lines = [_together(list(some)) for _, some in groupby(ordered, key=_alike)]
@@ -44,14 +44,14 @@ def grouped(rows: Sequence[Record]) -> list[JobsPage]:
 _ORDER = ("running", "dead", "pending")
 
 
-def _alike(row: Record) -> tuple[Any, ...]:
-    return row["state"], row["kind"], row["conversation_id"] or "", row["error"] or ""
+def _alike(row: ListedJob) -> tuple[Any, ...]:
+    return row.state, row.kind, row.conversation_id or "", row.error or ""
 
 
-def _together(rows: Sequence[Record]) -> JobsPage:
+def _together(rows: Sequence[ListedJob]) -> JobsPage:
     first = rows[0]
     return JobsPage(
-        kind=first["kind"], state=first["state"], conversation_id=first["conversation_id"],
-        error=first["error"] or "", count=len(rows), attempts=max(row["attempts"] for row in rows),
-        since=min(row["created_at"] for row in rows), ids=tuple(row["id"] for row in rows),
+        kind=first.kind, state=first.state, conversation_id=first.conversation_id,
+        error=first.error or "", count=len(rows), attempts=max(row.attempts for row in rows),
+        since=min(row.created_at for row in rows), ids=tuple(row.id for row in rows),
     )  # fmt: skip

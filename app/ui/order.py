@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from app.api.http import cursors
 from app.store import conversation_list
+from app.store.conversation_list import ListedConversation
 
 FIRST_ASCENDING: Final = frozenset({"title", "user"})
 """Names begin with A; numbers and times with the largest."""
@@ -44,9 +45,9 @@ class Order:
             return None
         return "ascending" if self.ascending else "descending"
 
-    def encode(self, row: Any) -> str:
+    def encode(self, row: ListedConversation) -> str:
         value = conversation_list.value_of(row, self.key)
-        return cursors.encode(value.isoformat() if isinstance(value, datetime) else value, row["uid"])
+        return cursors.encode(value.isoformat() if isinstance(value, datetime) else value, row.uid)
 
     def decode(self, cursor: str | None) -> tuple[datetime | str | int, UUID] | None:
         """Decode a cursor. Raises Invalid for one of another order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
 from app.core.scope import SPACE
 from app.core.search.narrowing import EVERYTHING
+from app.core.window.kept import StoredMemory
 from app.postgres.transactions import ReadTx
 from app.services import spaces
 from app.services.memory import listing
@@ -108,15 +108,15 @@ async def _memories(
         tx, Holder(user_id, scope=scope), EVERYTHING, held,
         sensitive=viewer.sensitive, after=after, limit=MEMORIES_SHOWN + 1,
     )  # fmt: skip
-    items = [await _shown(tx, viewer, row) for row in rows[:MEMORIES_SHOWN]]
+    items = [await _shown(tx, viewer, *one) for one in rows[:MEMORIES_SHOWN]]
     return items, items[-1]["memory_key"] if len(rows) > MEMORIES_SHOWN else None
 
 
-async def _shown(tx: ReadTx, viewer: Viewer, row: Mapping[str, Any]) -> dict[str, Any]:
+async def _shown(tx: ReadTx, viewer: Viewer, row: StoredMemory, shown: str) -> dict[str, Any]:
     """Return a memory with the page of its message, and what its key said before."""
-    item = {**listing.view(row), "page": row["page"], "earlier": []}
-    if row["named"] is None:
+    item = {**listing.view(row, shown), "page": row.page, "earlier": []}
+    if row.key is None:
         return item
-    versions = await kept.versions(tx, row["id"], (row["valid_from"], row["id"]), VERSIONS_SHOWN)
+    versions = await kept.versions(tx, row.id, (row.valid_from, row.id), VERSIONS_SHOWN)
     told = [one for one in versions if one.status == "held" and (viewer.sensitive or not one.sensitive)]
     return {**item, "earlier": [listing.version(one) for one in told]}

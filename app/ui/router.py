@@ -240,7 +240,7 @@ async def jobs_page(request: Request, runtime: Wired, viewer: Viewing) -> Respon
         dead = await table.dead_letters(tx, None, JOBS_READ)
     return await page(
         request, "jobs.html", section="jobs", viewer=viewer, work=work, dead=grouped(dead),
-        rows=grouped([row for row in rows[:JOBS_READ] if row["state"] != "dead"]), is_more=len(rows) > JOBS_READ,
+        rows=grouped([row for row in rows[:JOBS_READ] if row.state != "dead"]), is_more=len(rows) > JOBS_READ,
         has_chat=runtime.chat is not None, has_embedder=runtime.embedder is not None,
     )  # fmt: skip
 

@@ -110,12 +110,12 @@ async def test_a_dead_letter_stays_until_somebody_wants_it(database: Database, j
     assert await take(database) == []
     async with database.begin(ANN) as tx:
         [dead] = await table.dead_letters(tx, None, 10)
-        assert (dead["id"], dead["error"], dead["attempts"]) == (job.id, "refused", 1)
+        assert (dead.id, dead.error, dead.attempts) == (job.id, "refused", 1)
         assert await table.dead_letters(tx, job.id, 10) == []
         for _ in range(2):
             found = await table.retry(tx, job.id)
             assert found is not None
-            assert found["state"] == "pending"
+            assert found.state == "pending"
         assert await table.retry(Tx(tx.connection, BOB), job.id) is None
         assert await table.retry(tx, ANN) is None
     [again] = await take(database)

@@ -36,7 +36,7 @@ async def listed(asking: Asker) -> list[types.Resource]:
     ]
     return pages + [
         types.Resource(
-            uri=f"{ARCHIVE}{row['id']}", name=row["tool_name"], description=row["query_summary"],
+            uri=f"{ARCHIVE}{row.id}", name=row.tool_name, description=row.query_summary,
             mime_type="text/plain",
         )
         for row in rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -97,6 +98,51 @@ class NewWish:
     valid_to: datetime | None
     metadata: str = "{}"
     """JSON: which head found it, and how certain it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMessage:
+    """A message as the history has it."""
+
+    conversation_id: str
+    seq: int
+    id: UUID
+    client_id: str | None
+    page: int
+    kind: Kind
+    role: Role
+    author: Author
+    body: str
+    view: str | None
+    full_tokens: int
+    loaded_tokens: int
+    """Of what a recall tool loaded, not of what was recalled for it."""
+    line: str
+    archive_ids: Sequence[UUID]
+    created_at: datetime
+    said_at: datetime | None
+    said_offset: int
+    refused: bool | None = False
+    """Whether a model's API refused it for good."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.conversation_id, self.seq
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedText:
+    """A message or an archive with its place, for indexing it."""
+
+    scope: Scope
+    conversation_id: str | None
+    uid: UUID | None
+    seq: int | None
+    page: int | None
+    created_at: datetime
+    said_at: datetime | None
+    of: HistoryMessage | bytes
+    """The message; of an archive the digest of its content."""
 
 
 @dataclass(frozen=True, slots=True)

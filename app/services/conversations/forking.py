@@ -5,7 +5,6 @@ Nothing is copied, so a fork costs the same at any length: see ``core.line``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
@@ -25,6 +24,7 @@ from app.runtime import Runtime
 from app.services.conversations.placing import Shares
 from app.services.conversations.selection import BranchingError
 from app.store import branches, conversations, page_index
+from app.store.branches import ListedBranch
 from app.store.memory import kept
 
 INDEXED_AGAIN_MAX = 50
@@ -117,23 +117,24 @@ async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
     if row is None:
         place = ForkPlace(0, at=known.created_at)
         return forks.at_end(known, place) if not known.totals.last_seq else place
-    in_group = row["kind"] in ("call", "result")
-    shown = await branches.group(tx, line, row["call_group"], seq) if in_group else []
+    in_group = row.kind in ("call", "result")
+    shown = await branches.group(tx, line, row.call_group, seq) if in_group else []
     answered = await branches.first_answer(tx, line, seq) if known.answered is not None else None
     place = ForkPlace(
-        seq=seq, page=row["page"], user_seq=row["user_seq"], group=row["call_group"] if row["kind"] == "call" else 0,
-        open_calls=open_again(shown, row["call_group"]), full=row["full_total"], short=row["short_total"],
-        history=row["history_total"] or 0, chain=row["chain"] or b"",
+        seq=seq, page=row.page, user_seq=row.user_seq, group=row.call_group if row.kind == "call" else 0,
+        open_calls=open_again(shown, row.call_group), full=row.full_total, short=row.short_total,
+        history=row.history_total or 0, chain=row.chain or b"",
         answered=known.answered if answered is not None else None,
-        said_at=local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None,
-        said_offset=row["said_offset"], at=row["created_at"],
+        said_at=local(row.said_at, row.said_offset) if row.said_at is not None else None,
+        said_offset=row.said_offset, at=row.created_at,
     )  # fmt: skip
     if seq == known.totals.last_seq:
         return forks.at_end(known, place)
+    assert row.created_at is not None, "something follows it"
     return replace(
         place,
         chaptered=await branches.chaptered(tx, line, place.page),
-        summarised=await branches.summarised(tx, line, seq, row["created_at"]),
+        summarised=await branches.summarised(tx, line, seq, row.created_at),
     )
 
 
@@ -198,14 +199,12 @@ async def browse(
     tx: ReadTx, known: Conversation, after: tuple[object, UUID] | None, limit: int
 ) -> list[dict[str, Any]]:
     """Return the branches of a conversation's tree, the last active first."""
-    rows: Sequence[Any] = await branches.browse(tx, known.line.root, after, limit)
-    return [_item(row) for row in rows]
+    return [_item(one) for one in await branches.browse(tx, known.line.root, after, limit)]
 
 
-def _item(row: Any) -> dict[str, Any]:
-    line: Line = conversations.line_of(row)
+def _item(of: ListedBranch) -> dict[str, Any]:
     return {
-        "id": row["id"], "parent_id": row["parent_id"], "forked_after": line.stretches[-1].seq, "title": row["title"],
-        "messages": row["last_seq"], "pages": row["last_page"], "created_at": time_text(row["created_at"]),
-        "updated_at": time_text(row["updated_at"]), "uid": row["uid"],
+        "id": str(of.line), "parent_id": of.parent_id, "forked_after": of.line.stretches[-1].seq, "title": of.title,
+        "messages": of.last_seq, "pages": of.last_page, "created_at": time_text(of.created_at),
+        "updated_at": time_text(of.updated_at), "uid": of.uid,
     }  # fmt: skip

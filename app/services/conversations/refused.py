@@ -32,29 +32,29 @@ async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: Appen
     """
     first = known.asked_from or 0
     rows = await stored.question(tx, known.id, first)
-    gone = [row for row in rows if row["seq"] >= first]
+    gone = [row for row in rows if row.seq >= first]
     unsaid = isinstance(request, SyncedList | ProxyQuestion) and known.chain not in request.messages.chains
     chain = await stored.chain_before(tx, known.id, first) if unsaid else known.chain
-    group = [row["shown"] for row in rows if row["seq"] < first and row["kind"] in ("call", "result")]
-    answers_calls = bool(group) and gone[0]["kind"] == "result"
+    group = [row.shown for row in rows if row.seq < first and row.kind in ("call", "result")]
+    answers_calls = bool(group) and gone[0].kind == "result"
     after = replace(
         known,
         end=replace(
             known.end,
             group=0,
-            open_calls=refused.open_again(group, gone[0]["call_group"]) if answers_calls else known.end.open_calls,
+            open_calls=refused.open_again(group, gone[0].call_group) if answers_calls else known.end.open_calls,
         ),
         totals=replace(
             known.totals,
-            full=gone[0]["full_before"],
-            short=gone[0]["short_before"],
+            full=gone[0].full_before,
+            short=gone[0].short_before,
         ),
         chain=chain,
         asked_from=None,
         refused=False,
     )
-    pages = sorted({row["page"] for row in gone})
-    seqs = [row["seq"] for row in gone]
+    pages = sorted({row.page for row in gone})
+    seqs = [row.seq for row in gone]
     titles = await erasing.titles(tx, known.id, seqs)
     made = Derived(known.id, known.uid, seqs, pages, near=[], titles=titles, is_erased=False)
     said = refused_mark(known.language or "en")

@@ -70,7 +70,7 @@ async def report(
             rows = await messages.by_place(tx, [(parent.line.keeper(seq), seq) for seq in taken.values()])
         if not rows:
             raise
-        return ReportedResult(parent.id, rows[0]["id"], rows[0]["seq"], rows[0]["page"])
+        return ReportedResult(parent.id, rows[0].id, rows[0].seq, rows[0].page)
     [stored] = json.loads(done.response)["messages"]
     return ReportedResult(parent.id, UUID(stored["id"]), stored["seq"], stored["page"])
 
@@ -82,6 +82,6 @@ async def _result(tx: ReadTx, child: Conversation, at: int | str | None) -> str:
         raise errors.Invalid.at(["body", "at"], "is no message of the conversation's own")
     [row] = await messages.by_place(tx, [(child.line.own, seq)])
     text = said_text(row)
-    if row["role"] != "assistant" or not text.strip() or text in (*wording.ERASED, *wording.PRUNED):
+    if row.role != "assistant" or not text.strip() or text in (*wording.ERASED, *wording.PRUNED):
         raise errors.Invalid.at(["body", "at"], f"message {seq} is no answer with a text")
     return text

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.caches import KeptWindow
 from app.concurrency import run_in_thread_if_large
 from app.core.calibration import counted, marks_of
 from app.core.conversation import Conversation
+from app.core.history.rows import HistoryMessage
 from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
 from app.core.scope import scope_of
 from app.core.search import relevance
@@ -267,7 +266,7 @@ async def _pages(
 ) -> tuple[dict[int, TailItem], list[WindowWarning]]:
     """Return the pages that were named, in full, with warnings."""
     numbers = call.request.pages
-    pages: dict[int, Sequence[Record]] = {}
+    pages: dict[int, Sequence[HistoryMessage]] = {}
     if numbers:
         async with call.runtime.database.snapshot(call.tenant) as tx:
             pages = await _messages(tx, conversation, numbers)
@@ -282,7 +281,9 @@ async def _pages(
     return items, missing
 
 
-async def _messages(tx: ReadTx, conversation: Conversation, pages: Sequence[int]) -> dict[int, Sequence[Record]]:
+async def _messages(
+    tx: ReadTx, conversation: Conversation, pages: Sequence[int]
+) -> dict[int, Sequence[HistoryMessage]]:
     if not await conversations.is_still(tx, conversation):
         raise conversations.unknown()
     return {number: await messages.page_messages(tx, conversation.id, number) for number in pages}

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from asyncpg import Record
-
 from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
@@ -50,6 +48,7 @@ from app.store import (
     messages,
     served,
 )
+from app.store.archives import ArchiveSpot, StoredArchive
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
 from app.store.operators import limits
@@ -188,15 +187,15 @@ async def redact(tx: ErasingTx, owner: UUID, redaction: Redaction, whole: Collec
     done.add_texts(await served.forget_asked(tx, owner))
     keys = set(whole)
     if ids := [UUID(name) for name in redaction.erased | redaction.changed]:
-        keys |= {answer["key"] async for answer in kept_answers.answers_naming(tx, owner, ids)}
+        keys |= {key async for key, _ in kept_answers.answers_naming(tx, owner, ids)}
     for archive in redaction.archives:
         keys |= set(await kept_answers.answers_showing(tx, owner, UUID(archive)))
     in_order = sorted(keys)
     for at in range(0, len(in_order), ANSWERS_AT_ONCE):
-        for row in await kept_answers.lock(tx, in_order[at : at + ANSWERS_AT_ONCE]):
-            corrected = redacted(row["response"], redaction, whole=row["key"] in whole)
-            if corrected != row["response"]:
-                await kept_answers.correct(tx, row["key"], corrected)
+        for key, response in (await kept_answers.lock(tx, in_order[at : at + ANSWERS_AT_ONCE])).items():
+            corrected = redacted(response, redaction, whole=key in whole)
+            if corrected != response:
+                await kept_answers.correct(tx, key, corrected)
                 done.counts["idempotency"] += 1
 
 
@@ -229,7 +228,7 @@ async def erase_page(tx: ErasingTx, conversation: Conversation, page: int) -> Er
     stored = await messages.page_messages(tx, conversation.id, page)
     if not stored:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
-    return await erase_shared(tx, conversation, [row["seq"] for row in stored])
+    return await erase_shared(tx, conversation, [row.seq for row in stored])
 
 
 async def erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
@@ -301,7 +300,7 @@ async def _apply(
     conversation: Conversation,
     plan: ErasurePlan,
     titles: Sequence[str],
-    rows: Sequence[Record],
+    rows: Sequence[ArchiveSpot],
     repeated: RepeatedPlaces,
     done: Erasure,
 ) -> None:
@@ -324,7 +323,7 @@ async def _apply(
 
 
 async def _lock_copies(
-    tx: ErasingTx, rows: Sequence[Record], repeated: RepeatedPlaces, locked: Collection[str] = ()
+    tx: ErasingTx, rows: Sequence[ArchiveSpot], repeated: RepeatedPlaces, locked: Collection[str] = ()
 ) -> tuple[list[StoredMessage], set[str]]:
     """Lock the conversations in which archives are shown or repeated. Return the messages that repeat them without
     showing them, and the conversations.
@@ -335,32 +334,32 @@ async def _lock_copies(
     return [message for message in loaded if message.place not in showing], repeating | {name for name, _ in showing}
 
 
-async def _lock_showing(tx: ErasingTx, rows: Sequence[Record], locked: Collection[str]) -> set[Place]:
+async def _lock_showing(tx: ErasingTx, rows: Sequence[ArchiveSpot], locked: Collection[str]) -> set[Place]:
     """Lock the conversations in which archives are shown; where in them."""
     shown = [message for row in rows for message in await archives.showing(tx, row)]
-    for name in sorted({message["conversation_id"] for message in shown} - set(locked)):
+    for name in sorted({message.conversation_id for message in shown} - set(locked)):
         await conversations.lock(tx, name)
-    return {(message["conversation_id"], message["seq"]) for message in shown}
+    return {(message.conversation_id, message.seq) for message in shown}
 
 
-async def _erase_archives(tx: ErasingTx, rows: Sequence[Record]) -> tuple[Counter[str], dict[str, str]]:
+async def _erase_archives(tx: ErasingTx, rows: Sequence[ArchiveSpot]) -> tuple[Counter[str], dict[str, str]]:
     """Erase archives; what is then said in their places, in windows and kept answers, by archive."""
     counts: Counter[str] = Counter()
     replacements: dict[str, str] = {}
-    if gone := await served.forget_quoting(tx, [row["id"] for row in rows]):
+    if gone := await served.forget_quoting(tx, [row.id for row in rows]):
         counts["served_texts"] = gone
     if rows:
-        await archives.lock_contents(tx, [row["id"] for row in rows])
+        await archives.lock_contents(tx, [row.id for row in rows])
     for row in rows:
-        replacements[str(row["id"])] = erased_placeholder(row["id"], row["language"])
+        replacements[str(row.id)] = erased_placeholder(row.id, row.language)
         for message in await archives.showing(tx, row):
-            text = replacements[str(row["id"])]
-            view = await archives.replace_shown(tx, message, row["id"], text, ERASED_TOKENS_MAX)
+            text = replacements[str(row.id)]
+            view = await archives.replace_shown(tx, message, row.id, text, ERASED_TOKENS_MAX)
             if view is not None:
-                again = archiving.passages_of(message, Scope.read(row["scope"]).owner, view)
+                again = archiving.passages_of(message, row.scope.owner, view)
                 await appending.remember(tx, again, embeds=tx.embeds)
             counts["messages"] += 1
-        counts.update(archives=1, **await archives.delete(tx, row["id"], Scope.read(row["scope"])))
+        counts.update(archives=1, **await archives.delete(tx, row.id, row.scope))
     return counts, replacements
 
 
@@ -369,15 +368,15 @@ async def erase_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None = None) -
     says so, in every window. Raises NotFound.
     """
     row = await _lock_archive(tx, uuid, scope)
-    scope, own = Scope.read(row["scope"]), row["conversation_id"]
+    scope, own = row.scope, row.conversation_id
     conversation = await conversations.lock(tx, own) if own is not None else None
-    repeated = await repeats.find(tx, scope, repeats.source_of([row["text"]]))
+    repeated = await repeats.find(tx, scope, repeats.source_of([row.text]))
     loaded, touched = await _lock_copies(tx, [row], repeated, () if own is None else {own})
     done = Erasure()
     gone, replacements = await _erase_archives(tx, [row])
     done.counts.update({"messages": 0, "epochs": 0, **gone})
     await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
-    pages = await _forget_page(tx, conversation, row["seq"], done) if conversation is not None else []
+    pages = await _forget_page(tx, conversation, row.seq, done) if conversation is not None else []
     await begin_generations(tx, touched, done)
     if conversation is not None and pages:
         await _enqueue(tx, conversation, pages)
@@ -390,11 +389,11 @@ async def erase_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None = None) -
     return scope.owner, done
 
 
-async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None) -> Record:
+async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None) -> StoredArchive:
     """Read an archive once nobody else can erase it. Raises NotFound, also where somebody just has."""
     row = await archives.read(tx, scope, uuid, 0, 0)
     if row is not None:
-        await locks.lock_owner(tx, Scope.read(row["scope"]).owner)
+        await locks.lock_owner(tx, row.scope.owner)
         row = await archives.read(tx, scope, uuid, 0, INTEGER_MAX)
     if row is None:
         raise errors.NotFound("There is no such archive.")
@@ -425,20 +424,19 @@ async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
     """
     async with runtime.database.snapshot(tenant) as tx:
         due = await archives.expired(tx)
-    for text in sorted({row["scope"] for row in due}):
-        scope = Scope.read(text)
+    for scope in sorted({one.scope for one in due}, key=lambda scope: scope.text):
         async with runtime.database.begin(tenant) as opened:
             tx = ErasingTx(runtime, opened)
             await locks.lock_owner(tx, scope.owner)
-            there = await erasing.still_there(tx, [row["id"] for row in due if row["scope"] == text])
-            await _erase_expired(tx, scope, [row for row in due if row["id"] in there])
+            there = await erasing.still_there(tx, [one.id for one in due if one.scope == scope])
+            await _erase_expired(tx, scope, [one for one in due if one.id in there])
     return len(due)
 
 
-async def _erase_expired(tx: ErasingTx, scope: Scope, rows: Sequence[Record]) -> Erasure:
+async def _erase_expired(tx: ErasingTx, scope: Scope, rows: Sequence[ArchiveSpot]) -> Erasure:
     async def contents() -> AsyncIterator[str]:
         for row in rows:
-            yield await archives.content(tx, scope, row["digest"])
+            yield await archives.content(tx, scope, row.digest)
 
     done = Erasure()
     repeated = await repeats.find(tx, scope, contents)
@@ -475,7 +473,7 @@ async def erase_memory(
     content = (await remembered.contents(tx, [key], sensitive=sensitive)).get(key)
     repeated, loaded = RepeatedPlaces(), list[StoredMessage]()
     if content is not None:
-        repeated = await repeats.find(tx, owner, repeats.source_of([content["content"]]))
+        repeated = await repeats.find(tx, owner, repeats.source_of([content.content]))
         loaded = await lock_repeats(tx, repeated, () if place is None else {place})
     parts = await remembered.parts(tx, key)
     gone = await remembered.delete(tx, key, sensitive=sensitive)

@@ -69,7 +69,7 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
     elsewhere = RepeatedPlaces([place for place in repeated.messages if place[0] != conversation.id])
     loaded = await erasing.lock_repeats(tx, elsewhere)
     quoted = dumps(conversation.id)
-    named = {answer["key"] async for answer in kept_answers.answers_of(tx, owner, conversation.id, quoted)}
+    named = {key async for key, _ in kept_answers.answers_of(tx, owner, conversation.id, quoted)}
     done = Erasure()
     await erasing.put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
     await erasing.begin_generations(tx, {message.conversation_id for message in loaded}, done)

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar
 from uuid import UUID
 
 from asyncpg import Record
@@ -39,11 +40,13 @@ from app.services.views import inspect
 from app.store import conversations, messages, portable, served, windows
 from app.store import spaces as stored_spaces
 from app.store.memory import files
+from app.store.memory.files import MemoryFile
 
 MESSAGES_AT_ONCE, AT_ONCE = 100, 50
 CONNECTION_TRIES = 6
 """Each waits as long for the pool as any request does."""
 FIRST_ID = UUID(int=0)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,9 @@ class Export:
                         raise
             yield tx
 
-    async def each(self, read: Callable[[ReadTx, Any], Awaitable[Sequence[Any]]], place: str) -> AsyncIterator[Any]:
+    async def each(
+        self, read: Callable[[ReadTx, Any], Awaitable[Sequence[T]]], place: Callable[[T], Any]
+    ) -> AsyncIterator[T]:
         """Yield rows in batches of AT_ONCE, each ``read`` after the ``place`` of the row before, None at first."""
         after = None
         while True:
@@ -78,7 +83,7 @@ class Export:
                 yield row
             if len(rows) < AT_ONCE:
                 return
-            after = rows[-1][place]
+            after = place(rows[-1])
 
 
 def header(of: Export, **whose: str) -> str:
@@ -102,15 +107,14 @@ async def user(of: Export, user_id: str) -> AsyncIterator[str]:
 async def _files(of: Export, scope: Scope, whose: dict[str, str]) -> AsyncIterator[str]:
     """Yield the memory tool's files of a scope, by path."""
 
-    async def some(tx: ReadTx, after: str | None) -> list[Record]:
+    async def some(tx: ReadTx, after: str | None) -> list[MemoryFile]:
         await widen(tx, scope.files)
-        ids = [row["id"] for row in await files.keys(tx, scope) if row["key"] > (after or "")][:AT_ONCE]
-        found = await files.contents(tx, scope, ids)
-        return [found[one] for one in ids]
+        ids = [file for key, (file, _) in (await files.keys(tx, scope)).items() if key > (after or "")][:AT_ONCE]
+        return await files.contents(tx, scope, ids)
 
-    async for row in of.each(some, "key"):
-        shown = {"id": str(row["id"]), "path": f"/{row['key']}", "content": row["content"]}
-        yield dumps({"type": "memory_file", **whose, **shown, "created_at": time_text(row["created_at"])})
+    async for file in of.each(some, attrgetter("key")):
+        shown = {"id": str(file.id), "path": f"/{file.key}", "content": file.content}
+        yield dumps({"type": "memory_file", **whose, **shown, "created_at": time_text(file.created_at)})
 
 
 async def space(of: Export, space_id: str) -> AsyncIterator[str]:
@@ -131,7 +135,9 @@ async def space(of: Export, space_id: str) -> AsyncIterator[str]:
 
 async def _conversations(of: Export, conversations_of: str, whose: str) -> AsyncIterator[str]:
     bound_to = whose if conversations_of == portable.CONVERSATIONS else None
-    async for row in of.each(lambda tx, after: tx.fetch(conversations_of, whose, after or FIRST_ID, AT_ONCE), "uid"):
+    async for row in of.each(
+        lambda tx, after: tx.fetch(conversations_of, whose, after or FIRST_ID, AT_ONCE), itemgetter("uid")
+    ):
         async for line in _conversation(of, row["id"], bound_to, alone=False):
             yield line
 
@@ -180,7 +186,7 @@ async def _receipts(of: Export, name: str) -> AsyncIterator[str]:
     """Yield the chain of a conversation's receipts, up to what says that it ends there for now."""
     last: dict[str, Any] | None = None
     await serving.write(of.runtime)
-    async for row in of.each(lambda tx, after: tx.fetch(served.ROWS, name, after or 0, AT_ONCE), "first"):
+    async for row in of.each(lambda tx, after: tx.fetch(served.ROWS, name, after or 0, AT_ONCE), itemgetter("first")):
         for last in served.Row.read(*row).receipts(name):
             yield dumps(receipts.line(name, last))
     if last is not None and of.runtime.signer is not None:
@@ -260,7 +266,7 @@ def _card(row: Record) -> dict[str, Any]:
 async def _learnt(of: Export, conversation: Conversation) -> AsyncIterator[str]:
     """Yield what jobs and recalls made known of a conversation, each with its time: branches share what is older."""
     for kind, statement in portable.LEARNT.items():
-        rows = of.each(partial(_after, statement, conversation.id), "place")
+        rows = of.each(partial(_after, statement, conversation.id), itemgetter("place"))
         async for row in rows:
             yield dumps({"type": kind, "conversation_id": conversation.id, **_learnt_line(row)})
 
@@ -305,9 +311,9 @@ async def _beside(
     def archives(tx: ReadTx, after: UUID | None) -> Awaitable[Sequence[Record]]:
         return tx.fetch(portable.ARCHIVES, conversation_id, scope.text, after or FIRST_ID, AT_ONCE)
 
-    async for row in of.each(memories, "id"):
+    async for row in of.each(memories, itemgetter("id")):
         yield await run_in_thread_if_large(len(row["content"]), _memory_line, place, row)
-    async for row in of.each(archives, "id"):
+    async for row in of.each(archives, itemgetter("id")):
         async with of.snapshot() as tx:
             text = (await messages.archived_texts(tx, [row["id"]])).get(row["id"])
         if text is not None:

@@ -303,9 +303,9 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
         stored = await portable.stored(tx, into.id, line.seq, draft.client_id)
     if stored is None:
         return False
-    same = line.id == stored["id"] if line.id is not None else draft.client_id == stored["client_id"]
+    same = line.id == stored.id if line.id is not None else draft.client_id == stored.client_id
     if line.id is None and draft.client_id is None:
-        same = stored["digest"] == digest(draft)
+        same = stored.digest == digest(draft)
     if not same:
         raise Conflict("Its place is taken.", errors=[{"loc": ["line", number, "seq"], "msg": "is taken"}])
     return True
@@ -449,7 +449,7 @@ async def _file(job: _Import, line: FileLine) -> None:
     async with job.runtime.database.begin(job.tenant) as tx:
         scope, _ = await _scope(job, tx, line)
         await files.hold(tx, scope)
-        is_there = line.id in {row["id"] for row in await stored_files.keys(tx, scope)}
+        is_there = line.id in {file for file, _ in (await stored_files.keys(tx, scope)).values()}
         if not is_there:
             if await tx.fetchval(portable.OWNER_OF_MEMORY, line.id) is not None:
                 raise Conflict("The id of the file is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])

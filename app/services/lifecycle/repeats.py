@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 import anyio.to_thread
-from asyncpg import Record
 
 from app.core.groups import chat_messages
 from app.core.history.erasure import Repeats
@@ -58,15 +57,15 @@ async def texts(
     while after < last:
         rows = await erasing.texts(tx, conversation_id, after, MESSAGES_AT_ONCE)
         for row in rows:
-            if row["seq"] <= last and (seqs is None or row["seq"] in seqs):
-                yield plain_text([json.loads(row["body"])])
-                if row["view"] and row["kind"] != "orphan":
-                    yield plain_text(chat_messages(row["view"]))
-                for text in row["archived"]:
+            if row.seq <= last and (seqs is None or row.seq in seqs):
+                yield plain_text([json.loads(row.body)])
+                if row.view and row.kind != "orphan":
+                    yield plain_text(chat_messages(row.view))
+                for text in row.archived:
                     yield text
         if len(rows) < MESSAGES_AT_ONCE:
             return
-        after = rows[-1]["seq"]
+        after = rows[-1].seq
 
 
 async def find(tx: ReadTx, scope: Scope | UUID, source: Source) -> RepeatedPlaces:
@@ -81,10 +80,8 @@ async def _messages(tx: ReadTx, scope: Scope | UUID, source: Source) -> list[Pla
     places: list[Place] = []
     after = ("", 0)
     while rows := await erasing.loaded(tx, scope, after, LOADED_AT_ONCE):
-        after = (rows[-1]["conversation_id"], rows[-1]["seq"])
-        by_place: dict[Hashable, str] = {
-            (row["conversation_id"], row["seq"]): plain_text(chat_messages(row["loaded"])) for row in rows
-        }
+        after = max(rows)
+        by_place: dict[Hashable, str] = {place: plain_text(chat_messages(text)) for place, text in rows.items()}
         places += await _repeating(by_place, source)
     return sorted(places)
 
@@ -92,17 +89,17 @@ async def _messages(tx: ReadTx, scope: Scope | UUID, source: Source) -> list[Pla
 async def answers(tx: ReadTx, owner: UUID, source: Source) -> set[str]:
     """Find the keys of an owner's kept answers that repeat some texts."""
     keys: set[str] = set()
-    by_key: dict[str, Record] = {}
-    async for answer in kept_answers.answers_said(tx, owner):
-        by_key[answer["key"]] = answer
+    by_key: dict[str, str] = {}
+    async for key, response in kept_answers.answers_said(tx, owner):
+        by_key[key] = response
         if len(by_key) == ANSWERS_AT_ONCE:
             keys |= await _answers(by_key, source)
             by_key = {}
     return keys | await _answers(by_key, source)
 
 
-async def _answers(by_key: dict[str, Record], source: Source) -> set[str]:
-    texts_by_key: dict[Hashable, str] = {k: "\n".join(strings_of(json.loads(a["response"]))) for k, a in by_key.items()}
+async def _answers(by_key: dict[str, str], source: Source) -> set[str]:
+    texts_by_key: dict[Hashable, str] = {k: "\n".join(strings_of(json.loads(a))) for k, a in by_key.items()}
     return await _repeating(texts_by_key, source)
 
 

@@ -15,8 +15,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from asyncpg import Record
-
 from app import errors
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
@@ -32,6 +30,7 @@ from app.services.conversations import cuts
 from app.services.lifecycle import erasing, erasing_whole
 from app.services.lifecycle.erasing import ErasingTx
 from app.store import branches, conversations, pruning
+from app.store.pruning import PrunedMessage
 
 MESSAGES_AT_ONCE = 50
 CONVERSATIONS_AT_ONCE = 100
@@ -45,11 +44,11 @@ async def retain(runtime: Runtime, tenant: UUID, *, dry_run: bool = False) -> Co
     while keep:
         async with runtime.database.snapshot(tenant) as tx:
             rows = await pruning.long(tx, keep, after, CONVERSATIONS_AT_ONCE)
-        for row in rows:
-            done["pruned"] += await _prune(runtime, tenant, row["id"], keep, dry_run=dry_run)
+        for name in rows:
+            done["pruned"] += await _prune(runtime, tenant, name, keep, dry_run=dry_run)
         if len(rows) < CONVERSATIONS_AT_ONCE:
             break
-        after = rows[-1]["id"]
+        after = rows[-1]
     return done
 
 
@@ -67,9 +66,9 @@ async def _erase_old(runtime: Runtime, tenant: UUID, *, dry_run: bool) -> Counte
         async with runtime.database.snapshot(tenant) as tx:
             rows = await pruning.old(tx, since, CONVERSATIONS_AT_ONCE)
         erased = 0
-        for row in rows:
+        for name in rows:
             async with runtime.database.begin(tenant) as tx:
-                known = await _lock_if_old(tx, row["id"], since)
+                known = await _lock_if_old(tx, name, since)
                 if known is None:
                     continue
                 one = await erasing_whole.erase_conversation(ErasingTx(runtime, tx), known)
@@ -106,33 +105,32 @@ async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int
                 return total
             limit = known.totals.last_seq if dry_run else MESSAGES_AT_ONCE
             rows = await pruning.ready(tx, conversation_id, keep, *bounds[:2], limit)
-            wanted = [row for row in rows if row["kind"] != "prompt" and row["seq"] != bounds[2]]
+            wanted = [row for row in rows if row.kind != "prompt" and row.seq != bounds[2]]
             total += len(wanted)
             if dry_run or not rows:
                 return total
             for row in wanted:
                 await _prune_one(runtime, tx, known, row)
-            await pruning.advance(tx, conversation_id, rows[-1]["seq"])
+            await pruning.advance(tx, conversation_id, rows[-1].seq)
             tx.changes.are_erased = True
             await conversations.begin_generation(tx, conversation_id)
 
 
-async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: Record) -> None:
+async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: PrunedMessage) -> None:
     """Let the message's passages keep their text, and a mark its place."""
-    seen = row["view"] if row["view"] is not None and row["kind"] != "orphan" else row["body"]
+    seen = row.view if row.view is not None and row.kind != "orphan" else row.body
     text = plain_text(chat_messages(seen))
-    for passage in await pruning.passages(tx, known.id, row["seq"]):
-        part, offsets = without_nul(text[passage["start"] : passage["start"] + passage["length"]])
-        await pruning.keep(tx, passage["id"], part, offsets)
+    for passage, start, length in await pruning.passages(tx, known.id, row.seq):
+        await pruning.keep(tx, passage, *without_nul(text[start : start + length]))
     said = pruned_mark(known.language or "en")
-    view = [] if row["kind"] == "orphan" else chat_messages(seen)
-    anthropic = json.loads(row["anthropic"]) if row["anthropic"] else None
+    view = [] if row.kind == "orphan" else chat_messages(seen)
+    anthropic = json.loads(row.anthropic) if row.anthropic else None
     names = [call["function"]["name"] for message in view for call in message.get("tool_calls") or []]
-    forms = erased_forms(json.loads(row["body"]), view, anthropic, said, names)
-    if row["kind"] == "orphan":
+    forms = erased_forms(json.loads(row.body), view, anthropic, said, names)
+    if row.kind == "orphan":
         forms = replace(forms, view="")
-    weight = 0 if row["kind"] in UNSENT else weigh_view(chat_messages(forms.view or forms.body), runtime.tokens.count)
-    await pruning.prune(tx, known.id, row["seq"], forms, weight)
+    weight = 0 if row.kind in UNSENT else weigh_view(chat_messages(forms.view or forms.body), runtime.tokens.count)
+    await pruning.prune(tx, known.id, row.seq, forms, weight)
 
 
 async def _bounds(runtime: Runtime, tx: Tx, known: Conversation) -> tuple[int, int, int]:

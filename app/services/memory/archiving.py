@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 import anyio.to_thread
-from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core import wording
@@ -41,6 +40,7 @@ from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
 from app.services.memory.views import hold, is_hidden
 from app.store import archives, conversations
+from app.store.archives import ShowingMessage, StoredArchive
 from app.store.memory import memories
 from app.store.memory.memories import Hit
 from app.text import bm25
@@ -240,23 +240,23 @@ def _passed_through(request: ArchiveRequest, conversation_id: str | None, tokens
     }
 
 
-def view(row: Record) -> dict[str, Any]:
+def view(row: StoredArchive) -> dict[str, Any]:
     return {
-        "uuid": str(row["id"]),
+        "uuid": str(row.id),
         "archived": True,
-        "placeholder": row["placeholder"],
-        "tool_name": row["tool_name"],
-        "tool_input": _input(row["tool_input"]),
-        "query_summary": row["query_summary"],
-        "result_summary": row["result_summary"],
-        "key_terms": row["key_terms"],
-        "sources": row["sources"],
-        "result_length": row["length"],
-        "tokens": row["tokens"],
-        "conversation_id": row["conversation_id"],
-        "user_id": row["user_id"],
-        "created_at": time_text(row["created_at"]),
-        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+        "placeholder": row.placeholder,
+        "tool_name": row.tool_name,
+        "tool_input": _input(row.tool_input),
+        "query_summary": row.query_summary,
+        "result_summary": row.result_summary,
+        "key_terms": row.key_terms,
+        "sources": row.sources,
+        "result_length": row.length,
+        "tokens": row.tokens,
+        "conversation_id": row.conversation_id,
+        "user_id": row.user_id,
+        "created_at": time_text(row.created_at),
+        "expires_at": time_text(row.expires_at) if row.expires_at else None,
     }
 
 
@@ -283,7 +283,7 @@ class ArchivePart:
 class Loaded:
     """An archive as read, with the requested part."""
 
-    row: Record
+    row: StoredArchive
     wanted: ArchivePart
     passages: Sequence[tuple[Hit, str]] = ()
     """The passages that match the query, best first."""
@@ -309,10 +309,10 @@ async def load(
     row = await archives.read(tx, None, uuid, part.offset, length)
     if row is None:
         return None
-    is_own = asked_in is not None and asked_in.line.holds(row["conversation_id"], row["seq"], row["created_at"])
-    if owners is not None and Scope.read(row["scope"]).owner not in owners and not is_own:
+    is_own = asked_in is not None and asked_in.line.holds(row.conversation_id, row.seq, row.created_at)
+    if owners is not None and row.scope.owner not in owners and not is_own:
         return None
-    if await is_hidden(tx, asked_in, row["conversation_id"], row["seq"], row["created_at"]):
+    if await is_hidden(tx, asked_in, row.conversation_id, row.seq, row.created_at):
         return None
     passages = await _passages(tx, row, part.query) if part.query is not None else ()
     return Loaded(row, part, passages)
@@ -327,29 +327,27 @@ async def shown(runtime: Runtime, loaded: Loaded) -> dict[str, Any]:
         is_cut = sum(p["length"] for p in passages) < sum(hit.length for hit, _ in loaded.passages)
         how = {"mode": part.query.mode, "warnings": part.query.warnings}
         return {**view_, "passages": passages, "is_cut": is_cut, **how}
-    content = await run_in_thread_if_large(len(row["text"]), _as_sent, row, row["text"], part.offset)
+    content = await run_in_thread_if_large(len(row.text), _as_sent, row, row.text, part.offset)
     if part.max_tokens is not None:
         content = await clipped(runtime, content, part.max_tokens)
-    wanted_through = row["length"] if part.length is None else min(row["length"], part.offset + part.length)
+    wanted_through = row.length if part.length is None else min(row.length, part.offset + part.length)
     is_cut = part.offset + len(content) < wanted_through
     return {**view_, "content": content, "offset": part.offset, "length": len(content), "is_cut": is_cut}
 
 
-def _as_sent(row: Record, text: str, offset: int) -> str:
+def _as_sent(row: StoredArchive, text: str, offset: int) -> str:
     """Return a stretch of an archive with the NUL that PostgreSQL could not hold."""
-    return with_nul(text, [i - offset for i in row["nul_offsets"] if 0 <= i - offset < len(text)])
+    return with_nul(text, [i - offset for i in row.nul_offsets if 0 <= i - offset < len(text)])
 
 
-async def _passages(tx: ReadTx, row: Record, query: Query) -> list[tuple[Hit, str]]:
+async def _passages(tx: ReadTx, row: StoredArchive, query: Query) -> list[tuple[Hit, str]]:
     """Return the passages that match a query best, by words and meaning, best first. By meaning many are as close."""
     asked = memories.Scoring(query.terms, query.meaning, MEANING * PASSAGES)
-    where = memories.PassageFilter(among=[row["id"]])
-    hits, *_ = await memories.search(
-        tx, [Scope.read(row["scope"]).owner], asked, where, limit=PASSAGES_MAX, every_passage=True
-    )
+    where = memories.PassageFilter(among=[row.id])
+    hits, *_ = await memories.search(tx, [row.scope.owner], asked, where, limit=PASSAGES_MAX, every_passage=True)
     hits = [hit for hit in hits if hit.score > hits[0].score - APART]
-    texts = await archives.passages(tx, [(row["id"], hit.start, hit.length) for hit in hits])
-    return [(hit, texts[row["id"], hit.start][1]) for hit in hits]
+    texts = await archives.passages(tx, [(row.id, hit.start, hit.length) for hit in hits])
+    return [(hit, texts[row.id, hit.start][1]) for hit in hits]
 
 
 async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[dict[str, Any]]:
@@ -359,7 +357,7 @@ async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[di
     for hit, passage_text in loaded.passages:
         text, length = passage_text, hit.length
         if len(text) == length:
-            text = await run_in_thread_if_large(len(row["nul_offsets"]), _as_sent, row, text, hit.start)
+            text = await run_in_thread_if_large(len(row.nul_offsets), _as_sent, row, text, hit.start)
         if not taken and (cut := await clipped(runtime, text, max_tokens)) != text:
             text, length = cut, len(cut)
         tokens = runtime.tokens.count(text) + PASSAGE_FRAME
@@ -385,13 +383,13 @@ def rows_of(
     ]  # fmt: skip
 
 
-def passages_of(message: Record, owner: UUID, view: str) -> list[NewMemory]:
-    shown_messages, said_at = chat_messages(view), message["said_at"]
+def passages_of(message: ShowingMessage, owner: UUID, view: str) -> list[NewMemory]:
+    shown_messages, said_at = chat_messages(view), message.said_at
     return [
         NewMemory(
-            id=dated(uuid7(), said_at), owner=owner, type="episode", conversation_id=message["conversation_id"],
-            conversation_uid=message["uid"], seq=message["seq"], page=message["page"], archive_id=None,
-            start=start, length=length, terms=terms, created_at=said_at or message["created_at"],
+            id=dated(uuid7(), said_at), owner=owner, type="episode", conversation_id=message.conversation_id,
+            conversation_uid=message.uid, seq=message.seq, page=message.page, archive_id=None,
+            start=start, length=length, terms=terms, created_at=said_at or message.created_at,
         )
         for start, length, terms in all_vectors(searchable_text(shown_messages, TOOL_NAMES), speaker_of(shown_messages))
     ]  # fmt: skip

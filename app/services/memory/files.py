@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from asyncpg import Record
-
 from app import errors
 from app.core.dialects.memory_files import MEMORIES_MAX, content_problem, path_problem
 from app.core.scope import Scope
@@ -22,6 +20,7 @@ from app.runtime import Runtime
 from app.services.memory import insertion
 from app.store import locks
 from app.store.memory import files, remembered
+from app.store.memory.files import MemoryFile
 from app.store.memory.kept import NO_TERMS
 from app.store.memory.remembered import Remembered
 from app.store.operators import limits
@@ -47,7 +46,7 @@ async def create(
 ) -> None:
     """Create a file of a held scope; of an export, as it was. Raises Invalid, and Conflict where its path is taken."""
     _check(new)
-    taken = {row["key"] for row in await files.keys(tx, new.scope)}
+    taken = await files.keys(tx, new.scope)
     if new.key in taken:
         raise errors.Conflict("The path of the file is taken.", errors=[{"loc": ["path"], "msg": "is taken"}])
     if len(taken) >= MEMORIES_MAX:
@@ -55,23 +54,23 @@ async def create(
     await _insert(runtime, tx, new, file or uuid7(), created_at or datetime.now(UTC))
 
 
-async def change(runtime: Runtime, tx: Tx, row: Record, new: StoredFile) -> None:
+async def change(runtime: Runtime, tx: Tx, row: MemoryFile, new: StoredFile) -> None:
     """Give a file of a held scope another path or content. Raises Invalid, and Conflict."""
     _check(new)
-    if new.key != row["key"] and any(new.key == one["key"] for one in await files.keys(tx, new.scope)):
+    if new.key != row.key and new.key in await files.keys(tx, new.scope):
         raise errors.Conflict("The path of the file is taken.", errors=[{"loc": ["path"], "msg": "is taken"}])
-    if new.content != row["content"]:
-        await remembered.delete(tx, row["id"], sensitive=True)
-        await _insert(runtime, tx, new, row["id"], row["created_at"])
-    elif new.key != row["key"]:
-        await files.rename(tx, row["id"], new.key)
+    if new.content != row.content:
+        await remembered.delete(tx, row.id, sensitive=True)
+        await _insert(runtime, tx, new, row.id, row.created_at)
+    elif new.key != row.key:
+        await files.rename(tx, row.id, new.key)
 
 
-async def delete(tx: Tx, row: Record, user_id: str | None) -> None:
+async def delete(tx: Tx, row: MemoryFile, user_id: str | None) -> None:
     """Delete a file of a held scope."""
-    await remembered.delete(tx, row["id"], sensitive=True)
+    await remembered.delete(tx, row.id, sensitive=True)
     await limits.recount(tx, user_id)
-    await outbox.tell(tx, outbox.event("erasure.done", of="memory", id=str(row["id"])))
+    await outbox.tell(tx, outbox.event("erasure.done", of="memory", id=str(row.id)))
 
 
 def _check(new: StoredFile) -> None:

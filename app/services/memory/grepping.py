@@ -16,7 +16,6 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 from uuid import UUID
 
 import anyio.to_thread
-from asyncpg import Record
 
 from app.core.encoded import blanked
 from app.core.groups import chat_messages
@@ -33,10 +32,11 @@ from app.runtime import Runtime
 from app.services.memory import recalling
 from app.store import branches, conversations
 from app.store.memory import grep as stored
-from app.store.memory.grep import GrepTooSlow
+from app.store.memory.grep import GreppedMessage, GreppedResult, GrepTooSlow
 from app.text.language import scalar
 
 P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 SECONDS = 2.0
@@ -157,7 +157,7 @@ async def _places(tx: ReadTx, request: GrepRequest) -> tuple[list[MessageSpan], 
     if request.pattern.expression is not None:
         await stored.check(tx, request.pattern.expression)
     asking = await _asking(tx, request)
-    tree = [row["id"] for row in await branches.family(tx, asking.root)] if asking is not None else []
+    tree = list(await branches.family(tx, asking.root)) if asking is not None else []
     scopes, spans = await _scopes(tx, request, asking, tree)
     within = [span.conversation_id for span in spans] if request.conversation_id is not None else None
     shows = partial(_is_shown, asking, tree)
@@ -187,11 +187,9 @@ async def _scopes(
     return conversation.held_in, grep.spans_of(conversation.line, conversation.totals.last_seq)
 
 
-def _is_shown(asking: Line | None, tree: Sequence[str], row: Record) -> bool:
+def _is_shown(asking: Line | None, tree: Sequence[str], of: str | None, seq: int | None, made_at: datetime) -> bool:
     """Return whether an archive is on the line that asks, or in no conversation of its tree."""
-    if asking is None or row["conversation_id"] not in tree:
-        return True
-    return asking.holds(row["conversation_id"], row["seq"], row["created_at"])
+    return asking is None or of is None or of not in tree or asking.holds(of, seq, made_at)
 
 
 async def _messages(run: _GrepRun, spans: list[MessageSpan]) -> None:
@@ -204,7 +202,7 @@ async def _messages(run: _GrepRun, spans: list[MessageSpan]) -> None:
         now, spans = grep.take(spans, STRETCH if request.pattern.needles else STRETCH_UNFILTERED)
         rows = await run.read(stored.messages, now, request.pattern.needles, request.since, request.until)
         if len(rows) == stored.ROWS:
-            spans = [*grep.below(now, rows[-1]["conversation_id"], rows[-1]["seq"]), *spans]
+            spans = [*grep.below(now, rows[-1].conversation_id, rows[-1].seq), *spans]
         rows_read += len(rows)
         await _match(run, rows, _message)
 
@@ -215,7 +213,7 @@ async def _results(run: _GrepRun, ids: Sequence[UUID]) -> None:
     await _match(run, rows, _result)
 
 
-async def _match(run: _GrepRun, rows: Sequence[Record], text_of: Callable[[Record], _Text]) -> None:
+async def _match(run: _GrepRun, rows: Sequence[R], text_of: Callable[[R], _Text]) -> None:
     pattern = run.request.pattern
     if pattern.expression is None:
         await anyio.to_thread.run_sync(_match_literal, run, map(text_of, rows))
@@ -266,39 +264,39 @@ def _hit(one: _Text, number: int, offset: int, line: str, compared: Comparable, 
     return one.of(SearchedLine(number, offset + start, grep.shown(line, start, stop - start)))
 
 
-def _message(row: Record) -> _Text:
+def _message(row: GreppedMessage) -> _Text:
     name = recalling.speaker(row)
 
     def hit(line: SearchedLine) -> GrepHit:
-        said_at = local(row["said_at"] or row["created_at"], row["said_offset"] or 0)
-        place = row["conversation_id"], row["page"], row["role"], said_at, row["seq"], row["id"]
+        said_at = local(row.said_at or row.created_at, row.said_offset or 0)
+        place = row.conversation_id, row.page, row.role, said_at, row.seq, row.id
         return GrepHit(line, *place, name=name)
 
     return _Text(replace_nul(_text(row)), hit)
 
 
-def _text(row: Record) -> str:
+def _text(row: GreppedMessage) -> str:
     text = recalling.searchable_text(row)
-    for placeholder in _placeholders(row) if row["archive_ids"] else ():
+    for placeholder in _placeholders(row) if row.archive_ids else ():
         text = text.replace(placeholder, "")
     return text
 
 
-def _placeholders(row: Record) -> Iterator[str]:
-    ids = [str(one) for one in row["archive_ids"]]
-    for message in chat_messages(row["view"] or row["body"]):
+def _placeholders(row: GreppedMessage) -> Iterator[str]:
+    ids = [str(one) for one in row.archive_ids]
+    for message in chat_messages(row.view or row.body):
         content = message.get("content")
         if message.get("role") == "tool" and isinstance(content, str) and any(one in content for one in ids):
             yield content
 
 
-def _result(row: Record) -> _Text:
+def _result(row: GreppedResult) -> _Text:
     def hit(line: SearchedLine) -> GrepHit:
-        said_at = local(row["said_at"] or row["created_at"], row["said_offset"] or 0)
-        role = f"tool {row['tool_name']}"
-        return GrepHit(line, row["conversation_id"], row["page"], role, said_at, archive_id=row["id"])
+        said_at = local(row.said_at or row.created_at, row.said_offset or 0)
+        role = f"tool {row.tool_name}"
+        return GrepHit(line, row.conversation_id, row.page, role, said_at, archive_id=row.id)
 
-    return _Text(blanked(row["content"]), hit)
+    return _Text(blanked(row.content), hit)
 
 
 def answer(found: GrepLines) -> dict[str, Any]:

@@ -8,15 +8,15 @@ from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.line import is_here
 from app.core.scope import Scope
 from app.core.search.days import day_of
 from app.core.search.relevance import score_of
 from app.core.search.repetitions import RepeatedStatement, Told, each_once
 from app.core.times import local
+from app.core.window.kept import StoredMemory
 from app.store.memory.memories import Hit
+from app.store.memory.remembered import ReplacedValue
 from app.text.queries import answering, has_subject
 from app.text.statements import stated
 
@@ -32,7 +32,7 @@ class SearchHit:
     role: str
     text: str
     message_id: UUID | None = None
-    whole: Record | None = None
+    whole: StoredMemory | None = None
     """The memory itself, if it has content of its own; ``text`` may then be a passage of it."""
     line: str = ""
     """The message's line, if ``text`` is the whole message."""
@@ -46,7 +46,7 @@ class SearchHit:
     """Minutes that the clock of its speaker is ahead of UTC."""
     scope: Scope | None = None
     """The scope that it was found in; None where that is not known."""
-    replaced: Record | None = None
+    replaced: ReplacedValue | None = None
     """The value of its key before it."""
     alike: frozenset[UUID] = frozenset()
     """Older results that say the same, which it stands for."""
@@ -55,11 +55,11 @@ class SearchHit:
 
     @property
     def is_keyed(self) -> bool:
-        return self.whole is not None and self.whole["named"] is not None
+        return self.whole is not None and self.whole.key is not None
 
     @property
     def status(self) -> str:
-        return self.whole["status"] if self.whole is not None else "held"
+        return self.whole.status if self.whole is not None else "held"
 
     @property
     def similar(self) -> int:
@@ -72,7 +72,7 @@ class SearchHit:
 
     @property
     def key(self) -> UUID:
-        return self.whole["key"] if self.whole is not None else self.hit.id
+        return self.whole.id if self.whole is not None else self.hit.id
 
     @property
     def score(self) -> float:

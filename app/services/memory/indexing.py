@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import anyio.to_thread
-from asyncpg import Record
 
 from app.core.encoded import blanked
-from app.core.history.rows import NewMemory
-from app.core.scope import Scope, scope_of
+from app.core.history.rows import HistoryMessage, IndexedText, NewMemory
 from app.core.times import dated
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
@@ -41,13 +39,13 @@ async def index_rest(runtime: Runtime, tenant: UUID, of: Text) -> None:
     async with runtime.database.snapshot(tenant) as tx:
         row = await _row(tx, of)
         text = await _text(tx, row) if row else ""
-        speaker = recalling.speaker(row) if row and of.archive is None else None
+        speaker = recalling.speaker(row.of) if row and isinstance(row.of, HistoryMessage) else None
         start = await _indexed(tx, of)
     while start < len(text):
         passages = await anyio.to_thread.run_sync(vectors, text, start, speaker)
         async with runtime.database.begin(tenant) as tx:
-            if row and row["conversation_id"] is not None:
-                await conversations.hold(tx, row["conversation_id"])
+            if row and row.conversation_id is not None:
+                await conversations.hold(tx, row.conversation_id)
             row = await _row(tx, of, locked=True)
             if row is None or await _indexed(tx, of) != start:
                 return
@@ -55,18 +53,17 @@ async def index_rest(runtime: Runtime, tenant: UUID, of: Text) -> None:
         start = ends(passages)
 
 
-async def _row(tx: ReadTx, of: Text, *, locked: bool = False) -> Record | None:
+async def _row(tx: ReadTx, of: Text, *, locked: bool = False) -> IndexedText | None:
     if of.archive is not None:
         return await archives.whole(tx, of.archive, locked=locked)
     assert of.uid is not None
     return await messages.whole(tx, of.conversation_id, of.uid, of.seq, locked=locked)
 
 
-async def _text(tx: ReadTx, row: Record) -> str:
-    if "digest" in row.keys():  # noqa: SIM118 - a Record's own `in` looks at values
-        content = await archives.content(tx, Scope.read(row["scope"]), row["digest"])
-        return await anyio.to_thread.run_sync(blanked, content)
-    return recalling.searchable_text(row)
+async def _text(tx: ReadTx, text: IndexedText) -> str:
+    if isinstance(text.of, HistoryMessage):
+        return recalling.searchable_text(text.of)
+    return await anyio.to_thread.run_sync(blanked, await archives.content(tx, text.scope, text.of))
 
 
 async def _indexed(tx: ReadTx, of: Text) -> int:
@@ -78,20 +75,16 @@ async def _indexed(tx: ReadTx, of: Text) -> int:
 async def _insert(
     runtime: Runtime,
     tx: Tx,
-    row: Record,
+    text: IndexedText,
     of: Text,
     passages: list[tuple[int, int, str]],
 ) -> None:
-    scope = Scope.read(row["scope"]) if of.archive else scope_of(row["user_id"], row["trunk"], row["space_id"])
-    if not of.archive and row["is_apart"]:
-        scope = Scope("conversation", row["trunk"])
-    owner = scope.owner
-    said_at = row["said_at"]
+    said_at = text.said_at
     rows = [
         NewMemory(
-            id=dated(uuid7(), said_at), owner=owner, type="passage" if of.archive else "episode",
-            conversation_id=row["conversation_id"], conversation_uid=row["uid"], seq=row["seq"], page=row["page"],
-            archive_id=of.archive, start=start, length=length, terms=terms, created_at=said_at or row["created_at"],
+            id=dated(uuid7(), said_at), owner=text.scope.owner, type="passage" if of.archive else "episode",
+            conversation_id=text.conversation_id, conversation_uid=text.uid, seq=text.seq, page=text.page,
+            archive_id=of.archive, start=start, length=length, terms=terms, created_at=said_at or text.created_at,
         )
         for start, length, terms in passages
     ]  # fmt: skip

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.encoded import files_of, marked
 from app.core.line import named
@@ -15,7 +12,6 @@ from app.core.scope import SPACE, Scope, scope_of
 from app.core.search.narrowing import Narrowing
 from app.core.times import time_text
 from app.core.window.kept import StoredMemory
-from app.postgres.statements import values_of
 from app.postgres.transactions import ReadTx
 from app.services.memory import views
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
@@ -41,8 +37,9 @@ class Holder(NamedTuple):
 
 async def browse(
     tx: ReadTx, holder: Holder, among: Narrowing, held: Held, *, sensitive: bool, after: UUID | None, limit: int
-) -> Sequence[Mapping[str, Any]]:
-    """Return a holder's memories, newest first. ``after``: the last of the page before.
+) -> list[tuple[StoredMemory, str]]:
+    """Return a holder's memories, newest first, each with what is shown of its content. ``after``: the last of the page
+    before.
 
     Raises NotFound for a conversation or a space that is not there for the user.
     """
@@ -50,7 +47,7 @@ async def browse(
         tx, await _shelf(tx, *holder), among, held,
         sensitive=sensitive, after=after, limit=limit, characters=BEGINNING_CHARACTERS,
     )  # fmt: skip
-    return [{**row, "shown": marked(await _beginning(tx, row, sensitive=sensitive))} for row in rows]
+    return [(one, marked(await _beginning(tx, one, sensitive=sensitive))) for one in rows]
 
 
 async def _shelf(tx: ReadTx, user_id: str | None, conversation_id: str | None, scope: str | None) -> MemoryShelf:
@@ -73,41 +70,39 @@ async def _shelf(tx: ReadTx, user_id: str | None, conversation_id: str | None, s
     return MemoryShelf(owners, only, uid, line)
 
 
-async def _beginning(tx: ReadTx, row: Record, *, sensitive: bool) -> str:
+async def _beginning(tx: ReadTx, row: StoredMemory, *, sensitive: bool) -> str:
     """Return what is shown of a content; all of it where a file goes on beyond, since its mark says how large it is."""
-    beginning: str = row["beginning"]
-    if all(found.end < BEGINNING_CHARACTERS - CUT_LINE_MAX for found in files_of(beginning)):
-        return beginning
-    whole: str = (await remembered.contents(tx, [row["id"]], sensitive=sensitive))[row["id"]]["content"]
-    return whole
+    if all(found.end < BEGINNING_CHARACTERS - CUT_LINE_MAX for found in files_of(row.content)):
+        return row.content
+    return (await remembered.contents(tx, [row.id], sensitive=sensitive))[row.id].content
 
 
-def view(row: Mapping[str, Any]) -> dict[str, Any]:
+def view(row: StoredMemory, shown: str) -> dict[str, Any]:
     return {
-        "memory_key": str(row["id"]), "memory_type": row["type"], "content_preview": preview(row["shown"], ""),
-        "keywords": list(row["keywords"]), "metadata": json.loads(row["metadata"]),
-        "conversation_id": row["conversation_id"], "sensitivity": "sensitive" if row["sensitive"] else "normal",
-        "source": row["source"], "created_at": time_text(row["created_at"]),
-        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None, **standing(row, row["beginning"]),
+        "memory_key": str(row.id), "memory_type": row.type, "content_preview": preview(shown, ""),
+        "keywords": list(row.keywords), "metadata": json.loads(row.metadata),
+        "conversation_id": row.conversation_id, "sensitivity": "sensitive" if row.sensitive else "normal",
+        "source": row.source, "created_at": time_text(row.created_at),
+        "expires_at": time_text(row.expires_at) if row.expires_at else None, **standing(row, row.content),
     }  # fmt: skip
 
 
 def version(memory: StoredMemory) -> dict[str, Any]:
-    told = standing({**values_of(memory), "scope": memory.scope.text, "named": memory.key}, memory.text)
+    told = standing(memory, memory.text)
     return {
         "memory_key": str(memory.id), "content": memory.text, "source": memory.source,
         "conversation_id": memory.conversation_id, **{name: told[name] for name in ("status", "quote", *_TIMES)},
     }  # fmt: skip
 
 
-def standing(row: Mapping[str, Any] | None, content: str) -> dict[str, Any]:
+def standing(row: StoredMemory | None, content: str) -> dict[str, Any]:
     """Return where and since when a memory holds; of a passage nothing."""
-    if row is None or row["scope"] is None:
+    if row is None:
         return {"scope": None, "key": None, "pinned": False, "status": "held", "quote": None, **dict.fromkeys(_TIMES)}
-    is_quotation = row["seq"] is not None and row["length"] == 0
-    quote = row["quote"] if row["quote"] is not None else content if is_quotation else None
+    is_quotation = row.seq is not None and row.length == 0
+    quote = row.quote if row.quote is not None else content if is_quotation else None
     return {
-        "scope": Scope.read(row["scope"]).name, "key": row["named"], "pinned": row["pinned"], "status": row["status"],
-        "quote": {"text": quote, "seq": row["seq"]} if quote is not None and row["seq"] is not None else None,
-        **{name: time_text(row[name]) if row[name] else None for name in _TIMES},
+        "scope": row.scope.name, "key": row.key, "pinned": row.pinned, "status": row.status,
+        "quote": {"text": quote, "seq": row.seq} if quote is not None and row.seq is not None else None,
+        **{name: time_text(time) if (time := getattr(row, name)) else None for name in _TIMES},
     }  # fmt: skip

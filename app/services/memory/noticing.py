@@ -14,12 +14,10 @@ from datetime import UTC, datetime
 from operator import itemgetter, mul
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.history.judging import ENDS, TOLD, Likely, ending, judgement
-from app.core.history.rows import NewWish
+from app.core.history.rows import HistoryMessage, NewWish
 from app.core.model import PEOPLE
 from app.core.neutral import neutral
 from app.core.window.kept import StoredMemory, Wish, keep
@@ -44,7 +42,7 @@ QUOTE_CHARACTERS = 200
 class _Said:
     """A message of a person, as it was read."""
 
-    row: Record
+    row: HistoryMessage
     text: str
     found: Sequence[Judged]
     vector: Vector
@@ -53,7 +51,7 @@ class _Said:
 
     @property
     def place(self) -> tuple[str, int]:
-        return self.row["conversation_id"], self.row["seq"]
+        return self.row.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ async def agrees(runtime: Runtime, tenant: UUID, wish: Wish, message: str) -> bo
     return likely is not None and judgement(likely) is not None
 
 
-async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[Record]) -> Noticed:
+async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[HistoryMessage]) -> Noticed:
     """Return what messages give to memory. Call it without holding a connection."""
     said = [one for row in rows if (one := await _read(runtime, tenant, row)) is not None]
     if not said:
@@ -93,9 +91,9 @@ async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[Record]) -> Noti
     return Noticed(said, wishes)
 
 
-async def _read(runtime: Runtime, tenant: UUID, row: Record) -> _Said | None:
+async def _read(runtime: Runtime, tenant: UUID, row: HistoryMessage) -> _Said | None:
     text = recalling.said_text(row)
-    if row["author"] not in PEOPLE or not (sentences := may_keep(text)):
+    if row.author not in PEOPLE or not (sentences := may_keep(text)):
         return None
     vector = await searching.vector_of(runtime, tenant, text)
     if vector is None:
@@ -118,8 +116,8 @@ async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_
     finder, now = conversation.scope.owner, datetime.now(UTC)
     found: list[NewWish] = []
     for one in said:
-        since = min(one.row["said_at"] or now, now)
-        name = recalling.speaker(one.row) if one.row["author"] == "participant" else None
+        since = min(one.row.said_at or now, now)
+        name = recalling.speaker(one.row) if one.row.author == "participant" else None
         for its in one.found:
             wish = its.wish.of(name)
             text = neutral(wish.text)
@@ -127,10 +125,10 @@ async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_
             found += [
                 NewWish(
                     uuid7(), finder if memory.is_alone else memory.scope.owner, memory.scope.owner,
-                    memory.scope.text, memory.status, wish.key, one.row["seq"], one.row["page"], text, tokens,
+                    memory.scope.text, memory.status, wish.key, one.row.seq, one.row.page, text, tokens,
                     wish.sensitive, since, None, dumps(its.why),
                 )
-                for memory in keep(wish, conversation, policy, is_own=one.row["author"] == "person")
+                for memory in keep(wish, conversation, policy, is_own=one.row.author == "person")
             ]  # fmt: skip
     return found
 
@@ -145,7 +143,7 @@ async def _endings(runtime: Runtime, tenant: UUID, conversation: Conversation, s
         return []
     found = []
     for one in said:
-        if ENDS.verdict(one.ends) is None or (one.row["author"] != "person" and conversation.space_id is None):
+        if ENDS.verdict(one.ends) is None or (one.row.author != "person" and conversation.space_id is None):
             continue
         meant, closeness = await _meant(runtime, tenant, conversation, one)
         verdict = ending(one.ends, closeness)
@@ -161,7 +159,7 @@ async def _meant(
 ) -> tuple[StoredMemory | None, float]:
     """Return the memory in mind that is nearest to a message, and how near it is."""
     async with runtime.database.snapshot(tenant) as tx:
-        lines = (await kept.then(tx, conversation.id, said.row["seq"], None, None))[:COMPARED_MAX]
+        lines = (await kept.then(tx, conversation.id, said.row.seq, None, None))[:COMPARED_MAX]
     vectors = [(line, await searching.vector_of(runtime, tenant, line.text)) for line in lines]
     near = [(sum(map(mul, said.vector, vector)), line) for line, vector in vectors if vector is not None]
     closeness, line = max(near, key=itemgetter(0), default=(0.0, None))
@@ -174,11 +172,11 @@ async def _meant(
 async def _ending(runtime: Runtime, said: _Said, meant: StoredMemory, closeness: float, *, is_held: bool) -> NewWish:
     text = neutral(clip(squeeze(said.text), QUOTE_CHARACTERS))
     now = datetime.now(UTC)
-    since = max(min(said.row["said_at"] or now, now), meant.valid_from)
+    since = max(min(said.row.said_at or now, now), meant.valid_from)
     why = {"head": "ends", "certainty": round(said.ends, 2), "closeness": round(closeness, 2), "ends": str(meant.id)}
     return NewWish(
         uuid7(), meant.owner, meant.holder, meant.scope.text, "held" if is_held else "proposed", meant.key,
-        said.row["seq"], said.row["page"], text, await runtime.count(text), is_sensitive(text),
+        said.row.seq, said.row.page, text, await runtime.count(text), is_sensitive(text),
         since, since, dumps(why),
     )  # fmt: skip
 
@@ -189,7 +187,7 @@ async def _ending(runtime: Runtime, said: _Said, meant: StoredMemory, closeness:
 async def remember(tx: Tx, noticed: Noticed) -> None:
     """Keep what was noticed, of messages that nobody erased or changed meanwhile."""
     rows = await messages.by_place(tx, sorted({one.place for one in noticed.said}))
-    there = {(row["conversation_id"], row["seq"]): recalling.said_text(row) for row in rows}
+    there = {(row.conversation_id, row.seq): recalling.said_text(row) for row in rows}
     gone = {one.place for one in noticed.said if there.get(one.place) != one.text}
     for conversation, wishes in noticed.wishes:
         left = [wish for wish in wishes if (conversation.id, wish.seq) not in gone]

@@ -26,13 +26,12 @@ WORDS_SHARE = 0.3
 def held(then: Then, hit: SearchHit) -> bool:
     """Return whether a result without a key was there: what was said later was not known."""
     whole = hit.whole
-    learnt = whole["learnt_at"] if whole is not None else None
+    learnt = whole.learnt_at if whole is not None else None
     if then.known_at is not None and (learnt or hit.hit.created_at) > then.known_at:
         return False
-    if then.as_of is None or whole is None or whole["valid_from"] is None:
+    if then.as_of is None or whole is None:
         return True
-    ends = whole["valid_to"]
-    return bool(whole["valid_from"] <= then.as_of and (ends is None or ends > then.as_of))
+    return whole.valid_from <= then.as_of and (whole.valid_to is None or whole.valid_to > then.as_of)
 
 
 async def values(tx: ReadTx, view: View, then: Then, terms: Sequence[int], *, sensitive: bool) -> list[Hit]:
@@ -40,11 +39,11 @@ async def values(tx: ReadTx, view: View, then: Then, terms: Sequence[int], *, se
     if not terms:
         return []
     rows = await remembered.held_at(tx, view.owners, then, terms, WORDS_SHARE, sensitive=sensitive)
-    found = [(row["share"] if row["content"] is None else _share(terms, row["content"]), row) for row in rows]
+    found = [(row.share if row.content is None else _share(terms, row.content), row) for row in rows]
     return [
         Hit(
-            row["id"], row["type"], row["conversation_id"], None, row["page"], None, 0, row["length"],
-            relevance.score_of(min(share, 0.99)), row["created_at"], coverage=share, owner=row["holder"],
+            row.id, row.type, row.conversation_id, None, row.page, None, 0, row.length,
+            relevance.score_of(min(share, 0.99)), row.created_at, coverage=share, owner=row.holder,
         )
         for share, row in sorted(found, key=lambda one: -one[0])
         if share >= WORDS_SHARE

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-from asyncpg import Record
+from typing import Any, TypeAlias
 
 from app.concurrency import run_in_thread_if_large
 from app.core import wording
 from app.core.encoded import marked
 from app.core.groups import chat_messages
+from app.core.history.rows import HistoryMessage
 from app.core.model import Language
 from app.core.times import local
 from app.core.window import quote
@@ -19,13 +18,15 @@ from app.core.window.budget import fair
 from app.core.window.quote import Said, page_text, plain_text, speaker_of
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
+from app.store.memory.grep import GreppedMessage
 
+_Message: TypeAlias = HistoryMessage | GreppedMessage
 TOKEN_CHARACTERS_MAX = 8
 """Characters that a token stands for, at most, in text worth loading."""
 
 
 async def page(
-    runtime: Runtime, rows: Sequence[Record], number: int, language: Language, max_tokens: int | None = None
+    runtime: Runtime, rows: Sequence[HistoryMessage], number: int, language: Language, max_tokens: int | None = None
 ) -> str | None:
     """Return the framed text of a page, its longest messages cut to fit; None if there is no such page.
 
@@ -33,16 +34,16 @@ async def page(
     """
     if not rows:
         return None
-    size = sum(len(row["body"]) for row in rows)
+    size = sum(len(row.body) for row in rows)
     messages = await run_in_thread_if_large(size, _said, rows)
     if max_tokens is not None:
         messages = await _fitted(runtime, messages, max_tokens, wording.CUT_PAGE.say(language))
-    since = local(rows[0]["said_at"] or rows[0]["created_at"], rows[0]["said_offset"])
+    since = local(rows[0].said_at or rows[0].created_at, rows[0].said_offset)
     return await run_in_thread_if_large(size, page_text, number, messages, since, language)
 
 
-def _said(rows: Sequence[Record]) -> list[Said]:
-    return [Said(row["seq"], row["role"], text, speaker(row)) for row in rows if (text := said_text(row))]
+def _said(rows: Sequence[HistoryMessage]) -> list[Said]:
+    return [Said(row.seq, row.role, text, speaker(row)) for row in rows if (text := said_text(row))]
 
 
 async def _fitted(runtime: Runtime, messages: Sequence[Said], max_tokens: int, mark: str) -> list[Said]:
@@ -65,27 +66,27 @@ async def clipped(runtime: Runtime, text: str, max_tokens: int) -> str:
         text = text[: min(len(text) - 1, int(len(text) * max_tokens / tokens))]
 
 
-def said_text(row: Record) -> str:
+def said_text(row: _Message) -> str:
     """Return the plain text of a stored message as a model sees it; if no model sees it, as it was sent."""
     return plain_text(_seen(row))
 
 
-def searchable_text(row: Record) -> str:
+def searchable_text(row: _Message) -> str:
     """Return a message's text for search: without calls of the recall tools, all else in its place."""
     return quote.searchable_text(_seen(row), TOOL_NAMES)
 
 
-def spoken_text(row: Record) -> str:
+def spoken_text(row: _Message) -> str:
     """Return a message's text without calls and placeholders, all else in its place."""
     return quote.spoken_text(_seen(row))
 
 
-def speaker(row: Record) -> str | None:
+def speaker(row: _Message) -> str | None:
     """Return the name that a stored message was sent with, if any."""
     return speaker_of(_seen(row))
 
 
-def _seen(row: Record) -> list[dict[str, Any]]:
-    if row["kind"] == "orphan":
-        return chat_messages(marked(row["body"]))
-    return chat_messages(row["view"] if row["view"] is not None else row["body"])
+def _seen(row: _Message) -> list[dict[str, Any]]:
+    if row.kind == "orphan":
+        return chat_messages(marked(row.body))
+    return chat_messages(row.view if row.view is not None else row.body)

@@ -9,27 +9,25 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 import anyio.to_thread
-from asyncpg import Record
 
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.encoded import marked
+from app.core.history.rows import HistoryMessage
 from app.core.line import named
 from app.core.messages import METADATA_MAX
-from app.core.neutral import with_nul
-from app.core.scope import Scope
 from app.core.search import relevance
 from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.vector_text import last_speaker, middle, query_text
 from app.core.search.when import days_named
 from app.core.times import time_text
-from app.core.window.kept import Then
+from app.core.window.kept import StoredMemory, Then
 from app.extractive import intents
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
@@ -50,6 +48,7 @@ from app.text.language import scalar
 from app.text.queries import asks_of_replies, has_subject, parts, subject_of
 
 Mode = Literal["hybrid", "semantic", "keyword"]
+Place: TypeAlias = tuple[str | None, int | None]
 
 QUERY_SECONDS = 5.0
 """For the vector of a query; then the words alone have to do."""
@@ -443,33 +442,33 @@ async def with_texts(tx: ReadTx, hits: Sequence[Hit], *, sensitive: bool) -> lis
     Hits that no longer exist are left out, and so are sensitive ones unless ``sensitive``.
     """
     places = dict.fromkeys((h.conversation_id, h.seq) for h in hits if h.conversation_id and h.seq)
-    rows_by_place = {(row["conversation_id"], row["seq"]): row for row in await messages.by_place(tx, [*places])}
+    rows_by_place: dict[Place, HistoryMessage] = {row.place: row for row in await messages.by_place(tx, [*places])}
     passages = await archives.passages(
         tx, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
     )
     own = [h.id for h in hits if h.type != "passage"]  # of episodes those whose messages are pruned
     contents = await remembered.contents(tx, own, sensitive=sensitive)
-    wholes = {row["key"]: row for row in contents.values()}
-    size = sum(len(row["body"]) for row in rows_by_place.values()) + sum(len(row["content"]) for row in wholes.values())
+    wholes = {row.id: row for row in contents.values()}
+    size = sum(len(row.body) for row in rows_by_place.values()) + sum(len(row.content) for row in wholes.values())
     return await run_in_thread_if_large(size, _told, hits, rows_by_place, passages, contents, wholes)
 
 
 def _told(
     hits: Sequence[Hit],
-    rows_by_place: Mapping[tuple[str | None, int | None], Record],
+    rows_by_place: Mapping[Place, HistoryMessage],
     passages: Mapping[tuple[UUID, int], tuple[str, str]],
-    contents: Mapping[UUID, Record],
-    wholes: Mapping[UUID, Record],
+    contents: Mapping[UUID, StoredMemory],
+    wholes: Mapping[UUID, StoredMemory],
 ) -> list[SearchHit]:
     results = []
     texts = {place: said_text(row) for place, row in rows_by_place.items()}
     names = {place: speaker(row) for place, row in rows_by_place.items()}
-    own = {key: with_nul(row["content"], row["nul_offsets"]) for key, row in wholes.items()}
+    own = {key: row.text for key, row in wholes.items()}
     for hit in hits:
         whole, said = contents.get(hit.id), rows_by_place.get((hit.conversation_id, hit.seq))
-        offset = said["said_offset"] if said is not None else 0
+        offset = said.said_offset if said is not None else 0
         if whole is not None and hit.type != "episode":
-            content = own[whole["key"]]
+            content = own[whole.id]
             text = content[hit.start : hit.start + hit.length]
             text = marked(text) if text else marked(content)[:PREVIEW_CHARACTERS]  # its keywords matched
             results.append(SearchHit(hit, f"memory ({hit.type})", text, whole=whole, offset=offset))
@@ -483,18 +482,18 @@ def _told(
             said_all = texts[hit.conversation_id, hit.seq]
             text = said_all[hit.start : hit.start + hit.length]
             if whole is not None:
-                text = own[whole["key"]]
-            line = row["line"] if text == said_all else ""
+                text = own[whole.id]
+            line = row.line if text == said_all else ""
             name = names[hit.conversation_id, hit.seq]
             is_spoken = whole is not None or _is_spoken(row, hit)
             results.append(
                 SearchHit(
                     hit,
-                    row["role"],
+                    row.role,
                     text,
-                    row["id"],
+                    row.id,
                     line=line,
-                    body=row["body"],
+                    body=row.body,
                     name=name,
                     is_spoken=is_spoken,
                     offset=offset,
@@ -503,9 +502,9 @@ def _told(
     return results
 
 
-def _is_spoken(row: Record, hit: Hit) -> bool:
+def _is_spoken(row: HistoryMessage, hit: Hit) -> bool:
     """Return whether a passage of a message is more than calls and placeholders."""
-    if row["kind"] not in ("call", "result"):
+    if row.kind not in ("call", "result"):
         return True
     return bool(spoken_text(row)[hit.start : hit.start + hit.length].strip())
 
@@ -525,12 +524,12 @@ def fields(found: SearchHit, query: str) -> dict[str, Any]:
         "content_preview": preview(found.text, query),
         "relevance_score": round(relevance.relevance(hit.score), 4),
         "created_at": time_text(hit.created_at),
-        "keywords": list(found.whole["keywords"]) if found.whole else key_terms(found.text, 5),
+        "keywords": list(found.whole.keywords) if found.whole else key_terms(found.text, 5),
         "conversation_id": hit.conversation_id,
         "page": hit.page,
         "message_ids": [str(found.message_id)] if found.message_id else [],
         "archive_id": str(hit.archive_id) if hit.archive_id else None,
-        "metadata": json.loads(found.whole["metadata"]) if found.whole else _sent_metadata(found.body),
+        "metadata": json.loads(found.whole.metadata) if found.whole else _sent_metadata(found.body),
     }
 
 
@@ -543,8 +542,7 @@ def _sent_metadata(body: str) -> dict[str, Any]:
 
 
 def result(found: SearchHit, query: str) -> dict[str, Any]:
-    whole = found.whole["scope"] if found.whole else None
-    scope = Scope.read(whole) if whole else found.scope
+    scope = found.whole.scope if found.whole else found.scope
     return {
         **fields(found, query),
         "scope": scope.name if scope else None,
@@ -558,8 +556,8 @@ def _replaced(found: SearchHit) -> dict[str, Any] | None:
     row = found.replaced
     if row is None:
         return None
-    times = {name: time_text(row[name]) for name in ("valid_from", "valid_to")}
-    return {"memory_key": str(row["id"]), "content_preview": marked(row["content"])[:PREVIEW_CHARACTERS], **times}
+    times = {"valid_from": time_text(row.valid_from), "valid_to": time_text(row.valid_to)}
+    return {"memory_key": str(row.id), "content_preview": marked(row.content)[:PREVIEW_CHARACTERS], **times}
 
 
 def size(hits: Sequence[SearchHit], query: str) -> int:
@@ -568,7 +566,7 @@ def size(hits: Sequence[SearchHit], query: str) -> int:
 
 
 def detail(found: SearchHit) -> dict[str, Any]:
-    text = with_nul(found.whole["content"], found.whole["nul_offsets"]) if found.whole else found.text
+    text = found.whole.text if found.whole else found.text
     content = text.encode()
     is_cut = len(content) > DETAIL_BYTES
     shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else text
@@ -577,8 +575,8 @@ def detail(found: SearchHit) -> dict[str, Any]:
         **fields(found, ""),
         "content": shown,
         "is_cut": is_cut,
-        "sensitivity": "sensitive" if whole and whole["sensitive"] else "normal",
-        "expires_at": time_text(whole["expires_at"]) if whole and whole["expires_at"] else None,
-        "source": whole["source"] if whole else "extractive",
-        **standing(None if whole is None else dict(whole), text),
+        "sensitivity": "sensitive" if whole and whole.sensitive else "normal",
+        "expires_at": time_text(whole.expires_at) if whole and whole.expires_at else None,
+        "source": whole.source if whole else "extractive",
+        **standing(whole, text),
     }

@@ -104,7 +104,7 @@ async def on_line(tx: ReadTx, conversation: Conversation) -> OnLine | None:
     tree = await branches.family(tx, line.root)
     return OnLine(
         conversation.uid, [one.uid for one in line.stretches], [one.seq for one in line.stretches],
-        [first_id(one.at) for one in line.stretches], [row["uid"] for row in tree],
+        [first_id(one.at) for one in line.stretches], list(tree.values()),
     )  # fmt: skip
 
 
@@ -116,4 +116,4 @@ async def is_hidden(
         return False
     if conversation.line.holds(of, seq, made_at):
         return False
-    return of in {row["id"] for row in await branches.family(tx, conversation.line.root)}
+    return of in await branches.family(tx, conversation.line.root)

@@ -174,7 +174,7 @@ async def branched(runtime: Runtime, asked: ProxyTurn) -> ProxyTurn:
         if known is None:
             return asked
         question = await proxied.question_before(tx, known.id, asked.through + 1)
-        first = min((row["seq"] for row in question), default=asked.through)
+        first = min((one.seq for one, _ in question), default=asked.through)
         new = NewBranch(name, uuid7(), None, datetime.now(UTC), asked_from=first)
         made = await forking.at(tx, known, asked.through, new)
         await forking.show(tx, shown_by, known, name)

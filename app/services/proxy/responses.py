@@ -112,19 +112,19 @@ async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> lis
     place = await place_of(runtime, caller, response_id)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await proxied.question_before(tx, place.conversation.id, place.follows.seq)
-        texts = await messages.archived_texts(tx, [uuid for row in rows for uuid in row["archive_ids"]])
+        texts = await messages.archived_texts(tx, [uuid for row, _ in rows for uuid in row.archive_ids])
     language = place.conversation.language or "en"
 
     def items() -> list[dict[str, Any]]:
-        drafts = [(row, read([as_sent(json.loads(row["body"]), texts, language)], UNLIMITED)[0]) for row in rows]
+        drafts = [(*row, read([as_sent(json.loads(row[0].body), texts, language)], UNLIMITED)[0]) for row in rows]
         return [
             item
-            for row, draft in drafts
-            if not is_mark(draft, row["digest"])
-            for item in reversed(identified_items(draft, row["id"], row["seq"]))
+            for row, digest, draft in drafts
+            if not is_mark(draft, digest)
+            for item in reversed(identified_items(draft, row.id, row.seq))
         ]
 
-    return await run_in_thread_if_large(sum(len(row["body"]) for row in rows), items)
+    return await run_in_thread_if_large(sum(len(row.body) for row, _ in rows), items)
 
 
 async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:

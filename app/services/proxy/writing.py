@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.canonical import dumps
 from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.question import Event, Json, Question, Writer
 from app.core.dialects.stored import chunks
+from app.core.history.rows import HistoryMessage
 from app.inflight import Answering
 from app.text.language import scalar
 
@@ -74,17 +73,17 @@ class Telling:
                 self._turn.put(sent(event))
 
 
-def given_again(question: Question, row: Record) -> Answering:
+def given_again(question: Question, row: HistoryMessage) -> Answering:
     turn = Answering()
-    known = (row["client_id"] or "").rpartition("_")[2]
-    id_ = UUID(known) if HEX.fullmatch(known) else row["id"]
-    created = int(row["created_at"].timestamp())
+    known = (row.client_id or "").rpartition("_")[2]
+    id_ = UUID(known) if HEX.fullmatch(known) else row.id
+    created = int(row.created_at.timestamp())
     head: Json = {
-        "id": f"chatcmpl-{row['id']}", "object": "chat.completion.chunk", "created": created,
+        "id": f"chatcmpl-{row.id}", "object": "chat.completion.chunk", "created": created,
         "model": question.options["model"],
     }  # fmt: skip
     telling = Telling(question, writer_of(question, id_, created), turn)
-    found = chunks(json.loads(row["body"]), head)
+    found = chunks(json.loads(row.body), head)
     telling.feed(found)
     has_calls = any("tool_calls" in chunk["choices"][0]["delta"] for chunk in found)
     last = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if has_calls else "stop"}

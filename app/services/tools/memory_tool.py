@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
-
-from asyncpg import Record
 
 from app import errors
 from app.core.canonical import dumps
@@ -22,6 +20,7 @@ from app.services.memory import files as service
 from app.services.memory.files import StoredFile
 from app.store import conversations
 from app.store.memory import files
+from app.store.memory.files import MemoryFile
 
 NAME = "memory"
 ARGUMENTS: dict[str, dict[str, type]] = {
@@ -56,19 +55,20 @@ class _Files:
     tx: Tx
     scope: Scope
     user_id: str | None
-    rows: dict[str, Record]
-    """Id, key and size of each by key."""
+    rows: Mapping[str, tuple[UUID, int]]
+    """Id and size of each by its key."""
 
-    async def read(self, path: str) -> Record:
+    async def read(self, path: str) -> MemoryFile:
         """Return a file. Raises FileMistake."""
         key = memory_files.key_of(path)
         if key not in self.rows:
             is_directory = memory_files.below(key, self.rows) or not key
             raise FileMistake(f"The path {path} is not a file." if is_directory else ABSENT.format(path=path))
-        return (await files.contents(self.tx, self.scope, [self.rows[key]["id"]]))[self.rows[key]["id"]]
+        [found] = await files.contents(self.tx, self.scope, [self.rows[key][0]])
+        return found
 
-    async def write(self, row: Record, content: str) -> None:
-        await service.change(self.runtime, self.tx, row, StoredFile(self.scope, row["key"], content))
+    async def write(self, row: MemoryFile, content: str) -> None:
+        await service.change(self.runtime, self.tx, row, StoredFile(self.scope, row.key, content))
 
 
 async def run(runtime: Runtime, tenant: UUID, call: MemoryCall, idempotency: IdempotencyKey | None) -> str:
@@ -93,7 +93,7 @@ async def _run(runtime: Runtime, tx: Tx, conversation: Conversation, call: Memor
     command = _checked(call.arguments)
     try:
         await service.hold(tx, conversation.scope)
-        rows = {row["key"]: row for row in await files.keys(tx, conversation.scope)}
+        rows = await files.keys(tx, conversation.scope)
         found = _Files(runtime, tx, conversation.scope, conversation.user_id, rows)
         return await _COMMANDS[command](found, call.arguments)
     except (errors.Invalid, errors.Conflict) as error:
@@ -116,11 +116,11 @@ async def _view(found: _Files, given: dict[str, Any]) -> str:
     if key in found.rows:
         lines = given.get("view_range")
         is_range = isinstance(lines, list) and all(type(line) is int for line in lines)
-        return memory_files.file(path, (await found.read(path))["content"], lines if is_range else None)
+        return memory_files.file(path, (await found.read(path)).content, lines if is_range else None)
     inside = memory_files.below(key, found.rows)
     if key and not inside:
         raise FileMistake(ABSENT.format(path=path))
-    return memory_files.directory(path.rstrip("/"), key, {name: found.rows[name]["size"] for name in inside})
+    return memory_files.directory(path.rstrip("/"), key, {name: found.rows[name][1] for name in inside})
 
 
 async def _create(found: _Files, given: dict[str, Any]) -> str:
@@ -133,14 +133,14 @@ async def _create(found: _Files, given: dict[str, Any]) -> str:
 
 async def _str_replace(found: _Files, given: dict[str, Any]) -> str:
     row = await found.read(given["path"])
-    content, told = memory_files.replaced(given["path"], row["content"], given["old_str"], given["new_str"])
+    content, told = memory_files.replaced(given["path"], row.content, given["old_str"], given["new_str"])
     await found.write(row, content)
     return told
 
 
 async def _insert(found: _Files, given: dict[str, Any]) -> str:
     row = await found.read(given["path"])
-    await found.write(row, memory_files.inserted(row["content"], given["insert_line"], given["insert_text"]))
+    await found.write(row, memory_files.inserted(row.content, given["insert_line"], given["insert_text"]))
     return f"The file {given['path']} has been edited."
 
 
@@ -155,8 +155,8 @@ def _named(found: _Files, path: str, doing: str) -> list[str]:
 
 
 async def _delete(found: _Files, given: dict[str, Any]) -> str:
-    named = [found.rows[key]["id"] for key in _named(found, given["path"], "delete")]
-    for row in (await files.contents(found.tx, found.scope, named)).values():
+    named = [found.rows[key][0] for key in _named(found, given["path"], "delete")]
+    for row in await files.contents(found.tx, found.scope, named):
         await service.delete(found.tx, row, found.user_id)
     return f"Successfully deleted {given['path']}"
 
@@ -168,9 +168,9 @@ async def _rename(found: _Files, given: dict[str, Any]) -> str:
     named = _named(found, given["old_path"], "rename")
     if new.startswith(f"{old}/"):
         raise FileMistake(f"{given['new_path']} is inside {given['old_path']}")
-    rows = await files.contents(found.tx, found.scope, [found.rows[key]["id"] for key in named])
-    for row in rows.values():
-        moved = StoredFile(found.scope, new + row["key"].removeprefix(old), row["content"])
+    rows = await files.contents(found.tx, found.scope, [found.rows[key][0] for key in named])
+    for row in rows:
+        moved = StoredFile(found.scope, new + row.key.removeprefix(old), row.content)
         await service.change(found.runtime, found.tx, row, moved)
     return f"Successfully renamed {given['old_path']} to {given['new_path']}"
 

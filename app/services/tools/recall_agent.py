@@ -304,4 +304,4 @@ async def _latest(asking: Asker, count: int) -> list[Said]:
         if not await conversations.is_still(tx, asking.conversation):
             raise conversations.unknown()
         rows = await messages.history(tx, asking.conversation.id, INTEGER_MAX, count, newest_first=True)
-    return [Said(row["seq"], row["role"], said_text(row)[:2_000], speaker(row)) for row in reversed(rows)]
+    return [Said(row.seq, row.role, said_text(row)[:2_000], speaker(row)) for row in reversed(rows)]

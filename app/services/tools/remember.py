@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio.to_thread
-from asyncpg import Record
 
 from app.core import wording
 from app.core.conversation import Conversation
+from app.core.history.rows import HistoryMessage
 from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import replace_nul
 from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, SaidByTool, Status, key_problem, lets_tools_keep, told
@@ -96,14 +96,16 @@ async def _quote(asking: Asker, conversation: Conversation, arguments: Mapping[s
     return await anyio.to_thread.run_sync(_quote_among, rows, conversation, arguments)
 
 
-def _quote_among(rows: Sequence[Record], conversation: Conversation, arguments: Mapping[str, Any]) -> _Quote | None:
+def _quote_among(
+    rows: Sequence[HistoryMessage], conversation: Conversation, arguments: Mapping[str, Any]
+) -> _Quote | None:
     for row in rows:
-        if row["author"] != "person" and (row["author"] != "participant" or conversation.user_id is not None):
+        if row.author != "person" and (row.author != "participant" or conversation.user_id is not None):
             continue
         message = recalling.said_text(row)
         if (words := own_words(arguments["content"], message)) and speaks_for_itself(words, message):
             is_lasting = _shows(message, words, arguments.get("key"))
-            return _Quote(words, row["seq"], row["page"], message, is_lasting)
+            return _Quote(words, row.seq, row.page, message, is_lasting)
     return None
 
 
@@ -174,4 +176,4 @@ async def _store(tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: 
 async def _is_there(tx: Tx, conversation: Conversation, quote: _Quote) -> bool:
     """Return whether nobody erased the message since it was read."""
     rows = await messages.history(tx, conversation.id, quote.seq - 1, 1, newest_first=False)
-    return any(row["seq"] == quote.seq and recalling.said_text(row) == quote.message for row in rows)
+    return any(row.seq == quote.seq and recalling.said_text(row) == quote.message for row in rows)

@@ -13,7 +13,6 @@ from typing import Any
 from uuid import UUID
 
 import anyio.to_thread
-from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
@@ -22,6 +21,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.edge.caller import Caller
 from app.core.encoded import marked
+from app.core.history.rows import HistoryMessage
 from app.core.model import Language
 from app.core.scope import Scope, scope_of
 from app.core.search.grep import RefusedPattern
@@ -242,7 +242,7 @@ async def _recall_page(call: ToolRun) -> Answer:
     most = call.room.most
     text = None
     if call.asking.conversation is not None:
-        rows: Sequence[Record] = ()
+        rows: Sequence[HistoryMessage] = ()
         async with call.runtime.database.snapshot(call.tenant) as tx:
             if await conversations.is_still(tx, call.asking.conversation):
                 rows = await messages.page_messages(tx, call.asking.conversation.id, page)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
-
-from asyncpg import Record
 
 from app import errors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.history.placeholder import as_sent
+from app.core.history.rows import HistoryMessage
 from app.core.model import INTEGER_MAX, OURS, Language
 from app.core.times import time_text
 from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
@@ -24,6 +24,8 @@ from app.runtime import Runtime
 from app.services.conversations import cuts
 from app.store import conversations, messages, page_index, summaries, windows
 from app.store.heads import titled
+from app.store.messages import ListedPage
+from app.store.summaries import StoredSummary
 from app.text.queries import has_subject
 
 VERSIONS_SHOWN = 20
@@ -54,34 +56,34 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-async def message_views(tx: ReadTx, rows: Sequence[Record], language: Language) -> list[dict[str, Any]]:
+async def message_views(tx: ReadTx, rows: Sequence[HistoryMessage], language: Language) -> list[dict[str, Any]]:
     """Return stored messages as they were sent, with Quire's own fields."""
-    archive_ids = [uuid for row in rows for uuid in row["archive_ids"]]
+    archive_ids = [uuid for row in rows for uuid in row.archive_ids]
     texts = await messages.archived_texts(tx, archive_ids) if archive_ids else {}
-    size = sum(len(row["body"]) for row in rows)
+    size = sum(len(row.body) for row in rows)
     return await run_in_thread_if_large(size, lambda: [_message_view(row, texts, language) for row in rows])
 
 
-def _message_view(row: Record, texts: dict[UUID, str], language: Language) -> dict[str, Any]:
-    original = as_sent(json.loads(row["body"]), texts, language)
+def _message_view(row: HistoryMessage, texts: dict[UUID, str], language: Language) -> dict[str, Any]:
+    original = as_sent(json.loads(row.body), texts, language)
     return {
         **original,
-        "id": str(row["id"]),
-        "client_id": row["client_id"],
-        "seq": row["seq"],
-        "page": row["page"],
-        "role": row["role"],
-        "author": row["author"],
+        "id": str(row.id),
+        "client_id": row.client_id,
+        "seq": row.seq,
+        "page": row.page,
+        "role": row.role,
+        "author": row.author,
         "content": original.get("content"),
         "tool_calls": original.get("tool_calls"),
         "tool_call_id": original.get("tool_call_id"),
         "name": original.get("name"),
-        "tokens": row["loaded_tokens"] or row["full_tokens"],
-        "archived": bool(row["archive_ids"]),
-        "archive_id": str(row["archive_ids"][0]) if row["archive_ids"] else None,
-        "created_at": time_text(row["created_at"]),
-        "said_at": time_text(row["said_at"]) if row["said_at"] else None,
-        "refused": bool(row["refused"]),
+        "tokens": row.loaded_tokens or row.full_tokens,
+        "archived": bool(row.archive_ids),
+        "archive_id": str(row.archive_ids[0]) if row.archive_ids else None,
+        "created_at": time_text(row.created_at),
+        "said_at": time_text(row.said_at) if row.said_at else None,
+        "refused": bool(row.refused),
     }
 
 
@@ -99,43 +101,43 @@ async def contents_view(
     return {
         "text": cut.head.contents,
         "tokens": cut.head.contents_tokens,
-        "entries": [_entry(row, lines.get(row["page"], ()), names) for row in rows],
+        "entries": [_entry(row, lines.get(row.page, ()), names) for row in rows],
         "chapters": [{"first_page": first, "last_page": last, "line": line} for first, last, line in cut.head.chapters],
     }
 
 
-def _entry(row: Record, lines: Sequence[ContentsLine], names: Mapping[int, PageNames]) -> dict[str, Any]:
+def _entry(row: ListedPage, lines: Sequence[ContentsLine], names: Mapping[int, PageNames]) -> dict[str, Any]:
     """Return a page as listed on the contents page, with the model's title and lines if there are any."""
-    entry = renamed(titled(PageEntry(row["page"], row["title"], 0, tuple(lines))), names.get(row["page"]))
+    entry = renamed(titled(PageEntry(row.page, row.title, 0, tuple(lines))), names.get(row.page))
     return {
         "page": entry.page,
         "title": entry.title,
-        "recall_count": row["recall_count"],
-        "last_recalled_page": row["last_recalled_page"],
+        "recall_count": row.recall_count,
+        "last_recalled_page": row.last_recalled_page,
         "source": entry.source,
         "entries": [{"seq": line.seq, "role": line.role, "summary": line.text} for line in entry.lines],
     }
 
 
-async def page_items(tx: ReadTx, conversation_id: str, rows: Sequence[Record]) -> list[dict[str, Any]]:
+async def page_items(tx: ReadTx, conversation_id: str, rows: Sequence[ListedPage]) -> list[dict[str, Any]]:
     """Return pages as lists show them, with the model's titles where there are any."""
-    names = await page_index.names(tx, conversation_id, [row["page"] for row in rows])
-    silent = [row["page"] for row in rows if row["page"] not in names and not has_subject(row["title"])]
+    names = await page_index.names(tx, conversation_id, [row.page for row in rows])
+    silent = [row.page for row in rows if row.page not in names and not has_subject(row.title)]
     lines = await windows.lines(tx, conversation_id, silent, INTEGER_MAX)
-    return [_page_item(row, lines.get(row["page"], ()), names.get(row["page"])) for row in rows]
+    return [_page_item(row, lines.get(row.page, ()), names.get(row.page)) for row in rows]
 
 
-def _page_item(row: Record, lines: Sequence[ContentsLine], names: PageNames | None) -> dict[str, Any]:
-    entry = renamed(titled(PageEntry(row["page"], row["title"], 0, tuple(lines))), names)
+def _page_item(row: ListedPage, lines: Sequence[ContentsLine], names: PageNames | None) -> dict[str, Any]:
+    entry = renamed(titled(PageEntry(row.page, row.title, 0, tuple(lines))), names)
     return {
         "page": entry.page,
         "title": entry.title,
         "source": entry.source,
-        "first_seq": row["first_seq"],
-        "last_seq": row["last_seq"],
-        "recall_count": row["recall_count"],
-        "last_recalled_page": row["last_recalled_page"],
-        "created_at": time_text(row["created_at"]),
+        "first_seq": row.first_seq,
+        "last_seq": row.last_seq,
+        "recall_count": row.recall_count,
+        "last_recalled_page": row.last_recalled_page,
+        "created_at": time_text(row.created_at),
     }
 
 
@@ -158,25 +160,25 @@ async def summary_view(runtime: Runtime, tx: ReadTx, conversation: Conversation)
     Until a model has written one, it is the map in the window's head, or of the messages so far.
     """
     versions = await summaries.browse(tx, conversation.id, VERSIONS_SHOWN)
-    newest = _version(versions[0]) if versions else await _extractive_summary(runtime, tx, conversation)
+    newest = _version(*versions[0]) if versions else await _extractive_summary(runtime, tx, conversation)
     threshold = runtime.defaults.summary_threshold
     is_wanted = policy_of(runtime.defaults, conversations.policy_overrides(conversation)).summary_enabled
     return {
         **newest,
         "lag": lag(conversation.totals.last_seq, newest["through_seq"], threshold) if is_wanted else 0,
-        "versions": [_version(row) for row in versions],
+        "versions": [_version(*one) for one in versions],
     }
 
 
-def _version(row: Record) -> dict[str, Any]:
+def _version(of: StoredSummary, written_at: datetime) -> dict[str, Any]:
     return {
-        "version": row["version"],
-        "text": row["text"],
-        "tokens": row["tokens"],
-        "through_seq": row["through_seq"],
-        "source": "extractive" if row["model"] == EXTRACTIVE else "llm",
-        "model": None if row["model"] == EXTRACTIVE else row["model"],
-        "created_at": time_text(row["created_at"]),
+        "version": of.version,
+        "text": of.text,
+        "tokens": of.tokens,
+        "through_seq": of.through_seq,
+        "source": "extractive" if of.model == EXTRACTIVE else "llm",
+        "model": None if of.model == EXTRACTIVE else of.model,
+        "created_at": time_text(written_at),
     }
 
 

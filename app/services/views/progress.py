@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from asyncpg import Record
-
 from app.core.conversation import Conversation
 from app.core.times import time_text
 from app.errors import StorageUnavailable
@@ -17,6 +15,7 @@ from app.postgres.transactions import ReadTx
 from app.providers.successes import CALLS_WATCHED
 from app.queue import depths, table
 from app.queue.depths import Depth
+from app.queue.table import ListedJob
 from app.runtime import Runtime
 from app.store import spending, unindexed
 from app.store.spending import Spent
@@ -56,12 +55,12 @@ def _spent(kinds: Mapping[str, Spent]) -> dict[str, Any]:
     return {kind: asdict(spent) for kind, spent in kinds.items()}
 
 
-def job_view(row: Record) -> dict[str, Any]:
+def job_view(row: ListedJob) -> dict[str, Any]:
     return {
-        "id": str(row["id"]), "kind": row["kind"], "lane": row["lane"], "state": row["state"],
-        "conversation_id": row["conversation_id"], "attempts": row["attempts"], "error": row["error"],
-        "created_at": time_text(row["created_at"]),
-        "failed_at": time_text(row["failed_at"]) if row["failed_at"] else None,
+        "id": str(row.id), "kind": row.kind, "lane": row.lane, "state": row.state,
+        "conversation_id": row.conversation_id, "attempts": row.attempts, "error": row.error,
+        "created_at": time_text(row.created_at),
+        "failed_at": time_text(row.failed_at) if row.failed_at else None,
     }  # fmt: skip
 
 

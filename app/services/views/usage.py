@@ -7,34 +7,34 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.dialects.usage import ModelUsage, Prices
 from app.core.times import time_of, time_text
 from app.store.proxy.proxied_requests import ProxiedRequest
-from app.store.spending import COUNTERS
+from app.store.spending import COUNTERS, Spent
 
 TOKENS = tuple(member.name for member in fields(ModelUsage))
 
 
-def usage_items(rows: Iterable[Record], name: str, prices: Prices, bytes_of: Mapping[str, int]) -> list[dict[str, Any]]:
+def usage_items(
+    rows: Iterable[tuple[str, str, Spent]], name: str, prices: Prices, bytes_of: Mapping[str, int]
+) -> list[dict[str, Any]]:
     """Return an item for each name of the rows, in their order; ``name`` is what a caller calls it.
 
     The cost is by the prices of today: of the models whose price is known, and None if no call's is.
     """
     items: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        whose = row["model"] if name == "model" else row["name"]
+    for named, model, spent in rows:
+        whose = model if name == "model" else named
         empty = {name: whose or None, **dict.fromkeys(COUNTERS, 0), "cost": None, "saved": None, "unpriced_calls": 0}
         item = items.setdefault(whose, {**empty, "storage_bytes": bytes_of.get(whose)})
         for counter in COUNTERS:
-            item[counter] += row[counter]
-        usage = ModelUsage(*(row[name] for name in TOKENS))
-        cost = prices.cost(row["model"], usage)
+            item[counter] += getattr(spent, counter)
+        usage = ModelUsage(*(getattr(spent, member) for member in TOKENS))
+        cost = prices.cost(model, usage)
         if cost is None:
-            item["unpriced_calls"] += row["calls"]
+            item["unpriced_calls"] += spent.calls
         else:
-            uncached = prices.cost(row["model"], replace(usage, cached_tokens=0, written_tokens=0)) or 0.0
+            uncached = prices.cost(model, replace(usage, cached_tokens=0, written_tokens=0)) or 0.0
             item["cost"] = (item["cost"] or 0.0) + cost
             item["saved"] = (item["saved"] or 0.0) + uncached - cost
     return list(items.values())

@@ -6,11 +6,9 @@ the current model's only, and falls back to keywords for memories without one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import NAMESPACE_URL, UUID, uuid5
-
-from asyncpg import Record
 
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -47,8 +45,33 @@ SELECT m.id, m.type, u.is_said, m.conversation_id, m.seq, m.archive_id, m.start,
 """
 
 
-async def waiting(tx: ReadTx, owner: UUID, limit: int) -> Sequence[Record]:
-    return await tx.fetch(WAITING, owner, limit)
+@dataclass(frozen=True, slots=True)
+class WaitingMemory:
+    """A memory, or a passage of one, that wants a vector."""
+
+    id: UUID
+    type: str
+    is_said: bool
+    conversation_id: str | None
+    seq: int | None
+    archive_id: UUID | None
+    start: int
+    length: int
+    whole: UUID
+    """The memory that it is, or is a passage of."""
+    content: str | None
+    has_nul: bool
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return the message that it is a passage of."""
+        assert self.conversation_id is not None
+        assert self.seq is not None
+        return self.conversation_id, self.seq
+
+
+async def waiting(tx: ReadTx, owner: UUID, limit: int) -> list[WaitingMemory]:
+    return [WaitingMemory(*row) for row in await tx.fetch(WAITING, owner, limit)]
 
 
 WAITING_MAX = 1_000
@@ -138,10 +161,10 @@ SELECT $1, u.owner, u.id FROM unnest($2::uuid[], $3::uuid[]) AS u (owner, id) ON
 """
 
 
-async def want(tx: Tx, memories: Sequence[Record]) -> None:
-    """Mark memories, just stored or held, as wanting a vector."""
+async def want(tx: Tx, memories: Sequence[Iterable[UUID]]) -> None:
+    """Mark memories, just stored or held, as wanting a vector: the owner and the id of each."""
     if memories:
-        await tx.execute(WANT, [row["owner"] for row in memories], [row["id"] for row in memories])
+        await tx.execute(WANT, *map(list, zip(*memories, strict=True)))
 
 
 _SQL = SqlFile(__file__)

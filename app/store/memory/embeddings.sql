@@ -9,7 +9,7 @@ s.length > 0
 
 -- name: hold_lacking
 -- Those of some memories that have no vector of the model. Locked rows, which are being erased, are skipped.
-SELECT s.id, s.owner FROM memories s WHERE s.tenant_id = :tenant AND s.id = ANY (:ids::uuid[]) AND {lacking}
+SELECT s.owner, s.id FROM memories s WHERE s.tenant_id = :tenant AND s.id = ANY (:ids::uuid[]) AND {lacking}
    FOR KEY SHARE OF s SKIP LOCKED;
 
 -- name: mark

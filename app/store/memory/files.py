@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.scope import Scope
 from app.postgres.transactions import ReadTx, Tx
@@ -13,19 +13,30 @@ from app.postgres.transactions import ReadTx, Tx
 _CURRENT = "tenant_id = $1 AND holder = $2 AND key IS NOT NULL AND part_of IS NULL"
 KEYS = f"SELECT id, key, octet_length(content) AS size FROM memories WHERE {_CURRENT} ORDER BY key"
 CONTENTS = f"""
-SELECT id, key, content, created_at FROM memories WHERE {_CURRENT} AND id = ANY ($3::uuid[])
+SELECT id, key, content, created_at FROM memories WHERE {_CURRENT} AND id = ANY ($3::uuid[]) ORDER BY key
 """
 RENAME = "UPDATE memories SET key = $3 WHERE tenant_id = $1 AND id = $2"
 DELETE_ALL = "DELETE FROM memories WHERE tenant_id = $1 AND holder = $2 AND key IS NOT NULL"
 
 
-async def keys(tx: ReadTx, scope: Scope) -> Sequence[Record]:
-    """Return id, key and bytes of the files of a scope, by key."""
-    return await tx.fetch(KEYS, scope.files.owner)
+@dataclass(frozen=True, slots=True)
+class MemoryFile:
+    """A file of an agent."""
+
+    id: UUID
+    key: str
+    content: str
+    created_at: datetime
 
 
-async def contents(tx: ReadTx, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Record]:
-    return {row["id"]: row for row in await tx.fetch(CONTENTS, scope.files.owner, ids)}
+async def keys(tx: ReadTx, scope: Scope) -> dict[str, tuple[UUID, int]]:
+    """Return id and bytes of the files of a scope by their keys, in order."""
+    return {row["key"]: (row["id"], row["size"]) for row in await tx.fetch(KEYS, scope.files.owner)}
+
+
+async def contents(tx: ReadTx, scope: Scope, ids: Sequence[UUID]) -> list[MemoryFile]:
+    """Return some files of a scope, by key."""
+    return [MemoryFile(*row) for row in await tx.fetch(CONTENTS, scope.files.owner, ids)]
 
 
 async def rename(tx: Tx, file: UUID, key: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import asyncpg
-from asyncpg import Record
 
+from app.core.model import Kind, Role
 from app.core.scope import Scope
 from app.core.search.forms import OTHER_FORMS
 from app.core.search.grep import MATCHES_EVERYTHING, MessageSpan, Pattern, RefusedPattern
@@ -26,6 +28,38 @@ WRONG = Wording("this: {reason}", "以下写法：{reason}")
 _SQL = SqlFile(__file__)
 MESSAGES = _SQL.statement("messages")
 RESULTS = _SQL.statement("results")
+
+
+@dataclass(frozen=True, slots=True)
+class GreppedMessage:
+    """A message that can match."""
+
+    conversation_id: str
+    seq: int
+    id: UUID
+    page: int
+    kind: Kind
+    role: Role
+    body: str
+    view: str | None
+    archive_ids: Sequence[UUID]
+    created_at: datetime
+    said_at: datetime | None
+    said_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class GreppedResult:
+    """An archive that can match; NUL stands as U+FFFD in it."""
+
+    id: UUID
+    tool_name: str
+    conversation_id: str | None
+    page: int | None
+    created_at: datetime
+    said_at: datetime | None
+    said_offset: int | None
+    content: str
 
 
 class GrepTooSlow(Exception):  # noqa: N818 - it is no error of ours
@@ -52,7 +86,7 @@ async def messages(
     needles: Sequence[str],
     since: datetime | None,
     until: datetime | None,
-) -> Sequence[Record]:
+) -> list[GreppedMessage]:
     """Return at most ROWS messages that can match. Raises TooSlow."""
     ids = [span.conversation_id for span in within]
     firsts, lasts = [span.first for span in within], [span.last for span in within]
@@ -60,7 +94,7 @@ async def messages(
         "conversations": ids, "firsts": firsts, "lasts": lasts, "since": since, "until": until, "needles": needles,
         "expression": OTHER_FORMS, "limit": ROWS,
     })  # fmt: skip
-    return await _fetch(tx, MESSAGES.text, tx.tenant, *arguments)
+    return [GreppedMessage(*row) for row in await _fetch(tx, MESSAGES.text, tx.tenant, *arguments)]
 
 
 # The archives of a scope or of some of its conversations, the newest first; ids are UUIDv7.
@@ -73,13 +107,16 @@ SELECT id, digest, conversation_id, seq, created_at FROM archives
 
 
 async def archives(
-    tx: ReadTx, scope: Scope, within: Sequence[str] | None, shows: Callable[[Record], bool]
+    tx: ReadTx, scope: Scope, within: Sequence[str] | None, shows: Callable[[str | None, int | None, datetime], bool]
 ) -> list[UUID]:
-    """Return archives with different contents, newest first: of some conversations (None: all), if shown."""
+    """Return archives with different contents, newest first: of some conversations (None: all), if their conversation,
+    message and time show them.
+    """
     rows = await tx.fetch(ARCHIVES_OF, scope.text, within, ARCHIVES_MAX)
     newest: dict[bytes, UUID] = {}
-    for row in filter(shows, rows):
-        newest.setdefault(row["digest"], row["id"])
+    for id_, digest, *place in rows:
+        if shows(*place):
+            newest.setdefault(digest, id_)
     return list(newest.values())
 
 
@@ -89,10 +126,10 @@ async def results(
     needles: Sequence[str],
     since: datetime | None,
     until: datetime | None,
-) -> Sequence[Record]:
+) -> list[GreppedResult]:
     """Return those of some archives that can match. Raises TooSlow."""
     named = {"ids": ids, "since": since, "until": until, "needles": needles, "expression": OTHER_FORMS}
-    return await _fetch(tx, RESULTS.text, tx.tenant, *RESULTS.arguments(named))
+    return [GreppedResult(*row) for row in await _fetch(tx, RESULTS.text, tx.tenant, *RESULTS.arguments(named))]
 
 
 # The lines that match, with the first match of each, as arrays: a row a line would take the loop ten times as long.
@@ -129,7 +166,7 @@ async def limit(tx: ReadTx, seconds: float) -> None:
     await tx.connection.execute(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}")
 
 
-async def _fetch(tx: ReadTx, sql: str, *args: object) -> Sequence[Record]:
+async def _fetch(tx: ReadTx, sql: str, *args: object) -> Sequence[Any]:
     try:
         return await tx.connection.fetch(sql, *args)
     except asyncpg.QueryCanceledError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
@@ -91,11 +91,13 @@ OF_CONVERSATION = _SQL.statement("of_conversation")
 
 
 async def of_conversation(tx: ReadTx, conversation_id: str) -> list[StoredMemory]:
-    return [_read(row) for row in await tx.fetch(OF_CONVERSATION, conversation=conversation_id)]
+    return [read(row) for row in await tx.fetch(OF_CONVERSATION, conversation=conversation_id)]
 
 
-def _read(row: Record) -> StoredMemory:
-    return StoredMemory(**{**row, "scope": Scope.read(row["scope"])})
+def read(row: Iterable[Any]) -> StoredMemory:
+    """Return the memory of a row that has the columns in the order of its fields."""
+    id_, owner, holder, type_, scope, *rest = row
+    return StoredMemory(id_, owner, holder, type_, Scope.read(scope), *rest)
 
 
 # A memory that a person takes back: it held until then.
@@ -195,7 +197,7 @@ async def versions(tx: ReadTx, memory: UUID, before: tuple[datetime, UUID] | Non
     """List what a memory's key said over time, the latest first."""
     time, version = before or (None, None)
     rows = await tx.fetch(VERSIONS, memory=memory, before=time, before_id=version, limit=limit)
-    return [_read(row) for row in rows]
+    return [read(row) for row in rows]
 
 
 ONE = _SQL.statement("one")
@@ -203,7 +205,7 @@ ONE = _SQL.statement("one")
 
 async def one(tx: ReadTx, memory: UUID) -> StoredMemory | None:
     row = await tx.fetchrow(ONE, memory=memory)
-    return _read(row) if row is not None else None
+    return read(row) if row is not None else None
 
 
 STATUS_OF = _SQL.statement("status_of")

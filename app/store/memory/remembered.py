@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.scope import Scope
 from app.core.search.narrowing import OWN_TYPES, Narrowing
-from app.core.window.kept import CLOSED_KEYS, Status, Then
+from app.core.window.kept import CLOSED_KEYS, Status, StoredMemory, Then
 from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
 from app.store import served
@@ -101,30 +99,56 @@ async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
         await kept.decide(tx, [(new.scope.owner, new.key)])
 
 
-async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
+async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, StoredMemory]:
     """Return the memories that some passages belong to, by passage."""
-    if not ids:
-        return {}
-    rows = await tx.fetch(CONTENTS, ids=ids, sensitive=sensitive)
-    wholes = {row["key"]: row for row in rows if row["is_whole"]}
-    return {row["id"]: wholes[row["key"]] for row in rows}
+    rows = await tx.fetch(CONTENTS, ids=ids, sensitive=sensitive) if ids else []
+    wholes = {row["id"]: kept.read(row[2:]) for row in rows if row["is_whole"]}
+    return {row["passage"]: wholes[row["id"]] for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class HeldValue:
+    """A value that a key had at a time."""
+
+    id: UUID
+    type: str
+    conversation_id: str | None
+    page: int | None
+    holder: UUID
+    length: int
+    created_at: datetime
+    share: float
+    """Of a query's terms."""
+    content: str | None
+    """Of a value whose terms are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedValue:
+    """A value that another one replaced."""
+
+    id: UUID
+    content: str
+    """Its beginning."""
+    valid_from: datetime
+    valid_to: datetime
 
 
 async def held_at(
     tx: ReadTx, holders: Sequence[UUID], then: Then, terms: Sequence[int], share_min: float, *, sensitive: bool
-) -> Sequence[Record]:
-    """List the values of keys that held then and share enough of a query's terms; content is that of those whose terms
-    are not known.
-    """
-    return await tx.fetch(
+) -> list[HeldValue]:
+    """List the values of keys that held then and share enough of a query's terms."""
+    rows = await tx.fetch(
         HELD_AT, holders=holders, as_of=then.as_of, known_at=then.known_at, sensitive=sensitive, terms=terms,
         share_min=share_min, limit=VALUES_MAX + len(holders) * len(CLOSED_KEYS),
     )  # fmt: skip
+    return [HeldValue(*row) for row in rows]
 
 
-async def replaced(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, Record]:
+async def replaced(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, ReplacedValue]:
     """Return the value before each of some values of keys, by the later one."""
-    return {row["by"]: row for row in await tx.fetch(REPLACED, ids=ids, sensitive=sensitive)}
+    rows = await tx.fetch(REPLACED, ids=ids, sensitive=sensitive)
+    return {by: ReplacedValue(*value) for by, *value in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +185,14 @@ async def browse(
     after: UUID | None,
     limit: int,
     characters: int,
-) -> Sequence[Record]:
-    """List the memories of a shelf that hold, newest first, and ``characters`` of each. Roles do not apply to them."""
+) -> list[StoredMemory]:
+    """List the memories of a shelf that hold, newest first, with so many ``characters`` of each content. Roles do not
+    apply to them.
+    """
     owners, scopes, conversation_uid, line = shelf
     types = among.types or OWN_TYPES
     topics = comparable(among.topics)
-    return await tx.fetch(
+    rows = await tx.fetch(
         LIST if line is None else LIST_ON_LINE,
         owners=owners,
         types=types,
@@ -181,6 +207,7 @@ async def browse(
         **asdict(held),
         **(line._asdict() if line else {}),
     )
+    return [kept.read(row) for row in rows]
 
 
 OWNER = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL"

@@ -27,12 +27,14 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT :tenant, s.owner, s.
 
 -- name: contents
 -- The memories of passages, unless expired, or sensitive while :sensitive is false. The content of the whole memory is
--- in only one of its rows, because it may be long and the rows many.
-SELECT m.id, w.id AS key, (row_number() OVER whole) = 1 AS is_whole,
+-- in only one of its rows, because it may be long and the rows many. Text that a pruned message left to its passages
+-- holds in its conversation, since it was said.
+SELECT m.id AS passage, (row_number() OVER whole) = 1 AS is_whole, w.id, w.owner, coalesce(w.holder, w.owner), w.type,
+       coalesce(w.scope, 'c:' || w.conversation_id), w.key, w.pinned, w.status,
        CASE WHEN row_number() OVER whole = 1 THEN w.content END AS content,
-       CASE WHEN row_number() OVER whole = 1 THEN w.nul_offsets END AS nul_offsets,
-       w.keywords, w.metadata, w.source, w.sensitive, w.expires_at, w.scope, w.key AS named, w.pinned, w.status,
-       w.quote, w.seq, w.length, w.valid_from, w.valid_to, w.learnt_at
+       CASE WHEN row_number() OVER whole = 1 THEN w.nul_offsets END AS nul_offsets, w.tokens, w.source, w.sensitive,
+       w.conversation_id, w.seq, w.page, w.quote, w.keywords, w.metadata, coalesce(w.valid_from, w.created_at),
+       w.valid_to, coalesce(w.learnt_at, w.created_at), w.created_at, w.expires_at, w.length
   FROM memories m
   JOIN memories w ON w.tenant_id = m.tenant_id AND w.id = CASE WHEN m.part_of IS NULL THEN m.id ELSE m.part_of END
  WHERE m.tenant_id = :tenant AND m.id = ANY (:ids::uuid[]) AND w.content IS NOT NULL
@@ -43,9 +45,9 @@ WINDOW whole AS (PARTITION BY w.id ORDER BY m.id);
 -- A page of owners' memories, newest first, after a cursor's id. Topics match in any letter case.
 --
 -- The ids come from the covering index, because an owner has many more passages of messages.
-SELECT m.id, m.type, m.conversation_id, left(m.content, :characters) AS beginning, m.keywords, m.metadata, m.source,
-       m.sensitive, m.expires_at, m.created_at, m.scope, m.key AS named, m.pinned, m.status, m.quote, m.seq, m.page,
-       m.length, m.valid_from, m.valid_to, m.learnt_at
+SELECT m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, left(m.content, :characters) AS content,
+       m.nul_offsets, m.tokens, m.source, m.sensitive, m.conversation_id, m.seq, m.page, m.quote, m.keywords,
+       m.metadata, m.valid_from, m.valid_to, m.learnt_at, m.created_at, m.expires_at, m.length
   FROM (SELECT id FROM memories
          WHERE tenant_id = :tenant AND owner = ANY (:owners::uuid[]) AND type = ANY (:types)
            AND (:sensitive OR NOT sensitive) AND (expires_at IS NULL OR expires_at > now()) AND {on_place}

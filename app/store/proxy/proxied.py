@@ -10,6 +10,7 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.dialects.proxy import Candidate
+from app.core.history.rows import HistoryMessage
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import line_of
@@ -81,13 +82,14 @@ async def forget_response(tx: Tx, conversation_id: str, seq: int, response_id: s
 
 # What callers know of a conversation, newest first. An empty digest: see core.history.sync.INNER.
 TOLD_BEFORE = f"""
-SELECT {MESSAGE_FIELDS}, m.digest FROM messages m
+SELECT m.digest, {MESSAGE_FIELDS} FROM messages m
  WHERE m.tenant_id = $1 AND m.conversation_id = $2 AND m.digest IS DISTINCT FROM '' AND m.seq < $3
  ORDER BY m.seq DESC LIMIT $4
 """
 
 
-async def question_before(tx: ReadTx, conversation_id: str, seq: int) -> list[Record]:
-    """Return the messages that an answer answers, newest first."""
+async def question_before(tx: ReadTx, conversation_id: str, seq: int) -> list[tuple[HistoryMessage, bytes | None]]:
+    """Return the messages that an answer answers, newest first, each with its digest."""
     rows = await tx.fetch(TOLD_BEFORE, conversation_id, seq, BEFORE_MAX)
-    return list(takewhile(lambda row: row["role"] != "assistant", rows))
+    told = [(HistoryMessage(*fields), digest) for digest, *fields in rows]
+    return list(takewhile(lambda one: one[0].role != "assistant", told))

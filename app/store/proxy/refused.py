@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
-
-from asyncpg import Record
 
 from app.core.conversation import Conversation, ConversationEnd
 from app.core.history.sync import INNER
@@ -37,8 +35,21 @@ SELECT seq, page, kind, call_group, coalesce(view, body) AS shown, full_before, 
 """
 
 
-async def question(tx: ReadTx, conversation_id: str, first: int) -> Sequence[Record]:
-    return await tx.fetch(QUESTION, conversation_id, first)
+@dataclass(frozen=True, slots=True)
+class QuestionPart:
+    """A message of a question, or of the call group before it."""
+
+    seq: int
+    page: int
+    kind: str
+    call_group: int
+    shown: str
+    full_before: int
+    short_before: int
+
+
+async def question(tx: ReadTx, conversation_id: str, first: int) -> list[QuestionPart]:
+    return [QuestionPart(*row) for row in await tx.fetch(QUESTION, conversation_id, first)]
 
 
 _SQL = SqlFile(__file__)
