@@ -74,6 +74,8 @@ class QuireError(Exception):
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal"
     title: ClassVar[str] = "Internal error"
+    always: ClassVar[Mapping[str, str]] = {}
+    """Headers of every such answer."""
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class QuireError(Exception):
         self.detail = detail
         self.errors = list(errors)
         self.extra = dict(extra or {})
-        self.headers = dict(headers or {})
+        self.headers = {**self.always, **(headers or {})}
 
     @classmethod
     def at(cls, loc: list[str | int], msg: str) -> Self:
@@ -110,10 +112,7 @@ class Unauthorized(QuireError):
     status = 401
     code = "unauthorized"
     title = "Unauthorized"
-
-    def __init__(self, detail: str = "", **members: Any) -> None:
-        members["headers"] = {"WWW-Authenticate": "Bearer", **(members.get("headers") or {})}
-        super().__init__(detail, **members)
+    always: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
 
 
 class InvalidToken(Unauthorized):
@@ -153,9 +152,7 @@ class TooSlow(QuireError):
     status = 408
     code = "too-slow"
     title = "Body too slow"
-
-    def __init__(self, detail: str = "") -> None:
-        super().__init__(detail, headers={"Connection": "close"})
+    always: ClassVar[Mapping[str, str]] = {"Connection": "close"}
 
 
 class Conflict(QuireError):
@@ -253,9 +250,7 @@ class Overdue(QuireError):
     status = 503
     code = "overdue"
     title = "No response in time"
-
-    def __init__(self, detail: str = "", *, retry_after_seconds: int = 1) -> None:
-        super().__init__(detail, headers={"Retry-After": str(retry_after_seconds)})
+    always: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
 class Busy(QuireError):
@@ -264,9 +259,7 @@ class Busy(QuireError):
     status = 503
     code = "busy"
     title = "Busy"
-
-    def __init__(self, detail: str = "") -> None:
-        super().__init__(detail, headers={"Retry-After": "1"})
+    always: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
 class IssuerUnavailable(QuireError):
@@ -275,9 +268,7 @@ class IssuerUnavailable(QuireError):
     status = 503
     code = "issuer-unavailable"
     title = "Issuer unavailable"
-
-    def __init__(self, detail: str = "") -> None:
-        super().__init__(detail, headers={"Retry-After": "10"})
+    always: ClassVar[Mapping[str, str]] = {"Retry-After": "10"}
 
 
 class Unlogged(QuireError):
@@ -286,9 +277,7 @@ class Unlogged(QuireError):
     status = 503
     code = "unlogged"
     title = "Not logged"
-
-    def __init__(self, detail: str = "") -> None:
-        super().__init__(detail, headers={"Retry-After": "1"})
+    always: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
 class StorageUnavailable(QuireError):
@@ -297,9 +286,7 @@ class StorageUnavailable(QuireError):
     status = 503
     code = "storage-unavailable"
     title = "Storage unavailable"
-
-    def __init__(self, detail: str = "", *, retry_after_seconds: int = 1) -> None:
-        super().__init__(detail, headers={"Retry-After": str(retry_after_seconds)})
+    always: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
 class OutcomeUnknown(StorageUnavailable):
