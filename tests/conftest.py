@@ -28,7 +28,6 @@ from app.main import build_app
 from app.postgres import embedded, folder_permissions, migrate
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
-from app.postgres.tables import metadata
 from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
@@ -36,6 +35,7 @@ from tests import temporary
 from tests.by_turns import further
 from tests.kept_rows import KeptRows
 from tests.probes import LONG_SECONDS, Named, WatchedLoop, watch_transactions
+from tests.tables import TABLES
 
 SLOW_FOLDERS = ("cluster", "examples", "faults", "frameworks", "fuzz", "llm", "load")
 """Every test below them is slow; elsewhere a test or a module carries the marker itself."""
@@ -179,7 +179,7 @@ def delete_every_row(run_as_superuser: Callable[[str], list[asyncpg.Record]]) ->
     last: tuple[str, ...] = ("archive_contents", "memories", "embeddings", "unembedded", "work", "idempotency")
     last += ("tenants",) if CITUS else ()  # whose foreign keys hold
     first = ("spending", "conversations")  # as `spending.record` locks them
-    others = [t.name for t in metadata.sorted_tables if t.name not in (*first, *last)]
+    others = [name for name in TABLES if name not in (*first, *last)]
     statements = "".join(f"DELETE FROM {name};" for name in (*first, *others, *last))
     if CITUS:
         run_as_superuser("SET citus.multi_shard_modify_mode = sequential")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import asyncpg
 
-from app.postgres.tables import metadata
+from tests.tables import TABLES
 
 Sql = Callable[[str], Sequence[asyncpg.Record]]
 
@@ -16,7 +16,6 @@ class KeptRows:
 
     def __init__(self, run: Sql, delete_every_row: Callable[[], None]) -> None:
         self._run, self._delete_every_row = run, delete_every_row
-        self._tables = [table.name for table in metadata.sorted_tables]
         self._is_kept = False
         self._are_there = False
 
@@ -42,4 +41,4 @@ class KeptRows:
         self._run("DROP SCHEMA IF EXISTS kept CASCADE")
 
     def _each(self, statement: str) -> None:
-        self._run(f"DO $$BEGIN {''.join(map(statement.format, self._tables))} END$$")
+        self._run(f"DO $$BEGIN {''.join(map(statement.format, TABLES))} END$$")

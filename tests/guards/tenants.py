@@ -18,7 +18,6 @@ from app.core.window.contents import Chapter
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.postgres.statements import Statement
-from app.postgres.tables import metadata
 from app.postgres.transactions import Tx
 from app.queue import outbox
 from app.runtime import Runtime
@@ -38,6 +37,7 @@ from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
 from app.store.spaces import NewSpace
 from app.text.tokens import TokenCounter
+from tests.tables import TABLES
 
 ANN = UUID("aaaaaaaa-0000-7000-8000-000000000001")
 BOB = UUID("bbbbbbbb-0000-7000-8000-000000000002")
@@ -237,6 +237,6 @@ async def fill(
 async def fingerprint(superuser: asyncpg.Connection, tenant: UUID) -> asyncpg.Record:
     """Return a digest of a tenant's rows in each table."""
     rows = "(SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1)"
-    found = await superuser.fetchrow(f"SELECT {', '.join(map(rows.format, metadata.tables))}", tenant)
+    found = await superuser.fetchrow(f"SELECT {', '.join(map(rows.format, TABLES))}", tenant)
     assert found is not None
     return found

@@ -18,7 +18,6 @@ from app.doctor import walk
 from app.main import build_app
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
-from app.postgres.tables import metadata
 from app.postgres.transactions import ReadTx, Tx
 from app.runtime import Runtime
 from app.services.memory import remembering
@@ -64,6 +63,7 @@ from tests.guards.tenants import (
     say,
 )
 from tests.kept_rows import KeptRows
+from tests.tables import TABLES
 
 pytestmark = pytest.mark.anyio
 
@@ -647,19 +647,20 @@ async def test_archives_of_another_tenant_cannot_be_read_or_counted(made: Runtim
         assert len(await messages.archived_texts(as_tenant(tx, BOB), [row["id"]])) == 1
         assert len(await archives.fresh(as_tenant(tx, BOB), "c", [row["id"]], 1_000_000)) == 1
         whole = await archives.whole(as_tenant(tx, BOB), row["id"], locked=True)
-        assert whole
-        assert await as_tenant(tx, BOB).fetchval(archives.CONTENT, whole["scope"], whole["digest"])
+        assert whole is not None
+        assert whole.uid is not None
+        assert await as_tenant(tx, BOB).fetchval(archives.CONTENT, whole.scope.text, whole.of)
         assert await memories.archive_indexed(as_tenant(tx, BOB), row["id"])
         assert await memories.message_indexed(as_tenant(tx, BOB), "c", 4)
-        assert await messages.whole(as_tenant(tx, BOB), "c", whole["uid"], 4, locked=True)
+        assert await messages.whole(as_tenant(tx, BOB), "c", whole.uid, 4, locked=True)
     async with made.database.begin(ANN) as tx:
         for tenant in (ANN, BOB):
             assert await archives.whole(as_tenant(tx, tenant), row["id"], locked=False) is None
             assert await archives.fresh(as_tenant(tx, tenant), "c", [row["id"]], 1_000_000) == []
-            assert await as_tenant(tx, tenant).fetchval(archives.CONTENT, whole["scope"], b"d") is None
+            assert await as_tenant(tx, tenant).fetchval(archives.CONTENT, whole.scope.text, b"d") is None
             assert await memories.archive_indexed(as_tenant(tx, tenant), row["id"]) == 0
-            assert await messages.whole(as_tenant(tx, tenant), "c", whole["uid"], 4, locked=False) is None
-        assert await as_tenant(tx, BOB).fetchval(archives.CONTENT, whole["scope"], whole["digest"]) is None
+            assert await messages.whole(as_tenant(tx, tenant), "c", whole.uid, 4, locked=False) is None
+        assert await as_tenant(tx, BOB).fetchval(archives.CONTENT, whole.scope.text, whole.of) is None
         assert await memories.message_indexed(as_tenant(tx, BOB), "c", 4) == 0
         for tenant in (ANN, BOB):
             assert await archives.read(as_tenant(tx, tenant), Scope.read(row["scope"]), row["id"], 0, 10) is None
@@ -674,7 +675,7 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
         [archive] = await archives.browse(as_tenant(tx, BOB), archives.ArchiveFilter("c"), limit=10)
         [passage, *_] = await tx.connection.fetch("SELECT id, owner, start FROM memories WHERE archive_id IS NOT NULL")
         [note, *_] = await kept.of_conversation(as_tenant(tx, BOB), "c")
-        wanted = [(archive["id"], passage["start"], 10)]
+        wanted = [(archive.id, passage["start"], 10)]
         terms = bm25.query(str(BOB))
         assert await archives.passages(as_tenant(tx, BOB), wanted)
         assert (await memories.search(as_tenant(tx, BOB), [passage["owner"]], memories.Scoring(terms)))[1]
@@ -683,11 +684,11 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
         for tenant in (ANN, BOB):
             assert await archives.passages(as_tenant(tx, tenant), wanted) == {}
             for statement in (erasing.CARDS, portable.CARDS):
-                assert await as_tenant(tx, tenant).fetch(statement, [archive["id"]]) == []
-            assert await as_tenant(tx, tenant).fetch(portable.PLACE_OF_ARCHIVE, archive["id"]) == []
+                assert await as_tenant(tx, tenant).fetch(statement, [archive.id]) == []
+            assert await as_tenant(tx, tenant).fetch(portable.PLACE_OF_ARCHIVE, archive.id) == []
             assert await memories.find(as_tenant(tx, tenant), passage["id"]) is None
             assert await kept.one(as_tenant(tx, tenant), note.id) is None
-            gone = await archives.delete(as_tenant(tx, tenant), archive["id"], Scope.read(archive["scope"]))
+            gone = await archives.delete(as_tenant(tx, tenant), archive.id, archive.scope)
             assert set(gone.values()) == {0}
         assert await memories.search(as_tenant(tx, BOB), [passage["owner"]], memories.Scoring(terms)) == ([], 0)
         assert await archives.expired(as_tenant(tx, BOB)) == []
@@ -794,14 +795,14 @@ async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
 
 
 async def test_rows_for_another_tenant_cannot_be_inserted(made: Runtime) -> None:
-    for table in metadata.tables:
+    for table in TABLES:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             async with made.database.begin(ANN) as tx:
                 await as_tenant(tx, BOB).execute(f"INSERT INTO {table} (tenant_id) VALUES ($1)")
 
 
 async def test_without_a_tenant_there_are_no_rows(made: Runtime) -> None:
-    for table in metadata.tables:
+    for table in TABLES:
         found = await made.database.fetch_all(f"SELECT FROM {table}")
         assert len(found) == (2 if table == "tenants" else 0)  # a list of ids and names, that the worker goes through
 
@@ -821,7 +822,7 @@ async def test_a_key_is_looked_up_under_its_own_tenant_on_every_plan(made: Runti
         for tenant in (ANN, BOB):
             row = await keys.look_up(made.database, tenant, KEY)
             assert row is not None
-            assert row["digest"] == tenant.bytes * 2
+            assert row.digest == tenant.bytes * 2
         assert await keys.look_up(made.database, UUID(int=7), KEY) is None
 
 

@@ -1,49 +1,15 @@
-"""The migrations make what app.postgres.tables says, and every table keeps tenants apart by itself."""
+"""Every table that the migrations make keeps tenants apart by itself."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import asyncpg
-import pytest
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
-from sqlalchemy.pool import NullPool
 
 from app.postgres import migrate
-from app.postgres.embedded import EmbeddedPostgres
-from app.postgres.tables import metadata
+from tests.tables import TABLES
 
 Ask = Callable[[str], list[asyncpg.Record]]
-
-COLUMNS = """
-SELECT table_name, column_name, data_type, udt_name, collation_name, is_nullable, column_default,
-       col_description(format('%I.%I', table_schema, table_name)::regclass, ordinal_position) AS comment
-  FROM information_schema.columns WHERE table_schema = '{0}' AND table_name <> 'alembic_version'
-"""
-CONSTRAINTS = """
-SELECT conrelid::regclass::text AS table_name, conname, replace(pg_get_constraintdef(oid), '{0}.', '') AS definition
-  FROM pg_constraint WHERE connamespace = '{0}'::regnamespace
-   AND conrelid <> coalesce(to_regclass('public.alembic_version'), 0::regclass)
-"""
-INDEXES = """
-SELECT tablename, indexname, replace(indexdef, '{0}.', '') AS definition
-  FROM pg_indexes WHERE schemaname = '{0}' AND tablename <> 'alembic_version'
-"""
-
-
-@asynccontextmanager
-async def as_owner(postgres: EmbeddedPostgres) -> AsyncIterator[AsyncConnection]:
-    engine = create_async_engine(
-        "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(postgres.owner_dsn), poolclass=NullPool
-    )
-    async with engine.connect() as connection:
-        yield connection
-        await connection.rollback()
-    await engine.dispose()
 
 
 def test_the_schema_that_is_expected_is_the_newest_migration() -> None:
@@ -52,34 +18,7 @@ def test_the_schema_that_is_expected_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(config).get_heads() == [migrate.HEAD]
 
 
-@pytest.mark.anyio
-async def test_alembic_finds_nothing_to_migrate(postgres: EmbeddedPostgres) -> None:
-    def difference(connection: Connection) -> list[object]:
-        options = {"compare_type": True, "compare_server_default": True}
-        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
-
-    async with as_owner(postgres) as connection:
-        assert await connection.run_sync(difference) == []
-
-
-@pytest.mark.anyio
-async def test_the_models_would_make_the_same_columns_constraints_and_indexes(postgres: EmbeddedPostgres) -> None:
-    """Alembic compares neither checks nor collations."""
-    async with as_owner(postgres) as connection:
-        await connection.execute(text("CREATE SCHEMA twin"))
-        await connection.execute(text("SET search_path = twin, public"))  # the extension's types are in public
-        await connection.run_sync(metadata.create_all, checkfirst=False)
-        for question in (COLUMNS, CONSTRAINTS, INDEXES):
-            found = []
-            for schema in ("public", "twin"):
-                await connection.execute(text(f"SET search_path = {schema}, public"))
-                rows = await connection.execute(text(question.format(schema).replace(":", r"\:")))
-                found.append({tuple(str(value).replace(f"{schema}.", "") for value in row) for row in rows})
-            assert found[0] == found[1]
-            assert found[0]
-
-
-TABLES = """
+FOUND = """
 SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity,
        (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = 'tenant_id' AND attnotnull) AS tenant,
        (SELECT array_agg(polpermissive AND polcmd = '*' AND polroles = '{0}' AND polqual IS NOT NULL
@@ -105,8 +44,8 @@ SELECT c.relname, o.conname, o.confkey[1],
 
 
 def test_every_table_has_a_tenant_and_forces_its_policy(run_as_superuser: Ask) -> None:
-    found = [row for row in run_as_superuser(TABLES) if row["relname"] != "alembic_version"]
-    assert {row["relname"] for row in found} == set(metadata.tables)
+    found = [row for row in run_as_superuser(FOUND) if row["relname"] != "alembic_version"]
+    assert {row["relname"] for row in found} == set(TABLES)
     for row in found:
         if row["relname"] in LISTED_BY_EVERYBODY:
             continue
@@ -136,7 +75,7 @@ LISTED_BY_EVERYBODY = {"tenants"}
 
 
 def test_the_list_of_tenants_is_open_to_reading_alone(run_as_superuser: Ask) -> None:
-    [row] = [row for row in run_as_superuser(TABLES) if row["relname"] in LISTED_BY_EVERYBODY]
+    [row] = [row for row in run_as_superuser(FOUND) if row["relname"] in LISTED_BY_EVERYBODY]
     assert row["tenant"] is not None
     assert row["relrowsecurity"]
     assert row["relforcerowsecurity"]

@@ -9,13 +9,13 @@ import pytest
 from app.core.scope import Scope
 from app.postgres.database import Database, narrow
 from app.postgres.embedded import EmbeddedPostgres
-from app.postgres.tables import metadata
 from app.settings import Settings
 from app.store import windows
 from app.store.windows import Wanted
 from app.text.tokens import TokenCounter
 from tests.conftest import CITUS
 from tests.guards.tenants import ANN, populate, runtime
+from tests.tables import TABLES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(bool(CITUS), reason="Citus takes no subquery in a policy")]
 
@@ -30,7 +30,7 @@ OF_THE_TENANT = {
     "withdrawals": "counts: a window of another member has to know that something was taken back",
 }  # fmt: skip
 """Tables that every transaction of a tenant sees whole, and what is in them."""
-OF_USERS = sorted(metadata.tables.keys() - OF_THE_TENANT)
+OF_USERS = sorted(set(TABLES) - OF_THE_TENANT.keys())
 MORE = (
     "embeddings (tenant_id, memory_id, owner, model, embedding) SELECT $1, id, owner, id, '[1]' FROM m",
     "listed (tenant_id, owner, memory_id, model, list, embedding) SELECT $1, owner, id, id, 1, '[1]' FROM m",

@@ -4,7 +4,7 @@ import asyncio
 
 import asyncpg
 from alembic import context
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
@@ -12,7 +12,6 @@ from sqlalchemy.pool import NullPool
 from app import errors
 from app.postgres import distribution
 from app.postgres.migrate import MIGRATE
-from app.postgres.tables import metadata
 from app.settings import Settings
 
 # Any number that nothing else on this database uses.
@@ -23,7 +22,7 @@ TRIES = 10
 
 def run(connection: Connection) -> None:
     """Run all missing migrations in one transaction, one process at a time."""
-    context.configure(connection=connection, target_metadata=metadata)
+    context.configure(connection=connection)
     with context.begin_transaction():
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         context.run_migrations()
@@ -33,7 +32,8 @@ def run(connection: Connection) -> None:
 
 def distribute(connection: Connection) -> None:
     found = {row.name: row.is_by_tenant for row in connection.execute(text(distribution.FOUND))}
-    tables = [table.name for table in metadata.sorted_tables]
+    in_order = inspect(connection).get_sorted_table_and_fkc_names()  # each after those that it references
+    tables = [name for name, _ in in_order if name is not None and name != "alembic_version"]
     for table, statements in distribution.distributing(tables, found):
         has_rows = connection.scalar(text(distribution.HAS_ROWS.format(table=table)))
         if has_rows and table != "alembic_version":
@@ -68,7 +68,7 @@ async def main(dsn: str, tries: int = TRIES) -> None:
 
 
 def dsn_from_settings() -> str:
-    """Return the DSN for `alembic revision --autogenerate` and other commands run by hand."""
+    """Return the DSN for commands of Alembic that are run by hand."""
     settings = Settings()
     dsn = settings.migration_database_url or settings.database_url
     if dsn is None:
