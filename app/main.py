@@ -30,7 +30,6 @@ from app.api.http.compressed import Decompressed
 from app.api.http.deadlines import Deadlines
 from app.api.http.fast_routes import served
 from app.api.http.path_ids import SlashesInIds
-from app.api.http.request_heads import SoundHeads
 from app.api.mcp import router as mcp
 from app.api.operators import audit, jobs, keys, operations, usage
 from app.api.v1 import chat, responses
@@ -131,10 +130,8 @@ def build_app(
     app.add_middleware(
         Deadlines, request_seconds=settings.quire_request_seconds, body_seconds=settings.quire_body_seconds
     )
-    app.add_middleware(SoundHeads)
     problem.install(app, ROUTERS)
     app.add_middleware(metrics.Measured)
-    app.add_middleware(metrics.Traced)
     app.add_middleware(SlashesInIds)
     app.add_middleware(NamedInPath)
     if allowed := origins(settings.quire_cors_origins):  # outermost, so that refusals can be read too

@@ -7,7 +7,7 @@ nothing. Attributes are OpenTelemetry's and Quire's own names, numbers and ids: 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, Protocol
@@ -122,8 +122,3 @@ def tracing_of(endpoint: str | None) -> Tracing:
     except ModuleNotFoundError as missing:
         _logger.warning("no traces: %s is not installed; install the extra `otel`", missing.name)
         return Tracing()
-
-
-def traceparent_of(headers: Mapping[bytes, bytes]) -> str | None:
-    header = headers.get(b"traceparent")
-    return header.decode("ascii", "replace") if header else None

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.api.http.callers import READS
 from app.api.http.runtime import Wired
 from app.services.views import progress
-from app.telemetry.tracing import OPERATION, traceparent_of
+from app.telemetry.tracing import OPERATION, TraceSpan
 
 router = APIRouter()
 
@@ -33,7 +33,9 @@ MEMORY_OPERATIONS = {
 
 
 class Measured:
-    """Counts each request under its route's template. Paths are not labels: there are too many."""
+    """Counts each request under its route's template, and opens a span for it, which continues in the jobs that it
+    enqueues. Paths are not labels: there are too many.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -42,8 +44,8 @@ class Measured:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = time.perf_counter()
-        status = 500
+        runtime, method = scope["app"].state.runtime, scope["method"]
+        started, status = time.perf_counter(), 500
 
         async def send_and_see(message: Message) -> None:
             nonlocal status
@@ -51,41 +53,26 @@ class Measured:
                 status = message["status"]
             await send(message)
 
-        try:
-            await self._app(scope, receive, send_and_see)
-        finally:
-            route = getattr(scope.get("route"), "path", "other")
-            method = scope["method"] if scope["method"] in METHODS else "other"
-            runtime = scope["app"].state.runtime
-            runtime.metrics.request(method, route, status, time.perf_counter() - started)
+        told = dict(scope["headers"]).get(b"traceparent", b"") if runtime.tracing.is_on else b""
+        with runtime.tracing.span(method, parent=told.decode("ascii", "replace"), kind="SERVER") as span:
+            try:
+                await self._app(scope, receive, send_and_see)
+            finally:
+                route = getattr(scope.get("route"), "path", "other")
+                counted = method if method in METHODS else "other"
+                runtime.metrics.request(counted, route, status, time.perf_counter() - started)
+                if span is not None:
+                    _describe(span, method, route, status)
 
 
-class Traced:
-    """Open a span for each request, which continues in the jobs that it enqueues."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not (tracing := scope["app"].state.runtime.tracing).is_on:
-            await self._app(scope, receive, send)
-            return
-        parent = traceparent_of(dict(scope["headers"]))
-        with tracing.span(scope["method"], parent=parent, kind="SERVER") as span:
-
-            async def send_and_see(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    span.set_attribute("http.response.status_code", message["status"])
-                await send(message)
-
-            await self._app(scope, receive, send_and_see)
-            route = getattr(scope.get("route"), "path", "other")
-            operation = MEMORY_OPERATIONS.get((scope["method"], route))
-            span.update_name(operation or f"{scope['method']} {route}")
-            span.set_attribute("http.request.method", scope["method"])
-            span.set_attribute("http.route", route)
-            if operation is not None:
-                span.set_attribute(OPERATION, operation)
+def _describe(span: TraceSpan, method: str, route: str, status: int) -> None:
+    operation = MEMORY_OPERATIONS.get((method, route))
+    span.update_name(operation or f"{method} {route}")
+    span.set_attribute("http.response.status_code", status)
+    span.set_attribute("http.request.method", method)
+    span.set_attribute("http.route", route)
+    if operation is not None:
+        span.set_attribute(OPERATION, operation)
 
 
 @router.get("/metrics", include_in_schema=False, dependencies=[READS])

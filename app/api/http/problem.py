@@ -20,6 +20,7 @@ from app import errors
 from app.api.http import model_api_errors
 from app.api.http.body import field_errors
 from app.api.http.document import DOCUMENT
+from app.core.edge.request_head import fault_of
 from app.providers import ProviderError
 from app.telemetry import logs
 
@@ -59,7 +60,8 @@ def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
 
 
 class RequestId:
-    """Set the request's id, return it in X-Request-Id, and answer uncaught exceptions.
+    """Set the request's id, return it in X-Request-Id, answer 400 to a head that can be read in two ways before
+    anything reads the request, and answer uncaught exceptions.
 
     Headers in ``request.state.headers`` are added to every response to the request. Pure ASGI, because Starlette sends
     its own 500 from outside all middleware, without such headers.
@@ -91,6 +93,9 @@ class RequestId:
             await send(message)
 
         try:
+            if fault := fault_of(scope["headers"], scope["http_version"]):
+                await problem(Request(scope), errors.BadRequest(fault))(scope, receive, send_with_id)
+                return
             await self._app(scope, receive, send_with_id)
         except Exception:
             _logger.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
