@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 HEAD_TOPICS_MAX = 12
 PAGES_TOLD = 100
@@ -95,6 +96,7 @@ _Features = tuple[frozenset[str], frozenset[str], frozenset[str]]
 """Words, pairs of characters, numbers."""
 
 
+@lru_cache(5_000)  # an open page is merged into 200 known names, those of the page before it but for a few
 def _features(name: str) -> _Features:
     words: set[str] = set()
     pairs: set[str] = set()
