@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -53,37 +54,52 @@ TABLES = ("plainly", "keys", "ended")
 """Those of which each row begins with what it is for."""
 
 
-class _Wording(NamedTuple):
-    """A pattern, and words, if any, of which each of its English matches has one: most sentences have none."""
+class Wordings(NamedTuple):
+    """Patterns by what they are for, and words, if any, of which each of their English matches has one: most sentences
+    have none.
+    """
 
-    pattern: re.Pattern[str]
+    rows: Mapping[str, re.Pattern[str]]
     words: frozenset[str]
 
-    def is_in(self, text: str) -> bool:
-        if self.words and text.isascii() and self.words.isdisjoint(_LETTERS.findall(text.lower())):
-            return False
-        return self.pattern.search(text) is not None
+    def may_be_in(self, text: str) -> bool:
+        return not (self.words and text.isascii() and self.words.isdisjoint(_letters(text)))
+
+    def key_in(self, text: str) -> str | None:
+        rows = self.rows.items() if self.may_be_in(text) else ()
+        return next((key for key, pattern in rows if pattern.search(text)), None)
 
 
-_PATTERNS = patterns_of(Path(__file__).with_name("wishes.txt"), PARTS)
+@lru_cache(16)  # a sentence is looked at a dozen times in a row
+def _letters(text: str) -> list[str]:
+    return _LETTERS.findall(text.lower())
+
+
+_SECTIONS = {
+    name: (pattern, frozenset(words.split()))
+    for section, pattern in patterns_of(Path(__file__).with_name("wishes.txt"), PARTS).items()
+    for name, _, words in (section.partition(": "),)
+}
 WORDINGS = {
-    name.partition(": ")[0]: _Wording(re.compile(pattern, re.IGNORECASE), frozenset(name.partition(": ")[2].split()))
-    for name, pattern in _PATTERNS.items()
+    name: Wordings({name: re.compile(pattern, re.IGNORECASE)}, words)
+    for name, (pattern, words) in _SECTIONS.items()
     if name not in (*PARTS, *TABLES)
 }
 
 
-def _table(name: str, before: str = "", after: str = "") -> dict[str, re.Pattern[str]]:
-    """Return the patterns of a table by what they are for, each between two others."""
-    _, *told = re.split(r"(?:^|\|)([\w, ]*) \| ", _PATTERNS[name])
+def _table(name: str, before: str = "", after: str = "") -> Wordings:
+    """Return a table, each of its patterns between two others."""
+    pattern, words = _SECTIONS[name]
+    _, *told = re.split(r"(?:^|\|)([\w, ]*) \| ", pattern)
     rows: defaultdict[str, list[str]] = defaultdict(list)
-    for key, pattern in zip(told[::2], told[1::2], strict=True):
-        rows[key].append(pattern)
-    return {key: re.compile(f"{before}(?:{'|'.join(own)}){after}", re.IGNORECASE) for key, own in rows.items()}
+    for key, row in zip(told[::2], told[1::2], strict=True):
+        rows[key].append(row)
+    compiled = {key: re.compile(f"{before}(?:{'|'.join(own)}){after}", re.IGNORECASE) for key, own in rows.items()}
+    return Wordings(compiled, words)
 
 
-_PLAINLY, _ENDED = _table("plainly"), _table("ended")
-_KEYS = _table("keys", _PATTERNS["lead"], _PATTERNS["end"])
+PLAINLY, ENDED = _table("plainly"), _table("ended")
+KEYS = _table("keys", _SECTIONS["lead"][0], _SECTIONS["end"][0])
 """A sentence has a key if it says no more than a value of it: what only mentions one would replace it."""
 _AGAIN = re.compile(r"^((?:please |from now on,? )*(?:never|do(?:n't| not))\b.*?),?(?: ever)? again\W*$", re.IGNORECASE)
 _WORD = re.compile(r"(?<=[\w，, ])[\"“「『]([^\"”」』]{1,20})[\"”」』]")
@@ -159,7 +175,7 @@ def _judged(sentence: str, likely: Likely, message: str) -> Judged | None:
     is_quoted = sentence in squeeze(message) and not own_words(sentence, message)
     if verdict is None or is_quoted or _says("speaker", sentence):
         return None
-    key = _key_of(_plainly(simplified(sentence)), _KEYS)
+    key = KEYS.key_in(_plainly(simplified(sentence)))
     is_own = _QUOTATION.search(sentence) is None and speaks_for_itself(sentence, message)
     is_for_good = not _says("here", simplified(sentence))
     reach: Reach = "user" if is_own and is_for_good and verdict == "carry" else "proposed"
@@ -240,19 +256,19 @@ def wish_of(text: str) -> Wish | None:
 
 
 def _says(name: str, text: str) -> bool:
-    return WORDINGS[name].is_in(text)
+    return WORDINGS[name].key_in(text) is not None
 
 
 def _wish(text: str, *, is_standing: bool) -> Wish | None:
     """Return a sentence as a wish; None if it goes nowhere. What most sentences are is asked first."""
     if takes_back(text):
-        key = _key_of(_FORGET.sub("", text), _KEYS)
+        key = KEYS.key_in(_FORGET.sub("", text))
         return Wish(text, "user", key, ends=True) if key is not None else None
-    if (key := _key_of(text, _ENDED)) is not None:
+    if (key := ENDED.key_in(text)) is not None:
         wish = Wish(text, "user", key, ends=True)
     else:
         plain = _plainly(text)
-        key = _key_of(plain, _KEYS)
+        key = KEYS.key_in(plain)
         follows = key is not None or _says("need", plain)
         follows = follows or (_is_lasting(plain) and (is_standing or _holds(plain)))
         if follows and not _says("doubt", _told(plain)):
@@ -266,25 +282,21 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
 
 def _told(plain: str) -> str:
     """Return what doubt can be told by: all but the head of an order and a word that it puts in quotation marks."""
-    head = WORDINGS["order"].pattern.match(plain)
+    head = WORDINGS["order"].rows["order"].match(plain)
     return _WORD.sub("", plain[head.end() :]) if head else plain
 
 
 def _plainly(text: str) -> str:
     """Return an order without its polite or wordy head: "I'd like you to call me Lin" is "call me Lin"."""
-    for head, pattern in _PLAINLY.items():
+    for head, pattern in PLAINLY.rows.items() if PLAINLY.may_be_in(text) else ():
         if found := pattern.match(text):
             rest = found[found.lastindex] if found.lastindex else text[found.end() :]
             text = f"{head} {rest}" if head.isascii() else head + rest
     return squeeze(_AGAIN.sub(r"\1", text))
 
 
-def _key_of(text: str, keys: Mapping[str, re.Pattern[str]]) -> str | None:
-    return next((key for key, pattern in keys.items() if pattern.search(text)), None)
-
-
 def _is_lasting(text: str) -> bool:
     """Return whether a standing wish is an order in lasting words, to the assistant and to nobody's team."""
-    if not _says("lasting", text) or WORDINGS["of_oneself"].pattern.match(text) is not None:
+    if not _says("lasting", text) or WORDINGS["of_oneself"].rows["of_oneself"].match(text) is not None:
         return False
     return not any(_says(name, text) for name in ("team", "anybodys"))
