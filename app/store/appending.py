@@ -164,7 +164,8 @@ class StatementShape:
 
 @lru_cache(STATEMENTS_KEPT)
 def append_sql(shape: StatementShape) -> str:
-    """Return one statement that stores an append entirely or not at all, and returns a row if it did.
+    """Return one statement that stores an append entirely or not at all. If it did, it returns through which page the
+    conversation is indexed.
 
     It stores nothing if the conversation is no longer at the version that the append was decided on. A client id or an
     Idempotency-Key that already exists raises UniqueViolationError, and then nothing is stored either.
@@ -173,7 +174,8 @@ def append_sql(shape: StatementShape) -> str:
     # PostgreSQL reads c first and then runs the others from the last to the first: work and the key are locked last.
     ordered = [parts[0], *reversed(last), *parts[1:]]
     with_parts = ",\n     ".join(part.within() for part in ordered)
-    return f"WITH {with_parts}\nSELECT id FROM c LIMIT length(set_config('app.tenant', $1::text || '*', true)) / 36"
+    sees = "length(set_config('app.tenant', $1::text || '*', true)) / 36"
+    return f"WITH {with_parts}\nSELECT indexed_through FROM c LIMIT {sees}"
 
 
 @lru_cache(STATEMENTS_KEPT)
@@ -257,7 +259,7 @@ def _conversation(*, is_new: bool, indexes: bool) -> tuple[str, int]:
             (tenant_id, id, uid, version, user_id, system, system_tokens, has_earlier, scopes, space_id, created_at,
              {columns})
           VALUES ($1::uuid, $2, $3::uuid, $4::int + 2, {own}, $5, {", ".join(state.values())})
-          ON CONFLICT (tenant_id, id) DO NOTHING RETURNING tenant_id, id"""
+          ON CONFLICT (tenant_id, id) DO NOTHING RETURNING tenant_id, id, indexed_through"""
         return sql, at + len(OWN)
     if indexes:
         state["indexed_through"] = f"greatest(indexed_through, ${at}::int)"
@@ -265,7 +267,7 @@ def _conversation(*, is_new: bool, indexes: bool) -> tuple[str, int]:
     sets = ", ".join(f"{name} = {value}" for name, value in state.items())
     sql = f"""UPDATE conversations SET version = version + 1, {sets}
           WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
-          RETURNING tenant_id, id"""
+          RETURNING tenant_id, id, indexed_through"""
     return sql, at
 
 
@@ -395,16 +397,19 @@ async def append_alone(
     work: Sequence[NewWork],
     once: IdempotentResponse | None,
     events: Sequence[NewEvent] = (),
-) -> bool:
-    """Store an append by itself, in one round trip. False if it was decided on a version that is past."""
+) -> int | None:
+    """Store an append by itself, in one round trip. Return the last page of those indexed without a gap; None if the
+    append was decided on a version that is past.
+    """
     if database.is_sharded:
         async with database.begin(tenant) as tx:
             return await _write(tx, append, work, once, events)
     sql = append_sql(StatementShape.of(append, work, once, events))
-    is_stored = await database.write_row(sql, *_arguments(tenant, append, work, once, events)) is not None
-    if is_stored:
-        database.follow(tenant, Changes(stored=[_texts(append)]))
-    return is_stored
+    row = await database.write_row(sql, *_arguments(tenant, append, work, once, events))
+    if row is None:
+        return None
+    database.follow(tenant, Changes(stored=[_texts(append)]))
+    return int(row["indexed_through"])
 
 
 def _texts(append: Append) -> tuple[str | None, Iterable[str]]:
@@ -415,7 +420,7 @@ def _texts(append: Append) -> tuple[str | None, Iterable[str]]:
 
 async def _write(
     tx: Tx, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None, events: Sequence[NewEvent]
-) -> bool:
+) -> int | None:
     shape, arguments = StatementShape.of(append, work, once, events), _arguments(tx.tenant, append, work, once, events)
     first, *others = routed_sql(shape) if tx.is_sharded else (None,)
     if first is None:
@@ -423,11 +428,11 @@ async def _write(
     else:
         row = await first.fetchrow(tx, arguments[1:])
     if row is None:
-        return False
+        return None
     tx.changes.stored.append(_texts(append))
     for one in others:
         await one.fetch(tx, arguments[1:])
-    return True
+    return int(row["indexed_through"])
 
 
 MEMORIES_AT_ONCE = 1_000
@@ -440,16 +445,16 @@ async def append_within(
     work: Sequence[NewWork],
     once: IdempotentResponse | None,
     events: Sequence[NewEvent] = (),
-) -> bool:
-    """Store an append inside a transaction that holds the conversation's lock, with any number of memories."""
+) -> int | None:
+    """Do as ``append_alone`` in a transaction that holds the conversation's lock, with any number of memories."""
     at_once = len(append.memories) <= MEMORIES_AT_ONCE
     rest = () if at_once else append.memories
     first = append if at_once else replace(append, memories=())
-    if not await _write(tx, first, work, once, events):
-        return False
+    if (indexed_through := await _write(tx, first, work, once, events)) is None:
+        return None
     await kept.decide(tx, keys_of(append.wishes))
     await remember(tx, rest, embeds=append.follow_up.embeds is not None)
-    return True
+    return indexed_through
 
 
 def keys_of(wishes: Sequence[NewWish]) -> list[tuple[UUID, str]]:

@@ -203,8 +203,10 @@ def test_a_page_whose_index_waits_leaves_the_next_ones_to_jobs(
     append(plain, "c", [user("and now something else")])
     assert [tuple(row) for row in sql("SELECT count(*) FROM work WHERE kind = 'page'")] == [(3,)]
     assert make_worker(url=None).drain() == {"done": 3}
-    append(plain, "c", [user("and once more")])
-    assert window(plain, "c")["lag"]["indexed_through_page"] == 4
+    append(plain, "c", [user("and once more")])  # whose statement tells that no page waits any more
+    assert make_worker(url=None).drain() == {"done": 1}
+    append(plain, "c", [user("and again")])
+    assert window(plain, "c")["lag"]["indexed_through_page"] == 5
     assert sql("SELECT 1 FROM work WHERE kind = 'page'") == []
 
 

@@ -41,6 +41,8 @@ Origin = Literal["caller", "proxy question", "proxy recall", "proxy answer", "im
 Counts = Mapping[str, int]
 """Tokens by text."""
 NewId = Callable[[], UUID]
+Places = tuple[list[Placement], ConversationEnd]
+"""The place of each message, and the conversation's end after them."""
 Passage = tuple[int, int, str]
 """Start, length and terms of a stretch of text, as search finds it."""
 
@@ -132,18 +134,26 @@ class Basis:
     """The page that the arrivals close, if it gets its index with them."""
     open: OpenPage | None = None
     """The conversation's last page, where it is known."""
+    places: Places | None = None
+    """Those of the messages, where they were found before."""
 
     @cached_property
-    def placed(self) -> tuple[list[Placement], ConversationEnd]:
-        """Return the place of each message, and the conversation's end after them."""
-        refused = {index for index, arrival in enumerate(self.arrivals) if arrival.is_refused}
-        drafts = [arrival.draft for arrival in self.arrivals]
-        return place(self.conversation.end, drafts, refused, self.conversation.user_id)
+    def placed(self) -> Places:
+        return self.places or places_of(self.conversation, self.arrivals)
 
     @property
     def closed(self) -> range:
         """Return the pages that the arrivals close."""
-        return range(max(1, self.conversation.totals.last_page), self.placed[1].last_page)
+        return closed_pages(self.conversation, self.placed)
+
+
+def places_of(conversation: Conversation, arrivals: Sequence[Arrival]) -> Places:
+    refused = {index for index, arrival in enumerate(arrivals) if arrival.is_refused}
+    return place(conversation.end, [arrival.draft for arrival in arrivals], refused, conversation.user_id)
+
+
+def closed_pages(conversation: Conversation, places: Places) -> range:
+    return range(max(1, conversation.totals.last_page), places[1].last_page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +317,7 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
     is_elsewhere = bool(archived) or forms.loaded is not None or placement.kind == "prompt"
     words = "" if is_elsewhere else neutral(read.words)
     wishes = tuple(replace(wish, text=neutral(wish.text)) for wish in read.wishes)
-    lines = LinesOfMessage(neutral(read.line), _neutral(read.title), wishes, words, read.is_greeting)
+    lines = LinesOfMessage(neutral(read.line), read.title and neutral(read.title), wishes, words, read.is_greeting)
     if placement.kind == "refused":
         said = refused_mark(basis.language or "en")
         lines = LinesOfMessage(said, said if read.title is not None else None)
@@ -325,10 +335,6 @@ def _parts(placement: Placement, index: int, basis: Basis, reader: TextReader) -
     text, most = blanked(answer.result.text), parts_characters(basis.rules.budget)
     found = [(start, text[start : start + length]) for start, length in reader.parts(text, question, most)]
     return [(start, part_text(start, part)) for start, part in found if part.strip()]
-
-
-def _neutral(text: str | None) -> str | None:
-    return neutral(text) if text is not None else None
 
 
 def _cards(

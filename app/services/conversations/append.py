@@ -31,8 +31,11 @@ from app.core.history.preparation import (
     Basis,
     Counts,
     OpenPage,
+    Places,
     Preparation,
     PreparationRules,
+    closed_pages,
+    places_of,
     prepare,
     results_to_count,
     spoken_language,
@@ -222,8 +225,10 @@ async def _append(task: _Task) -> AppendOutcome:
     is_due = chapters.is_due(after)
     is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
     alone = is_settled and not decided.is_large and not is_due and not is_in_new_space and not decided.has_values
-    if alone and await appending.append_alone(task.runtime.database, task.tenant, *_statement(task, decided)):
-        return _remember(task, decided)
+    if alone:
+        indexed = await appending.append_alone(task.runtime.database, task.tenant, *_statement(task, decided))
+        if indexed is not None:
+            return _remember(task, decided, indexed)
     return await _append_locked(task, decided)
 
 
@@ -243,14 +248,14 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
             if decided is not None and known is not None and _follows(decided.append.conversation, known):
                 told = replace(told, closing=decided.told.closing)
             decided = await _decide(task, known, selection, told, decided)
-            if await appending.append_within(tx, *_statement(task, decided)):
+            if (indexed := await appending.append_within(tx, *_statement(task, decided))) is not None:
                 break
         else:
             raise errors.StorageUnavailable("The conversation is repeatedly created and erased. Try again.")
         if chapters.is_due(decided.append.conversation):
             after = await chapters.close_due(task.runtime, tx, decided.append.conversation)
             decided = replace(decided, append=replace(decided.append, conversation=after))
-    return _remember(task, decided)
+    return _remember(task, decided, indexed)
 
 
 def _follows(after: Conversation, known: Conversation) -> bool:
@@ -268,6 +273,7 @@ class _Told:
     question: str = ""
     is_only_greeted: bool = False
     closing: OpenPage | None = None
+    places: Places | None = None
 
 
 async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, _Told]:
@@ -276,19 +282,18 @@ async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, _Told]:
     # The cache may hold a conversation that was erased since.
     selection = select_at_once(task.runtime, task.tenant, cached, request) if cached is not None else None
     if cached is not None and selection is not None and not _needs_more(task, cached, selection):
-        return cached, selection, _Told(closing=await _closing(task, cached, selection))
+        return cached, selection, await _placed(task, cached, selection, _Told())
     async with task.runtime.database.snapshot(task.tenant) as tx:
         known = await conversations.find(tx, task.place[1])
         await check(tx, known, request)
         selection = await select_new_messages(task.runtime, tx, known, task.request)
         told = await _told(task, tx, known, selection)
-    return known, selection, replace(told, closing=await _closing(task, known, selection))
+    return known, selection, await _placed(task, known, selection, told)
 
 
 def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
-    if _problems_of_said(cached, selection) or _needs_question(task, cached, selection):
-        return True
-    return _may_be_greeted(cached, selection)
+    may_need = _needs_question(task, cached, selection) or _may_be_greeted(cached, selection)
+    return may_need or bool(_problems_of_said(cached, selection))
 
 
 def _needs_question(task: _Task, known: Conversation, selection: Arrivals) -> bool:
@@ -321,15 +326,23 @@ async def _told(task: _Task, tx: ReadTx, known: Conversation | None, selection: 
     return _Told(question, known.title in given)
 
 
-async def _closing(task: _Task, known: Conversation | None, selection: Arrivals) -> OpenPage | None:
-    """Return the page that the arrivals close, if its index is made with them: where no model is there to make it, no
-    earlier page waits for one, no further page is closed, and it is no branch, whose topics are counted on its line.
+async def _placed(task: _Task, known: Conversation | None, selection: Arrivals, told: _Told) -> _Told:
+    """Return what is told with the places of the arrivals, and with the page that they close if its index is made with
+    them: where no model is there to make it, and it is no branch, whose topics are counted on its line.
     """
+    if known is None:
+        return told
+    places = places_of(known, selection.arrivals)
+    is_others = task.runtime.chat is not None or isinstance(task.request, ImportedMessages) or known.line.stretches
+    closing = None if is_others else await _closing(task, known, closed_pages(known, places))
+    return replace(told, places=places, closing=closing)
+
+
+async def _closing(task: _Task, known: Conversation, closed: range) -> OpenPage | None:
+    """Return the page that is closed, if no earlier one waits for its index and no further one is closed."""
     runtime = task.runtime
-    if known is None or known.line.stretches or runtime.chat is not None or isinstance(task.request, ImportedMessages):
-        return None
-    closed = _basis(task, known, selection).closed
-    if len(closed) != 1:
+    # Since the last append, which said how far jobs had come, they can have come to the page before, but not further.
+    if len(closed) != 1 or known.indexed_through < closed[0] - 2:
         return None
     page = runtime.caches.open_page(task.tenant, known)
     if page is not None and known.indexed_through == closed[0] - 1:
@@ -356,10 +369,7 @@ async def _decide(
         raise errors.Invalid(errors=problems)
     if known is not None and (learned := selection.learned) is not None:
         known = replace(known, learned_percent=learned.percent, file_percents=learned.file_percents)
-    basis = replace(
-        _basis(task, known, selection),
-        question=told.question, is_only_greeted=told.is_only_greeted, closing=told.closing,
-    )  # fmt: skip
+    basis = _basis(task, known, selection, told)
     before = earlier.preparation if earlier is not None else None
     size = _characters(task.request, selection)
     counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))
@@ -370,7 +380,7 @@ async def _decide(
     return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts, told)
 
 
-def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basis:
+def _basis(task: _Task, known: Conversation | None, selection: Arrivals, told: _Told) -> Basis:
     runtime = task.runtime
     conversation = known
     if conversation is None:
@@ -398,6 +408,10 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals) -> Basi
         now=task.now,
         open=runtime.caches.open_page(task.tenant, known) if known is not None else None,
         anew=selection.anew,
+        question=told.question,
+        is_only_greeted=told.is_only_greeted,
+        closing=told.closing,
+        places=told.places,
     )
 
 
@@ -472,8 +486,10 @@ def _nothing_new(task: _Task, known: Conversation, selection: Arrivals) -> Appen
     return AppendOutcome(text, conversation=known, asked_before=selection.asked_before)
 
 
-def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
+def _remember(task: _Task, decided: _Decided, indexed: int) -> AppendOutcome:
     conversation = decided.append.conversation
+    if indexed != conversation.indexed_through:
+        conversation = replace(conversation, indexed_through=indexed)
     if decided.append.follow_up.is_needed:
         task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
@@ -486,6 +502,8 @@ def _remember(task: _Task, decided: _Decided) -> AppendOutcome:
 
 def _begin_reading(task: _Task, decided: _Decided) -> None:
     """Begin to compute the vector of a user's newest message, from which its window sees whether it asks."""
+    if task.runtime.embedder is None:
+        return
     newest, conversation = decided.append.messages[-1], decided.append.conversation
     policy = policy_of(task.runtime.defaults, conversations.policy_overrides(conversation))
     is_asked = newest.role == "user" and policy.recall == "auto" and not isinstance(task.request, ImportedMessages)

@@ -20,7 +20,6 @@ from app.core.dialects.proxy import edited, is_reworded, leaves_out, meet
 from app.core.history.author import author_of
 from app.core.history.preparation import Arrival
 from app.core.history.sync import LOOK_BACK, begins_with, chains, digest, is_edited, match, pieces
-from app.core.messages import Draft
 from app.core.model import PEOPLE
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -154,12 +153,8 @@ def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request:
 def select_all(request: PostedMessages | ProxyAnswer | ImportedMessages) -> Arrivals:
     """Return every message of a request that holds new ones only."""
     if isinstance(request, PostedMessages):
-        return Arrivals(_arrivals(request.drafts), request.system, request.reported_usage)
+        return Arrivals([Arrival(draft) for draft in request.drafts], request.system, request.reported_usage)
     return Arrivals(request.arrivals)
-
-
-def _arrivals(drafts: Sequence[Draft]) -> list[Arrival]:
-    return [Arrival(draft) for draft in drafts]
 
 
 def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Sequence[int] = ()) -> Arrivals:
@@ -173,9 +168,8 @@ def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Seque
             errors=[{"loc": ["body", "messages"], "msg": f"must have at most {listed.new_max} new messages"}],
             extra={"matched": first, "messages_max": listed.new_max},
         )
-    return Arrivals(
-        _arrivals(listed.drafts(first)), listed.system, list_match=ListMatch(first, ahead, tuple(passed_over))
-    )
+    arrivals = [Arrival(draft) for draft in listed.drafts(first)]
+    return Arrivals(arrivals, listed.system, list_match=ListMatch(first, ahead, tuple(passed_over)))
 
 
 async def _system(tx: ReadTx, known: Conversation, request: SyncedList | ProxyQuestion) -> str | None:
