@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from contextvars import Context, ContextVar
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -35,8 +35,6 @@ NAMES = ("user_id", "conversation_id", "language")
 READ_MAX_BYTES = 1024 * 1024
 """The SDK takes no more."""
 UNUSABLE_ID = "`id` must be a string or a whole number."
-asked: ContextVar[Request] = ContextVar("asked")
-"""The request that is being answered; the SDK gives it to handlers alone."""
 _QUERY: dict[str, Any] = {"parameters": [{"name": name, "in": "query", "schema": {"type": "string"}} for name in NAMES]}
 
 
@@ -54,7 +52,7 @@ async def mcp(request: Request, caller: Reader) -> Response:
         error = {"code": -32600, "message": f"Invalid request: {UNUSABLE_ID}"}
         return Response(dumps({"jsonrpc": "2.0", "id": None, "error": error}), 400, media_type="application/json")
     on_demand: OnDemand = request.app.state.mcp
-    return _Handed(await on_demand.manager(), request, body)
+    return _Handed(await on_demand.manager(), body)
 
 
 @router.get("/.well-known/oauth-protected-resource{of:path}", include_in_schema=False)
@@ -76,12 +74,11 @@ async def protected_resource(request: Request, of: str) -> Response:
 class _Handed(Response):
     """The answer is written by the session manager."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager, request: Request, body: bytes) -> None:
+    def __init__(self, manager: StreamableHTTPSessionManager, body: bytes) -> None:
         super().__init__()
-        self._manager, self._request, self._body = manager, request, body
+        self._manager, self._body = manager, body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asked.set(self._request)
         parts: Iterator[Message] = iter([{"type": "http.request", "body": self._body}])
 
         async def again() -> Message:

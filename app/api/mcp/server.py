@@ -7,6 +7,7 @@ conversation (``X-Quire-User``, ``?user_id=``). The tenant is found as for every
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -17,11 +18,11 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from starlette.types import Receive, Scope, Send
 
 from app import __version__, errors
 from app.api.http.path_ids import check_id
 from app.api.mcp import resources
-from app.api.mcp.router import asked
 from app.core.edge.caller import Caller
 from app.core.line import CallersId
 from app.core.messages import read
@@ -47,6 +48,8 @@ LISTED_MS, RESOURCES_MS = 3_600_000, 60_000
 BY_NAME = {tool.name: tool for tool in tools.MCP_TOOLS}
 
 Context = ServerRequestContext[Any, Request]
+_asked: ContextVar[Request] = ContextVar("asked")
+"""The request that is being answered; the SDK gives it to handlers alone."""
 
 
 def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
@@ -88,11 +91,17 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
         tools.MCP_NAME, version=__version__, title="Quire", on_list_tools=list_tools, on_call_tool=call_tool,
         on_list_resources=list_resources, on_list_resource_templates=list_templates, on_read_resource=read_resource,
     )  # fmt: skip
-    return StreamableHTTPSessionManager(
+    return _Manager(
         server, json_response=True, stateless=True,
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the router has checked
         max_request_body_size=min(BODY_MAX_BYTES, runtime.defaults.limits.body_bytes),
     )  # fmt: skip
+
+
+class _Manager(StreamableHTTPSessionManager):
+    async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        _asked.set(Request(scope))
+        await super().handle_request(scope, receive, send)
 
 
 class _Server(Server[Any]):
@@ -100,7 +109,7 @@ class _Server(Server[Any]):
 
     @property
     def instructions(self) -> str | None:
-        request = asked.get(None)
+        request = _asked.get(None)
         return tools.instructions(offered(request), _language(request)) if request is not None else None
 
     @instructions.setter
