@@ -21,7 +21,7 @@ _PARTS = {
     "tool": r"(?:tool|function|command|execution|code|script|call|terminal|shell|browser|search|mcp)",
     "made": r"(?:summary|recap|compaction|compacted|condensed|continued|continuation|hand-?off|handed off|so far"
     r"|transferred (?:to|from))",
-    "talk": r"(?:conversations?|sessions?|chat|dialogue|messages|history|context|transcript|language model|agent)",
+    "talk": r"(?:conversations?|sessions?|chat|dialogue|messages|interactions|history|context|transcript|language model|agent)",
     "file": r"(?:(?:agents|claude|gemini|copilot[\w-]*|memory|readme|skill|conventions|rules)\.(?:md|mdc|txt)"
     r"|\.cursorrules)\b",
 }
@@ -37,8 +37,10 @@ _FORMS = r"""
 \W*\[(?:[^\]\n]{0,80}[\s_-])?(?:hook|reminder|notification|automated|context|summary|hand-?off|background)(?:[\s_:-][^\]\n]{0,160})?\]
 # `The tool returned: …`, `I ran this command: … And got this output:`
 \W*(?:the )?(?:tool|function)\b[^\n:：]{0,80}\b(?:returned|finished|failed|succeeded|printed|exited|completed)\b[^\n:：]{0,40}(?:[:：]|\n)
+\W*the (?:previous |last )?(?:tool|function) call (?:above )?(?:generated|was malformed|was invalid)\b
 \W*i ran (?:this|the) (?:command|code)[:\s][\s\S]{0,300}output
 \*{3,} ?(?:response|output|suggested)\b
+\W*(?:\d+ )?validation (?:errors?|feedback)\b[^\n:：]{0,40}[:：]
 \W*(?:观察|观测)(?:结果)?\s*[:：]
 \W*(?:工具|函数|命令|执行|代码|脚本)(?:的|调用|运行|执行)*(?:结果|输出|返回|反馈)[^\n:：]{0,20}[:：]
 \W*[\[【](?:工具|函数|系统|命令|摘要|自动)[^\]】\n]{0,40}[\]】]
@@ -55,6 +57,8 @@ for context[:,] (?:\[|(?:here is|here['’]s|the)\b[^\n]{0,80}\b(?:conversation|
 [\w :/-]{0,60}\bhooks?\b (?:feedback|blocked|error|additional context|success|output|result)
 \W*(?:contents? of |instructions (?:from|in) |file:? ?)?[`'"]?[\w./\\~-]*{file}[`'"]?\W{0,3}(?:\(|instructions|contents?|[:：]|\n|$)
 caveat: the messages below
+(?:skipped|omitted|removed) \d+ (?:\w+ )?(?:messages|turns|events)\.
+(?:handle|continue processing) (?:the |previous )?requests? as (?:specified|instructed)\b
 \W*(?:this is an )?(?:automated|automatic|system) (?:message|reminder|notification|notice)\b
 \W*you are (?:now )?(?:a sub-?agent|taking over|continuing (?:a|the|from))
 """  # noqa: E501 - a line is a form
