@@ -21,7 +21,8 @@ _PARTS = {
     "tool": r"(?:tool|function|command|execution|code|script|call|terminal|shell|browser|search|mcp)",
     "made": r"(?:summary|recap|compaction|compacted|condensed|continued|continuation|hand-?off|handed off|so far"
     r"|transferred (?:to|from))",
-    "talk": r"(?:conversations?|sessions?|chat|dialogue|messages|interactions|history|context|transcript|language model|agent)",
+    "talk": r"(?:conversations?|sessions?|chat|dialogue|messages|interactions|history|context|transcript|agent"
+    r"|language model)",
     "file": r"(?:(?:agents|claude|gemini|copilot[\w-]*|memory|readme|skill|conventions|rules)\.(?:md|mdc|txt)"
     r"|\.cursorrules)\b",
 }

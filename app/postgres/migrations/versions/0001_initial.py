@@ -199,6 +199,7 @@ def upgrade() -> None:
     sa.CheckConstraint('last_seq >= 0 AND last_page >= 0', name=op.f('conversations_counts_check')),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('conversations_pkey'))
     )
+    # Those that a list with an edited turn can branch off from.
     op.create_index('conversations_answered_idx', 'conversations', ['tenant_id', 'user_id', 'answered', 'updated_at'], unique=False, postgresql_where=sa.text('octet_length(answered) > 0'))
     op.create_index('conversations_parent_idx', 'conversations', ['tenant_id', 'parent_id', 'id'], unique=False, postgresql_where=sa.text('parent_id IS NOT NULL'))
     op.create_index('conversations_trunk_idx', 'conversations', ['tenant_id', 'trunk', 'updated_at'], unique=False, postgresql_where=sa.text('trunk IS NOT NULL'))
@@ -284,6 +285,8 @@ def upgrade() -> None:
     sa.Column('counted_at', sa.DateTime(timezone=True), nullable=True, comment='null: to be counted anew'),
     sa.PrimaryKeyConstraint('tenant_id', 'user_id', name=op.f('storage_pkey'))
     )
+    # The one table whose rows every tenant can list: the worker iterates over it, and it holds no content. Only the
+    # tenant itself writes its row.
     op.create_table('tenants',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('name', sa.Text(), nullable=False),
@@ -453,8 +456,10 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('tenant_id', 'conversation_id', 'seq', name=op.f('messages_pkey'))
     )
     op.create_index('messages_client_id_key', 'messages', ['tenant_id', 'conversation_id', 'client_id'], unique=True, postgresql_where=sa.text('client_id IS NOT NULL'))
+    # What recall tools loaded: every erasure searches it.
     op.create_index('messages_loaded_idx', 'messages', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('loaded IS NOT NULL'))
     op.create_index('messages_offset_idx', 'messages', ['tenant_id', 'conversation_id', 'short_before', 'seq'], unique=False)
+    # Answers by the id that a client of Responses continues them by.
     op.create_index('messages_response_idx', 'messages', ['tenant_id', 'client_id'], unique=False, postgresql_where=sa.text("client_id LIKE 'resp\\_%'"))
     op.create_table('page_index',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
@@ -608,6 +613,8 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['tenant_id', 'part_of'], ['memories.tenant_id', 'memories.id'], name='memories_whole_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'id', name=op.f('memories_pkey'))
     )
+    # Partial, all but the search's own, so that no plan of a search can use them: one made before the table is analyzed
+    # would read all of the tenant's memories for each that it looks up by id.
     op.create_index('memories_archive_idx', 'memories', ['tenant_id', 'archive_id', 'start'], unique=False, postgresql_where=sa.text('archive_id IS NOT NULL'))
     op.create_index('memories_conversation_idx', 'memories', ['tenant_id', 'conversation_id', 'seq'], unique=False, postgresql_where=sa.text('conversation_id IS NOT NULL'))
     op.create_index('memories_content_idx', 'memories', ['tenant_id', 'holder', sa.literal_column('md5(content)')], unique=False, postgresql_where=sa.text('holder IS NOT NULL'))
@@ -617,6 +624,8 @@ def upgrade() -> None:
     op.create_index('memories_part_idx', 'memories', ['tenant_id', 'part_of'], unique=False, postgresql_where=sa.text('part_of IS NOT NULL'))
     op.create_index('memories_expiry_idx', 'memories', ['tenant_id', 'expires_at'], unique=False, postgresql_where=sa.text('expires_at IS NOT NULL'))
     op.create_index('memories_refused_idx', 'memories', ['tenant_id', 'owner'], unique=False, postgresql_where=sa.text('refused'))
+    # Every column a keyword search reads, so that it visits the table only for rows it returns. Ids are hashed and terms
+    # bounded, because an index entry holds at most 2704 bytes.
     op.create_index('memories_search_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'sensitive', 'expires_at', 'terms'])
     op.create_table('spaces',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
@@ -657,7 +666,9 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['tenant_id', 'memory_id'], ['memories.tenant_id', 'memories.id'], name='embeddings_memory_fkey', ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('tenant_id', 'memory_id', name=op.f('embeddings_pkey'))
     )
+    # Every column a semantic search reads; see the limit at memories_search_idx.
     op.create_index('embeddings_search_idx', 'embeddings', ['tenant_id', 'owner', 'model', 'memory_id'], unique=False, postgresql_include=['embedding'])
+    # Of owners with very many memories alone: see app.jobs.search_index.
     op.create_table('search_indexes',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('owner', sa.Uuid(), nullable=False),
@@ -675,6 +686,7 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('tenant_id', 'owner', 'term', 'memory_id', name=op.f('postings_pkey'))
     )
     op.create_index('postings_memory_idx', 'postings', ['tenant_id', 'memory_id'], unique=False)
+    # Copies of vectors: a column of theirs would have to be written later, which leaves half of their index empty.
     op.create_table('listed',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('memory_id', sa.Uuid(), nullable=False),
