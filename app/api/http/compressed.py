@@ -7,15 +7,20 @@ a bomb is never unpacked beyond them.
 from __future__ import annotations
 
 import asyncio
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import zstandard
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 try:
     import brotli
@@ -26,10 +31,8 @@ CODINGS_MAX = 2
 PIECE_BYTES = 65_536
 OVERHEAD_BYTES = 262_144
 """What may come before anything comes out: more than a block of any coding."""
-WINDOW_BYTES_MAX = 8 * 1024 * 1024
-"""A decoder's memory: RFC 9659 lets the zstd of HTTP ask for no more."""
-STEP_BYTES = 64
-"""Of zstd, decoded at a time: at most sixteen blocks, which make 2 MiB; its decoder has no limit on what comes out."""
+WINDOW_LOG_MAX = 23
+"""A decoder's memory is 8 MiB: RFC 9659 lets the zstd of HTTP ask for no more."""
 _ENCODED = "quire.encoded"
 
 
@@ -148,37 +151,17 @@ class _Stage:
             if self._decoder is None or self._decoder.eof:
                 self._decoder = _DECODERS[self._coding](data)
             piece = self._decoder.decompress(data, PIECE_BYTES)
-            data = self._decoder.unused_data if self._decoder.eof else self._decoder.unconsumed_tail
+            left = getattr(self._decoder, "unconsumed_tail", b"")  # of zlib; the others keep it themselves
+            data = self._decoder.unused_data if self._decoder.eof else left
             is_full = len(piece) >= PIECE_BYTES and not self._decoder.eof
             if piece:
                 yield piece
 
 
-class _Zstd:
-    """Decodes a frame of zstd as ``zlib.decompressobj`` does."""
-
-    def __init__(self) -> None:
-        self._decoder = zstandard.ZstdDecompressor(max_window_size=WINDOW_BYTES_MAX).decompressobj()
-        self.unconsumed_tail = self.unused_data = b""
-
-    @property
-    def eof(self) -> bool:
-        return self._decoder.eof
-
-    def decompress(self, data: bytes, bytes_wanted: int) -> bytes:
-        piece, at = bytearray(), 0
-        while at < len(data) and len(piece) < bytes_wanted and not self.eof:
-            piece += self._decoder.decompress(data[at : at + STEP_BYTES])
-            at += STEP_BYTES
-        self.unconsumed_tail = data[at:]
-        self.unused_data = self._decoder.unused_data + data[at:]
-        return bytes(piece)
-
-
 class _Brotli:
-    """Decodes brotli as ``zlib.decompressobj`` does; what was not decoded yet waits within it."""
+    """Decodes brotli as the decoder of zstd does."""
 
-    unconsumed_tail = unused_data = b""
+    unused_data = b""
 
     def __init__(self) -> None:
         self._decoder = brotli.Decompressor()
@@ -199,9 +182,9 @@ def _deflate(begins: bytes) -> Any:
 _DECODERS: Mapping[str, Callable[[bytes], Any]] = {
     "gzip": lambda _: zlib.decompressobj(16 + zlib.MAX_WBITS),
     "deflate": _deflate,
-    "zstd": lambda _: _Zstd(),
+    "zstd": lambda _: zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: WINDOW_LOG_MAX}),
     # Before 1.2 its decoder had no limit on what comes out.
     **({"br": lambda _: _Brotli()} if brotli and hasattr(brotli.Decompressor, "can_accept_more_data") else {}),
 }
-_UNSOUND = (zlib.error, zstandard.ZstdError, *([brotli.error] if brotli else []))
+_UNSOUND = (zlib.error, zstd.ZstdError, *([brotli.error] if brotli else []))
 KNOWN = ", ".join(_DECODERS)
