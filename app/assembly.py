@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio.to_thread
 from pydantic import SecretStr
 
+from app import heap
 from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.edge.identity import IdentityProvider
@@ -221,3 +222,4 @@ def freeze_gc() -> None:
     """
     gc.collect()
     gc.freeze()
+    heap.give_back()

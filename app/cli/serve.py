@@ -7,6 +7,7 @@ from functools import partial
 import click
 from uvicorn.config import STARTUP_FAILURE
 
+from app import heap
 from app.cli.server import Server, bound, check_database
 from app.cli.shared import database_of, read_settings, warn_of_misspelt_settings
 from app.main import build_app
@@ -28,6 +29,7 @@ NO_KEYS = "No API keys yet: anyone who can reach this address has full access (`
 @click.option("--port", type=int, help="Port to listen on, instead of QUIRE_PORT; 0 picks a free one.")
 def serve(host: str | None, port: int | None) -> None:
     """Serve the API and do its jobs, with a database of its own unless DATABASE_URL is set."""
+    heap.share()
     settings = read_settings(quire_host=host, quire_port=port)
     warn_of_misspelt_settings()
     with (

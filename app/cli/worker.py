@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from app import heap
 from app import worker as jobs
 from app.assembly import freeze_gc, runtime_of
 from app.cli.shared import database_of, errors_in_words, read_settings, warn_of_misspelt_settings
@@ -22,6 +23,7 @@ def worker() -> None:
 
     With QUIRE_WORKER_PORT it answers /healthz, /readyz and /metrics there.
     """
+    heap.share()
     settings = read_settings()
     warn_of_misspelt_settings()
     with stop_on_signals() as stopping:

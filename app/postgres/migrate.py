@@ -75,9 +75,11 @@ async def _is_settled(dsn: str) -> bool:
         if not await connection.fetchval("SELECT to_regtype('halfvec') IS NOT NULL"):
             raise errors.StorageUnavailable(NO_VECTOR)
         revision = await connection.fetchval("SELECT version_num FROM alembic_version")
-        if (wrong := fault(revision, HEAD, known())) and wrong[1] == NEWER:
-            raise errors.StorageUnavailable(" ".join(wrong))
-        return wrong is None and not await connection.fetchval(IS_CITUS)
+        if revision != HEAD and (wrong := fault(revision, HEAD, known())):
+            if wrong[1] == NEWER:
+                raise errors.StorageUnavailable(" ".join(wrong))
+            return False
+        return not await connection.fetchval(IS_CITUS)
     except asyncpg.UndefinedTableError:
         return False
     except asyncpg.InsufficientPrivilegeError as error:

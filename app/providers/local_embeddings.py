@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.providers import Embedder, RefusedCaller, Vector
@@ -82,7 +83,10 @@ class LocalEmbeddings:
 
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         loop = asyncio.get_running_loop()
-        return await asyncio.gather(*(loop.run_in_executor(self._passages, self._passage, text) for text in texts))
+        run = partial(loop.run_in_executor, self._passages)
+        vectors = await asyncio.gather(*(run(self._passage, text) for text in texts))
+        await run(self._rest)
+        return vectors
 
     async def embed_query(self, text: str) -> Vector:
         return await asyncio.get_running_loop().run_in_executor(self._queries, self._query, text)
@@ -98,6 +102,9 @@ class LocalEmbeddings:
     def _query(self, text: str) -> Vector:
         return centred(self._loaded().query(text), text, "query")
 
+    def _rest(self) -> None:
+        self._loaded().rest()
+
     def _loaded(self) -> Model:
         with self._loading:
             if self._model is None:
@@ -109,9 +116,11 @@ def _load_model(threads: int) -> Model:
     try:
         from app.providers.e5 import model, weights  # 60 MB
 
-        return model.Model(weights.open_weights(files.find()), threads)
+        loaded = model.Model(weights.open_weights(files.find()), threads)
     except (ImportError, OSError) as error:
         raise RefusedCaller(f"The local embedding model cannot be loaded: {error}") from error
+    loaded.rest()
+    return loaded
 
 
 def _give_way() -> None:

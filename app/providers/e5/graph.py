@@ -9,7 +9,11 @@ computes the same vectors. Vectors agree with full precision to .993 at worst, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from app.providers.e5.onnx import CONTRIB, Graph
 from app.providers.e5.weights import Floats, Weights
@@ -19,14 +23,17 @@ MAGNITUDE_MAX = 63
 INPUT = "embedded"
 
 
-def encoder(weights: Weights) -> bytes:
-    """Return the graph as an ONNX file's content: its one output has the shape of INPUT, (1, pieces, width)."""
+def encoder(weights: Weights) -> tuple[bytes, Mapping[str, NDArray[Any]]]:
+    """Return the graph as an ONNX file's content, and its large constants by name.
+
+    Its one output has the shape of INPUT, (1, pieces, width).
+    """
     graph, sizes = Graph(), weights.sizes
     value = _normalised(graph, weights, "emb.ln", INPUT)
     for layer in range(sizes.layers):
         value = _layer(graph, weights, f"l{layer}", value)
     shape = (1, "pieces", sizes.width)
-    return graph.model("multilingual-e5-small", {INPUT: shape}, {value: shape})
+    return graph.model("multilingual-e5-small", {INPUT: shape}, {value: shape}), graph.large
 
 
 def _layer(graph: Graph, weights: Weights, name: str, value: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import onnxruntime
 
+from app import heap
 from app.providers.e5.graph import INPUT, encoder
 from app.providers.e5.tokenizer import Tokenizer
 from app.providers.e5.weights import Floats, Weights, unpack
@@ -32,15 +33,22 @@ class Model:
         self._words = weights.blocks("emb.word", self.dimensions)
         kinds = weights.vector("emb.type").reshape(-1, self.dimensions)
         self._places: Floats = weights.vector("emb.pos").reshape(-1, self.dimensions) + kinds[0]
-        self._session = onnxruntime.InferenceSession(
-            encoder(weights), _options(threads), providers=["CPUExecutionProvider"]
-        )
+        self._weights = weights
+        graph, large = encoder(weights)
+        options = _options(threads)
+        options.add_external_initializers([*large], [*map(onnxruntime.OrtValue.ortvalue_from_numpy, large.values())])
+        self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
     def query(self, text: str) -> list[float]:
         return self._vector("query: " + text)
 
     def passage(self, text: str) -> list[float]:
         return self._vector("passage: " + text)
+
+    def rest(self) -> None:
+        """Give back the memory that texts took, until the next one."""
+        self._weights.let_go()
+        heap.give_back()
 
     def _vector(self, text: str) -> list[float]:
         pieces = [self._start, *self._tokenizer.pieces(text, self.PIECES_MAX - 2), self._end]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ Shapes = Mapping[str, Sequence[int | str]]
 
 FLOAT, INT8 = 1, 3
 
+EXTERNAL = 1
+LARGE_BYTES = 4096
+"""Of a constant: what is larger stands outside the file, since a session holds what is in it twice."""
+
 _TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.int8): INT8}
 _FLOAT_ATTRIBUTE, _INT_ATTRIBUTE = 1, 2
 _VARINT, _BYTES, _FIXED32 = 0, 2, 5
@@ -32,13 +37,17 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: list[bytes] = []
         self._constants: list[bytes] = []
-        """The messages in parts: they are large, and copied once, into the whole."""
+        self.large: dict[str, NDArray[Any]] = {}
+        """The constants outside the file, by name."""
 
     def constant(self, name: str, value: NDArray[np.float32] | NDArray[np.int8]) -> str:
-        dims = b"".join(_int(1, size) for size in value.shape)
-        content = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
-        opening = dims + _int(2, _TYPES[value.dtype]) + _text(8, name) + _opening(9, len(content))
-        self._constants += [_opening(5, len(opening) + len(content)) + opening, content]
+        head = b"".join(_int(1, size) for size in value.shape) + _int(2, _TYPES[value.dtype]) + _text(8, name)
+        if value.nbytes > LARGE_BYTES:
+            self.large[name] = np.ascontiguousarray(value)
+            content = _bytes(13, _text(1, "location") + _text(2, "memory")) + _int(14, EXTERNAL)
+        else:
+            content = _bytes(9, value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes())
+        self._constants.append(_bytes(5, head + content))
         return name
 
     def node(

@@ -91,6 +91,11 @@ class Weights:
         self.vocabulary, end = _vocabulary(self._data, _SIZES.size)
         self._tensors = _directory(self._data, end)
 
+    def let_go(self) -> None:
+        """Let the system have the pages of the file that were read; the words' alone are 54 MB in the end."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._data.madvise(mmap.MADV_DONTNEED)
+
     def vector(self, name: str) -> Floats:
         offset, count = self._tensors[name]
         return np.frombuffer(self._data, "<f4", count, offset)
