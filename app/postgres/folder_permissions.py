@@ -87,7 +87,7 @@ def copy_programs(package: Path, release: str, folder: Path) -> Path:
         shutil.rmtree(partial, ignore_errors=True)
         for part in (Path(package.name) / release, Path(f"{package.name}.libs")):
             if (package.parent / part).exists():
-                shutil.copytree(package.parent / part, partial / part)
+                shutil.copytree(package.parent / part, partial / part, ignore=shutil.ignore_patterns("include", "*.a"))
         for made in (folder.parent, partial, partial / package.name):
             make_passable(made)
         partial.rename(folder)

@@ -39,7 +39,7 @@ NICENESS = 10
 def load(*, threads: int = 1) -> Embedder | None:
     """Return the model, or None with the reason logged if it is not installed or its weights are not the known ones.
 
-    Blocks for a tenth of a second. The model itself (half a second, 120 MB) is loaded by `prepare` or the first text.
+    Blocks for a tenth of a second. The model itself (half a second, 90 MB) is loaded by `prepare` or the first text.
     It uses so many threads for one text; a query and a passage run side by side all the same.
     """
     if (reason := why_not()) is not None:
@@ -85,7 +85,8 @@ class LocalEmbeddings:
         loop = asyncio.get_running_loop()
         run = partial(loop.run_in_executor, self._passages)
         vectors = await asyncio.gather(*(run(self._passage, text) for text in texts))
-        await run(self._rest)
+        if self._model is not None:
+            await run(self._model.rest)
         return vectors
 
     async def embed_query(self, text: str) -> Vector:
@@ -101,9 +102,6 @@ class LocalEmbeddings:
 
     def _query(self, text: str) -> Vector:
         return centred(self._loaded().query(text), text, "query")
-
-    def _rest(self) -> None:
-        self._loaded().rest()
 
     def _loaded(self) -> Model:
         with self._loading:

