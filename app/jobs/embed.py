@@ -5,6 +5,9 @@ without holding a connection, and writes it in a transaction that removes the re
 transaction requeues the job behind those that wait: so owners take turns, and an owner with many memories delays
 another by a batch.
 
+Words alone find what is not worth a vector: calls, placeholders, whose archives have vectors of their own, and all but
+the first passage of a tool's result.
+
 A text that the provider will never accept costs only its own memory the vector: the batch is halved until the text is
 alone. If the provider refuses most texts, or a harmless one, they are not at fault: they still need vectors, and the
 lane pauses (``jobs.policy``). The same happens at the last attempt to a batch with an unusable answer, since a single
@@ -187,13 +190,13 @@ def _texts_of(
     passages: dict[tuple[UUID, int], tuple[str, str]],
     nul: dict[UUID, Sequence[int]],
 ) -> list[str]:
-    said = {row.place: _utterance(row) for row in told}
+    said = {row.place: row for row in told}
     return [_text(row, said, passages, nul) for row in rows]
 
 
 def _text(
     row: WaitingMemory,
-    said: dict[tuple[str, int], Utterance],
+    said: dict[tuple[str, int], HistoryMessage],
     passages: dict[tuple[UUID, int], tuple[str, str]],
     nul: dict[UUID, Sequence[int]],
 ) -> str:
@@ -203,9 +206,11 @@ def _text(
         return result_text(*passage) if passage and not is_mark(passage[1]) else ""
     if row.type == "episode":
         place = row.place
-        if (whole := said.get(place)) is None:
+        if (whole := said.get(place)) is None or (whole.author == "tool" and start > 0):
             return ""
-        return turn_text(Utterance(whole.role, whole.text[start:end], whole.name), said.get((place[0], place[1] - 1)))
+        own = Utterance(whole.role, recalling.spoken_text(whole)[start:end].rstrip(), recalling.speaker(whole))
+        before = said.get((place[0], place[1] - 1))
+        return turn_text(own, _utterance(before) if before is not None else None)
     text = with_nul(row.content or "", _between(nul.get(row.whole, ()), start, end))
     shown = marked(text)
     return shown if text.strip() and not is_mark(shown) else ""

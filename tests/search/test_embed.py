@@ -1,4 +1,4 @@
-"""The job that gives memories their vectors: everything gets one, once, whatever happens meanwhile."""
+"""The job that gives memories their vectors: each that is worth one gets it, once, whatever happens meanwhile."""
 
 from dataclasses import replace
 
@@ -40,10 +40,28 @@ async def test_messages_archives_and_memories_get_vectors(made: Runtime, meaning
     async with made.database.begin(DEFAULT_TENANT) as tx:
         await remember(made, tx, MemoryRequest("likes figs " * 200, "preference", user_id="u"))
     await drain(made)
-    assert await missing(made) == []
+    assert len(await missing(made)) == len(["the call", "the placeholder"])
     assert await rows(made, "SELECT FROM unembedded") == []
     assert await rows(made, "SELECT FROM work WHERE kind = 'embed'") == []
     assert len(meanings.asked) == len(set(meanings.asked)) or len(meanings.asked) > 60
+
+
+async def test_calls_placeholders_and_the_rest_of_a_result_are_left_to_words(made: Runtime, meanings: Meanings) -> None:
+    listed = "\n".join(f"row {number}: pallet" for number in range(200))
+    first = [{**call("a"), "content": "I look."}, result("a", listed)]
+    await say(made, "c", [user("Look."), *first, call("b"), result("b", "crate " * 3_000)])
+    await drain(made)
+    said = meanings.asked
+    begun = listed[: listed.index("row 80")]
+    assert sorted(text for text in said if "crate" not in text) == [
+        f"assistant: I look. [calls look({{}})]\ntool: {begun}".rstrip(),
+        "user: Look.",
+        "user: Look.\nassistant: I look.",
+    ]
+    assert [text for text in said if "crate" in text and not text.startswith("look: crate")] == []
+    assert texts(await find(made, "row 199"))
+    await change_model(made)
+    assert len(meanings.asked) == len(said)
 
 
 async def test_a_turn_is_embedded_with_what_it_answers(made: Runtime, meanings: Meanings) -> None:

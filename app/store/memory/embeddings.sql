@@ -1,11 +1,17 @@
 -- name: look
 -- Some of the tenant's memories, in order.
-SELECT id, owner, length FROM memories WHERE tenant_id = :tenant AND id > :after ORDER BY id LIMIT :limit;
+SELECT id, owner, length, type, conversation_id, seq, start
+  FROM memories WHERE tenant_id = :tenant AND id > :after ORDER BY id LIMIT :limit;
 
 -- piece: lacking
--- Memories s without a vector of the model.
+-- Memories s without a vector of the model, but for those that get none: see jobs/embed.py.
 s.length > 0
    AND NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = :tenant AND e.memory_id = s.id AND e.model = :model)
+   AND NOT EXISTS (
+     SELECT FROM messages t
+      WHERE s.type = 'episode' AND t.tenant_id = :tenant AND t.conversation_id = s.conversation_id AND t.seq = s.seq
+        AND ((t.author = 'tool' AND (s.start > 0 OR cardinality(t.archive_ids) > 0))
+             OR (t.calls > 0 AND coalesce(t.view, t.body) ~ '"content":(null|"")')))
 
 -- name: hold_lacking
 -- Those of some memories that have no vector of the model. Locked rows, which are being erased, are skipped.
