@@ -24,8 +24,6 @@ from app.text.small_talk import (
 
 SMALL_TALK_CHARACTERS = 200
 """A longer text speaks of something."""
-ALIKE = 0.8
-"""The share of terms that a text has in common with a query that it merely repeats."""
 
 PARTS_MAX, PARTS_CHARACTERS = 3, 600
 """Parts of a query that are searched for besides the whole, the last ones; a longer text is not taken apart."""
@@ -109,6 +107,11 @@ def subject_of(text: str) -> str:
     return rest if has_subject(rest) else text
 
 
+def is_a_question(text: str) -> bool:
+    """Return whether a text is one question, and nothing else."""
+    return asks(text) and sum(bool(piece.strip()) for piece in _SEAM.split(text)) == 1
+
+
 def asks_of_replies(text: str) -> bool:
     return _OF_REPLIES.search(text) is not None
 
@@ -137,19 +140,15 @@ def _is_surely_subject(word: str) -> bool:
     return word.isascii() and word.isalpha() and word not in _OF_PHRASES and word not in _NO_SUBJECT
 
 
-def answering(texts: Sequence[str], query: str) -> list[int]:
-    """Return the indexes of the texts that are more than the query, asked again."""
-    query_terms = set(bm25.terms(query[: bm25.QUERY_CHARACTERS]))
-    return [place for place, text in enumerate(texts) if not (asks(text) and _repeats(text, query_terms))]
+def telling_more(texts: Sequence[str], said: str, *, only_questions: bool = False) -> list[int]:
+    """Return the indexes of the texts that have a subject, and a word more than what was just said.
 
-
-def telling_more(texts: Sequence[str], said: str) -> list[int]:
-    """Return the indexes of the texts that have a subject, and a word more than what was just said."""
+    ``only_questions``: other texts need neither.
+    """
     terms = set(bm25.terms(said[: bm25.QUERY_CHARACTERS]))
     bare = [_LABELS.sub("", text) for text in texts]
-    return [place for place, text in enumerate(bare) if has_subject(text) and not terms.issuperset(bm25.terms(text))]
-
-
-def _repeats(text: str, query_terms: set[str]) -> bool:
-    text_terms = set(bm25.terms(text)) if len(text) <= SMALL_TALK_CHARACTERS else {text.strip()}
-    return len(text_terms & query_terms) >= ALIKE * len(text_terms | query_terms) > 0
+    return [
+        place
+        for place, text in enumerate(bare)
+        if (only_questions and not asks(text)) or (has_subject(text) and not terms.issuperset(bm25.terms(text)))
+    ]

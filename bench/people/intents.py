@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.history.judging import judgement
+from app.core.search.relevance import ASKS_MIN
 from app.core.search.vector_text import query_text
 from app.extractive.intents import WORDS_MIN, signs
 from app.extractive.wishes import HOLDS_MIN
@@ -30,7 +31,6 @@ from app.providers.e5 import files
 from app.providers.e5.centring import centred, language_of
 from app.providers.e5.model import Model
 from app.providers.e5.weights import open_weights
-from app.services.memory.searching import ASKS_MIN
 from bench.search import asked
 
 SENTENCES = Path(__file__).with_name("sentences")

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from app.core.search.evidence import DOUBTFUL_TOKENS
+from app.core.window.assemble import TAIL_OVERHEAD
 from app.postgres.tenants import DEFAULT_TENANT
 from app.providers import local_embeddings
 from app.runtime import Runtime
@@ -30,6 +32,13 @@ OFF_TOPIC = [
     "Write a haiku about autumn", "make it shorter", "So proud I could burst!", "exit code 0",
     "How do people get toddlers to wear mittens?", "把这封信翻译成德语", "怎么给茉莉换盆？", "好累啊，今天",
 ]  # fmt: skip
+
+
+PERHAPS = {
+    "How do I take my coffee?": "I take my coffee black, with one sugar.",
+    "内存可用多少？": "内存可用 12.4G，剩下的是缓存。",
+}
+"""Questions that ask for something said before with a probability of .36 and .43."""
 
 
 @pytest.fixture
@@ -59,3 +68,27 @@ async def test_what_was_told_in_other_words_is_found_and_comes_unasked(local: Ru
 
 async def test_what_does_not_ask_brings_nothing(local: Runtime) -> None:
     assert [await recalled(local, number, text) for number, text in enumerate(OFF_TOPIC)] == [[]] * len(OFF_TOPIC)
+
+
+@pytest.mark.parametrize("question", PERHAPS)
+async def test_a_question_that_may_ask_is_answered_by_its_words(local: Runtime, question: str) -> None:
+    assert await recalled(local, 0, question) == []
+    await say(local, "told", [user(PERHAPS[question])])
+    await drain(local)
+    [text] = await recalled(local, 1, question)
+    assert PERHAPS[question] in text
+    assert await recalled(local, 2, f"{PERHAPS[question]} Anything else?") == []
+
+
+async def by_query(made: Runtime, text: str) -> tuple[str, int]:
+    """Return a window whose `query` a message is, stored before; and the tokens that this brings in."""
+    await say(made, text, [user(text)])
+    window = (await context(made, DEFAULT_TENANT, text, ContextRequest(budget=4_000, query=text))).window
+    return str(window.tail), window.ledger.tail
+
+
+async def test_a_query_brings_in_as_much_as_its_evidence_is_worth(local: Runtime) -> None:
+    text, size = await by_query(local, "Where does my brother-in-law run his bakery?")
+    assert FACTS[0] in text
+    others = [(await by_query(local, message))[1] for message in OFF_TOPIC]
+    assert max(others) <= DOUBTFUL_TOKENS + TAIL_OVERHEAD < size

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.text.bm25 import ASKING, document
-from app.text.queries import answering, has_subject, subject_of, telling_more
+from app.text.queries import has_subject, subject_of, telling_more
 
 NOTHING = """
 thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.
@@ -56,8 +56,9 @@ def test_every_text_is_taken(text: str) -> None:
 def test_the_question_asked_again_answers_nothing() -> None:
     query = "Which tea do I prefer?"
     texts = ["which tea do I prefer?", "Which tea do I prefer ?", "I prefer tea.", "My favourite tea is longjing."]
-    assert answering(texts, query) == [2, 3]
-    assert answering(["我更喜欢哪种茶?", "我最喜欢的茶是龙井。"], "我更喜欢哪种茶") == [1]
+    assert telling_more(texts, query, only_questions=True) == [2, 3]
+    chinese = ["我更喜欢哪种茶?", "我最喜欢的茶是龙井。"]
+    assert telling_more(chinese, "我更喜欢哪种茶", only_questions=True) == [1]
 
 
 @pytest.mark.parametrize(("said", "texts"), [
@@ -68,11 +69,11 @@ def test_what_repeats_what_was_just_said_tells_no_more(said: str, texts: list[st
     assert telling_more(texts, said) == [3]
 
 
-@given(st.lists(st.text(max_size=30), max_size=8), st.text(max_size=30))
-def test_texts_are_shown_once(texts: list[str], query: str) -> None:
-    kept = answering(texts, query)
+@given(st.lists(st.text(max_size=30), max_size=8), st.text(max_size=30), st.booleans())
+def test_texts_are_shown_once(texts: list[str], query: str, only_questions: bool) -> None:
+    kept = telling_more(texts, query, only_questions=only_questions)
     assert len(set(kept)) == len(kept)
-    assert answering([texts[place] for place in kept], query) == list(range(len(kept)))
+    assert telling_more([texts[place] for place in kept], query, only_questions=only_questions) == [*range(len(kept))]
 
 
 @pytest.mark.parametrize(

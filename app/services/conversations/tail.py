@@ -1,8 +1,8 @@
 """The tail of a window: archives and pages that the call names, and memories that answer its query.
 
-Small talk is never searched for, and if the best result does not answer the query (``core/search/relevance.py``) the
-tail stays empty. Results take the free tokens, or as many of them as the request allows.
-``core/window/packing.py`` packs them; a warning names what cannot be shown.
+Small talk is never searched for. Results take as many of the free tokens as the evidence is worth
+(``core/search/evidence.py``), and as the request allows. ``core/window/packing.py`` packs them; a warning names what
+cannot be shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.core.conversation import Conversation
 from app.core.history.rows import HistoryMessage
 from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
 from app.core.scope import scope_of
-from app.core.search import relevance
+from app.core.search.evidence import Evidence, evidence
 from app.core.window.head import for_speaker
 from app.core.window.kept import KeptLine, tokens_max
 from app.core.window.packing import PASSAGE_TOKENS_MIN, Count, FoundPassage, pack
@@ -40,10 +40,8 @@ LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
 PASSAGES_MAX = 1_000
 """Passages that a query brings in, at most."""
-UNASKED_MAX, UNASKED_SHOWN = 12, 8
-"""Passages that are looked at for what comes unasked, those in view among them; and how many of these are shown."""
-DOUBTFUL_TOKENS = 120
-"""Tokens that a query can bring in which asks, and which nothing answers: its best result."""
+UNASKED_LOOKED_AT = 20
+"""Passages that are looked at for what comes unasked, those in view among them."""
 LAG_MAX = 10
 """Memories without a vector before a window warns of them: the newest are in view, and get theirs within a second."""
 
@@ -71,7 +69,7 @@ class Gathered:
     @property
     def sources(self) -> set[UUID]:
         """Return the memories and archives that the search found, and those that were named."""
-        found = {id_ for hit in self.found.hits for id_ in (hit.hit.id, hit.hit.archive_id) if id_ is not None}
+        found = {id_ for hit in self.found.evidence.hits for id_ in (hit.hit.id, hit.hit.archive_id) if id_ is not None}
         return {*found, *self.search.request.load}
 
 
@@ -95,18 +93,16 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
     search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
     async with runtime.database.snapshot(call.tenant) as tx:
         found = await _find(tx, search, free, shown.window)
-    hits = _not_in_view(search, found, shown.window)
     archives, of_archives = await _archives(runtime, found.loaded, language, count)
     named = [*speaker, *archives, *pages.values()]
-    items = await _packed(search, found, named, hits, room, count)
+    items = await _packed(search, found, named, shown.window, room, count)
     warnings = [*unknown, *of_archives, *warnings, *_degraded(query), *found.lags]
     return Gathered(items, tuple(warnings), named, search, found)
 
 
 async def laid_out(gathered: Gathered, window: Window, room: int, count: Count) -> Gathered:
-    search, found = gathered.search, gathered.found
-    hits = _not_in_view(search, found, window)
-    return replace(gathered, items=await _packed(search, found, gathered.named, hits, room, count))
+    items = await _packed(gathered.search, gathered.found, gathered.named, window, room, count)
+    return replace(gathered, items=items)
 
 
 def counter_of(call: WindowCall, shown: KeptWindow) -> Count:
@@ -120,18 +116,16 @@ async def _packed(
     search: _Asked,
     found: _Found,
     named: Sequence[TailItem],
-    hits: Sequence[SearchHit],
+    window: Window,
     room: int,
     count: Count,
 ) -> list[TailItem]:
-    """Return the tail's items, what was named and the passages that fit beside it."""
+    """Return the tail's items, what was named and the passages that fit beside it and a window does not show."""
     free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
-    if search.request.is_said:
-        hits = hits[:UNASKED_SHOWN]
-    if found.is_doubtful:
-        hits, free = hits[:1], min(free, DOUBTFUL_TOKENS)
+    in_view = _in_view(window)
+    hits, free = found.evidence.beside(lambda hit: _is_in_view(hit.hit, search, in_view), free)
     size = sum(len(hit.text) for hit in hits)
     return [*named, *await run_in_thread_if_large(size, _fitted, search.conversation, hits, free, count)]
 
@@ -158,10 +152,8 @@ class _Found:
     """Hold what a call requested besides pages."""
 
     loaded: list[tuple[UUID, Loaded | None]]
-    hits: Sequence[SearchHit] = ()
-    """All that answers the query, in view or not, best first."""
-    is_doubtful: bool = False
-    """Whether nothing answers it, and the hits are what is closest."""
+    evidence: Evidence[SearchHit]
+    """What the query may bring in, in view or not."""
     lags: Sequence[WindowWarning] = ()
 
 
@@ -190,20 +182,18 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found
         loaded.append((uuid, await archiving.load(tx, owners, uuid, part, asked_in=search.conversation)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
-    most = min(most, UNASKED_MAX) if search.request.is_said else most + len(window.body)
+    if most:
+        most = min(most, UNASKED_LOOKED_AT) if search.request.is_said else most + len(window.body)
     if not search.query:
-        return _Found(loaded)
-    hits, is_doubtful = await _relevant(tx, search, search.query, most) if room >= PASSAGE_TOKENS_MIN else ([], False)
+        return _Found(loaded, Evidence())
+    found = await _evidence(tx, search, search.query, most)
     lags = await searching.vectors_lag(tx, search.conversation.searched, search.query, LAG_MAX)
-    return _Found(loaded, hits, is_doubtful, [WindowWarning(**warning) for warning in lags])
+    return _Found(loaded, found, [WindowWarning(**warning) for warning in lags])
 
 
-async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tuple[list[SearchHit], bool]:
-    """Return the results that answer the query, best first, and what is near them if a caller asks; if nothing answers
-    a caller, the closest one unless the query is known to ask for nothing. And whether that is doubtful.
-    """
-    if not has_subject(query.text):
-        return [], False
+async def _evidence(tx: ReadTx, search: _Asked, query: Query, most: int) -> Evidence[SearchHit]:
+    if most == 0 or not has_subject(query.text):
+        return Evidence()
     request = search.request
     results = await searching.find(
         tx, query, most, sensitive=request.sensitive,
@@ -214,20 +204,7 @@ async def _relevant(tx: ReadTx, search: _Asked, query: Query, most: int) -> tupl
     texts = [hit.text for hit in hits]
     # what only repeats the query, as an earlier conversation or a retry does, is no evidence that anything answers
     telling = await run_in_thread_if_large(sum(map(len, texts)), telling_more, texts, query.text)
-    hits = [hits[place] for place in telling]
-    best = max((hit.score for hit in hits), default=0.0)
-    answers = [hit for hit in hits if hit.score > best - relevance.APART and not hit.is_doubtful]
-    if request.is_said or (query.asks is False and not answers):
-        return answers, False
-    return ([hit for hit in hits if hit.score > 0], False) if answers else (hits[:1], True)  # more than chance
-
-
-def _not_in_view(search: _Asked, found: _Found, window: Window) -> list[SearchHit]:
-    """Return the results that a window does not show, best first."""
-    if search.query is None or not found.hits:
-        return []
-    in_view = _in_view(window)
-    return [hit for hit in found.hits if not _is_in_view(hit.hit, search, in_view)]
+    return evidence([hits[place] for place in telling], query.asks, is_said=request.is_said)
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:

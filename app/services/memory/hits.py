@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from app.core.line import is_here
 from app.core.scope import Scope
 from app.core.search.days import day_of
 from app.core.search.relevance import score_of
-from app.core.search.repetitions import RepeatedStatement, Told, each_once
 from app.core.times import local
 from app.core.window.kept import StoredMemory
 from app.store.memory.memories import Hit
 from app.store.memory.remembered import ReplacedValue
-from app.text.queries import answering, has_subject
+from app.text.queries import has_subject, telling_more
 from app.text.statements import stated
 
 EMPTY_SCORE = score_of(0.01)
@@ -99,31 +97,6 @@ class SearchHit:
         return None if is_here(here, self.hit.conversation_id) else self.hit.conversation_id
 
 
-T = TypeVar("T")
-
-
-class HitDay(NamedTuple, Generic[T]):
-    """A day, and what was said on it, older before newer."""
-
-    elsewhere: str | None
-    """The conversation, if it is another one."""
-    day: str
-    is_newest: bool
-    """Whether it is the latest of several days."""
-    told: list[T]
-
-
-def by_day(found: Sequence[T], hit_of: Callable[[T], SearchHit], here: str | None) -> list[HitDay[T]]:
-    """Return results by day and conversation, older before newer; ``here`` is the conversation that asks."""
-    days: dict[tuple[str | None, str], list[T]] = {}
-    for one in sorted(found, key=lambda one: hit_of(one).told):
-        hit = hit_of(one)
-        days.setdefault((hit.elsewhere(here), hit.day), []).append(one)
-    dates = {day for _, day in days}
-    newest = max(dates) if len(dates) > 1 else None
-    return [HitDay(elsewhere, day, day == newest, told) for (elsewhere, day), told in days.items()]
-
-
 def spoken(found: Sequence[SearchHit], *, by_words: bool) -> list[SearchHit]:
     """Return results without calls and placeholders, which mean nothing; ``by_words``: words can still find them."""
     return [one for one in found if one.is_spoken or (by_words and one.hit.coverage > 0)]
@@ -131,17 +104,20 @@ def spoken(found: Sequence[SearchHit], *, by_words: bool) -> list[SearchHit]:
 
 def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
     """Return results that say different things, best first. Each scores by itself, whatever else was found."""
-    found = [found[place] for place in answering([one.text for one in found], query)]
-    told = [Told((one.role, one.name, stated(one.text)), one.told) for one in found]
-    once = [_standing(found, repeated) for repeated in each_once(told)]
+    found = [found[place] for place in telling_more([one.text for one in found], query, only_questions=True)]
+    same: dict[Hashable, list[SearchHit]] = {}
+    for one in found:
+        same.setdefault((one.role, one.name, stated(one.text)), []).append(one)
+    once = [_newest(hits) for hits in same.values()]
     weighed = [one if has_subject(one.text) else one.with_score(min(one.score, EMPTY_SCORE)) for one in once]
     return sorted(weighed, key=lambda one: -one.score)
 
 
-def _standing(found: Sequence[SearchHit], repeated: RepeatedStatement) -> SearchHit:
-    shown = found[repeated.newest]
-    if not repeated.others:
-        return shown
-    others = [found[place] for place in repeated.others]
-    alike = shown.alike.union(*(other.alike | {other.key} for other in others)) - {shown.key}
-    return replace(shown, alike=alike).with_score(found[repeated.best].score)
+def _newest(hits: Sequence[SearchHit]) -> SearchHit:
+    """Return the newest of results that say the same, for all of them, with the score of the best.
+
+    A fact may have changed and changed back in between: of Berlin, Paris and Berlin again the last is true.
+    """
+    newest = max(hits, key=lambda hit: hit.told)
+    alike = newest.alike.union(*(hit.alike | {hit.key} for hit in hits)) - {newest.key}
+    return replace(newest, alike=alike).with_score(max(hit.score for hit in hits))

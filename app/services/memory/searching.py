@@ -52,10 +52,6 @@ Place: TypeAlias = tuple[str | None, int | None]
 
 QUERY_SECONDS = 5.0
 """For the vector of a query; then the words alone have to do."""
-ASKS_MIN = 0.5
-"""The probability from which a text asks. From .5 and .55 on, of questions about other topics (``talks.unasked``) 9 and
-7 % ask in English, 9 and 4 % in Chinese; of LoCoMo's questions, which did not choose it, 80 and 75 %; of the shipped
-talks' questions 90 and 88 % in English, 81 and 79 % in Chinese."""
 REPEATS_MAX = 100
 """Additional memories read to replace repetitions among the results."""
 
@@ -126,16 +122,11 @@ class Query:
     warnings: list[dict[str, str]]
     named: Named
     """The speakers and the days that it names."""
-    asks: bool | None
-    """Whether it asks for something that was said before; None where that cannot be read from its vector."""
+    asks: float | None
+    """How likely it asks for something that was said before; None where that cannot be read from its vector."""
     of_replies: bool
     """Whether it asks for an assistant's words."""
     parts: Sequence[QueryPart] = ()
-
-    def is_answered_by(self, hit: Hit) -> bool:
-        """Return whether a result answers it: of one that names days, whatever was said in them."""
-        named = relevance.asks_when(self.named.times)
-        return has_subject(self.text) and (named or relevance.answers(hit.score, hit.coverage, asked=self.asks))
 
 
 async def ready(
@@ -160,18 +151,18 @@ async def ready(
     return Query(text, terms, meaning, done, warnings, named, asks, of_replies, compound)
 
 
-async def asks_for_earlier(runtime: Runtime, tenant: UUID, text: str) -> bool | None:
-    """Return whether a text asks for something that was said before; None where its vector is not there to tell.
+async def asks_for_earlier(runtime: Runtime, tenant: UUID, text: str) -> float | None:
+    """Return how likely a text asks for something that was said before; None where its vector is not there to tell.
 
     A dialogue that is handed over asks for whatever bears on it.
     """
     text = scalar(text)
     if subject_of(text) != text or last_speaker(text) is not None:
-        return True
+        return relevance.ASKS_SURELY
     if runtime.embedder is None or runtime.embedder.model != intents.MODEL:
         return None
     vector = await vector_of(runtime, tenant, text)
-    return intents.ASKS.probability(text, vector) >= ASKS_MIN if vector is not None else None
+    return intents.ASKS.probability(text, vector) if vector is not None else None
 
 
 async def vector_of(runtime: Runtime, tenant: UUID, text: str) -> Vector | None:
@@ -377,7 +368,9 @@ async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bo
     texts = await with_texts(tx, hits, sensitive=sensitive)
     found = [hit for hit in texts if hit.status not in ("refused", "withdrawn", "retracted")]
     told = spoken(found, by_words=query.mode != "semantic")
-    judged_hits = [replace(hit, is_doubtful=not query.is_answered_by(hit.hit)) for hit in told]
+    has = has_subject(query.text)
+    doubtful = [not (has and relevance.answers(hit.score, hit.hit.coverage, query.asks)) for hit in told]
+    judged_hits = [replace(hit, is_doubtful=doubt) for hit, doubt in zip(told, doubtful, strict=True)]
     if query.of_replies:
         return judged_hits
     replies = {hit.key for hit in judged_hits if hit.role == "assistant" and hit.name is None}

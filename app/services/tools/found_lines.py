@@ -11,7 +11,7 @@ from app.core.model import Language
 from app.core.neutral import neutral, titled
 from app.core.window.quote import day_heading, memories_text, passage_line, passage_text, who
 from app.services.memory.grepping import GrepHit, GrepLines
-from app.services.memory.hits import SearchHit, by_day
+from app.services.memory.hits import SearchHit
 from app.services.memory.keywords import Keyword
 from app.services.memory.searching import Found
 
@@ -53,10 +53,14 @@ def behind(warnings: Sequence[Mapping[str, str]], language: Language) -> str:
 
 def passages_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str | None, language: Language) -> str:
     """Quote what a search found for a model, by day; ``found`` has the line of each, which ``found_line`` makes."""
+    told: dict[tuple[str | None, str], list[str]] = {}
+    for hit, line in sorted(found, key=lambda one: one[0].told):
+        told.setdefault((hit.elsewhere(here), hit.day), []).append(line)
+    days = {day for _, day in told}
+    newest = max(days) if len(days) > 1 else None
     lines = []
-    for day in by_day(found, lambda one: one[0], here):
-        lines.append(day_heading(day.day, day.elsewhere, language, is_newest=day.is_newest))
-        lines += [line for _, line in day.told]
+    for (elsewhere, day), said in told.items():
+        lines += [day_heading(day, elsewhere, language, is_newest=day == newest), *said]
     return memories_text(title, lines)
 
 
