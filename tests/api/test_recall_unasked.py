@@ -127,12 +127,34 @@ def test_a_message_that_asks_makes_nothing_known(client: httpx.Client, language:
         assert window(client, f"c{number}")["messages"] == window(client, f"c{number}", recall="off")["messages"]
 
 
-def test_six_wordings_of_a_question_do_not_hide_the_fact(client: httpx.Client) -> None:
+@pytest.fixture
+def asked_before(client: httpx.Client) -> httpx.Client:
+    """A fact, and six wordings of one question for it in other conversations."""
     remembering(client)
     for number, opening in enumerate(["", "Hey, ", "So ", "Sorry, ", "And ", "Again: "]):
         append(client, f"asked {number}", [user(opening + QUESTION), assistant("I do not know.")])
-    append(client, "c", [user(QUESTION)])
-    assert "KX-2291" in texts(window(client, "c"))[-2]
+    return client
+
+
+def test_six_wordings_of_a_question_do_not_hide_the_fact(asked_before: httpx.Client) -> None:
+    append(asked_before, "c", [user(QUESTION)])
+    [*_, recalled, _] = texts(window(asked_before, "c"))
+    assert "KX-2291" in recalled
+    assert QUESTION not in recalled
+    for tool in ("recall_memory", "search_memories"):
+        said = ok(asked_before.post(path("c", "tools", tool), json={"arguments": {"query": QUESTION}}))["content"]
+        assert "KX-2291" in said
+        assert QUESTION not in said
+
+
+def test_a_question_that_two_branches_ask_finds_the_fact_in_both(asked_before: httpx.Client) -> None:
+    append(asked_before, "c", [user("hello"), assistant("hi")])
+    branch = ok(asked_before.post(path("c", "fork"), json={}), 201)["id"]
+    for conversation in ("c", branch, "c"):
+        append(asked_before, conversation, [user(QUESTION)])
+        [*_, recalled, _] = texts(window(asked_before, conversation))
+        assert "KX-2291" in recalled
+        assert QUESTION not in recalled
 
 
 def test_it_is_turned_off_by_request_and_by_conversation(client: httpx.Client) -> None:

@@ -54,6 +54,21 @@ def test_small_talk_and_unanswerable_questions_recall_nothing(
     assert script.asked[0]["messages"][-1]["content"] == said
 
 
+def test_a_question_asked_again_and_again_hides_no_fact(base_url: str, client: httpx.Client, script: Script) -> None:
+    remembering(client)
+    openings = ["", "Hey, ", "So ", "Sorry, ", "And ", "Again: "]
+    script.says(*["I do not know."] * (len(openings) + 2))
+    for number, opening in enumerate(openings):
+        other = openai_of(base_url, f"asked {number}", headers={"X-Quire-User": "me"})
+        ask(other, [user(opening + QUESTION)])
+    ask(asker(base_url), [user(QUESTION)])
+    ask(asker(base_url), [user(QUESTION), assistant("I do not know."), user(QUESTION)])
+    for call in (-2, -1):
+        recalled = script.asked[call]["messages"][-2]["content"]
+        assert "KX-2291" in recalled
+        assert QUESTION not in recalled
+
+
 def test_a_text_part_is_a_query_too_and_an_image_is_not(base_url: str, client: httpx.Client, script: Script) -> None:
     remembering(client)
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
