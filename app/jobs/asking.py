@@ -1,4 +1,4 @@
-"""Shared by jobs that call a model: how much of a conversation fits a prompt, and what the calls cost."""
+"""Shared by jobs that call a model: how much of a conversation fits a prompt, and whose fault a refusal is."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from app.core.times import local
 from app.core.window.excerpts import Excerpt, cut, rooms
 from app.core.window.replies import Covered, wording_of
 from app.jobs.policy import fault_of_all, refuses_most
-from app.providers import Chat, ProviderError, RefusedInput, Reply, UnusableReply
+from app.providers import Chat, RefusedInput, Reply, UnusableReply
 from app.queue.table import Claimed
 from app.runtime import Runtime
-from app.services import limits
+from app.services import asking
 from app.services.memory.recalling import said_text, speaker
-from app.store import spending
-from app.store.spending import Spent
-from app.telemetry.tracing import tell_usage
 from app.text.language import script_counts
 
 PROMPT_TOKENS_MAX = 6_000
@@ -84,26 +81,20 @@ async def cut_to_fit(runtime: Runtime, excerpts: Sequence[Excerpt], room: int) -
     return shown
 
 
-async def ask(
-    runtime: Runtime,
-    claimed: Claimed,
-    request: Sequence[Mapping[str, Any]],
-    *,
-    max_tokens: int,
-    json_object: bool = False,
-) -> Reply:
-    """Return the model's reply. Its cost is counted, whatever the outcome.
+async def ask(runtime: Runtime, claimed: Claimed, request: Sequence[Mapping[str, Any]], **options: Any) -> Reply:
+    """Return the model's reply.
 
     Raises a ProviderError: RefusedInput only if the model takes the same request with harmless words; otherwise the
     fault is the provider's or the settings'.
     """
+    about: Any = {"conversation_id": claimed.conversation_id, **options}
     try:
-        return await _ask(runtime, claimed, request, max_tokens=max_tokens, json_object=json_object)
+        return await asking.ask(runtime, claimed.tenant, claimed.kind, request, **about)
     except RefusedInput as refusal:
         harmless = [m if m["role"] == "system" else {**m, "content": HARMLESS_REQUEST} for m in request]
         takes = True
         try:
-            await _ask(runtime, claimed, harmless, max_tokens=max_tokens, json_object=json_object)
+            await asking.ask(runtime, claimed.tenant, claimed.kind, harmless, **about)
         except RefusedInput:
             takes = False
         except UnusableReply:
@@ -111,34 +102,3 @@ async def ask(
         if refuses_most(1, 0, takes_harmless=takes):
             raise fault_of_all(refusal) from None
         raise
-
-
-async def _ask(
-    runtime: Runtime,
-    claimed: Claimed,
-    request: Sequence[Mapping[str, Any]],
-    *,
-    max_tokens: int,
-    json_object: bool,
-) -> Reply:
-    assert runtime.chat is not None
-    await limits.require_tokens(runtime, claimed.tenant)
-    try:
-        with runtime.tracing.model_call("chat", runtime.chat.model, job_kind=claimed.kind) as span:
-            reply = await runtime.chat.complete(request, max_tokens=max_tokens, json_object=json_object)
-            tell_usage(span, reply.prompt_tokens, reply.completion_tokens)
-    except ProviderError as error:
-        await _count(runtime, claimed, type(error).__name__, error.spent)
-        raise
-    await _count(runtime, claimed, "ok", (reply.prompt_tokens, reply.completion_tokens))
-    return reply
-
-
-async def _count(runtime: Runtime, claimed: Claimed, outcome: str, spent: tuple[int, int] | None) -> None:
-    runtime.metrics.provider_call(claimed.kind, outcome, *(spent or ()))
-    if spent is not None:
-        assert runtime.chat is not None
-        used = Spent(1, *spent)
-        await spending.record(
-            runtime.database, claimed.tenant, claimed.conversation_id, claimed.kind, runtime.chat.model, used
-        )

@@ -6,9 +6,6 @@ must be one that goes to a single node whole: see ``app/postgres/sharding.py``.
 A transaction belongs to one tenant and says what it sees of it: row-level security reads both from `app.tenant`, which
 is set for the transaction only, so that it cannot leak to the next user of a pooled connection. Unset, it sees nothing.
 
-A request for one user (`narrow`) sees the scopes of that user, their own and those of their spaces, looked up once a
-request. What it writes finds every conversation of the tenant: erasing must reach all that quotes what it erases.
-
 A database that hangs cannot enforce its own time-outs, so each limit exists twice: on the server
 and, a little longer, on the client. A connection whose statement was interrupted is closed, never
 returned to the pool, because its next answer is unpredictable.
@@ -20,8 +17,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
-from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -29,7 +24,7 @@ from uuid import UUID
 import asyncpg
 
 from app import errors
-from app.core.scope import Scope
+from app.postgres import sight
 from app.postgres.distribution import IS_CITUS
 from app.postgres.failures import CUT_SHORT, committing, may_be_done, translated
 from app.postgres.patience import Patience
@@ -82,16 +77,6 @@ _ARRAY_TYPES = [
     for name, (oid, element) in ARRAYS.items()
 ]  # fmt: skip
 
-# The spaces of a member, and where a conversation and the branch that its id shows belong.
-SIGHT = """
-SELECT ARRAY(SELECT space_id FROM space_members
-              WHERE tenant_id = $1::uuid AND member = $2 ORDER BY space_id) AS spaces,
-       ARRAY(SELECT unnest(ARRAY[id, shown]) FROM conversations
-              WHERE tenant_id = $1::uuid AND id = $3 AND coalesce('s:' || space_id, 'u:' || user_id) = ANY (
-                    $4::text || ARRAY(SELECT 's:' || space_id FROM space_members
-                                       WHERE tenant_id = $1::uuid AND member = $2))) AS opened
- LIMIT length(set_config('app.tenant', $1::text || '*', true)) / 36
-"""
 # UUIDs have digits and hyphens only, so they can stand in a statement.
 SHARE = "; SELECT pg_advisory_xact_lock_shared(hashtextextended('{tenant}{owner}', 0))"
 """As ``store/locks.py`` names an owner's lock."""
@@ -99,52 +84,6 @@ SHARE = "; SELECT pg_advisory_xact_lock_shared(hashtextextended('{tenant}{owner}
 _logger = logging.getLogger(__name__)
 
 _with_work: set[Connection] = set()
-_sight: ContextVar["Sight | None"] = ContextVar("sight", default=None)
-
-
-@dataclass(slots=True)
-class Sight:
-    """The part of a tenant that a request for one user sees."""
-
-    scope: Scope
-    conversation: str | None
-    """The one that it is about, if there is such: its rows need no look-up each."""
-    lines: tuple[str, str, str] | None = None
-    """Owners, scopes and conversations as row-level security reads them; None: not looked up yet."""
-
-
-def _array(texts: Iterable[str]) -> str:
-    """Return an array as PostgreSQL reads it."""
-    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
-    return "{" + ",".join(f'"{text}"' for text in quoted) + "}"
-
-
-def narrow(scope: Scope | None, conversation: str | None = None) -> None:
-    """Let this request's transactions see the scopes of one user, or of a space's keys; None: of everybody."""
-    _sight.set(None if scope is None else Sight(scope, conversation))
-
-
-@asynccontextmanager
-async def everybody() -> AsyncIterator[None]:
-    """Do what follows for everybody, whosever request does it."""
-    token = _sight.set(None)
-    try:
-        yield
-    finally:
-        _sight.reset(token)
-
-
-async def widen(tx: ReadTx, scope: Scope) -> None:
-    """Let a narrowed transaction see the memories of one scope more, to which the caller has been admitted."""
-    if tx.sees != EVERYTHING:
-        _, owners, *others = tx.sees.split("\n")
-        tx.sees = "\n".join(["", f'{owners[:-1]},"{scope.owner}"}}', *others])
-        await tx.connection.execute(_set_view(tx.tenant, tx.sees))
-
-
-def _set_view(tenant: UUID, sees: str) -> str:
-    quoted = sees.replace("'", "''")
-    return f"SET LOCAL app.tenant = '{UUID(int=tenant.int)}{quoted}'"
 
 
 def wake_at_commit(tx: Tx) -> None:
@@ -215,22 +154,18 @@ class Database:
 
     async def sees(self, tenant: UUID, *, writes: bool = False) -> str:
         """Return what this request's statements see of a tenant, as they set it after the tenant's id."""
-        if (sight := _sight.get()) is None:
+        if (seen := sight.SIGHT.get()) is None:
             return EVERYTHING
-        if sight.lines is None:
-            arguments = (str(tenant), sight.scope.owner, sight.conversation, sight.scope.text)
+        if seen.lines is None:
+            arguments = seen.arguments(tenant)
             if self.is_sharded:
                 async with self._transaction(ReadTx, READS, tenant, nullcontext, FIRST_SECONDS, EVERYTHING) as tx:
-                    row = await tx.connection.fetchrow(SIGHT, *arguments)
+                    row = await tx.connection.fetchrow(sight.FIND, *arguments)
             else:
-                row = await self.fetch_row(SIGHT, *arguments)
+                row = await self.fetch_row(sight.FIND, *arguments)
             assert row is not None
-            scopes = [sight.scope, *(Scope("space", one) for one in row["spaces"])]
-            opened = [one for one in row["opened"] if one is not None]
-            owners = _array(str(scope.owner) for scope in scopes)
-            sight.lines = owners, _array(scope.text for scope in scopes), _array(opened)
-        owners, *others = sight.lines
-        return "\n".join(["", owners, *([EVERYTHING] * len(others) if writes else others)])
+            seen.found(row)
+        return seen.text(writes=writes)
 
     async def fetch_row(self, sql: str | Statement, /, *args: object, **named: object) -> asyncpg.Record | None:
         """Run one self-committing statement and return its row. For hot paths whose SQL sets the tenant.
@@ -347,7 +282,7 @@ class Database:
             sees = await self.sees(tenant, writes=mode == WRITES)
         async with self._lent(self._pool, acquire_seconds) as connection:
             try:
-                await self._begin(connection, mode, _set_view(tenant, sees), shares)
+                await self._begin(connection, mode, sight.view(tenant, sees), shares)
                 tx = kind(connection, tenant, is_sharded=self.is_sharded)
                 tx.sees = sees
                 yield tx

@@ -19,7 +19,7 @@ from app.core.model import Anchored, FileWeight, Totals
 from app.core.scope import space_of_keys
 from app.core.times import local
 from app.errors import Conflict, Forbidden, NotFound
-from app.postgres.database import widen
+from app.postgres.sight import widen
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import outbox

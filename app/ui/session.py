@@ -22,7 +22,7 @@ from app.api.http.path_ids import conversation_in_path
 from app.api.http.runtime import Wired
 from app.core.edge.caller import Caller
 from app.core.scope import scope_of
-from app.postgres.database import narrow
+from app.postgres.sight import narrow
 from app.runtime import Runtime
 from app.services import keys, limits
 from app.services.keys import Knock

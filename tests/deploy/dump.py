@@ -4,6 +4,7 @@ Once the tag exists its file never changes. It holds rows in the tables that one
 work fills.
 """
 
+import argparse
 import re
 import subprocess
 import tempfile
@@ -68,6 +69,10 @@ def fill(client: httpx.Client) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(prog="python -m tests.deploy.dump", description=__doc__).parse_args()
+    tags = subprocess.run(["git", "tag", "--list", f"v{__version__}"], capture_output=True, text=True, check=False)
+    if tags.stdout.strip():
+        raise SystemExit(f"{__version__} is tagged: its dump never changes. Raise the version first.")
     with tempfile.TemporaryDirectory(prefix="quire-dump-") as folder:
         data_dir = Path(folder)
         folder_permissions.make_passable(data_dir)

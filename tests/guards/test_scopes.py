@@ -7,8 +7,9 @@ import asyncpg
 import pytest
 
 from app.core.scope import Scope
-from app.postgres.database import Database, narrow
+from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
+from app.postgres.sight import narrow
 from app.settings import Settings
 from app.store import windows
 from app.store.windows import Wanted

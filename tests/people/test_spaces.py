@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from app.core.scope import Scope
-from app.postgres.database import Database, narrow
+from app.postgres.database import Database
+from app.postgres.sight import narrow
 from app.postgres.tenants import DEFAULT_TENANT
 from tests.api.kit import Json, append, created, ok, path, problem, user, window
 

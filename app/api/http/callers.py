@@ -23,7 +23,7 @@ from app.api.http.path_ids import check_id, conversation_in_path
 from app.api.http.runtime import runtime_of
 from app.core.edge.caller import Caller, KeyScope
 from app.core.edge.hosts import is_ours, named_in
-from app.postgres.database import narrow
+from app.postgres.sight import narrow
 from app.services import keys, limits
 from app.services.keys import Knock
 

@@ -31,7 +31,7 @@ from app.core.window.served import (
     head_text,
     tail_text,
 )
-from app.postgres.database import everybody
+from app.postgres.sight import everybody
 from app.postgres.transactions import Tx
 from app.recall.window_tools import guide_of
 from app.runtime import Runtime

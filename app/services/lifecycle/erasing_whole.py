@@ -13,7 +13,7 @@ from app.core.conversation import Conversation
 from app.core.history import erasure_plan
 from app.core.history.erasure import Redaction
 from app.core.scope import Scope, keys_member, scope_of
-from app.postgres.database import widen
+from app.postgres.sight import widen
 from app.queue import outbox
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, repeats

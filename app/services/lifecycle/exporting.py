@@ -28,7 +28,7 @@ from app.core.neutral import with_nul
 from app.core.scope import Scope, scope_of
 from app.core.times import said_text, time_text
 from app.errors import StorageUnavailable
-from app.postgres.database import widen
+from app.postgres.sight import widen
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime

@@ -10,9 +10,7 @@ from app.prompts import prompt
 from app.providers import ProviderError
 from app.providers.json_reply import object_of
 from app.runtime import Runtime
-from app.services import limits
-from app.store import spending
-from app.store.spending import Spent
+from app.services.asking import ask
 from app.text.language import language as language_of
 
 REPLY_TOKENS = 200
@@ -41,11 +39,7 @@ async def expand(runtime: Runtime, tenant: UUID, scope: Scope, query: str) -> tu
         {"role": "user", "content": f"<quire-query>\n{neutral(query[:QUERY_SHOWN])}\n</quire-query>"},
     ]
     try:
-        await limits.require_tokens(runtime, tenant)
-        reply = await runtime.chat.complete(messages, max_tokens=REPLY_TOKENS, json_object=True)
-        runtime.metrics.provider_call("expand", "ok", reply.prompt_tokens, reply.completion_tokens)
-        used = Spent(1, reply.prompt_tokens, reply.completion_tokens)
-        await spending.record(runtime.database, tenant, None, "expand", reply.model, used)
+        reply = await ask(runtime, tenant, "expand", messages, max_tokens=REPLY_TOKENS, json_object=True)
         more = object_of(reply.text).get("query")
     except ProviderError:
         return None, [FAILED]

@@ -13,7 +13,7 @@ from app import errors
 from app.core.dialects.memory_files import MEMORIES_MAX, content_problem, path_problem
 from app.core.scope import Scope
 from app.ids import uuid7
-from app.postgres.database import widen
+from app.postgres.sight import widen
 from app.postgres.transactions import Tx
 from app.queue import outbox
 from app.runtime import Runtime

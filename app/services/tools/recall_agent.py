@@ -22,18 +22,17 @@ from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.quote import Said, memories_text
 from app.extractive.terms import key_terms
 from app.prompts import prompt
-from app.providers import Chat, ModelToolCall, ProviderError, Reply
+from app.providers import ModelToolCall, ProviderError, Reply
 from app.recall import agent, tools
 from app.recall.agent import Handoff, Task
 from app.recall.arguments import Mistake, read
 from app.recall.tools import AGENT_TOOLS, Tool
 from app.runtime import Runtime
-from app.services import limits
+from app.services.asking import ask
 from app.services.memory.recalling import said_text, speaker
 from app.services.tools import tool_calls
 from app.services.tools.tool_calls import Asker, ToolCall
-from app.store import conversations, messages, spending
-from app.store.spending import Spent
+from app.store import conversations, messages
 from app.text.language import language as language_of
 
 _logger = logging.getLogger(__name__)
@@ -144,11 +143,10 @@ async def recall(runtime: Runtime, tenant: UUID, request: RecallRequest) -> dict
 
 
 async def _hand_over(run: _AgentRun) -> tuple[Handoff, list[dict[str, str]]]:
-    chat = run.asking.runtime.chat
-    if chat is None:
+    if run.asking.runtime.chat is None:
         return await _policy(run), [{"code": "llm_absent", "detail": "no LLM is in use; a fixed policy searched"}]
     try:
-        handed = await _ask(run, chat)
+        handed = await _ask(run)
     except ProviderError:
         warning = {"code": "llm_unavailable", "detail": "the LLM failed; a fixed policy searched"}
         return await _policy(run), [warning]
@@ -164,12 +162,12 @@ async def _hand_over(run: _AgentRun) -> tuple[Handoff, list[dict[str, str]]]:
 # --- With an LLM ------------------------------------------------------------------------------------
 
 
-async def _ask(run: _AgentRun, chat: Chat) -> Handoff | None:
+async def _ask(run: _AgentRun) -> Handoff | None:
     """Iterate until the model hands over; None if it never does. Raises ProviderError."""
     schemas = tools.schemas("openai", AGENT_TOOLS, run.language)
     while True:
         talk = await _opening(run)
-        outcome = await _iterate(run, chat, talk, schemas)
+        outcome = await _iterate(run, talk, schemas)
         if outcome != "expanded":
             return outcome
 
@@ -190,13 +188,15 @@ async def _opening(run: _AgentRun) -> list[dict[str, Any]]:
 
 
 async def _iterate(
-    run: _AgentRun, chat: Chat, talk: list[dict[str, Any]], schemas: Sequence[Mapping[str, Any]]
+    run: _AgentRun, talk: list[dict[str, Any]], schemas: Sequence[Mapping[str, Any]]
 ) -> Handoff | Literal["expanded"] | None:
     """Run one iteration; None when its steps are used up, or the model was refused too often."""
+    runtime, tenant, conversation = run.asking.runtime, run.asking.tenant, run.asking.conversation
+    asked_in = conversation.id if conversation else None
     for _ in range(agent.STEPS_MAX):
-        await limits.require_tokens(run.asking.runtime, run.asking.tenant)
-        reply = await chat.complete(talk, max_tokens=REPLY_TOKENS, tools=schemas)
-        await _count(run, reply)
+        reply = await ask(
+            runtime, tenant, "recall", talk, conversation_id=asked_in, max_tokens=REPLY_TOKENS, tools=schemas
+        )
         talk.append(_assistant(reply))
         if not reply.tool_calls:
             talk.append({"role": "user", "content": agent.said("handoff", run.language)})
@@ -251,15 +251,6 @@ def _assistant(reply: Reply) -> dict[str, Any]:
             for c in reply.tool_calls
         ]
     return message
-
-
-async def _count(run: _AgentRun, reply: Reply) -> None:
-    runtime, conversation = run.asking.runtime, run.asking.conversation
-    runtime.metrics.provider_call("recall", "ok", reply.prompt_tokens, reply.completion_tokens)
-    await spending.record(
-        runtime.database, run.asking.tenant, conversation.id if conversation else None, "recall", reply.model,
-        Spent(1, reply.prompt_tokens, reply.completion_tokens),
-    )  # fmt: skip
 
 
 # --- Without ----------------------------------------------------------------------------------------
