@@ -19,6 +19,7 @@ import anyio.to_thread
 
 from app.core.encoded import blanked
 from app.core.groups import chat_messages
+from app.core.history.rows import HistoryMessage
 from app.core.line import Line, named
 from app.core.neutral import replace_nul
 from app.core.scope import Scope, scope_of
@@ -32,7 +33,7 @@ from app.runtime import Runtime
 from app.services.memory import recalling
 from app.store import branches, conversations
 from app.store.memory import grep as stored
-from app.store.memory.grep import GreppedMessage, GreppedResult, GrepTooSlow
+from app.store.memory.grep import GreppedResult, GrepTooSlow
 from app.text.language import scalar
 
 P = ParamSpec("P")
@@ -264,7 +265,7 @@ def _hit(one: _Text, number: int, offset: int, line: str, compared: Comparable, 
     return one.of(SearchedLine(number, offset + start, grep.shown(line, start, stop - start)))
 
 
-def _message(row: GreppedMessage) -> _Text:
+def _message(row: HistoryMessage) -> _Text:
     name = recalling.speaker(row)
 
     def hit(line: SearchedLine) -> GrepHit:
@@ -275,14 +276,14 @@ def _message(row: GreppedMessage) -> _Text:
     return _Text(replace_nul(_text(row)), hit)
 
 
-def _text(row: GreppedMessage) -> str:
+def _text(row: HistoryMessage) -> str:
     text = recalling.searchable_text(row)
     for placeholder in _placeholders(row) if row.archive_ids else ():
         text = text.replace(placeholder, "")
     return text
 
 
-def _placeholders(row: GreppedMessage) -> Iterator[str]:
+def _placeholders(row: HistoryMessage) -> Iterator[str]:
     ids = [str(one) for one in row.archive_ids]
     for message in chat_messages(row.view or row.body):
         content = message.get("content")

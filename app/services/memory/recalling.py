@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from app.concurrency import run_in_thread_if_large
 from app.core import wording
@@ -18,9 +18,7 @@ from app.core.window.budget import fair
 from app.core.window.quote import Said, page_text, plain_text, speaker_of
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
-from app.store.memory.grep import GreppedMessage
 
-_Message: TypeAlias = HistoryMessage | GreppedMessage
 TOKEN_CHARACTERS_MAX = 8
 """Characters that a token stands for, at most, in text worth loading."""
 
@@ -66,27 +64,27 @@ async def clipped(runtime: Runtime, text: str, max_tokens: int) -> str:
         text = text[: min(len(text) - 1, int(len(text) * max_tokens / tokens))]
 
 
-def said_text(row: _Message) -> str:
+def said_text(row: HistoryMessage) -> str:
     """Return the plain text of a stored message as a model sees it; if no model sees it, as it was sent."""
     return plain_text(_seen(row))
 
 
-def searchable_text(row: _Message) -> str:
+def searchable_text(row: HistoryMessage) -> str:
     """Return a message's text for search: without calls of the recall tools, all else in its place."""
     return quote.searchable_text(_seen(row), TOOL_NAMES)
 
 
-def spoken_text(row: _Message) -> str:
+def spoken_text(row: HistoryMessage) -> str:
     """Return a message's text without calls and placeholders, all else in its place."""
     return quote.spoken_text(_seen(row))
 
 
-def speaker(row: _Message) -> str | None:
+def speaker(row: HistoryMessage) -> str | None:
     """Return the name that a stored message was sent with, if any."""
     return speaker_of(_seen(row))
 
 
-def _seen(row: _Message) -> list[dict[str, Any]]:
+def _seen(row: HistoryMessage) -> list[dict[str, Any]]:
     if row.kind == "orphan":
         return chat_messages(marked(row.body))
     return chat_messages(row.view if row.view is not None else row.body)

@@ -10,13 +10,14 @@ from uuid import UUID
 
 import asyncpg
 
-from app.core.model import Kind, Role
+from app.core.history.rows import HistoryMessage
 from app.core.scope import Scope
 from app.core.search.forms import OTHER_FORMS
 from app.core.search.grep import MATCHES_EVERYTHING, MessageSpan, Pattern, RefusedPattern
 from app.core.wording import Wording
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
+from app.store.messages import MESSAGE_FIELDS
 
 ROWS = 200
 """Messages that a statement returns."""
@@ -25,27 +26,9 @@ CONVERSATIONS_MAX = ARCHIVES_MAX = 10_000
 WRONG = Wording("this: {reason}", "以下写法：{reason}")
 
 
-_SQL = SqlFile(__file__)
+_SQL = SqlFile(__file__, message_fields=MESSAGE_FIELDS)
 MESSAGES = _SQL.statement("messages")
 RESULTS = _SQL.statement("results")
-
-
-@dataclass(frozen=True, slots=True)
-class GreppedMessage:
-    """A message that can match."""
-
-    conversation_id: str
-    seq: int
-    id: UUID
-    page: int
-    kind: Kind
-    role: Role
-    body: str
-    view: str | None
-    archive_ids: Sequence[UUID]
-    created_at: datetime
-    said_at: datetime | None
-    said_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +69,7 @@ async def messages(
     needles: Sequence[str],
     since: datetime | None,
     until: datetime | None,
-) -> list[GreppedMessage]:
+) -> list[HistoryMessage]:
     """Return at most ROWS messages that can match. Raises TooSlow."""
     ids = [span.conversation_id for span in within]
     firsts, lasts = [span.first for span in within], [span.last for span in within]
@@ -94,7 +77,7 @@ async def messages(
         "conversations": ids, "firsts": firsts, "lasts": lasts, "since": since, "until": until, "needles": needles,
         "expression": OTHER_FORMS, "limit": ROWS,
     })  # fmt: skip
-    return [GreppedMessage(*row) for row in await _fetch(tx, MESSAGES.text, tx.tenant, *arguments)]
+    return [HistoryMessage(*row) for row in await _fetch(tx, MESSAGES.text, tx.tenant, *arguments)]
 
 
 # The archives of a scope or of some of its conversations, the newest first; ids are UUIDv7.

@@ -1,8 +1,7 @@
 -- name: messages
 -- Messages in some stretches that can match, the newest of each first: what search finds too, so neither prompts, nor
 -- what was refused, nor what a recall tool brought back. "C" knows only the case of ASCII, but is twice as fast.
-SELECT m.conversation_id, m.seq, m.id, m.page, m.kind, m.role, m.body, m.view, m.archive_ids, m.created_at, m.said_at,
-       m.said_offset
+SELECT {message_fields}
   FROM unnest(:conversations::text[], :firsts::int[], :lasts::int[]) WITH ORDINALITY AS s (id, first, last, place)
   JOIN messages m ON m.tenant_id = :tenant AND m.conversation_id = s.id AND m.seq BETWEEN s.first AND s.last
  WHERE m.kind NOT IN ('prompt', 'refused') AND m.loaded IS NULL
