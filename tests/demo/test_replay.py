@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from quire_command.demo.command import CONVERSATION, demo, usual
 from quire_command.demo.replay import APPEND_MESSAGES_MAX, ServiceError, replay
@@ -57,19 +58,17 @@ class FakeQuire:
         }
 
 
-class Output(io.StringIO):
-    """What a replay prints, on a terminal or elsewhere."""
+def console(terminal: bool = False) -> Console:
+    return Console(file=io.StringIO(), force_terminal=terminal, width=100)
 
-    def __init__(self, *, terminal: bool = False) -> None:
-        super().__init__()
-        self.terminal = terminal
 
-    def isatty(self) -> bool:
-        return self.terminal
+def printed(where: Console) -> str:
+    assert isinstance(where.file, io.StringIO)
+    return where.file.getvalue()
 
 
 def test_the_whole_conversation_arrives_in_order_and_the_report_is_clean() -> None:
-    quire, out = FakeQuire(), Output()
+    quire, out = FakeQuire(), console()
     [report] = replay("http://quire.example.org", CONVERSATION, 8000, out, transport=httpx.MockTransport(quire))
     sent = [json.loads(line) for line in CONVERSATION.read_text("utf-8").splitlines()]
     [stored] = quire.conversations.values()
@@ -79,10 +78,10 @@ def test_the_whole_conversation_arrives_in_order_and_the_report_is_clean() -> No
 
 
 def test_without_a_terminal_there_are_plain_lines_and_no_control_codes() -> None:
-    out = Output()
+    out = console()
     replay("http://quire.example.org", CONVERSATION, 8000, out, transport=httpx.MockTransport(FakeQuire()))
-    lines = out.getvalue().splitlines()
-    assert "\x1b" not in out.getvalue()
+    lines = printed(out).splitlines()
+    assert "\x1b" not in printed(out)
     assert sum(line.startswith("turn ") for line in lines) == 100
     assert sum("new epoch" in line for line in lines) == 3
     assert any(line.split() == ["budget", "violations", "0"] for line in lines)
@@ -90,20 +89,20 @@ def test_without_a_terminal_there_are_plain_lines_and_no_control_codes() -> None
 
 @pytest.mark.slow
 def test_on_a_terminal_there_is_a_live_picture() -> None:
-    out = Output(terminal=True)
+    out = console(terminal=True)
     replay("http://quire.example.org", CONVERSATION, 8000, out, transport=httpx.MockTransport(FakeQuire()))
-    assert "\x1b" in out.getvalue()
-    assert "100/100" in out.getvalue()
-    assert "prefix breaks between cuts" in out.getvalue()
+    assert "\x1b" in printed(out)
+    assert "100/100" in printed(out)
+    assert "prefix breaks between cuts" in printed(out)
 
 
 def test_a_window_over_budget_is_reported() -> None:
-    out = Output()
+    out = console()
     [report] = replay(
         "http://quire.example.org", CONVERSATION, 8000, out, transport=httpx.MockTransport(FakeQuire(overrun=1))
     )
     assert report.over_budget > 0
-    assert "OVER BUDGET" in out.getvalue()
+    assert "OVER BUDGET" in printed(out)
 
 
 def test_a_frame_follows_each_message(tmp_path: Path) -> None:
@@ -113,7 +112,7 @@ def test_a_frame_follows_each_message(tmp_path: Path) -> None:
         "http://q",
         tmp_path / "two.jsonl",
         99,
-        Output(),
+        console(),
         every_message=True,
         transport=httpx.MockTransport(FakeQuire()),
     )
@@ -127,7 +126,7 @@ def test_writes_are_bounded_keyed_and_carry_the_api_key(tmp_path: Path) -> None:
     }
     (tmp_path / "long.jsonl").write_text(json.dumps(dialogue))
     quire = FakeQuire()
-    replay("http://q", tmp_path / "long.jsonl", 99, Output(), api_key="k1", transport=httpx.MockTransport(quire))
+    replay("http://q", tmp_path / "long.jsonl", 99, console(), api_key="k1", transport=httpx.MockTransport(quire))
     writes = [request for request in quire.requests if request.url.path.endswith("/messages")]
     assert [len(json.loads(request.content)["messages"]) for request in writes] == [
         APPEND_MESSAGES_MAX,
@@ -146,7 +145,7 @@ def test_a_service_error_is_shown_in_its_own_words() -> None:
         )
 
     with pytest.raises(ServiceError, match="422: the smallest budget that works is 910"):
-        replay("http://q", CONVERSATION, 10, Output(), transport=httpx.MockTransport(refuse))
+        replay("http://q", CONVERSATION, 10, console(), transport=httpx.MockTransport(refuse))
 
 
 def test_the_command_says_when_nothing_listens() -> None:

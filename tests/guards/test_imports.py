@@ -37,7 +37,7 @@ HIDDEN = {
 BY_NAME = {"telemetry/tracing.py"}
 """Modules that import what they name in strings: OpenTelemetry, which is an extra."""
 
-HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "sqlalchemy"}
+HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "rich", "sqlalchemy"}
 """Packages that the API does without until they are needed."""
 
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 import httpx
+from rich.console import Console
 
 from quire_command.demo.frame import Report
 from quire_command.demo.replay import ServiceError, replay
@@ -39,7 +40,7 @@ def demo(file: Path, url: str | None, budget: int, every_message: bool, api_key:
     try:
         with nullcontext(url) if url is not None else some_service(here) as running:
             click.echo(f"Replaying into {running}.")
-            reports = replay(running, file, budget, sys.stdout, every_message=every_message, api_key=api_key)
+            reports = replay(running, file, budget, Console(), every_message=every_message, api_key=api_key)
             _show_links(running, reports, ends=running not in (url, here))
     except (TranscriptError, ServiceError) as error:
         raise click.ClickException(str(error)) from error

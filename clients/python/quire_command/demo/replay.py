@@ -5,9 +5,10 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import httpx
+from rich.console import Console
 
 from quire_command.demo.frame import Frame, Report, read_frame, summarise
 from quire_command.demo.screen import Screen, print_report
@@ -23,7 +24,7 @@ def replay(
     base_url: str,
     path: Path,
     budget: int,
-    out: TextIO,
+    console: Console,
     *,
     every_message: bool = False,
     api_key: str | None = None,
@@ -42,12 +43,12 @@ def replay(
         service = Service(client, uuid.uuid4().hex[:8])
         reports: list[Report] = []
         try:
-            with Screen(out, sum(len(plan) for _, plan in plans)) as screen:
+            with Screen(console, sum(len(plan) for _, plan in plans)) as screen:
                 for transcript, plan in plans:
                     reports.append(play(service, screen, transcript, plan, budget))
         finally:  # an error in the fifth conversation does not hide the first four
             for report in reports:
-                print_report(out, report)
+                print_report(console, report)
     return reports
 
 
