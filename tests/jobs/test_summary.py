@@ -325,3 +325,44 @@ def test_a_preface_is_left_out(client: httpx.Client, worker: Worker, model: Mode
     say(client, 1, 10)
     worker.drain("summary")
     assert summary(client)["text"].startswith("All up to message")
+
+
+FLAT = {
+    "en": [
+        "The flat is on Elm Road", "Which floor", "Third, no lift", "And the rent", "900 a month", "Is that warm",
+        "Heating is extra", "Pets", "One cat is fine", "When is it free", "From the first of May", "I would take it",
+    ],
+    "zh": [
+        "房子在榆树路", "几楼", "三楼没电梯", "房租多少", "每月三千五", "包取暖吗",
+        "取暖费另算", "能养猫吗", "一只猫可以", "什么时候能住", "五月一号起", "我想租下来",
+    ],
+}  # fmt: skip
+NONSENSE = {"en": "The capital of France is Paris.", "zh": "法国的首都是巴黎，大家都是这么说的。"}
+
+
+@pytest.mark.parametrize("written", NONSENSE)
+@pytest.mark.parametrize("language", FLAT)
+def test_a_first_summary_that_names_nothing_of_twelve_short_messages_is_refused(
+    client: httpx.Client, worker: Worker, model: Model, sql: Sql, language: str, written: str
+) -> None:
+    model.summary = lambda _: NONSENSE[written]
+    append(client, "c", [assistant(text) if at % 2 else user(text) for at, text in enumerate(FLAT[language])])
+    before = summary(client)
+    assert worker.drain("summary", rounds=2) == {"UnusableReply": 2}
+    after = summary(client)
+    assert (after["source"], after["versions"], after["text"]) == ("extractive", [], before["text"])
+    assert NONSENSE[written] not in str(window(client, "c", budget=900))
+    [(error,)] = sql("SELECT error FROM work WHERE kind = 'summary'")
+    assert "names nothing of what it covers" in error or "in another language than the messages" in error
+
+
+def test_a_first_summary_stands_beside_the_lines_of_what_left_the_window(
+    client: httpx.Client, worker: Worker, model: Model
+) -> None:
+    model.summary = lambda _: "The user looks for a flat on Elm Road."
+    for at in range(0, 12, 2):
+        append(client, "c", [user(f"{FLAT['en'][at]} {'and so on ' * 200}"), assistant(FLAT["en"][at + 1])])
+    worker.drain("summary")
+    head = str(window(client, "c", budget=2_000)["messages"])
+    assert "The user looks for a flat on Elm Road." in head
+    assert "1: The flat is on Elm Road" in head

@@ -8,10 +8,12 @@ repetitions count once in a length. The bounds are wide: a bad style passes, a f
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import pairwise
 
 Scripts = tuple[int, int]
@@ -43,26 +45,14 @@ ALIKE_MIN, ALIKE_SHARE = 8, 4
 
 ECHO_SHARE, ECHO_RUNS_MIN = 0.8, 120
 """A long text that repeats this share of its source word by word is no summary of it."""
-_REFUSAL = re.compile(
-    r"\W*(?:(?:i(?:'|’)?m|i am|we(?:'|’)?re) (?:very |so |really )?(?:sorry|unable|not able)|sorry\b|my apologies"
-    r"|(?:unfortunately,? )?i (?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|will not|must decline)|as an ai\b"
-    r"|(?:很|非常)?抱歉|对不起|不好意思|我(?:无法|不能|没办法)|作为(?:一个|一名)?(?:ai|人工智能|语言模型))",
-    re.IGNORECASE,
-)
-_REFUSED_WITH = re.compile(
-    r"\b(?:can(?:'|’)?t|cannot|can not|unable|not able|won(?:'|’)?t|decline|as an ai)\b|无法|不能|没办法|拒绝|作为",
-    re.IGNORECASE,
-)
+_WORDS = json.loads(files("app.core.window").joinpath("replies.json").read_text("utf-8"))
+_REFUSAL = re.compile(rf"\W*(?:{'|'.join(_WORDS['refusal'])})", re.IGNORECASE)
+_REFUSED_WITH = re.compile("|".join(_WORDS["refused_with"]), re.IGNORECASE)
 REFUSAL_CHARACTERS = 400
 """What is longer and begins with an apology goes on to say something."""
 _UNIT = re.compile(r"[a-z0-9]{1,12}|[^\W_a-z0-9]")
-_COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        "the and but for not with that this are was were have has had you your can will from all what about help"
-        " sorry please here there",
-    )
-)
+_COMMON, _COMMON_CHARACTERS = frozenset(_WORDS["common"].split()), frozenset(_WORDS["common_characters"])
+"""A pair with one tells nothing: 都是, 我们."""
 _NUMBERING = re.compile(r"^[^\S\n]*\d{1,4}[.)、:：]\s*", re.MULTILINE)
 
 
@@ -73,7 +63,7 @@ class ReplyWording:
     units: int
     runs: Mapping[Run, int]
     telling: frozenset[str] = frozenset()
-    """Numbers, words of three letters and more, and pairs of ideographs."""
+    """Numbers, words of three letters and more, and pairs of ideographs, without those that stand in any text."""
 
     @property
     def content(self) -> int:
@@ -94,7 +84,8 @@ def wording_of(text: str) -> ReplyWording:
     units = _UNIT.findall(_NUMBERING.sub("", text[:SEEN_CHARACTERS].casefold()))
     runs = Counter(tuple(units[i : i + RUN]) for i in range(len(units) - RUN + 1))
     words = {unit for unit in units if unit.isdecimal() or (unit.isascii() and len(unit) > 2)}
-    pairs = {one + other for one, other in pairwise(units) if not (one.isascii() or other.isascii())}
+    told = [unit if unit not in _COMMON_CHARACTERS else "." for unit in units]
+    pairs = {one + other for one, other in pairwise(told) if not (one.isascii() or other.isascii())}
     return ReplyWording(len(units), runs, frozenset(words | pairs) - _COMMON)
 
 
@@ -132,13 +123,15 @@ def _faults(text: str, scripts: Scripts, covered: Covered, least: int, instructi
         yield "repeats its instructions"
     if _is_echo(wording, covered.wording):
         yield "only repeats what it covers"
-    if _names_nothing(wording, covered.wording):
+    if _names_nothing(wording, scripts, covered):
         yield "names nothing of what it covers"
 
 
-def _names_nothing(wording: ReplyWording, covered: ReplyWording) -> bool:
-    comparable = {word.isascii() for word in wording.telling} & {word.isascii() for word in covered.telling}
-    return bool(comparable) and wording.telling.isdisjoint(covered.telling)
+def _names_nothing(wording: ReplyWording, scripts: Scripts, covered: Covered) -> bool:
+    told = covered.wording.telling
+    comparable = {word.isascii() for word in wording.telling} & {word.isascii() for word in told}
+    is_compared = bool(comparable or (told and is_foreign(scripts, covered.scripts, letters_min=1)))
+    return is_compared and wording.telling.isdisjoint(told)
 
 
 def _repeated(wording: ReplyWording, other: ReplyWording) -> int:
@@ -167,9 +160,9 @@ def is_strange(wording: ReplyWording, scripts: Scripts, covered: Covered) -> boo
     return 2 * _repeated(wording, covered.wording) <= sum(wording.runs.values())
 
 
-def is_foreign(written: Scripts, covered: Scripts) -> bool:
+def is_foreign(written: Scripts, covered: Scripts, *, letters_min: int = LETTERS_MIN) -> bool:
     """Return whether one text is Chinese and the other has next to no Chinese, each long enough to judge."""
-    if min(sum(written), sum(covered)) < LETTERS_MIN:
+    if min(sum(written), sum(covered)) < letters_min:
         return False
     low, high = sorted((_chinese(written), _chinese(covered)))
     return low < NEXT_TO_NONE and high > MOST
