@@ -6,6 +6,7 @@ read in the inspector is in `app/ui/words.*.json`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from app.core.model import Language
@@ -122,7 +123,7 @@ EARLIER_CONVERSATIONS = Wording(
 """What the guide to the recall tools adds in a conversation that is not its user's first."""
 RELEVANT_PASSAGES = Wording("relevant passages", "相关段落")
 BY_KEYWORD_ALONE = Wording(" (by keyword alone)", "（仅按关键词）")
-NOT_EMBEDDED = Wording(" (the newest memories by keyword alone)", "（最新的记忆仅按关键词）")
+NOT_EMBEDDED = Wording(" (the newest {count} memories by keyword alone)", "（最新的 {count} 条记忆仅按关键词）")
 DOUBTFUL = Wording(" (doubtful)", "（存疑）")
 NO_PASSAGE = Wording("No passage matches the query.", "没有与查询相关的段落。")
 NO_WORDS = Wording("The query has no words to search for; name some.", "查询里没有可搜索的词；请写出要找的词。")
@@ -132,7 +133,6 @@ EXPANDED = Wording("Expanded query: {query}", "扩展后的查询：{query}")
 NOT_FOUND = Wording("Nothing was found for: {queries}", "没有找到：{queries}")
 MORE_LIKE_IT = Wording(" (and {count} more like it)", "（另有 {count} 条相近内容）")
 NO_KEYWORDS = Wording("There are no words worth searching for.", "没有值得搜索的词。")
-NO_MEMORY_ABOUT_IT = Wording("No memory about it was found.", "没有找到相关记忆。")
 SAY_MORE = Wording("Can you say more about what you are looking for?", "能否提供更多细节？")
 RUN_CUT = Wording(
     '… [cut; recall_page("{first}-{last}") reads on]', '…[已截断；用 recall_page("{first}-{last}") 继续读取]'
@@ -147,3 +147,11 @@ ASK_CLOSER = Wording(
     '… [more passages match; load_tool_history("{uuid}", a narrower query) or with offset and length reads them]',
     '…[还有匹配的段落；用 load_tool_history("{uuid}", query) 并写出更具体的 query，或用 offset 和 length 读取]',
 )
+
+
+def lacking(warnings: Iterable[Mapping[str, str]], language: Language) -> str:
+    """Return what a search lacked, for a model, whether or not it found anything; "" if nothing."""
+    details = {warning["code"]: warning["detail"] for warning in warnings}
+    by_words = BY_KEYWORD_ALONE.say(language) if details.keys() & {"embeddings_absent", "semantic_unavailable"} else ""
+    lag = details.get("vectors_lag", "").partition(" ")[0]
+    return by_words + (NOT_EMBEDDED.say(language, count=lag) if lag else "")

@@ -65,6 +65,7 @@ def test_passages_are_found_by_keyword_if_the_model_fails(
     shown = client.get("/conversations/c/context", params={"query": "physician Oja", "load": uuid, "budget": 16_000})
     assert NEEDLE in shown.text
     assert "semantic_unavailable" in shown.text
+    assert "by keyword alone" in shown.text
 
 
 @pytest.mark.anyio

@@ -8,11 +8,12 @@ cannot be shown.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from uuid import UUID
 
 from app.caches import KeptWindow
 from app.concurrency import run_in_thread_if_large
+from app.core import wording
 from app.core.calibration import counted, marks_of
 from app.core.conversation import Conversation
 from app.core.history.rows import HistoryMessage
@@ -125,9 +126,26 @@ async def _packed(
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
     in_view = _in_view(window)
-    hits, free = found.evidence.beside(lambda hit: _is_in_view(hit.hit, search, in_view), free)
+    hits, theirs = found.evidence.beside(lambda hit: _is_in_view(hit.hit, search, in_view), free)
+    lacks = [] if search.request.is_said else _lacks(search, found, is_shown=bool(hits), count=count)
+    if (left := free - sum(item.tokens for item in lacks)) < 0:
+        lacks, left = [], free
     size = sum(len(hit.text) for hit in hits)
-    return [*named, *await run_in_thread_if_large(size, _fitted, search.conversation, hits, free, count)]
+    passages = await run_in_thread_if_large(size, _fitted, search.conversation, hits, min(theirs, left), count)
+    return [*named, *lacks, *passages]
+
+
+def _lacks(search: _Asked, found: _Found, *, is_shown: bool, count: Count) -> list[TailItem]:
+    """Return the line that tells a model what a caller's search lacked. What comes unasked stays in view, and says
+    nothing of the moment.
+    """
+    language: Language = search.conversation.language or "en"
+    lacks = wording.lacking(map(asdict, [*_degraded(search.query), *found.lags]), language)
+    title = wording.RELEVANT_PASSAGES if found.evidence.hits else wording.NOTHING_FOUND
+    if not lacks or (found.evidence.hits and not is_shown):
+        return []
+    text = f"[{title.say(language)}{lacks}]"
+    return [TailItem(text, count(text) + 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.memory import insertion
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
-from app.services.memory.searching import SEMANTIC_UNAVAILABLE, Query
+from app.services.memory.searching import Query
 from app.services.memory.views import hold, is_hidden
 from app.store import archives, conversations
 from app.store.archives import ShowingMessage, StoredArchive
@@ -415,9 +415,7 @@ def _shown_text(loaded: Mapping[str, Any], language: Language) -> tuple[str, str
             f"[{p['offset']}–{p['offset'] + p['length']}]\n{without_ranges(p['text'])}" for p in loaded["passages"]
         ]
         nothing = wording.NO_PASSAGE.say(language)
-        about = wording.RELEVANT_PASSAGES.say(language)
-        if SEMANTIC_UNAVAILABLE in loaded["warnings"]:
-            about += wording.BY_KEYWORD_ALONE.say(language)
+        about = wording.RELEVANT_PASSAGES.say(language) + wording.lacking(loaded["warnings"], language)
         return "\n".join(parts) or nothing, f"{about} / {whole}"
     return marked(loaded["content"]), f"{loaded['offset']}–{loaded['offset'] + loaded['length']} / {whole}"
 

@@ -68,7 +68,8 @@ async def _answer(asking: Asker, document: Document, calls: _Calls, language: La
     content = wording.NO_RESULT.say(language)
     if result is not None:
         content = result_text(result if isinstance(result, str) else dumps(result))
-    return _shape(document, calls, status="continue", result=result, content=content)
+    notes = dict.fromkeys(answer.note for answer in calls.answers if answer.note)
+    return _shape(document, calls, status="continue", result=result, content="\n".join((content, *notes)))
 
 
 async def _run(asking: Asker, code: str, calls: _Calls, language: Language) -> Outcome | None:

@@ -35,20 +35,12 @@ def search_text(found: Found, shown: Sequence[Mapping[str, Any]], here: str | No
     for hit, one in zip(found.hits, shown, strict=True):
         key = f"(memory_key {one['memory_key']}, {one['relevance_score']})"
         lines.append((hit, f"{found_line(hit, one['content_preview'], language)} {key}"))
-    title = wording.SOME_OF.say(language, count=len(lines), total=found.total) + behind(found.warnings, language)
-    text = passages_text(title, lines, here, language)
+    title = wording.SOME_OF.say(language, count=len(lines), total=found.total)
+    text = passages_text(title + wording.lacking(found.warnings, language), lines, here, language)
     if not found.unanswered:
         return text
     named = wording.LIST_SEPARATOR.say(language).join(titled(query[:QUERY_SHOWN]) for query in found.unanswered)
     return f"{text}\n{wording.NOT_FOUND.say(language, queries=named)}"
-
-
-def behind(warnings: Sequence[Mapping[str, str]], language: Language) -> str:
-    """Return what a search lacked, for a model; "" if nothing."""
-    codes = {warning["code"] for warning in warnings}
-    by_words = wording.BY_KEYWORD_ALONE.say(language) if codes & {"embeddings_absent", "semantic_unavailable"} else ""
-    lag = wording.NOT_EMBEDDED.say(language) if "vectors_lag" in codes else ""
-    return by_words + lag
 
 
 def passages_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str | None, language: Language) -> str:

@@ -70,6 +70,8 @@ class _AgentRun:
     task: Task
     trace: list[dict[str, Any]] = field(default_factory=list)
     previews: dict[str, str] = field(default_factory=dict)
+    found_nothing: str = ""
+    """What the last search says that found nothing."""
 
     @property
     def language(self) -> Language:
@@ -101,6 +103,7 @@ class _AgentRun:
             answer = tool_calls.Answer(f"{name} failed: {_reason(error)}", is_error=True)
         if not answer.is_error and name == tools.SEARCH_MEMORIES.name:
             self.task.show(answer.value)
+            self.found_nothing = self.found_nothing if answer.value else answer.note
             self.previews.update((value["memory_key"], value["content_preview"]) for value in answer.value)
         text = self.task.admitted(answer.content)
         self.note(name, arguments, text, is_error=answer.is_error)
@@ -276,7 +279,7 @@ async def _policy(run: _AgentRun) -> Handoff:
 def _conclude(run: _AgentRun, confidence: float) -> Handoff:
     """Hand over what was seen, judged only by its search scores."""
     keys = run.task.best(KEYS_MAX)
-    nothing = wording.NO_MEMORY_ABOUT_IT.say(run.language)
+    nothing = run.found_nothing or wording.NOTHING_FOUND.say(run.language)
     question = wording.SAY_MORE.say(run.language)
     unsure = confidence < GOOD_ENOUGH
     handed = Handoff(

@@ -44,7 +44,6 @@ from app.services.memory.hits import SearchHit
 from app.services.memory.recalling import clipped
 from app.services.memory.searching import SearchRequest
 from app.services.tools.found_lines import (
-    behind,
     first_within,
     found_line,
     found_title,
@@ -115,6 +114,8 @@ class Answer:
     value: Any = None
     is_error: bool = False
     pages: tuple[int, int] | None = None
+    note: str = ""
+    """For a model that sees what its code made of the value: that nothing was found, what the search lacks now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +336,8 @@ async def _search_memories(call: ToolRun) -> Answer:
         searching.size(search_results.hits, query), _results, search_results.hits, query
     )
     text = search_text(search_results, results, call.conversation_id, call.language)
-    return Answer(text, results)
+    passing = [warning for warning in search_results.warnings if warning["code"] != "embeddings_absent"]
+    return Answer(text, results, note=wording.lacking(passing, call.language).strip())
 
 
 def _place(hit: Hit) -> tuple[str | None, int | None, datetime]:
@@ -393,7 +395,7 @@ async def _recall_memory(call: ToolRun) -> Answer:
         free -= tokens
         taken.append((hit, line))
     text = passages_text(
-        wording.RELEVANT_PASSAGES.say(call.language) + behind(results.warnings, call.language),
+        wording.RELEVANT_PASSAGES.say(call.language) + wording.lacking(results.warnings, call.language),
         taken,
         here,
         call.language,
@@ -404,7 +406,8 @@ async def _recall_memory(call: ToolRun) -> Answer:
 def _nothing(warnings: Sequence[Mapping[str, str]], language: Language) -> Answer:
     if searching.NO_WORDS in warnings:
         return Answer(wording.NO_WORDS.say(language), is_error=True)
-    return Answer(wording.NOTHING_FOUND.say(language) + behind(warnings, language), [])
+    said = wording.NOTHING_FOUND.say(language) + wording.lacking(warnings, language)
+    return Answer(said, [], note=said)
 
 
 async def _get_memory_detail(call: ToolRun) -> Answer:
