@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from app.text import bm25
 from app.text.chinese_scripts import simplified
@@ -21,6 +22,7 @@ from app.text.small_talk import (
     ENGLISH_PRAISED,
     ENGLISH_WORDS,
 )
+from app.text.word_lists import patterns_of
 
 SMALL_TALK_CHARACTERS = 200
 """A longer text speaks of something."""
@@ -28,24 +30,11 @@ SMALL_TALK_CHARACTERS = 200
 PARTS_MAX, PARTS_CHARACTERS = 3, 600
 """Parts of a query that are searched for besides the whole, the last ones; a longer text is not taken apart."""
 
-_SEAM = re.compile(
-    r"(?<=[。！？!?;；\n])|(?<=\w\w\w\.)(?<!\bmrs\.)(?=\s)|"
-    r"(?=另外|对了|顺便|话说|还有[,，])|\b(?=by the way\b|also,|anyway,)",
-    re.IGNORECASE,
+_PATTERNS = patterns_of(Path(__file__).with_name("queries.txt"), ("earlier",))
+_SEAM, _ASKS, _OF_REPLIES, _TALKED = (
+    re.compile(_PATTERNS[name], re.IGNORECASE) for name in ("seam", "asks", "of replies", "talked")
 )
 _TURN = re.compile(r"^\W{0,3}[^\s:：][^:：\n]{0,39}[:：]", re.MULTILINE)
-_ASKS = re.compile(
-    r"[?？]\W*$|[吗呢]\W*$|什么|谁|哪|几[个号点月天年次种条]|多少|怎么|\b(?:who|whose|what|when|where|which|why|how)\b",
-    re.IGNORECASE,
-)
-_OF_REPLIES = re.compile(
-    r"\byou(?:[’']d| had| have|[’']ve)? (?:advi|answer|explain|gave|give|list|mention|propose|recommend|sa(?:id|y)\b"
-    r"|sen[dt]\b|show|suggest|t(?:ell|old)\b|wr[io]te)"
-    r"|\byour (?:advice|answer|draft|idea|list|plan|recommend|repl|suggest)"
-    r"|(?<![跟和对给向])你[^，。？?我]{0,4}(?:给我|跟我|帮我|为我|教我)?(?:推荐|建议|说|讲|告诉|写|列|提|教|解释|回答)",
-    re.IGNORECASE,
-)
-"""What asks for an assistant's words instead of a person's."""
 _WHO_ASKS = re.compile(r"\bwho am i\b|我是谁")
 _LABELS = re.compile(r"^\[\w+\]\s*", re.MULTILINE)
 """Of what was sent with a text: `[image]`."""
@@ -56,30 +45,11 @@ _ENGLISH_PHRASE = re.compile(
 _CHINESE_PHRASE = re.compile("|".join(sorted(CHINESE_PHRASES, key=len, reverse=True)))
 """By itself it passes over other scripts at once: all that it begins with is known."""
 _NO_SUBJECT = bm25.STOP_WORDS | ENGLISH_WORDS | CHINESE_WORDS
-# What refers to the talk itself: it says who said something, not what.
-_EARLIER = r"(?: (?:just now|earlier|before|previously|recently|so far|last time|the other day|a while ago|above))?"
-_TALKED = re.compile(
-    r" ?\b(?:"
-    r"(?:(?:that|which|who|whom|as|what|like) )?(?:we|you|i)(?:'(?:ve|d)| have| had| were| was| are)?"
-    r"(?: (?:just|already|once|also|both|only|never))? (?:talk(?:ed|ing)|sp(?:oke|oken|eaking)|chatt(?:ed|ing)"
-    r"|discuss(?:ed|ing)|mention(?:ed|ing)|went over|gone over|brought up)"
-    r"|(?:did|have|had|were|are|do|can) (?:we|you|i)(?: (?:just|already|once|also|ever))? (?:talk(?:ed|ing)?"
-    r"|speak(?:ing)?|spoken|chat(?:ted|ting)?|discuss(?:ed|ing)?|mention(?:ed)?|g(?:o|one) over|br(?:ing|ought) up)"
-    r"|(?:as|previously|already|just) (?:discussed|mentioned)"
-    rf")\b(?: (?:to|with) (?:you|me|each other))?(?: (?:about|of|on))?{_EARLIER}"
-    r"|(?:(?:我们|咱们|咱俩|[你我您]|之前|以前|上次|上回|刚才|刚刚|先前|前面|曾经?)(?:是|有|还|都|一起)?)+"
-    r"(?:聊|讨论|谈论|谈|提|说|讲)(?:[到过起及了的])+",
-    re.IGNORECASE,
-)
-_OF_TALK = """
-that which who whom as what like we you i ve d have had were was are just already once also both only never ever talk
-talked talking speak spoke spoken speaking chat chatted chatting discuss discussed discussing mention mentioned
-mentioning go went gone over bring brought up did do can to with me each other about of on now earlier before previously
-recently so far last time the day a while ago above
-"""
-"""The words of ``_TALKED``."""
 _OF_PHRASES = frozenset(
-    re.findall("[a-z]+", " ".join((_OF_TALK, *ENGLISH_PHRASES, *ENGLISH_PRAISE, *ENGLISH_PRAISED, *CHINESE_PHRASES)))
+    re.findall(
+        "[a-z]+",
+        " ".join((_PATTERNS["words of talked"], *ENGLISH_PHRASES, *ENGLISH_PRAISE, *ENGLISH_PRAISED, *CHINESE_PHRASES)),
+    )
 )
 
 

@@ -10,20 +10,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from hashlib import blake2b
+from pathlib import Path
 from threading import Lock
 
 from cachetools import LRUCache, cached
 
 from app.text.chinese_scripts import simplified
 from app.text.language import HAN
+from app.text.word_lists import patterns_of
 
 STATEMENT_CHARACTERS = 300
 """A longer text is compared as it is: a fact is told in less, and the work takes 0.6 microseconds a character."""
 REMEMBERED = 10_000
 """Texts whose statement's digest a process keeps: from one turn to the next, a user's searches find much the same."""
 
-_CAPITALS = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z][a-z']+|I(?='))(?![A-Za-z0-9+#])|(?<![A-Za-z0-9])I(?=\s)")
-"""Written small; capitals stay in codes and names of one letter, because aB3 is not ab3."""
+_PATTERNS = patterns_of(Path(__file__).with_name("statements.txt"), ("opener",), {"HAN": HAN})
+_CAPITALS, _MARKS, _LIGHT, _IS, _HAN_SPACE = (
+    re.compile(_PATTERNS[name]) for name in ("capitals", "marks", "light", "is", "han space")
+)
+_OPENING = re.compile(_PATTERNS["opening"], re.IGNORECASE)
 _SPELLINGS = {
     r"\bwon't\b": "will not",
     r"\bcan(?:no|')t\b": "can not",
@@ -31,27 +36,6 @@ _SPELLINGS = {
     r"\bi'm\b": "i am",
     r"\bit's\b": "it is",
 }
-_MARKS = re.compile(
-    rf"[!?.,;…。、\"“”「」『』()*_`~]+(?=\s|$|[{HAN}])|(?<=[{HAN}])[!?.,;…。、\"“”「」『』()*_`]+(?!\d)|"
-    r"(?<!\S)[\"“「『(*_`•]+|(?<!\S)-(?=\s)"
-)
-"""Punctuation around words; what stands inside of one, as in 3.5 and a_b, stays."""
-_OPENING = re.compile(
-    r"^(?:(?:well|so|oh|ok|okay|yes|yeah|hey|hi|again|also|btw|fyi|by the way|"
-    r"as (?:i|we) (?:said|mentioned)(?: before)?|like i said|just so you know|for the record|"
-    r"(?:please )?(?:remember|note|keep in mind)(?: that)?)(?=[\s:]):?\s*|"
-    r"(?:请?(?:记住|记得|注意)|顺便说一下|顺便|对了|话说|我?再?说一[遍次]|如前所述|我(?:之前)?说过|跟你说|告诉你|提醒一下|嗯+|哦+)"
-    r"(?=\S| \S):?\s*)+",
-    re.IGNORECASE,
-)
-_LIGHT = re.compile(
-    r"(?<!\S)(?:(?:the|an?(?! (?:few|little|lot|bit)\b))(?=\s)|(?<!not )(?<!n't )(?:really|very|truly|indeed|actually|"
-    r"basically|definitely|certainly|simply|honestly)(?!\S))|(?<!不)(?:非常|真的(?=\S)|确实|其实|很)|[啊呀嘛啦](?=\s|$)"
-)
-"""Only in small letters: An and Very may be names."""
-# What "is", "是" and a colon connect can change places.
-_IS = re.compile(rf"\s(?:is|are)\s|(?<=\w):\s|(?<=[{HAN}]):|(?<=\S)就?(?<![但可还总不要于算若凡老或正])是(?![否不吗])")
-_HAN_SPACE = re.compile(rf"(?<=[{HAN}])\s+|\s+(?=[{HAN}])")
 
 
 def statement(text: str) -> str:
