@@ -5,24 +5,12 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from app.extractive.patterns import PATTERNS
 from app.text.language import clip, one_line
 
-_FIRST_KEYS = re.compile(
-    r"query|question|q$|keywords?|search|command|cmd|url|path|file|title|subject|prompt|task|description|tool_name"
-    r"|symbol|email"
-    r"|.*(?:_|^)id$|.*name$|origin|destination|from|to$|location|city|date|start|end|pattern|code$|expression"
-    r"|address|recipient",
-    re.IGNORECASE,
+_FIRST_KEYS, _LAST_KEYS, _QUESTION_KEYS, _SECRET_KEYS = (
+    re.compile(PATTERNS[f"{name}_keys"], re.IGNORECASE) for name in ("first", "last", "question", "secret")
 )
-_LAST_KEYS = re.compile(
-    r"limit|offset|page|per_page|format|lang|locale|verbose|timeout|max|min_|sort|order|encoding|content$|text$"
-    r"|body$|thought|reason|debug|dry_run|api_key|token|password|secret",
-    re.IGNORECASE,
-)
-_QUESTION_KEYS = re.compile(
-    r"query|q$|question|prompt|task|search|instruction|request|command|cmd|code$|sql|url", re.IGNORECASE
-)
-_SECRET_KEYS = re.compile(r"api_?key|password|passwd|secret|access_token|authorization|credential", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z_][\w-]{0,40}>")
 _CALL = re.compile(r"([A-Za-z_][\w.:/-]{0,80})\((?=[\w.-]{1,40}=|\)|…|[\[{\"']|.*\)$)")
 _NAME = re.compile(r"(?:^|, )[A-Za-z_][\w.:/-]{0,80}(?:\(|: )|\b[\w.-]{1,40}=")

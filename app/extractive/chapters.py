@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ import rjieba
 
 from app.core.search.days import day_of
 from app.core.window.contents import Chapter
+from app.extractive.patterns import PATTERNS
 from app.extractive.speakers import addressed
-from app.extractive.stopwords import CHINESE, ENGLISH
+from app.extractive.stopwords import CHINESE, CHINESE_EMPTY, CHINESE_NO_NOUNS, COMMON, ENGLISH
+from app.extractive.terms import rarity
+from app.extractive.verbs import GENERIC, is_calendar, is_no_noun
 from app.text.bm25 import stem
 from app.text.chinese_scripts import simplified
 from app.text.language import is_han, scalar, words
@@ -29,6 +33,8 @@ TERMS = 16
 """Terms of a chapter's line: 28 tokens led word overlap to the right chapter less often than 44."""
 KNOWN_TERMS = 200
 """Terms of a chapter that later chapters are told from."""
+GENERAL = 0.3
+"""What a general English word weighs beside one that names something."""
 PAGES_MIN, PAGES_MAX = 4, 16
 GAP_SECONDS = 4 * 3600
 """A longer silence begins a new chapter: a night does, lunch does not."""
@@ -41,27 +47,44 @@ VOLUME = 8
 OTHERS_MAX = 64
 """Chapters before it that a new one is told from."""
 
+_LABEL = re.compile(PATTERNS["label"], re.IGNORECASE)
 _FUNCTION_TAGS = ("c", "d", "f", "m", "p", "q", "r", "t", "u", "y")
-_POINTING = ("这", "那", "這")
+_POINTING = ("这", "那", "這", "我", "你", "您")
 _EMPTY = ENGLISH | ENGLISH_WORDS | CHINESE | CHINESE_WORDS
 
 
 def words_told(text: str) -> list[str]:
     """Return the words of a text that can name a subject, in order, as written but for case."""
     text = scalar(text[:CHARACTERS_MAX])
-    found, people = (word.strip("'-_.").removesuffix("'s") for word in words(text)), addressed(text)
-    return [word[:40] for word in found if len(word) > 1 and word not in people and not _is_empty(word)][:WORDS_MAX]
+    text = _LABEL.sub(" ", text) if "[" in text else text
+    found, people = map(_told, words(text)), addressed(text)
+    return [word for word in found if word and word not in people][:WORDS_MAX]
 
 
-def _is_empty(word: str) -> bool:
-    return word in _EMPTY or (word.isdecimal() and len(word) < 3) or (not word.isascii() and simplified(word) in _EMPTY)
+@lru_cache(maxsize=50_000)
+def _told(word: str) -> str:
+    """Return a word as it is told, "" if it can name no subject."""
+    word = word.strip("'-_.").removesuffix("'s")
+    is_empty = len(word) < 2 or word in _EMPTY or "'" in word or (word.isdecimal() and len(word) < 3)
+    return "" if is_empty or (not word.isascii() and simplified(word) in _EMPTY) else word[:40]
 
 
 @lru_cache(maxsize=50_000)
 def _is_function_word(word: str) -> bool:
-    """Return whether a Chinese word counts, points, links or is an adverb: 一本, 这部, 此外, 总是."""
+    """Return whether a Chinese word counts, points, links or is an adverb: 一本, 这部, 我会, 此外, 总是."""
     tags = rjieba.tag(simplified(word)) if is_han(word) else ()
     return word.startswith(_POINTING) or (bool(tags) and all(tag.startswith(_FUNCTION_TAGS) for _, tag in tags))
+
+
+@lru_cache(maxsize=50_000)
+def _weight(word: str) -> float:
+    """Return what a word weighs in any talk: 喜欢, "people" and "feel" tell no chapter from those of others."""
+    if is_han(word):
+        plain = simplified(word)
+        is_general = plain in CHINESE_EMPTY or plain in CHINESE_NO_NOUNS or not rjieba.has_word(plain)
+        return min(rarity(word), 1.0) * (GENERAL if is_general else 1.0)
+    is_general = len(word) < 3 or word in COMMON or word in GENERIC or is_no_noun(word) or is_calendar(word)
+    return GENERAL if is_general else 1.0
 
 
 @lru_cache(maxsize=50_000)
@@ -163,7 +186,9 @@ def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> list[str]
             continue
         forms.setdefault(_key(word), Counter())[word] += 1
     spread = Counter(chain.from_iterable(others))
-    rarity = {key: math.log((len(others) + 1.5) / (spread[key] + 0.5)) for key in forms}
-    weights = {key: found.total() * rarity[key] for key, found in forms.items()}
+    weights = {
+        key: found.total() * _weight(found.most_common(1)[0][0]) * math.log((len(others) + 1.5) / (spread[key] + 0.5))
+        for key, found in forms.items()
+    }
     best = sorted(weights, key=lambda key: -weights[key])[:KNOWN_TERMS]
     return [forms[key].most_common(1)[0][0] for key in best]

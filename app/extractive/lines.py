@@ -9,8 +9,9 @@ runs for every appended message.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import islice
+from typing import NamedTuple
 
 from app.extractive import patterns
 from app.extractive.blocks import Blocks, definitions, take_apart, without_markup
@@ -19,6 +20,7 @@ from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, language, one_line, squeeze, straight, window
+from app.text.queries import has_subject
 
 _FIRST_SENTENCES = 60
 _LAST_SENTENCES = 16
@@ -30,7 +32,12 @@ _LINE_CHARS = 110
 """A longer sentence would be cut, so that a shorter one is preferred if it tells nearly as much."""
 _USER_CHARS = 180
 """A user's line has room for what is told beside the request: 45 tokens, as a chapter's terms have."""
+TITLE_CHARS = 60
+_FACT_CHARS = 24
+"""Of what a request points at, in its title: less names nothing."""
 _TOLD_MAX = 3
+OWN = 2.0
+"""What a request gains where it is surely the user's: as much as a question is worth."""
 _PLEASANTRY_WORDS = 12
 """A longer sentence says something besides."""
 
@@ -43,20 +50,14 @@ _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _FULL_WIDTH = "。！？；：，"
 _PROGRAM_TAG = re.compile(r"\s*<([a-z]+[_-][a-z_-]+)>")
 """What an agent's program puts around what it says in a user's message, such as <environment_context>."""
-_CONDITION = re.compile(
-    r"^(?:if|when|since|because|after|before|once|as|although|(?:even )?though|while)\s[^,.]{4,120},\s*(?=\S.{12})",
-    re.IGNORECASE,
-)
-_ADVERB = re.compile(r"^(?:(?:now|then|also|so|and|next|first|just|please)\s+)+(?=\S+\s+\S)", re.IGNORECASE)
-_FIELD = re.compile(r"\W*[\w /-]{2,28}[:：]\W*\S")
-_STAMP = re.compile(r"^\W*\d{2,4}[-/:]\d\d[-/:]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?[\d.,Z+:]*)?\W*")
-_POINTING = re.compile(
-    r"^(?:(?:help|assist|do|look|check)\b[^?.]{0,20}\b)?(?:it|that|this|something)\s*\?\s+(?=\S)", re.IGNORECASE
-)
-"""A request whose object is in the sentence after it."""
-_CLAUSE = re.compile(
-    r"[，；：。！？]|[,;:.!?]\s|\s[-–—]\s|\s(?:because|since|so that|and (?:then|also)|but|which|when|if)\s"
-)
+_CONDITION = patterns.any_case("condition")
+_ADVERB = patterns.any_case("adverb")
+_FIELD = patterns.any_case("field")
+_STAMP = patterns.any_case("stamp")
+_SPEAKER = patterns.any_case("speaker")
+_ENDS_IN_LINK = patterns.any_case("ends_in_link")
+_POINTING = patterns.any_case("pointing")
+_CLAUSE = patterns.any_case("clause")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +75,37 @@ class Reading:
     """What a user asks for, or says, then what they tell beside it, the best first; each with its place."""
     asks: bool = False
     """The first of ``told`` is a request."""
-    is_thin: bool = False
-    """It does not tell by itself what the message is about."""
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether it does not tell by itself what the message is about, as "Review the following:"."""
+        return self.plain.endswith((":", "：")) or _telling(self.plain, 2) < 2
+
+
+class _Judged(NamedTuple):
+    """A sentence, and what it is worth as the line."""
+
+    seen: patterns.Seen
+    score: float
+    asks: bool = False
+    is_empty: bool = False
+    """It is a politeness, an announcement or a request without an object."""
+    is_lasting: bool = False
+    names: int = 0
+    """Names, numbers, identifiers and quotations in it."""
 
 
 def read(role: str, text: str) -> Reading:
     """Read a message that is no tool's result."""
     seen = window(text)
+    if "##" in seen or "|>" in seen or "[" in seen or "</s>" in seen:
+        seen = patterns.MARK.sub(" ", seen)
     if seen.lstrip()[:1] in ("{", "[") and parse_json(seen) is not None:
         return Reading(seen, None, ())
     blocks = take_apart(seen)
-    ranked, told, asks = _ranked(role, blocks.prose)
+    ranked, told, asks = _ranked(role, blocks.prose, _ends(seen) if role == "user" else "")
     plain = _plain(ranked[0]) if ranked else ""
-    return Reading(seen, blocks, ranked, plain, told, asks, is_thin=_telling(plain, 2) < 2)
+    return Reading(seen, blocks, ranked, plain, told, asks)
 
 
 def message_line(role: str, text: str, *, max_chars: int | None = None) -> str:
@@ -134,18 +153,41 @@ def _joined(one: str, other: str) -> str:
 
 
 def title_of(request: Reading) -> str:
-    """Return a page's title, at most 60 characters: the request as a phrase. What an agent's program says has none."""
+    """Return a page's title, at most 60 characters: the request as a phrase, after what it points at. What an agent's
+    program says has none.
+    """
     if _is_by_program(request.seen):
         return ""
     blocks = request.blocks
     if blocks is None or not request.ranked:
         said = line_of(request)
-    elif request.asks and _telling(request.told[0][1], 2) >= 2:
-        said = request.told[0][1]
+    elif request.asks and not (blocks.logs or blocks.code or blocks.data):
+        return _pointed(request.told)
     else:
         said = _request(request, blocks, 200)
+    return _titled(said)
+
+
+def _titled(said: str) -> str:
     line = _POINTING.sub("", said)
-    return one_line(_as_title(line) or line, 60)
+    return one_line(_as_title(line) or line, TITLE_CHARS)
+
+
+def _pointed(told: Sequence[tuple[int, str]]) -> str:
+    """Return a request as a title, after what it points at: "The office has no showers. How do people cope with it"."""
+    (main_at, main), *others = told
+    facts = [one for one in others if one[1][:1].isalpha() and not _FIELD.match(one[1])]
+    at, fact = (facts or others)[0]
+    asked = _as_title(main)
+    room = TITLE_CHARS - len(asked) - 1
+    if _telling(main, 2) < 2:
+        if len(fact) > room or patterns.PLEASANTRY.found(patterns.look(main)):
+            return one_line(fact.rstrip(_CLOSING), TITLE_CHARS)
+        return _joined(fact, asked) if at < main_at else _titled(_joined(main, fact))
+    before = max((one for one in facts if one[0] < main_at), default=None)
+    if before is None or not patterns.POINTS.search(main[-TITLE_CHARS:]) or room < _FACT_CHARS:
+        return _titled(main)
+    return _joined(clip(before[1], room), asked)
 
 
 def greets(message: Reading) -> bool:
@@ -153,15 +195,27 @@ def greets(message: Reading) -> bool:
     return bool(message.ranked) and all(map(_greets, message.ranked))
 
 
+@lru_cache(8_192)  # each cut asks it of the same titles
+def names_subject(title: str) -> bool:
+    """Return whether a title, maybe after a speaker, says what a page is about: "Ann: Sounds great, Bob!" does not."""
+    said = _SPEAKER.sub("", title, count=1)
+    seen = patterns.look(patterns.strip_lead(said))
+    return has_subject(said) and (patterns.INTRODUCTION.match(seen.text) is not None or not _is_courtesy(said, seen))
+
+
 def _greets(sentence: str) -> bool:
     seen = patterns.look(patterns.strip_lead(sentence))
-    if patterns.is_filler(sentence) or patterns.REACTION.match(seen.text):
-        return True
-    if patterns.PLEASANTRY.found(seen) and _size(seen.text) < _PLEASANTRY_WORDS:
+    if _is_courtesy(sentence, seen):
         return True
     return patterns.INTRODUCTION.match(seen.text) is not None and not (
         patterns.REQUEST.found(seen) or patterns.QUESTION.found(seen) or patterns.PROBLEM.found(seen)
     )
+
+
+def _is_courtesy(sentence: str, seen: patterns.Seen) -> bool:
+    if patterns.is_filler(sentence) or patterns.is_filler(seen.text) or patterns.REACTION.match(seen.text):
+        return True
+    return patterns.PLEASANTRY.found(seen) and _size(seen.text) < _PLEASANTRY_WORDS
 
 
 def _is_by_program(text: str) -> bool:
@@ -178,30 +232,39 @@ def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
     return one_line(label + (gist or "(empty)"), max_chars)
 
 
-def _ranked(role: str, prose: list[str]) -> tuple[list[str], list[tuple[int, str]], bool]:
-    """Return the few best sentences; what a user asks for and tells; and whether they ask."""
+def _ends(seen: str) -> str:
+    """Return the first and the last paragraph: a user asks before or after what they paste; "" of a single one."""
+    paragraphs = seen.strip().split("\n\n") if "\n\n" in seen else ()
+    return "\n".join((paragraphs[0], paragraphs[-1])) if len(paragraphs) > 1 else ""
+
+
+def _ranked(role: str, prose: list[str], ends: str) -> tuple[list[str], list[tuple[int, str]], bool]:
+    """Return the few best sentences; what a user asks for and tells; and whether they ask. ``ends``: the paragraphs
+    where a request is surely the user's.
+    """
     if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
         prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
-    score = _assistant_score if role == "assistant" else _user_score
+    judge = _judge_assistant if role == "assistant" else _judge_user
     sentences = list(_labelled(prose))
     if len(sentences) == 1:  # most messages of a chat
         return [_with_list(sentences, 0)], [], False
     seen = [patterns.look(patterns.strip_lead(one) if at < 3 else one) for at, (one, _) in enumerate(sentences)]
-    judged = [score(one) for one in seen]
+    judged = [judge(one) for one in seen]
+    own = {at for at, (one, _) in enumerate(sentences) if judged[at].asks and one in ends} if ends else ()
     scores = [
-        own + _place(role, at, len(sentences)) + bonus
-        for at, ((own, _), (_, bonus)) in enumerate(zip(judged, sentences, strict=True))
+        one.score + _place(role, at, len(sentences)) + bonus + OWN * (at in own)
+        for at, (one, (_, bonus)) in enumerate(zip(judged, sentences, strict=True))
     ]
     ranked = sorted(range(len(sentences)), key=lambda at: -scores[at])
     best = [_with_list(sentences, at) for at in ranked[:_CANDIDATES]]
     if role != "user" or not 1 < len(sentences) <= _FEW_SENTENCES:
         return best, [], False
-    asking = [at for at in ranked if judged[at][1]]
+    asking = [at for at in ranked if at in own] or [at for at in ranked if judged[at].asks]
     asking = [at for at in asking if _asks_outright(seen[at].text)] or asking
-    asking.sort(key=lambda at: patterns.LASTING.found(seen[at]))
+    asking.sort(key=lambda at: judged[at].is_lasting)
     main = (asking or ranked)[0]
     said = _plain(_with_list(sentences, main))
-    told = [(at, _plain(sentences[at][0])) for at in _beside(main, seen, asking)]
+    told = [(at, _plain(sentences[at][0])) for at in _beside(main, judged, asking)]
     if not told or not (asking or _telling(said, 2) >= 2):
         return best, [], False
     return best, [(main, said), *told], bool(asking)
@@ -217,35 +280,28 @@ def _asks_outright(sentence: str) -> bool:
     return found is not None and found.end() > 0
 
 
-def _beside(main: int, seen: Sequence[patterns.Seen], asking: Sequence[int]) -> list[int]:
+def _beside(main: int, judged: Sequence[_Judged], asking: Sequence[int]) -> list[int]:
     """Return the places of what is told beside the main sentence, the best first: of one that is no request, only what
     names something or holds for good.
     """
     worths = {
         at: _worth(one)
-        for at, one in enumerate(seen)
-        if at != main and _tells(one) and (_holds(one) or (asking and at not in asking))
+        for at, one in enumerate(judged)
+        if at != main and (one.is_lasting or one.names or (asking and at not in asking)) and _tells(one)
     }
     return sorted(worths, key=lambda at: -worths[at])[:_TOLD_MAX]
 
 
-def _tells(seen: patterns.Seen) -> bool:
+def _tells(judged: _Judged) -> bool:
     """Return whether a statement says something about the case: no politeness, no announcement."""
-    is_empty = patterns.is_filler(seen.text) or patterns.PLEASANTRY.found(seen) or patterns.is_boilerplate(seen)
-    if is_empty or patterns.EMPTY_REQUEST.match(seen.text) or patterns.REACTION.match(seen.text):
+    text = judged.seen.text
+    if judged.is_empty or text.endswith((":", "：")) or patterns.REACTION.match(text) or _telling(text, 2) < 2:
         return False
-    if seen.text.endswith((":", "：")) or _telling(seen.text, 2) < 2:
-        return False
-    return _size(seen.text) >= 3 or patterns.specifics(seen.text) > 0
+    return judged.names > 0 or _size(text) >= 3
 
 
-def _holds(seen: patterns.Seen) -> bool:
-    """Return whether a statement is worth keeping without a request: it has names, numbers, or holds for good."""
-    return patterns.LASTING.found(seen) or patterns.specifics(seen.text) > 0
-
-
-def _worth(seen: patterns.Seen) -> float:
-    return patterns.specifics(seen.text) + 2.0 * patterns.LASTING.found(seen) + 0.2 * min(_telling(seen.text, 10), 10)
+def _worth(judged: _Judged) -> float:
+    return judged.names + 2.0 * judged.is_lasting + 0.2 * min(_telling(judged.seen.text, 10), 10)
 
 
 def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
@@ -286,33 +342,33 @@ def _place(role: str, at: int, total: int) -> float:
     return max(first - 0.25 * at, 0.0) + 0.5 * (at == total - 1 and total > 3)
 
 
-def _user_score(seen: patterns.Seen) -> tuple[float, bool]:
-    """Return what a sentence is worth as the line, and whether it asks for something."""
+def _judge_user(seen: patterns.Seen) -> _Judged:
     if patterns.is_filler(seen.text):
-        return -6.0, False
-    questions = patterns.QUESTION.found(seen)
+        return _Judged(seen, -6.0, is_empty=True)
+    questions, is_lasting = patterns.QUESTION.found(seen), patterns.LASTING.found(seen)
     asks = patterns.REQUEST.found(seen) or patterns.IMPERATIVE.match(seen.text) is not None
-    score = 2.2 * questions + 2.4 * asks
-    score += 1.2 * patterns.PROBLEM.found(seen) + 1.2 * patterns.LASTING.found(seen)
-    score -= 3.0 * patterns.PLEASANTRY.found(seen) + 2.5 * patterns.is_boilerplate(seen)
-    score -= 3.5 * bool(patterns.EMPTY_REQUEST.match(seen.text)) + 3.0 * bool(patterns.INTRODUCTION.match(seen.text))
-    return score + _substance(seen), questions or asks
+    is_polite, announces = patterns.PLEASANTRY.found(seen), patterns.is_boilerplate(seen)
+    is_hollow, names = patterns.EMPTY_REQUEST.match(seen.text) is not None, patterns.specifics(seen.text)
+    score = 2.2 * questions + 2.4 * asks + 1.2 * patterns.PROBLEM.found(seen) + 1.2 * is_lasting
+    score -= 3.0 * is_polite + 2.5 * announces + 3.5 * is_hollow + 3.0 * bool(patterns.INTRODUCTION.match(seen.text))
+    is_empty = is_polite or announces or is_hollow
+    return _Judged(seen, score + _substance(seen, names), questions or asks, is_empty, is_lasting, names)
 
 
-def _assistant_score(seen: patterns.Seen) -> tuple[float, bool]:
+def _judge_assistant(seen: patterns.Seen) -> _Judged:
     if patterns.is_filler(seen.text):
-        return -6.0, False
+        return _Judged(seen, -6.0)
     score = 2.0 * patterns.CONCLUSION.found(seen) + 1.8 * patterns.DONE.found(seen)
     score -= 3.0 * bool(patterns.PLAN.match(seen.text)) + 4.5 * patterns.PLEASANTRY.found(seen)
     score -= 1.5 * (patterns.is_boilerplate(seen) and not seen.text.endswith((":", "：")))
     score += 0.8 * ("**" in seen.text) + 1.0 * seen.text.endswith(("?", "？"))
-    return score + _substance(seen), False
+    return _Judged(seen, score + _substance(seen, patterns.specifics(seen.text)))
 
 
-def _substance(seen: patterns.Seen) -> float:
+def _substance(seen: patterns.Seen, names: int) -> float:
     size = _size(seen.text)
     too_long = 0.8 * (len(seen.text) > _LINE_CHARS)
-    score = -too_long + 0.35 * min(patterns.specifics(seen.text), 5) + min(size, 12) / 10
+    score = -too_long + 0.35 * min(names, 5) + min(size, 12) / 10
     # "Origin: DEN" in a list, or a heading over one.
     is_label = (size < 4 and ":" in seen.text) or seen.text.endswith((":", "："))
     if size < 10 and _FIELD.match(seen.text):
@@ -342,32 +398,17 @@ def _telling(line: str, enough: int) -> int:
 
 
 def _completed(line: str, ranked: Sequence[str], blocks: Blocks, max_chars: int) -> str:
-    """Return a thin line, the best, completed with what it refers to: pasted text, else another sentence; where
-    both fit, in the order in which they were said.
-    """
+    """Return a thin line, the best, completed with what it refers to: pasted text, else another sentence."""
     pasted = _without_prose(blocks)
     if pasted and (blocks.logs or blocks.code or blocks.data):
         return f"{line} {pasted}"
-    best, *others = ranked
-    for other in others:
+    for other in ranked[1:]:
         plain = _plain(other)
         if _telling(plain, 2) >= 2 and not (
             patterns.PLEASANTRY.found(patterns.look(other)) or patterns.REACTION.match(plain)
         ):
-            fit = len(line) + len(plain) < max_chars
-            if not fit and not _telling(line, 1):
-                return plain
-            return _joined(plain, line) if fit and _comes_before(other, best, blocks.prose) else _joined(line, plain)
+            return _joined(line, plain) if len(line) + len(plain) < max_chars or _telling(line, 1) else plain
     return f"{line} {pasted}" if pasted else line
-
-
-def _comes_before(one: str, other: str, prose: Sequence[str]) -> bool:
-    for sentence in prose:
-        if sentence.endswith(other[:_SEEN]) or other.startswith(sentence):
-            return False
-        if sentence.endswith(one[:_SEEN]) or one.startswith(sentence):
-            return True
-    return False
 
 
 def _without_prose(blocks: Blocks) -> str:
@@ -394,13 +435,14 @@ def _plain(sentence: str) -> str:
 
 def _as_title(line: str) -> str:
     """Return the line as a phrase: no "could you please", no question mark, its first clauses only."""
-    asking = (patterns.ASKING_HAN, 4) if language(line) == "zh" else (patterns.ASKING, 6)
+    is_chinese = not line.isascii() and language(line) == "zh"
+    asking = (patterns.ASKING_HAN, 4) if is_chinese else (patterns.ASKING, 6)
     phrase = _strip_asking(line, *asking)
     phrase = _without_thanks(_CONDITION.sub("", phrase[:300], count=1))
     phrase = _POINTING.sub("", _strip_asking(_ADVERB.sub("", phrase, count=1), *asking))
     if len(phrase) > 60:
         ends = [cut.start() for cut in _CLAUSE.finditer(phrase[:60]) if cut.start() >= 18]
-        phrase = phrase[: ends[-1]].rstrip(" ,;:，；：、-–—") if ends else phrase
+        phrase = _ENDS_IN_LINK.sub("", phrase[: ends[-1]].rstrip(" ,;:，；：、-–—")) if ends else phrase
     return phrase[:1].upper() + phrase[1:]
 
 
@@ -417,4 +459,4 @@ def _without_thanks(phrase: str) -> str:
 def _strip_asking(line: str, asking: re.Pattern[str], least: int) -> str:
     found = asking.match(line)
     rest = line[found.end() :] if found else line
-    return rest if len(rest) >= least else line
+    return line if len(rest) < least or patterns.HANGS.match(rest) else rest

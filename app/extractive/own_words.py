@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from app.extractive.blocks import take_apart
+from app.extractive.patterns import PATTERNS
 from app.extractive.terms import content_words
 from app.text.language import fold, fold_each, squeeze, window
 
@@ -26,21 +27,7 @@ _ELEMENT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """With the line that announces it."""
-_SIGNS = (
-    r"^[ \t]*(?:[-=_*~+#—–─━][ \t]?){3,}[ \t]*$",  # a separator line
-    r"^[ \t]*[-=*~#<>_+]{3,}[^\n]{0,120}$",  # one with words in it
-    r"^[ \t]*#{1,6}[ \t]+\S",  # a heading
-    r"^[ \t]*[\[【「](?!x?\])[^\]】」\n]{1,200}[\]】」][ \t]*[:：]?[ \t]*$",  # [BEGIN FILE], 【文件】
-    r"^[ \t]*\[[A-Za-z][\w-]{1,20}\][ \t]+\S",  # a line of a log
-    r"</?[A-Za-z][\w:.-]*(?:\s[^<>\n]{0,300})?/?>",  # a tag
-    r"<!--|<!\[|<\?xml|\"{3}|'{3}",
-    r"^[ \t]*[<(\[]?(?:https?|ftp|file)://\S+[ \t]*$|^[ \t]*[<(]?www\.\S+[ \t]*$",  # a line that is an address
-    r"^[ \t]*(?:from|to|cc|bcc|subject|sent|date|reply-to|received|von|an|betreff|gesendet)[ \t]*:[ \t]*\S",
-    r"^[ \t]*(?:发件人|收件人|主题|日期|抄送|发送时间|寄件者|收件者|主旨)[ \t]*[:：]",  # the head of a mail
-    r"^[^\n]{0,120}\b(?:wrote|schrieb|a écrit)\s*:[ \t]*$|^[^\n]{0,80}写道[:：]",
-    r"^[ \t]*(?:begin|end|start of|end of)[ :]+[A-Z][^\n]{0,60}$",
-)
-_PUT_IN = re.compile("|".join(_SIGNS), re.IGNORECASE | re.MULTILINE)
+_PUT_IN = re.compile(PATTERNS["put_in"], re.IGNORECASE | re.MULTILINE)
 """What stands around a text that was put in: separators, tags, comments, addresses, the head of a mail."""
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]+)[\"”]|[「『]([^「」『』\n]+)[」』]")
 

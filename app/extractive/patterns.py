@@ -54,32 +54,35 @@ class Cue:
         return not seen.ascii and self._chinese.search(seen.text) is not None
 
 
-_PATTERNS = patterns_of(Path(__file__).with_name("patterns.txt"))
+PATTERNS = patterns_of(Path(__file__).with_name("patterns.txt"))
 
 
-def _any_case(name: str) -> re.Pattern[str]:
-    return re.compile(_PATTERNS[name], re.IGNORECASE)
+def any_case(name: str) -> re.Pattern[str]:
+    return re.compile(PATTERNS[name], re.IGNORECASE)
 
 
 def _cue(name: str) -> Cue:
-    words, english, chinese = (_PATTERNS[f"{name} {kind}"] for kind in ("words", "english", "chinese"))
+    words, english, chinese = (PATTERNS[f"{name} {kind}"] for kind in ("words", "english", "chinese"))
     return Cue(words.replace("|", " "), english, chinese)
 
 
-FILLER = _any_case("filler")
-REACTION = _any_case("reaction")
-EMPTY_REQUEST = _any_case("empty_request")
-INTRODUCTION = _any_case("introduction")
-IMPERATIVE = _any_case("imperative")
-PLAN = _any_case("plan")
-BOILERPLATE = _any_case("boilerplate")
-LEAD_LABEL = _any_case("lead_label")
-GIST_LABEL = _any_case("gist_label")
-RULES_LABEL = _any_case("rules_label")
-LEAD_IN = _any_case("lead_in")
-ASKING = _any_case("asking")
-ASKING_HAN, HAN_EMPTY = re.compile(_PATTERNS["asking_han"]), re.compile(_PATTERNS["han_empty"])
-POLITE = tuple(_PATTERNS["polite"].split("|"))
+FILLER = any_case("filler")
+REACTION = any_case("reaction")
+EMPTY_REQUEST = any_case("empty_request")
+INTRODUCTION = any_case("introduction")
+IMPERATIVE = any_case("imperative")
+PLAN = any_case("plan")
+POINTS = any_case("points")
+HANGS = any_case("hangs")
+MARK = re.compile(PATTERNS["mark"])
+BOILERPLATE = any_case("boilerplate")
+LEAD_LABEL = any_case("lead_label")
+GIST_LABEL = any_case("gist_label")
+RULES_LABEL = any_case("rules_label")
+LEAD_IN = any_case("lead_in")
+ASKING = any_case("asking")
+ASKING_HAN, HAN_EMPTY = re.compile(PATTERNS["asking_han"]), re.compile(PATTERNS["han_empty"])
+POLITE = tuple(PATTERNS["polite"].split("|"))
 PLEASANTRY = _cue("pleasantry")
 REQUEST = _cue("request")
 QUESTION = _cue("question")
@@ -87,9 +90,9 @@ PROBLEM = _cue("problem")
 CONCLUSION = _cue("conclusion")
 DONE = _cue("done")
 LASTING = _cue("lasting")
-SPECIFIC = re.compile(_PATTERNS["specific"])
-ERROR_LINE = re.compile(_PATTERNS["error_line"])
-WARNING_LINE = re.compile(_PATTERNS["warning_line"])
+SPECIFIC = re.compile(PATTERNS["specific"])
+ERROR_LINE = re.compile(PATTERNS["error_line"])
+WARNING_LINE = re.compile(PATTERNS["warning_line"])
 
 
 def strip_lead(sentence: str) -> str:

@@ -17,6 +17,7 @@ from typing import Literal
 import rjieba
 
 from app.extractive.envelope import WINDOW, parse_json, unwrap
+from app.extractive.patterns import PATTERNS
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
 from app.text.bm25 import WORD_CACHED_MAX
 from app.text.chinese_scripts import simplified
@@ -28,25 +29,10 @@ _TOKEN = re.compile(
     rf"|[^\W{HAN}]+(?:[-._@/'\u2019][^\W{HAN}]+)*"
     r"|[.,;:!?。，；：！？\n]"
 )
-_NAME = re.compile(r"[A-Z][a-zà-ÿ]+(?:[ \t](?:of |de |the |van )?[A-Z][a-zà-ÿ]+){1,3}")
-_TITLED = re.compile(r"《([^《》\n]{2,30})》")
-# It begins with a set of characters, so that re looks only where one of them stands.
-_QUANTITY = re.compile(
-    r"[$€£¥\d](?:(?<=[$€£¥])\d[\d,.]{0,24}(?:\s?(?:million|billion|[kKmMbB])\b)?"
-    r"|(?<=\d)(?<![\d,.]\d)[\d,.]{0,24}\s?(?:%|°[CF]|(?:[KMGT]i?B|[kKMG]?Hz|ms|kg|km|cm|mm|mg|ml|kWh|mph|USD|EUR|RMB|CNY"
-    r"|million|billion"
-    r"|met(?:er|re)s?|miles?|tokens|users|people|degrees)\b|亿元|万元|美元|亿|万|元|公里|千米|米|公斤|吨|岁|人|%|％))"
+_NAME, _TITLED, _QUANTITY, _EMAIL, _DATE, _HASH, _CAMEL = (
+    re.compile(PATTERNS[name]) for name in ["name", "titled", "quantity", "email", "date", "hash", "camel"]
 )
-_EXTENSION = re.compile(
-    r"\.(?:py|js|jsx|ts|tsx|md|json|jsonl|csv|tsv|txt|pdf|go|rs|java|kt|rb|php|c|h|cpp|cs|ya?ml|toml|ini|cfg|html?"
-    r"|css|sql"
-    r"|xlsx?|docx?|pptx?|png|jpe?g|gif|svg|zip|tar|gz|sh|log|xml|db|ipynb|lock|env|img|mp[34]|wav|avi|bib|tex)$",
-    re.IGNORECASE,
-)
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+$")
-_DATE = re.compile(r"\d{2,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?(?:T\d.*)?$|\d{1,2}T\d\d|(?:19|20)\d\d$")
-_HASH = re.compile(r"[0-9a-fA-F-]{16,}$|[\w-]{33,}$")
-_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][a-z]+[A-Z]")
+_EXTENSION = re.compile(PATTERNS["extension"], re.IGNORECASE)
 _PUNCTUATION = frozenset(".,;:!?。，；：！？\n")
 
 _MAX_TERM = 60

@@ -22,7 +22,7 @@ from app.core.window.kept import Reach, Wish
 from app.extractive import intents
 from app.extractive.blocks import take_apart
 from app.extractive.own_words import is_surely_own, own_words, without_elements
-from app.extractive.patterns import strip_lead
+from app.extractive.patterns import PATTERNS, strip_lead
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, squeeze, window
 from app.text.word_lists import patterns_of
@@ -37,13 +37,7 @@ _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
 _TAGS_MAX = 400
 """More are markup, and would take long to match."""
-_FORGET = re.compile(
-    r"^\W*(?:(?:please|now|just|actually|ok(?:ay)?|can you|could you|you can|you may|you should|i want you to)\W+)*"
-    r"(?:forget|disregard|unlearn|(?:stop|quit) remembering|(?:do not|don['’]t) remember any ?more)\b"
-    r"(?:(?: the fact)? that\b| about\b)?\s*"
-    r"|^\W*(?:请|麻烦|你|您|现在|可以|就|帮我|把|请把)*(?:忘掉|忘了|忘记|(?:不用|不要|别)再?(?:记得|记住|记着))(?!带|拿|买|做)[，,：:\s]*",
-    re.IGNORECASE,
-)
+_FORGET = re.compile(PATTERNS["forget"], re.IGNORECASE)
 _QUOTATION = re.compile(r"^['\"‘“「『《]|[\"‘“「『][^\"’”」』]{6,}[\"’”」』]")
 """Of a sentence: words that somebody else may have said."""
 _LETTERS = re.compile("[a-z]+")

@@ -13,13 +13,13 @@ from app.core.window.contents import LINES_PER_PAGE, ContentsLine, PageEntry, Pa
 from app.core.window.cut import CutPlan, Material
 from app.core.window.head import EXTRACTIVE, Written
 from app.core.window.topics import PAGES_TOLD, counted
+from app.extractive.lines import names_subject
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 from app.store import chapters
 from app.store.memory.kept import in_mind, read_kept
 from app.store.page_index import names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
-from app.text.queries import has_subject
 
 _SQL = SqlFile(__file__, lines_per_page=LINES_PER_PAGE, pages_told=PAGES_TOLD, versions_looked_at=VERSIONS_LOOKED_AT)
 PAGES = _SQL.statement("pages")
@@ -75,9 +75,9 @@ def _entry(row: Record) -> PageEntry:
 
 def titled(page: PageEntry) -> PageEntry:
     """Return a page that begins with "Yes" under its first answer that says more; under no title without one."""
-    if has_subject(page.title):
+    if names_subject(page.title):
         return page
-    lines = (line for line in page.lines if line.role == "assistant" and has_subject(line.text))
+    lines = (line for line in page.lines if line.role == "assistant" and names_subject(line.text))
     line = next(lines, None)
     return page._replace(title=line.text if line else "", title_tokens=line.tokens if line else 0)
 

@@ -14,12 +14,12 @@ from asyncpg import Record
 from app.core.line import Line
 from app.core.window.contents import PageNames
 from app.core.window.topics import PAGES_TOLD, Topic, counted
+from app.extractive.lines import names_subject
 from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 from app.store.conversations import line_of
-from app.text.queries import has_subject
 
 # The conversation, locked, unless it is gone, or its past was changed since.
 HOLD = """
@@ -150,7 +150,7 @@ def _names(row: Record) -> PageNames:
 
 def names_of(title: str | None, tokens: int, lines: Mapping[int, tuple[str, int]]) -> PageNames:
     """Return a model's title and lines; a title like "Yes" is none."""
-    return PageNames(title if title and has_subject(title) else "", tokens, lines)
+    return PageNames(title if title and names_subject(title) else "", tokens, lines)
 
 
 async def topics(tx: ReadTx, conversation_id: str, pages: int = PAGES_TOLD) -> list[Topic]:

@@ -144,3 +144,18 @@ def test_without_a_model_the_map_is_the_summary(long_talk: httpx.Client) -> None
     assert summary["source"] == "extractive"
     assert "violin" in summary["text"]
     assert window(long_talk, "c")["usage"]["sections"]["summary"] == 0
+
+
+def test_pages_that_begin_alike_or_with_a_courtesy_have_titles_that_tell_them_apart(client: httpx.Client) -> None:
+    template = "Please review the following clause and tell me whether it is risky for a small firm: "
+    for clause in ("prices may rise once a year", "courts sit in Rotterdam", "either may leave in ninety days"):
+        append(client, "c", [user(template + clause), assistant("Sure, I'd be happy to help with that!")])
+    append(client, "c", [user("Thanks, agreed."), assistant("The Rotterdam clause costs you most.")])
+    append(client, "c", [user("Great, thank you!"), assistant("Sure, I'd be happy to help!")])
+    titles = [page["title"] for page in ok(client.get(path("c", "pages")))["items"]]
+    assert titles[1:] == [
+        "…courts sit in Rotterdam",
+        "…either may leave in ninety days",
+        "The Rotterdam clause costs you most.",
+        "",
+    ]

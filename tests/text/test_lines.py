@@ -1,11 +1,14 @@
 """One line for one message."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from app.extractive.calls import call_line, nameless
-from app.extractive.lines import message_line, read, result_line, title_of
+from app.extractive.lines import line_of, message_line, names_subject, read, result_line, title_of
+from app.extractive.patterns import PATTERNS
 
 
 def test_a_request_is_found_behind_a_greeting() -> None:
@@ -216,3 +219,75 @@ def test_names_of_tools_and_arguments_name_no_subject() -> None:
     calls = [call_line("search_flights", '{"origin": "Bergen"}'), call_line("read_file", '{"path": "plan.md"}')]
     assert nameless(", ".join(calls)).split() == ["Bergen)", "plan.md)"]
     assert nameless(result_line("get_order", '{"harbour": "Rotterdam"}')).strip() == "Rotterdam"
+
+
+def test_each_row_takes_a_sentence_and_leaves_one() -> None:
+    """`titles.tsv` has both for each row of the sections that it names; of `lead_in` for what is new."""
+    told = [row.split("\t") for row in Path(__file__).with_name("titles.tsv").read_text("utf-8").splitlines()]
+    for section, takes, leaves in told:
+        pattern = re.compile(PATTERNS[section], re.IGNORECASE if section != "mark" else 0)
+        assert pattern.search(takes), takes
+        assert not pattern.match(leaves), leaves
+        assert not (section in ("points", "mark") and pattern.search(leaves)), leaves
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Sure, I'd be happy to help you with that!", "Ann: Sounds great, Bob!", "Agreed, Bob",
+        "Thank you for your help", "Chat again next time",
+        "好的，我来帮您处理", "谢谢你，朋友", "我会考虑你的建议", "已处理。",
+    ],
+)  # fmt: skip
+def test_a_courtesy_names_no_subject(title: str) -> None:
+    assert not names_subject(title)
+
+
+@pytest.mark.parametrize(
+    "title", ["Ann: The pump in Bergen leaks", "My name is Frank", "水泵漏水", "查询订单 1234 的物流"]
+)
+def test_a_title_names_a_subject(title: str) -> None:
+    assert names_subject(title)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Sure, I'd be happy to help you with your order 4421 from March.", "your order 4421 from March."),
+        ("好的，我来帮您查询订单 1234 的物流。", "查询订单 1234 的物流。"),
+    ],
+)
+def test_an_assistants_line_has_no_courtesy(text: str, line: str) -> None:
+    assert message_line("assistant", text) == line
+
+
+def test_a_mark_of_a_machine_is_in_no_line_and_no_title() -> None:
+    message = read("user", "The transfer went through, that's all.###STOP###")
+    assert (line_of(message), title_of(message)) == ("The transfer went through, that's all.",) * 2 or (
+        "#" not in line_of(message) + title_of(message)
+    )
+    assert message_line("user", "###STOP###") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "My sister lent me her tourer. The office has no showers. How do people cope with that?",
+            "The office has no showers. How do people cope with that",
+        ),
+        ("Help me not kill this plant, please.", "Help me not kill this plant"),
+        ("I eat no gluten, so when the offsite bot orders lunch for the team, mine is apart.", "I eat no gluten"),
+        ("是啊，下次我做一顿寿司晚餐。", "下次我做一顿寿司晚餐"),
+        (
+            "From: Al\n\nTeam,\n\nplease never write to me without my title.\n\nAl\n\nWhat do I tell such a rude boss?",
+            "What do I tell such a rude boss",
+        ),
+        (
+            "Please review the following change:\n```\ndef bill(x):\n  return x\n```",
+            "Review the following change: code: def bill(x)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_title_names_what_the_request_is_about(text: str, title: str) -> None:
+    assert title_of(read("user", text)) == title

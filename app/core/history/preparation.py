@@ -21,6 +21,7 @@ from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd
 from app.core.encoded import blanked, marked
 from app.core.groups import chat_messages
+from app.core.history.apart import apart
 from app.core.history.erasure import refused_mark
 from app.core.history.ingest import AnsweredCall, Placement, ShownForms, archived_answers, place, shown_forms, thinking
 from app.core.history.placeholder import ArchiveCard, placeholder
@@ -280,7 +281,21 @@ def prepare(
         or _prepared(placement, basis, counts, reader, new_id)
         for placement in basis.placed[0]
     ]
+    messages = list(_told_apart(messages, basis))
     return Preparation(basis.policy, basis.language, messages, _topics(basis, messages, reader))
+
+
+def _told_apart(messages: Iterable[Prepared], basis: Basis) -> Iterator[Prepared]:
+    """Yield the messages, those that open a page with a title that tells it from the page before."""
+    earlier = basis.closing.lines if basis.closing is not None else ()
+    before = next((line for role, line in earlier if role == "user"), "")
+    for one in messages:
+        if not (one.placement.opens_page and one.lines.title):
+            yield one
+            continue
+        title = neutral(apart(one.lines.title, one.placement.draft.text, before))
+        yield one if title == one.lines.title else replace(one, lines=replace(one.lines, title=title))
+        before = one.lines.line
 
 
 def _topics(basis: Basis, messages: Sequence[Prepared], reader: TextReader) -> list[str] | None:

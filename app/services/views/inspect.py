@@ -19,6 +19,7 @@ from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
 from app.core.window.head import EXTRACTIVE
 from app.core.window.profile import policy_of
 from app.core.window.summarising import lag
+from app.extractive.lines import names_subject
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations import cuts
@@ -26,7 +27,6 @@ from app.store import conversations, messages, page_index, summaries, windows
 from app.store.heads import titled
 from app.store.messages import ListedPage
 from app.store.summaries import StoredSummary
-from app.text.queries import has_subject
 
 VERSIONS_SHOWN = 20
 
@@ -122,7 +122,7 @@ def _entry(row: ListedPage, lines: Sequence[ContentsLine], names: Mapping[int, P
 async def page_items(tx: ReadTx, conversation_id: str, rows: Sequence[ListedPage]) -> list[dict[str, Any]]:
     """Return pages as lists show them, with the model's titles where there are any."""
     names = await page_index.names(tx, conversation_id, [row.page for row in rows])
-    silent = [row.page for row in rows if row.page not in names and not has_subject(row.title)]
+    silent = [row.page for row in rows if row.page not in names and not names_subject(row.title)]
     lines = await windows.lines(tx, conversation_id, silent, INTEGER_MAX)
     return [_page_item(row, lines.get(row.page, ()), names.get(row.page)) for row in rows]
 
