@@ -139,11 +139,19 @@ async def test_tenants_take_turns(bench: Bench) -> None:
     await conversation(bench.database, BOB, "c", "d")
     await put(bench.database, ANN, *(page(f"c{n}", 1) for n in range(30)))
     await put(bench.database, BOB, page("c", 1), page("d", 1))
-    async with bench.looping(bench.finish, tenants=(ANN, BOB), slots=2):
+    begun: list[int] = []
+
+    async def finish(claimed: Claimed) -> None:
+        await bench.finish(claimed)
+        if claimed.tenant == BOB:
+            begun.append(len(bench.seen))
+
+    async with bench.looping(finish, tenants=(ANN, BOB), slots=2):
         await bench.ended(32)
-    order = [job.tenant for job in bench.seen]
-    # Of the first only: a look that passes over a locked row comes back to the tenant a second later, after all others.
-    assert BOB in order[:4]
+    first, second = [at for at, job in enumerate(bench.seen) if job.tenant == BOB]
+    assert first < 4
+    # The first one can last as long as many of Ann's: it waits for a connection to be opened.
+    assert second <= begun[0] + 2
 
 
 async def test_no_tenant_has_all_of_a_lane(bench: Bench) -> None:
