@@ -8,18 +8,20 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 ANY = "*"
 
 
+@lru_cache(1_000)
 def named_in(setting: str, *more: str) -> frozenset[str]:
     """Return the names of a setting, joined by commas there, and some more."""
     return frozenset(name.strip().lower() for name in (*setting.split(","), *more) if name.strip())
 
 
-def is_ours(host: str, names: Collection[str]) -> bool:
+@lru_cache(1_000)
+def is_ours(host: str, names: frozenset[str]) -> bool:
     """Return whether a request with this Host header is for us. A name with a port stands for that port alone."""
     given = host.strip().lower()
     bare = _without_port(given).rstrip(".")
@@ -28,6 +30,7 @@ def is_ours(host: str, names: Collection[str]) -> bool:
     return bare == "localhost" or bare.endswith(".localhost") or _is_address(bare)
 
 
+@lru_cache(1_000)
 def is_loopback(host: str) -> bool:
     """Return whether a listening address is reachable from this machine only."""
     try:

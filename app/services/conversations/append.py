@@ -184,9 +184,10 @@ async def append(
         return await append(runtime, tenant, name, request, key)
     except errors.OutcomeUnknown:
         task.runtime.caches.forget_conversation(*task.place)
-        if (stored := await _stored_response(task)) is None:
-            raise
-        return AppendOutcome(stored)
+        with suppress(errors.StorageUnavailable):  # where no key shows that it was stored, it can be later still
+            if key is not None and (stored := await key.find_response(runtime.database, tenant)) is not None:
+                return AppendOutcome(stored)
+        raise
     except (asyncpg.UniqueViolationError, errors.QuireError) as error:
         task.runtime.caches.forget_conversation(*task.place)
         if key is not None and (response := await key.find_response(runtime.database, tenant)) is not None:
@@ -194,18 +195,6 @@ async def append(
         if isinstance(error, asyncpg.UniqueViolationError):
             raise await _taken(task) from error
         raise
-
-
-async def _stored_response(task: _Task) -> str | None:
-    """Return the response of an append that was stored, as its key shows, although its commit was not answered.
-
-    None if no key shows it: the append can still be stored later.
-    """
-    if task.key is None:
-        return None
-    with suppress(errors.StorageUnavailable):
-        return await task.key.find_response(task.runtime.database, task.tenant)
-    return None
 
 
 async def _append(task: _Task) -> AppendOutcome:
