@@ -8,6 +8,7 @@ Two of them carry the design's idea:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
@@ -226,12 +227,12 @@ class Entry(NamedTuple):
     short_before: int
     user_seq: int
     """``seq`` of the user message that opened its page; 0 on a first page that has none yet."""
-    fresh: tuple[int, ...] = ()
+    fresh: Sequence[int] = ()
     """What each of its archived results adds if it is shown whole while its page is the newest."""
     loaded: int = 0
     """What a recall tool brought in with it, beyond the mark that it shrinks to; or what was recalled for it."""
     calls: int = 0
-    marks: tuple[int, ...] = ()
+    marks: Sequence[int] = ()
     """As of an ``Item``."""
 
     @property
@@ -541,6 +542,8 @@ class Window:
     unlisted: int
     warnings: tuple[WindowWarning, ...] = field(default=())
     squeezed: Squeezed | None = None
+    is_over: bool = False
+    """It exceeds the budget, and is to be squeezed."""
     fits: bool = True
     """False: another cut would show what does not fit, if it can fall elsewhere."""
     rooms: tuple[int, ...] = ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from asyncpg import Record
@@ -26,24 +27,30 @@ PAGES = _SQL.statement("pages")
 TEXTS = _SQL.statement("texts", kept=in_mind(before=":condensed_from"))
 
 
-async def material(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
-    condensed_from, last_page = plan.cut.condensed_from, plan.last_page
-    row = await tx.fetchrow(TEXTS, conversation=conversation_id, condensed_from=condensed_from, last_page=last_page)
+async def texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
+    """Return what a head is made of beside its map."""
+    row = await tx.fetchrow(
+        TEXTS, conversation=conversation_id, condensed_from=plan.cut.condensed_from, last_page=plan.last_page
+    )
     assert row is not None
-    pages: Sequence[Record] = ()
-    if plan.zone or last_page:
-        pages = await tx.fetch(
-            PAGES, conversation=conversation_id, last_page=last_page, oldest_page=plan.oldest_read,
-            recalled_since=plan.recalled_since, more=list(plan.zone), condensed_from=condensed_from,
-        )  # fmt: skip
+    topics = counted(_columns(row, "topics", "topic_pages"))
+    return Material((), kept=read_kept(row), topics=topics, summary=_written(row))
+
+
+async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Material) -> Material:
+    """Return the material with the pages and the chapters that the map can show."""
+    if not (plan.zone or plan.last_page):
+        return texts
+    pages = await tx.fetch(
+        PAGES, conversation=conversation_id, last_page=plan.last_page, oldest_page=plan.oldest_read,
+        recalled_since=plan.recalled_since, more=list(plan.zone), condensed_from=plan.cut.condensed_from,
+    )  # fmt: skip
     recalled = [page["page"] for page in pages if page["count"]]
-    return Material(
+    return replace(
+        texts,
         pages=[_entry(page) for page in pages],
         names={page["page"]: _names(page) for page in pages if page["is_named"]},
         chapters=await chapters.around(tx, conversation_id, recalled, plan) if plan.last_page else (),
-        kept=read_kept(row),
-        topics=counted(_columns(row, "topics", "topic_pages")),
-        summary=_written(row),
     )
 
 
@@ -66,11 +73,9 @@ def _columns(row: Record, *names: str) -> Iterable[tuple[Any, ...]]:
 
 
 def _entry(row: Record) -> PageEntry:
-    columns = (row[name] or () for name in ("seqs", "roles", "lines", "line_tokens"))
-    lines = tuple(map(ContentsLine, *columns))
-    return titled(
-        PageEntry(row["page"], row["title"], row["title_tokens"], lines, row["count"], row["at_page"], day=row["day"])
-    )
+    page, title, tokens, count, at_page, *_, day, seqs, roles, lines, line_tokens = row
+    told = tuple(map(ContentsLine, seqs, roles, lines, line_tokens)) if seqs else ()
+    return titled(PageEntry(page, title, tokens, told, count, at_page, day=day))
 
 
 def titled(page: PageEntry) -> PageEntry:

@@ -216,15 +216,7 @@ async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> li
     rows = await tx.fetch(
         ENTRIES, conversation=conversation.id, short_from=short_from, last_seq=conversation.totals.last_seq
     )
-    return [_entry(*row) for row in rows]
-
-
-def _entry(*values: Any) -> Entry:
-    *place, fresh, loaded, calls, marks = values
-    entry = Entry(*place)._replace(calls=calls, marks=tuple(marks))
-    if not fresh and not loaded:
-        return entry
-    return entry._replace(fresh=tuple(fresh), loaded=max(0, loaded - entry.full) if loaded else 0)
+    return [Entry(*row) for row in rows]
 
 
 async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: int) -> dict[int, list[ContentsLine]]:

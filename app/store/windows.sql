@@ -93,6 +93,12 @@ SELECT {conversation_fields},
  ORDER BY m.seq
  LIMIT length(set_config('app.tenant', :tenant::text || :sees, true))::bigint * 10000000;
 
+-- piece: entry
+-- A message's place and weight, as an ``Entry`` has them.
+m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before, m.user_seq,
+       m.fresh_tokens, CASE WHEN m.loaded_tokens > m.full_tokens THEN m.loaded_tokens - m.full_tokens ELSE 0 END,
+       m.calls, m.marks
+
 -- name: entries
 -- The newest messages up to one, without their texts, back to a condensed offset and on to the start of a call group,
 -- and the user message that opened the page they begin in (which a late result can be on a page after).
@@ -107,14 +113,12 @@ WITH e AS (
       SELECT user_seq FROM messages
        WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq = e.call_group LIMIT 1) m ON true
 )
-SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
-       m.user_seq, m.fresh_tokens, m.loaded_tokens, m.calls, m.marks
+SELECT {entry}
   FROM messages m
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation
    AND m.seq >= (SELECT call_group FROM s) AND m.seq <= :last_seq
 UNION ALL
-SELECT m.seq, m.page, m.call_group, m.kind, m.full_tokens, m.short_tokens, m.full_before, m.short_before,
-       m.user_seq, m.fresh_tokens, m.loaded_tokens, m.calls, m.marks
+SELECT {entry}
   FROM messages m
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation
    AND m.seq = (SELECT user_seq FROM s WHERE user_seq < call_group)

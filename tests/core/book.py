@@ -332,7 +332,7 @@ class Book:
             last = self._store(self.new_cut(wanted))
         while not cut.is_in_force(last, window := self.by(last, wanted), self.totals):
             made = self.new_cut(wanted, window.forms)
-            if made.last_seq == last.last_seq and window.squeezed is not None:
+            if made.last_seq == last.last_seq and window.is_over:
                 made = replace(made, is_squeezed=True)
             if cut.shows(made) == cut.shows(last):
                 break

@@ -54,7 +54,7 @@ def assemble(
     """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works.
 
     ``anchored``: what was recalled for the newest user message; it is left out where it does not fit. ``cutter``: for
-    results that have to be cut, which are condensed without it.
+    a window that has to be squeezed; without it, one that exceeds the budget says so (``Window.is_over``).
     """
     room = usable(target.budget, target.token_percent) - target.fixed.tokens
     shown, held_back = units(items)
@@ -74,7 +74,8 @@ def assemble(
     if recalled is not None and taken > room:
         taken, recalled = taken - recalled.tokens, None
     squeezed: Squeezed | None = None
-    if taken > room:
+    is_over = taken > room
+    if is_over and cutter is not None:
         head, placed, squeezed, tight = squeeze(body, head, cut, room, target.shares.reserve, cutter)
         warnings.append(tight)
     if recalled is not None and anchored is not None:
@@ -93,6 +94,7 @@ def assemble(
         unlisted=pages.unlisted,
         warnings=tuple(warnings),
         squeezed=squeezed,
+        is_over=is_over,
         fits=fits,
         rooms=tuple(size for unit in body for size in unit.fresh),
         forms=tuple(forms),

@@ -20,10 +20,11 @@ frozen when their chapter closes.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, zip_longest
+from operator import add
 from typing import NamedTuple
 
 from app.core import wording
@@ -194,7 +195,7 @@ class _Run:
         return f"{self.first}–{self.last}" if self.last > self.first else str(self.first)
 
     def line(self, terms: int) -> str:
-        return f"{self.pages}: {', '.join(map(flat, self.terms[:terms]))}" if self.terms and terms else self.pages
+        return f"{self.pages}: {flat(', '.join(self.terms[:terms]))}" if self.terms and terms else self.pages
 
 
 @dataclass(frozen=True)
@@ -203,8 +204,6 @@ class _Map:
 
     chapters: Sequence[Chapter]
     pages: Mapping[int, PageEntry]
-    said: Mapping[int, str]
-    """Titles of pages as lines say them, of those that have one."""
     last_page: int
     count: Count
 
@@ -248,7 +247,8 @@ class _Map:
         return found
 
     def titles(self, first: int, last: int) -> tuple[str, ...]:
-        return tuple(self.said[page] for page in range(last, first - 1, -1) if page in self.said)
+        found = (self.pages[page].title for page in range(last, first - 1, -1) if page in self.pages)
+        return tuple(flat(title) for title in found if title)
 
     def _joined(self, runs: Sequence[_Run]) -> _Run:
         ranked = [term for rank in zip_longest(*(run.terms for run in runs)) for term in rank if term]
@@ -268,9 +268,8 @@ class _Map:
                     told = self.titles(at, page - 1) if run.is_titled else run.terms
                     runs.append(_Run(at, page - 1, told, run.day, run.of, run.is_titled))
                 at = page + 1
-        lines = sum(_tokens(run.pages, self.count) + 1 for run in runs) + sum(page.brief_tokens for page in pages)
-        months = _months([*(run.day for run in runs), *(page.day for page in pages)])
-        return _Open(runs, pages, [_sizes(run.terms, self.count) for run in runs], lines + months, terms)
+        bare = sum(_tokens(run.pages, self.count) + 1 for run in runs) + sum(page.brief_tokens for page in pages)
+        return _Open(runs, pages, bare + _months([*runs, *pages]), self.count, terms)
 
 
 @lru_cache(65_536)
@@ -280,12 +279,13 @@ def _tokens(text: str, count: Count) -> int:
 
 @lru_cache(8_192)
 def _sizes(terms: tuple[str, ...], count: Count) -> Sequence[int]:
-    """Return the tokens of ": a, b" by the number of terms: as no token reaches over the blank before a word, they add
-    up. A chapter's terms never change, so its next cuts need not count them again.
+    """Return the tokens of ": a, b" by the number of terms, up to TERMS: as no token reaches over the blank before a
+    word, they add up. A chapter's terms never change, so its next cuts need not count them again.
     """
-    each = [f" {flat(term)}" for term in terms]
+    each = [f" {flat(term)}" for term in terms[:TERMS]]
     inner = accumulate((count(f"{term},") for term in each), initial=count(":"))
-    return [0, *(before + count(term) for before, term in zip(inner, each, strict=False))]
+    sizes = [0, *(before + count(term) for before, term in zip(inner, each, strict=False))]
+    return sizes + sizes[-1:] * (TERMS + 1 - len(sizes))
 
 
 def _together(cover: Sequence[_Run], joined: Callable[[Sequence[_Run]], _Run]) -> list[_Run]:
@@ -312,25 +312,42 @@ def _holds(volume: Chapter, part: Chapter) -> bool:
     return volume.level > part.level and inside
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Open:
     """The content of a map: runs with so many terms, and pages by their titles, some with their messages' lines."""
 
     runs: Sequence[_Run]
     """Without the pages that have lines of their own."""
     pages: tuple[PageEntry, ...]
-    sizes: Sequence[Sequence[int]]
-    """Of each run: what its terms weigh, by their number."""
     bare: int
     """What it weighs without terms and messages' lines."""
+    count: Count
     terms: int = 0
     full: int = 0
     """Of the pages, the first ones that have all their lines."""
 
+    @cached_property
+    def _told(self) -> Sequence[int]:
+        """What the runs' terms weigh together, by the number of terms each has at most."""
+        found = [0] * (TERMS + 1)
+        for sizes in (_sizes(run.terms, self.count) for run in self.runs):
+            found = [*map(add, found, sizes)]
+        return found
+
+    @cached_property
+    def _lines(self) -> Sequence[int]:
+        """What the lines of the first pages weigh together, by their number."""
+        return [*accumulate((page.lines_tokens for page in self.pages), initial=0)]
+
     @property
     def weight(self) -> int:
-        told = sum(sizes[min(self.terms, len(sizes) - 1)] for sizes in self.sizes)
-        return self.bare + told + sum(page.lines_tokens for page in self.pages[: self.full])
+        return self.bare + (self._told[self.terms] if self.terms else 0) + (self._lines[self.full] if self.full else 0)
+
+    def filled(self, cap: int) -> _Open:
+        """Return the map with as many terms as a cap holds, and then as many pages with all their lines."""
+        terms = bisect_right(self._told, cap - self.bare) - 1
+        full = bisect_right(self._lines, cap - self.bare - self._told[terms]) - 1
+        return replace(self, terms=terms, full=full)
 
 
 def compose(
@@ -349,8 +366,7 @@ def compose(
     """
     if last_page < 1 or cap <= 0:
         return ContentsPage(unlisted=max(0, last_page))
-    said = {entry.page: flat(entry.title) for entry in entries if entry.title}
-    tree = _Map(chapters, {entry.page: entry for entry in entries}, said, last_page, count)
+    tree = _Map(chapters, {entry.page: entry for entry in entries}, last_page, count)
     listable = [entry for entry in entries if entry.page in open_pages and entry.page <= last_page and entry.title]
     shown = _choose(tree, listable, cap, policy)
     return _written(tree, shown, language) if shown is not None else ContentsPage(unlisted=last_page)
@@ -381,8 +397,7 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) 
     best = opened(max(0, number - 1))
     if number == len(covers) and (own := tree.opened(apart, best.pages, TERMS_APART)).weight <= cap:
         best = own
-    best = replace(best, terms=_most(TERMS, lambda n: replace(best, terms=n).weight <= cap))
-    return replace(best, full=_most(pages, lambda n: replace(best, full=n).weight <= cap))
+    return best.filled(cap)
 
 
 def _chapters_weight(cover: Sequence[_Run], tree: _Map) -> int:
@@ -391,13 +406,13 @@ def _chapters_weight(cover: Sequence[_Run], tree: _Map) -> int:
     return tree.opened(named, terms=TERMS_FIRST).weight
 
 
-def _months(days: Iterable[str]) -> int:
+def _months(lines: Sequence[_Run | PageEntry]) -> int:
     """Return what the lines weigh that say where the month changes."""
-    return MONTH_TOKENS * len({day[:7] for day in days} - {""})
+    return MONTH_TOKENS * len({line.day[:7] for line in lines} - {""})
 
 
 def _pages_weight(pages: Sequence[PageEntry]) -> int:
-    return sum(page.brief_tokens for page in pages) + _months(page.day for page in pages)
+    return sum(page.brief_tokens for page in pages) + _months(pages)
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:

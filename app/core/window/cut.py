@@ -139,14 +139,14 @@ def asked(entries: Sequence[Entry]) -> list[Entry]:
 def _last_page_gone(entries: Sequence[Entry], cut: Cut) -> int:
     if cut.condensed_from <= 1:
         return 0
-    first = next(e for e in entries if e.seq == cut.condensed_from)
+    first = entries[paging.index_of(entries, cut.condensed_from, 0)]
     return first.page - 1 if first.opens_page else first.page
 
 
 def _zone(entries: Sequence[Entry], cut: Cut) -> range:
     if cut.verbatim_from <= 1:
         return range(0)
-    ends = [e.page for e in entries if e.seq in cut.zones]
+    ends = [entries[at].page for seq in cut.zones if (at := paging.index_of(entries, seq, -1)) >= 0]
     return range(1 if cut.condensed_from <= 1 else min(ends), max(ends) + 1)
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from app.core import wording
@@ -75,6 +76,7 @@ class SummaryLine:
     """The day it tells of, where that is known."""
 
 
+@lru_cache(8)
 def frame_tokens(language: Language, count: Count) -> int:
     """Return the tokens of an empty head, including the frame of its message."""
     return sum(count(part) + 1 for name, part in FRAMES[language].items() if name not in ("open_kept", "speaker")) + 4

@@ -232,8 +232,12 @@ class _Cutting:
                 yield index
 
     def _index_of(self, seq: int, otherwise: int) -> int:
-        found = bisect_left(self.entries, seq, key=attrgetter("seq"))
-        return found if found < len(self.entries) and self.entries[found].seq == seq else otherwise
+        return index_of(self.entries, seq, otherwise)
+
+
+def index_of(entries: Sequence[Entry], seq: int, otherwise: int) -> int:
+    found = bisect_left(entries, seq, key=attrgetter("seq"))
+    return found if found < len(entries) and entries[found].seq == seq else otherwise
 
 
 def _opens(entry: Entry, most: int, enough: int) -> bool:

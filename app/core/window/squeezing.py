@@ -167,11 +167,11 @@ class Cutter:
 
 
 def squeeze(
-    body: Sequence[WindowUnit], head: Head, cut: Cut, room: int, reserve: int, cutter: Cutter | None
+    body: Sequence[WindowUnit], head: Head, cut: Cut, room: int, reserve: int, cutter: Cutter
 ) -> tuple[Head, list[Placed], Squeezed, WindowWarning]:
     """Fit what matters most, in the order the module's docstring says.
 
-    ``reserve``: tokens that cut results leave to the tail. Without a ``cutter`` nothing is cut.
+    ``reserve``: tokens that cut results leave to the tail.
     """
     body, fresh_max, cut_at = list(body), 0, 0
     newest_user, newest_first = _newest_first(body)
@@ -210,11 +210,11 @@ def squeeze(
 
 
 def _fill(
-    body: list[WindowUnit], forms: dict[int, ItemForm], newest_first: Sequence[int], room: int, cutter: Cutter | None
+    body: list[WindowUnit], forms: dict[int, ItemForm], newest_first: Sequence[int], room: int, cutter: Cutter
 ) -> int:
     """Give the room that is left to the newest unit's long texts; return their length, 0 if they stay as they are."""
     newest = next(iter(newest_first), None)
-    if cutter is None or newest is None or forms.get(newest) is not ItemForm.SHORT:
+    if newest is None or forms.get(newest) is not ItemForm.SHORT:
         return 0
     cut, length = cutter.fitted(body[newest], body[newest].tokens(ItemForm.SHORT) + room, texts=True)
     if length:
@@ -242,7 +242,7 @@ def _newest_first(body: Sequence[WindowUnit]) -> tuple[int | None, list[int]]:
     return newest_user, [at for at in places if at != newest_user]
 
 
-def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter | None) -> tuple[WindowUnit, int, int]:
+def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter) -> tuple[WindowUnit, int, int]:
     """Return the newest unit with what is fresh in it, and its other results, cut as they have to be; and both limits.
 
     ``rest``: tokens that cut results leave to others.
@@ -251,7 +251,7 @@ def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter | None) 
     if unit.fresh:
         fresh_max = max(0, min(sum(unit.fresh), room - unit.tokens(ItemForm.MARKED)))
         unit = unit.within(fresh_max)
-    if cutter is None or unit.tokens(ItemForm.MARKED) <= room:
+    if unit.tokens(ItemForm.MARKED) <= room:
         return unit, fresh_max, 0
     cut, cut_at = cutter.fitted(unit, room - rest)
     if cut.tokens(ItemForm.SHORT) > room:  # there are so many of them

@@ -21,7 +21,7 @@ from app.concurrency import LONG_COPIED, MESSAGE_CHARACTERS, run_in_thread_if_la
 from app.core.conversation import Conversation
 from app.core.dialects.fitting import fitted_window
 from app.core.line import CallersId, Line
-from app.core.model import Anchored, Context, Cut, Item, Language, Totals, Window, WindowWarning
+from app.core.model import Anchored, Context, Cut, Language, Window, WindowWarning
 from app.core.window import fresh, notices
 from app.core.window.answer import answer_of, system_of
 from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, with_tail
@@ -94,19 +94,20 @@ async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> 
         parts = await _read(call, wanted)
     shown: KeptWindow | None = None
     for _ in range(CUT_TRIES):
-        shown = await _assemble(call, parts, target) if parts.cut is not None and parts.is_read else None
+        shown = await _by_cut(call, parts, parts.cut, target) if parts.cut is not None and parts.is_read else None
         if shown is not None and shown.is_in_force:
-            return shown
+            break
         if call.request.call is None:
             async with call.runtime.database.snapshot(call.tenant) as tx:
-                return await _looked(tx, call, parts, target, shown)
+                shown = await _looked(tx, call, parts, target, shown)
+            break
         after = await cuts.store(call.runtime, call.tenant, parts, target, wanted, shown.window if shown else None)
         if after is None and shown is not None:
-            return shown
+            break
         parts = after or parts
     if shown is None:
         raise errors.StorageUnavailable("The conversation grows faster than its window can be cut. Try again.")
-    return shown
+    return await _finished(call, shown)
 
 
 async def _with_chosen(call: WindowCall, shown: KeptWindow) -> KeptWindow:
@@ -208,10 +209,25 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
 # --- Assemble -------------------------------------------------------------------------------------------
 
 
-async def _assemble(call: WindowCall, parts: WindowParts, target: Profile) -> KeptWindow:
-    assert parts.cut is not None
-    runtime, request, conversation, cut = call.runtime, call.request, parts.conversation, parts.cut
-    window, target = await _head_and_body(call, parts, cut, target)
+async def _by_cut(call: WindowCall, parts: WindowParts, cut: Cut, target: Profile) -> KeptWindow:
+    """Return the window that a cut shows, whether it fits or not; without results that are fresh."""
+    anchored = anchoring.in_view(parts.conversation, call.request, target.policy)
+    size = len(parts.items) * MESSAGE_CHARACTERS
+    window, target = await run_in_thread_if_large(size, _assembled, cut, parts, target, anchored)
+    return KeptWindow(call.key, parts, target, cut, window)
+
+
+def _assembled(cut: Cut, parts: WindowParts, target: Profile, anchored: Anchored | None) -> tuple[Window, Profile]:
+    """Return the window, and the profile with what its model is charged for its texts."""
+    totals = parts.conversation.totals
+    target = of_cut(target, cut, parts.items, anchored, totals.last_page)
+    return assemble(cut, parts.items, target, totals, anchored=anchored), target
+
+
+async def _finished(call: WindowCall, shown: KeptWindow) -> KeptWindow:
+    """Return the window squeezed, where that has to be, with results that are fresh and with warnings."""
+    runtime, request, conversation, cut = call.runtime, call.request, shown.conversation, shown.cut
+    window, target = await _in_budget(call, shown)
     window = await _with_fresh(call, conversation, window)
     policy, threshold = target.policy, runtime.defaults.summary_threshold
     warnings = (
@@ -221,29 +237,18 @@ async def _assemble(call: WindowCall, parts: WindowParts, target: Profile) -> Ke
         *(notices.of_lag(conversation, cut, policy, threshold) if runtime.chat is not None else ()),
         *notices.of_head(cut.head),
     )
-    return KeptWindow(call.key, parts, target, cut, replace(window, warnings=warnings))
+    return replace(shown, target=target, window=replace(window, warnings=warnings))
 
 
-async def _head_and_body(call: WindowCall, parts: WindowParts, cut: Cut, target: Profile) -> tuple[Window, Profile]:
-    """Return the window, and the profile with what its model is charged for its texts."""
-    conversation, items = parts.conversation, parts.items
+async def _in_budget(call: WindowCall, shown: KeptWindow) -> tuple[Window, Profile]:
+    conversation, items, target = shown.conversation, shown.parts.items, shown.target
+    if not shown.window.is_over:
+        return shown.window, target
     anchored = anchoring.in_view(conversation, call.request, target.policy)
-    size = len(items) * MESSAGE_CHARACTERS
-    window, target = await run_in_thread_if_large(size, _by_cut, cut, items, target, conversation.totals, anchored)
-    if window.squeezed is None:
-        return window, target
-    condensed = target.policy.condensed_tool_max
-    cutter = Cutter(conversation.language or "en", condensed, call.runtime.tokens.count)
-    again = partial(assemble, cut, items, totals=conversation.totals, anchored=anchored, cutter=cutter)
+    cutter = Cutter(conversation.language or "en", target.policy.condensed_tool_max, call.runtime.tokens.count)
+    again = partial(assemble, shown.cut, items, totals=conversation.totals, anchored=anchored, cutter=cutter)
     size = sum(len(item.text) for item in items)
     return await run_in_thread_if_large(size, _squeezed, again, target)
-
-
-def _by_cut(
-    cut: Cut, items: Sequence[Item], target: Profile, totals: Totals, anchored: Anchored | None
-) -> tuple[Window, Profile]:
-    target = of_cut(target, cut, items, anchored, totals.last_page)
-    return assemble(cut, items, target, totals, anchored=anchored), target
 
 
 def _squeezed(again: Callable[..., Window], target: Profile) -> tuple[Window, Profile]:
@@ -355,8 +360,9 @@ async def _window_then(
     time = None if isinstance(past, int) else past
     made = await cuts.make(call.runtime, tx, WindowParts(then, None), target, then=time)
     parts = await _by(tx, call, then, replace(made, number=0))
-    window, target = await _head_and_body(call, parts, made, target)
-    return KeptWindow((), parts, target, made, window)
+    shown = await _by_cut(call, parts, made, target)
+    window, target = await _in_budget(call, shown)
+    return replace(shown, target=target, window=window)
 
 
 async def _by(tx: ReadTx, call: WindowCall, conversation: Conversation, cut: Cut) -> WindowParts:
@@ -375,4 +381,4 @@ async def _looked(
     now = await conversations.get(tx, parts.conversation.id, bound_to=call.request.bound_to)
     forms = shown.window.forms if shown else ()
     made = await cuts.make(call.runtime, tx, replace(parts, conversation=now), target, call.step, forms=forms)
-    return await _assemble(call, await _by(tx, call, now, made), target)
+    return await _by_cut(call, await _by(tx, call, now, made), made, target)

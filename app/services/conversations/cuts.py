@@ -134,20 +134,20 @@ async def make(
         conversation.epoch + 1, step, forms,
     )  # fmt: skip
     plan = cut.plan(about)
-    material = await _material(tx, conversation.id, plan, then)
-    if least := cut.least_head(plan, material, reader):
+    texts = await _texts(tx, conversation.id, plan, then)
+    if least := cut.least_head(plan, texts, reader):
         first, plan = plan, cut.plan(about, least)
-        if (plan.cut.zones, plan.last_page) != (first.cut.zones, first.last_page):
-            material = await _material(tx, conversation.id, plan, then)
-    return cut.freeze(plan, material, reader)
+        if (plan.cut.condensed_from, plan.last_page) != (first.cut.condensed_from, first.last_page):
+            texts = await _texts(tx, conversation.id, plan, then)
+    return cut.freeze(plan, await heads.with_map(tx, conversation.id, plan, texts), reader)
 
 
-async def _material(tx: ReadTx, conversation_id: str, plan: cut.CutPlan, then: Then | None) -> cut.Material:
-    material = await heads.material(tx, conversation_id, plan)
+async def _texts(tx: ReadTx, conversation_id: str, plan: cut.CutPlan, then: Then | None) -> cut.Material:
+    texts = await heads.texts(tx, conversation_id, plan)
     if then is None:
-        return material
+        return texts
     lines = await kept.then(tx, conversation_id, plan.cut.condensed_from, then.as_of, then.known_at)
-    return replace(material, kept=lines)
+    return replace(texts, kept=lines)
 
 
 async def store(
@@ -165,7 +165,7 @@ async def store(
             raise conversations.unknown()
         last = parts.cut
         made = await make(runtime, tx, replace(parts, conversation=now), target, wanted.step, forms=forms)
-        if last is not None and last.last_seq == made.last_seq and shown is not None and shown.squeezed is not None:
+        if last is not None and last.last_seq == made.last_seq and shown is not None and shown.is_over:
             made = replace(made, is_squeezed=True)
         if last is not None and cut.shows(last) == cut.shows(made):
             return None
@@ -199,7 +199,8 @@ async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) 
     newest = Cut(0, 0, condensed_from=totals.last_seq - LEFT_OUT + 1, last_page=totals.last_page)
     room = head.frame_tokens(language, reader.count) + policy.summary_max
     plan = cut.CutPlan(newest, policy, language, room, totals.last_page, range(0))
-    material = await heads.material(tx, conversation.id, plan)
+    texts = await heads.texts(tx, conversation.id, plan)
+    material = await heads.with_map(tx, conversation.id, plan, texts)
     told = [page for page in material.pages if page.day]  # the others begin in the newest messages
     plan = replace(plan, last_page=told[-1].page if told else 0)
     return cut.freeze(plan, replace(material, pages=told, kept=(), summary=None), reader).head
