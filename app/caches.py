@@ -25,7 +25,8 @@ from app.core.line import Line
 from app.core.model import Context, Cut, Role, Window
 from app.core.window.cut import is_in_force
 from app.core.window.profile import Profile
-from app.core.window.served import KeptText, Part, Parts, Sealed, Served, ServedFrame
+from app.core.window.render import Printed
+from app.core.window.served import KeptText, Part, Parts, Sealed, SealedMessages, Served, ServedFrame
 from app.store.served import Row, sealed
 from app.store.windows import WindowParts
 from quire_verify.issuer import Tree
@@ -66,8 +67,10 @@ class KeptWindow:
     target: Profile
     cut: Cut
     window: Window
+    printed: Printed | None = None
+    """The first messages of the last response …"""
     context: Context | None = None
-    """The response, once it was asked for."""
+    """… and the response, once it was asked for."""
 
     @property
     def conversation(self) -> Conversation:
@@ -124,6 +127,7 @@ class Recorded:
     asked: tuple[object, ...]
     """The response and what it was requested by: equal for the same window of the same call."""
     tree: Tree
+    messages: SealedMessages
     base: Recorded | None = None
     """The window that its parts are written by, until it is written …"""
     gone: tuple[int, ...] = ()
@@ -158,18 +162,12 @@ class ServedRun:
     """The digest of the newest recalled text, and the memories that it quotes."""
     sealed: dict[tuple[Part, bytes], Sealed] = field(default_factory=dict)
     """Texts as receipts name them, by their hashes."""
-    head: Sealed | None = None
-    """That of the last window."""
-    cut: Cut | None = None
-    """That of the last window, if it shows the head as it is."""
 
     def lacks(self, digest: str) -> bool:
         return bool(digest) and digest not in self.kept and digest not in self.texts
 
-    def seal(self, part: Part, text: str | None) -> Sealed | None:
+    def seal(self, part: Part, text: str) -> Sealed:
         """Return a text as receipts name it: with the salt that it had before, as far as that is remembered."""
-        if not text:
-            return None
         key = part, sha256(text.encode()).digest()
         if (known := self.sealed.get(key)) is None:
             if len(self.sealed) >= SEALED_MOST:
@@ -216,7 +214,7 @@ class ServedWindows:
         self._runs[key] = run
         changes = (conversation.erasures, conversation.withdrawn)
         if changes != run.changes:  # what was kept may have been erased
-            run.kept, run.texts, run.sealed, run.cut, run.changes = set(), {}, {}, None, changes
+            run.kept, run.texts, run.sealed, run.changes = set(), {}, {}, changes
         return run
 
     def last(self, tenant: UUID, uid: UUID) -> Recorded | None:

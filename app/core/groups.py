@@ -20,13 +20,14 @@ from app.core.messages import LATE
 from app.core.model import UNZONED, Item
 
 
-def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
-    """Return the body's items as the units that are shown together, and those held back because results are awaited.
+def units(items: Sequence[Item], *, go_on: bool = False) -> tuple[list[list[Item]], list[Item]]:
+    """Return the body's items as the units that are shown together, and those held back because results are awaited:
+    none, where others ``go_on``.
 
     Messages that are not sent belong to no unit; neither do results whose call has been deleted.
     """
-    shown = [_stands_alone(item) if _LATE in item.text else item for item in items if item.kind not in UNZONED]
-    late = {item.seq: _late_ids(item.text) for item in items if item.kind == "result" and _LATE in item.text}
+    shown = [_stands_alone(item) if comes_late(item) else item for item in items if item.kind not in UNZONED]
+    late = {item.seq: _late_ids(item.text) for item in items if item.kind == "result" and comes_late(item)}
     found = [unit for _, group in groupby(shown, key=lambda item: item.group) for unit in _units_of(list(group))]
     found = [unit for unit in found if unit[0].kind != "result"]
     if late:
@@ -34,7 +35,7 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
     last = len(found)
     while last and found[last - 1][0].kind == "message" and found[last - 1][0].seq in late:
         last -= 1  # it can come between a call and its results
-    if not last or not _is_awaited(found[last - 1]):
+    if go_on or not last or not _is_awaited(found[last - 1]):
         return [_settled(unit) for unit in found], []
     return [_settled(unit) for unit in found[: last - 1]], [item for unit in found[last - 1 :] for item in unit]
 
@@ -42,6 +43,11 @@ def units(items: Sequence[Item]) -> tuple[list[list[Item]], list[Item]]:
 # --- Results that stand by themselves ---------------------------------------------------------------------
 
 _LATE = f'"{LATE}":'
+
+
+def comes_late(item: Item) -> bool:
+    """Return whether there is a result in a message that does not stand by its call."""
+    return _LATE in item.text
 
 
 def _stands_alone(item: Item) -> Item:

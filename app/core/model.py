@@ -363,15 +363,11 @@ class Cut:
         return self.condensed_from, self.verbatim_from, self.pinned
 
 
-class Salt:
-    """A message's salt and author in receipts, and the last form and text that it was hashed with, by which the next
-    window that shows these saves the work.
-    """
+class Salt(NamedTuple):
+    """A message's salt and author in receipts."""
 
-    __slots__ = ("author", "entry", "form", "salt", "text")
-
-    def __init__(self, salt: bytes, author: str) -> None:
-        self.salt, self.author, self.form, self.text, self.entry = salt, author, "", "", (0, b"")
+    salt: bytes
+    author: str
 
 
 class Item(NamedTuple):
@@ -527,6 +523,15 @@ class Squeezed:
     """Characters to which its other results, or its long texts too, are cut; 0: they are not."""
 
 
+class PagesShown(NamedTuple):
+    """The pages in each zone, and how many are in none."""
+
+    verbatim: tuple[int, ...] = ()
+    condensed: tuple[int, ...] = ()
+    listed: tuple[int, ...] = ()
+    unlisted: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """The assembled window, before it is rendered in a format."""
@@ -536,10 +541,7 @@ class Window:
     body: tuple[Placed, ...]
     tail: tuple[TailItem, ...]
     ledger: Ledger
-    verbatim_pages: tuple[int, ...]
-    condensed_pages: tuple[int, ...]
-    listed_pages: tuple[int, ...]
-    unlisted: int
+    pages: PagesShown
     warnings: tuple[WindowWarning, ...] = field(default=())
     squeezed: Squeezed | None = None
     is_over: bool = False
@@ -550,6 +552,8 @@ class Window:
     """What each fresh result is shown with, in order."""
     forms: tuple[FreshForm, ...] = ()
     """The same of those that had room when they came: they keep it."""
+    settled: int = 0
+    """How much of the body no later message changes."""
 
 
 @dataclass(frozen=True, slots=True)

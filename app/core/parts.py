@@ -353,6 +353,11 @@ class CallIds:
         self._made: set[str] = set()
         self._latest: dict[str, str] = {}
 
+    def copy(self) -> CallIds:
+        other = CallIds(self._pattern)
+        other._seen, other._made, other._latest = self._seen.copy(), self._made.copy(), self._latest.copy()
+        return other
+
     def call(self, id_: str) -> str:
         mapped = ""
         while not mapped or mapped in self._made:

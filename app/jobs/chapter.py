@@ -22,7 +22,7 @@ from app.providers.json_reply import object_of
 from app.queue import table
 from app.queue.table import Claimed
 from app.runtime import Runtime
-from app.store import chapters, conversations, page_index, windows
+from app.store import chapters, conversations, heads, page_index
 
 REPLY_TOKENS = 100
 MESSAGES_MAX = 400
@@ -59,12 +59,10 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Unnamed | None:
         if chapter is None:
             return None
         pages = range(chapter.first_page, chapter.last_page + 1)
-        lines = await windows.lines(tx, conversation.id, pages, conversation.totals.last_seq + 1)
-        names = await page_index.names(tx, conversation.id, pages)
-    told = {seq: text for page in names.values() for seq, (text, _) in page.lines.items()}
-    found = [line for page in pages for line in lines.get(page, ())]
+        entries = await heads.entries(tx, conversation.id, pages)
+    found = [line for entry in entries.values() for line in entry.lines]
     few = found[:: -(-len(found) // MESSAGES_MAX) or 1]
-    return _Unnamed(conversation, chapter, [Excerpt(m.seq, m.role, told.get(m.seq, m.text), 0) for m in few])
+    return _Unnamed(conversation, chapter, [Excerpt(m.seq, m.role, m.text, 0) for m in few])
 
 
 async def _decide(runtime: Runtime, chat: Chat, claimed: Claimed, unnamed: _Unnamed) -> tuple[str, str]:

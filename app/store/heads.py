@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from asyncpg import Record
 
@@ -19,7 +18,6 @@ from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 from app.store import chapters
 from app.store.memory.kept import in_mind, read_kept
-from app.store.page_index import names_of
 from app.store.summaries import VERSIONS_LOOKED_AT
 
 _SQL = SqlFile(__file__, lines_per_page=LINES_PER_PAGE, pages_told=PAGES_TOLD, versions_looked_at=VERSIONS_LOOKED_AT)
@@ -33,7 +31,7 @@ async def texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
         TEXTS, conversation=conversation_id, condensed_from=plan.cut.condensed_from, last_page=plan.last_page
     )
     assert row is not None
-    topics = counted(_columns(row, "topics", "topic_pages"))
+    topics = counted(zip(row["topics"] or (), row["topic_pages"] or (), strict=True))
     return Material((), kept=read_kept(row), topics=topics, summary=_written(row))
 
 
@@ -54,31 +52,26 @@ async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Mater
     )
 
 
-RUN_MAX = 200
-"""Pages of a run that one read returns."""
-
-
-async def run(tx: ReadTx, conversation_id: str, first_page: int, last_page: int) -> list[PageEntry]:
-    """Return the first pages of a run, with the titles and lines they have now."""
-    last = min(last_page, first_page + RUN_MAX - 1)
-    pages = await tx.fetch(
-        PAGES, conversation=conversation_id, last_page=last, oldest_page=first_page, recalled_since=INTEGER_MAX,
-        more=[], condensed_from=INTEGER_MAX,
+async def entries(
+    tx: ReadTx, conversation_id: str, pages: Sequence[int], before: int = INTEGER_MAX
+) -> dict[int, PageEntry]:
+    """Return pages by number, without their recalls, with the titles and lines they have now: those of messages before
+    one.
+    """
+    rows = await tx.fetch(
+        PAGES, conversation=conversation_id, last_page=INTEGER_MAX, oldest_page=INTEGER_MAX,
+        recalled_since=INTEGER_MAX, more=list(pages), condensed_from=before,
     )  # fmt: skip
-    return [contents.renamed(_entry(page), _names(page) if page["is_named"] else None) for page in pages]
-
-
-def _columns(row: Record, *names: str) -> Iterable[tuple[Any, ...]]:
-    return zip(*(row[name] or () for name in names), strict=True)
+    return {row["page"]: contents.renamed(_entry(row), _names(row) if row["is_named"] else None) for row in rows}
 
 
 def _entry(row: Record) -> PageEntry:
     page, title, tokens, count, at_page, *_, day, seqs, roles, lines, line_tokens = row
     told = tuple(map(ContentsLine, seqs, roles, lines, line_tokens)) if seqs else ()
-    return titled(PageEntry(page, title, tokens, told, count, at_page, day=day))
+    return _titled(PageEntry(page, title, tokens, told, count, at_page, day=day))
 
 
-def titled(page: PageEntry) -> PageEntry:
+def _titled(page: PageEntry) -> PageEntry:
     """Return a page that begins with "Yes" under its first answer that says more; under no title without one."""
     if names_subject(page.title):
         return page
@@ -88,10 +81,10 @@ def titled(page: PageEntry) -> PageEntry:
 
 
 def _names(row: Record) -> PageNames:
-    named = {
-        seq: (line, tokens) for seq, line, tokens in _columns(row, "named_seqs", "named_lines", "named_line_tokens")
-    }
-    return names_of(row["name"], row["name_tokens"], named)
+    """Return a model's title and lines; a title like "Yes" is none."""
+    lines = zip(row["named_lines"], row["named_line_tokens"], strict=True)
+    title = row["name"] if row["name"] and names_subject(row["name"]) else ""
+    return PageNames(title, row["name_tokens"], dict(zip(row["named_seqs"], lines, strict=True)))
 
 
 def _written(row: Record) -> Written | None:

@@ -4,17 +4,13 @@ a branch shares what was learned before its fork.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.line import Line
-from app.core.window.contents import PageNames
 from app.core.window.topics import PAGES_TOLD, Topic, counted
-from app.extractive.lines import names_subject
 from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile
@@ -126,31 +122,6 @@ SELECT source, error FROM page_index WHERE tenant_id = $1 AND conversation_id = 
 
 async def exists(tx: ReadTx, conversation_id: str, page: int) -> bool:
     return await tx.fetchrow(EXISTS, conversation_id, page) is not None
-
-
-# What the model wrote of some pages.
-NAMES = """
-SELECT page, title, title_tokens, seqs, lines, line_tokens FROM page_index
- WHERE tenant_id = $1 AND conversation_id = $2 AND page = ANY ($3::int[]) AND source = 'llm'
-"""
-
-
-async def names(tx: ReadTx, conversation_id: str, pages: Sequence[int]) -> dict[int, PageNames]:
-    """Return titles and lines by page; pages without any are left out."""
-    if not pages:
-        return {}
-    rows = await tx.fetch(NAMES, conversation_id, pages)
-    return {row["page"]: _names(row) for row in rows}
-
-
-def _names(row: Record) -> PageNames:
-    lines = zip(row["lines"], row["line_tokens"], strict=True)
-    return names_of(row["title"], row["title_tokens"], dict(zip(row["seqs"], lines, strict=True)))
-
-
-def names_of(title: str | None, tokens: int, lines: Mapping[int, tuple[str, int]]) -> PageNames:
-    """Return a model's title and lines; a title like "Yes" is none."""
-    return PageNames(title if title and names_subject(title) else "", tokens, lines)
 
 
 async def topics(tx: ReadTx, conversation_id: str, pages: int = PAGES_TOLD) -> list[Topic]:

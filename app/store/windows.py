@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from app.core.conversation import Conversation
 from app.core.groups import shrunk
 from app.core.line import Line
 from app.core.model import Cut, Day, Entry, FreshForm, Head, Item, Salt, Totals
-from app.core.window.contents import LINES_PER_PAGE, ContentsLine
+from app.core.window.assemble import Body
 from app.postgres.along import along
 from app.postgres.database import Database
 from app.postgres.statements import SqlFile, values_of
@@ -51,7 +51,6 @@ _ITEM_NAMES = re.findall(r" AS (m_\w+)", ITEM)
 WINDOW = _SQL.statement("window", item_arrays=", ".join(f"array_agg({n} ORDER BY m_seq) AS {n}" for n in _ITEM_NAMES))
 NEWER = _SQL.statement("newer")
 ENTRIES = _SQL.statement("entries")
-LINES = _SQL.statement("lines")
 STORE_CUT = _SQL.statement("store_cut")
 PUT_CUT = _SQL.statement("put_cut")
 NEWEST_CUT = _SQL.statement("newest_cut")
@@ -79,20 +78,17 @@ class WindowParts:
     """False: so much came since the cut that no messages were read."""
     budget: int = 0
     """The budget whose cut was read."""
+    settled: Body = field(default_factory=Body)
+    """What an earlier window found settled of its messages."""
 
     def continued(self, conversation: Conversation, newer: Sequence[Item]) -> WindowParts:
         """Return the parts with what was appended since, as they are read from the store."""
-        earlier: Iterable[Item] = self.items
+        later: Iterable[Item] = self.items[len(self.settled.items) :]
         if conversation.totals.last_page != self.conversation.totals.last_page:
-            earlier = shrunk(earlier)
+            later = shrunk(later)
         prompt = (*self.prompt, *(item for item in newer if item.kind == "prompt"))
-        items = (*earlier, *(item for item in newer if item.kind != "prompt"))
-        if (found := conversation.anchored) is not None and found != self.conversation.anchored and found.tokens:
-            items = tuple(
-                item._replace(loaded_tokens=item.tokens + found.tokens) if item.seq == found.seq else item
-                for item in items
-            )
-        return WindowParts(conversation, self.cut, prompt, items, budget=self.budget)
+        items = (*self.settled.items, *later, *(item for item in newer if item.kind != "prompt"))
+        return WindowParts(conversation, self.cut, prompt, items, budget=self.budget, settled=self.settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,32 +171,10 @@ def _items(row: Record) -> list[Item]:
 
 
 def _item(values: Sequence[Any]) -> Item:
-    (
-        seq, page, group, kind, role, author, salt, text, tokens, parts, calls, results, full_after, loaded,
-        loaded_tokens, short, short_tokens, anthropic, archives, fresh, marks,
-    ) = values  # fmt: skip
-    return Item(
-        seq=seq,
-        page=page,
-        group=group,
-        kind=kind,
-        role="tool" if kind == "result" else role,
-        text=text,
-        parts=parts,
-        tokens=tokens,
-        calls=calls,
-        results=results,
-        full_after=full_after,
-        loaded_text=loaded,
-        loaded_tokens=loaded_tokens,
-        short_text=short,
-        short_tokens=short_tokens,
-        anthropic=anthropic,
-        archive_ids=tuple(archives[1:-1].split(",")) if archives else (),
-        fresh=tuple(map(int, fresh[1:-1].split(","))) if fresh else (),
-        marks=tuple(map(int, marks[1:-1].split(","))) if marks else (),
-        salt=Salt(salt, author),
-    )
+    *shown, archives, fresh, marks, salt, author = values
+    numbers = (tuple(map(int, found[1:-1].split(","))) if found else () for found in (fresh, marks))
+    uuids = tuple(archives[1:-1].split(",")) if archives else ()
+    return Item._make((*shown, uuids, *numbers, False, Salt(salt, author)))
 
 
 def read_head(text: str) -> Head:
@@ -217,19 +191,6 @@ async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> li
         ENTRIES, conversation=conversation.id, short_from=short_from, last_seq=conversation.totals.last_seq
     )
     return [Entry(*row) for row in rows]
-
-
-async def lines(tx: ReadTx, conversation_id: str, pages: Sequence[int], before: int) -> dict[int, list[ContentsLine]]:
-    """Return at most LINES_PER_PAGE lines for each page; messages without a line are left out."""
-    by_page: dict[int, list[ContentsLine]] = {}
-    if not pages:
-        return by_page
-    rows = await tx.fetch(LINES, conversation=conversation_id, pages=pages, before=before, lines_max=LINES_PER_PAGE)
-    for row in rows:
-        if row["line"] and row["kind"] != "prompt":
-            role = "tool" if row["kind"] == "result" else row["role"]
-            by_page.setdefault(row["page"], []).append(ContentsLine(row["seq"], role, row["line"], row["line_tokens"]))
-    return by_page
 
 
 async def store_cut(tx: Tx, conversation: Conversation, cut: Cut) -> bool:

@@ -1,15 +1,13 @@
 -- piece: item
--- What a window shows of a message m. Wanted: the zones z, the conversation c and :anthropic.
+-- What a window shows of a message m, as an ``Item`` has it. Wanted: the zones z, the conversation c and :anthropic.
 m.seq AS m_seq,
          m.page AS m_page,
          m.call_group AS m_call_group,
          m.kind AS m_kind,
-         m.role AS m_role,
-         m.author AS m_author,
-         m.salt AS m_salt,
+         CASE WHEN m.kind = 'result' THEN 'tool' ELSE m.role END AS m_role,
          coalesce(CASE WHEN m.seq < z.verbatim_from AND m.seq <> z.pinned THEN m.short END, m.view, m.body) AS m_text,
-         CASE WHEN m.seq < z.verbatim_from AND m.seq <> z.pinned THEN m.short_tokens ELSE m.full_tokens END AS m_tokens,
          m.parts AS m_parts,
+         CASE WHEN m.seq < z.verbatim_from AND m.seq <> z.pinned THEN m.short_tokens ELSE m.full_tokens END AS m_tokens,
          m.calls AS m_calls,
          m.results AS m_results,
          m.full_before + m.full_tokens AS m_full_after,
@@ -20,7 +18,9 @@ m.seq AS m_seq,
          CASE WHEN :anthropic::boolean AND m.seq >= z.verbatim_from THEN m.anthropic END AS m_anthropic,
          nullif(m.archive_ids::text, '{}') AS m_archives,
          nullif(m.fresh_tokens::text, '{}') AS m_fresh,
-         nullif(m.marks::text, '{}') AS m_marks
+         nullif(m.marks::text, '{}') AS m_marks,
+         m.salt AS m_salt,
+         m.author AS m_author
 
 -- name: window
 -- A conversation, the newest cut of a budget, and the messages of a window's body: the prompt, the pinned user message,
@@ -123,22 +123,6 @@ SELECT {entry}
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation
    AND m.seq = (SELECT user_seq FROM s WHERE user_seq < call_group)
  ORDER BY seq;
-
--- name: lines
--- The contents-page lines of some pages, as far as the pages are archived (:before).
-SELECT p.page, m.seq, m.role, m.kind, m.line, m.line_tokens
-  FROM pages p
-  CROSS JOIN LATERAL (
-    SELECT min(n.first_seq) AS seq FROM (
-      (SELECT first_seq FROM pages
-        WHERE tenant_id = :tenant AND conversation_id = :conversation AND page > p.page ORDER BY page LIMIT 1)
-      UNION ALL SELECT :before) n) until
-  CROSS JOIN LATERAL (
-    SELECT seq, role, kind, line, line_tokens FROM messages
-     WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq >= p.first_seq AND seq < until.seq
-     ORDER BY seq LIMIT :lines_max) m
- WHERE p.tenant_id = :tenant AND p.conversation_id = :conversation AND p.page = ANY (:pages::int[])
- ORDER BY m.seq;
 
 -- name: store_cut
 -- Stores the next cut of a conversation, unless another was faster or the past was changed, and forgets the oldest, but

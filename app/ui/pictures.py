@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.window.growth import Point
+from app.core.model import Ledger
 
 SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
 GROWN = ("notes", "summary", "contents", "condensed", "recent")
@@ -75,6 +75,23 @@ def strength(score: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """The window at the end of a turn."""
+
+    window: int
+    """Its number among those served."""
+    page: int
+    epoch: int
+    opens_epoch: bool
+    ledger: Ledger
+
+    @property
+    def total(self) -> int:
+        """Return its tokens without tools, system segment and tail."""
+        return sum(getattr(self.ledger, name) for name in GROWN)
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     name: str
     y: float
@@ -116,7 +133,7 @@ def chart(points: Sequence[Point]) -> Chart:
 def _column(point: Point, x: float, step: float, top: int) -> Column:
     blocks, y = [], HEIGHT
     for name in GROWN:  # frozen parts are at the bottom, so that growth shows at the top
-        height = HEIGHT * getattr(point, name) / top
+        height = HEIGHT * getattr(point.ledger, name) / top
         y -= height
         blocks.append(Block(name, round(y, 2), round(height, 2)))
     return Column(point, round(x + step * 0.08, 3), round(step * 0.84, 3), blocks)

@@ -10,12 +10,12 @@ from typing import Any
 from app.core.conversation import Conversation
 from app.core.model import INTEGER_MAX, Context, Format
 from app.core.window import served_change
-from app.core.window.growth import Point
-from app.core.window.served import Served, ServedFrame
+from app.core.window.served import Served, ServedFrame, ledger_of
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations.replaying import record_view, replayed
 from app.store import served as stored
+from app.ui.pictures import Point
 
 WINDOWS_READ = 60
 """Windows that the growth is read from."""
@@ -85,7 +85,6 @@ def _points(listed: Sequence[tuple[int, ServedFrame, Served]], like: ServedFrame
     last = {served.last_page: (number, frame, served) for number, frame, served in alike}
     epoch = None
     for page, (number, frame, served) in last.items():
-        _, _, notes, summary, contents, condensed = frame.sections
         opens = epoch is not None and frame.cut != epoch
         epoch = frame.cut
-        yield Point(number, page, frame.cut, opens, notes, summary, contents, condensed, served.recent, served.history)
+        yield Point(number, page, frame.cut, opens, ledger_of(frame, served))

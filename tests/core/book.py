@@ -180,6 +180,19 @@ class Seen:
     def totals(self) -> Totals:
         return self.conversation.totals
 
+    @property
+    def text(self) -> str:
+        return self.rendered.messages.decode()
+
+    @property
+    def system(self) -> str | None:
+        form, system, *_ = self.rendered.stable.begun
+        return system if form == "anthropic" else None
+
+    @property
+    def stable_tokens(self) -> int:
+        return self.window.ledger.total - self.window.ledger.tail
+
     @cached_property
     def messages(self) -> list[Message]:
         messages: list[Message] = json.loads(self.rendered.messages)
@@ -192,7 +205,7 @@ class Seen:
 
     @cached_property
     def stable(self) -> list[str]:
-        return self.texts[: self.rendered.stable_messages]
+        return self.texts[: self.rendered.stable.count]
 
 
 @dataclass
@@ -338,6 +351,9 @@ class Book:
                 break
             last = self._store(made)
         return last, window
+
+    def shown_cut(self, wanted: Profile) -> Cut:
+        return self._shown(wanted)[0]
 
     def by(self, shown: Cut, wanted: Profile) -> Window:
         """The window that a cut shows."""

@@ -40,26 +40,26 @@ def test_the_newest_user_message_is_kept_whatever_happens() -> None:
     seen = book.window(smallest)
     assert seqs(seen) == [2]
     assert [w.code for w in seen.window.warnings] == ["window_squeezed"]
-    assert (seen.window.verbatim_pages, seen.window.unlisted) == ((), 2)
+    assert (seen.window.pages.verbatim, seen.window.pages.unlisted) == ((), 2)
 
 
 def test_an_empty_conversation_has_a_window() -> None:
     seen = Book().window(1000)
     assert [m["role"] for m in seen.messages] == ["system"]
-    assert seen.window.unlisted == 0
+    assert seen.window.pages.unlisted == 0
 
 
 def test_loaded_text_is_shown_in_full_until_the_next_user_message() -> None:
     book = book_of(user("what did we say?"), recall("a"), result("a", "the page " * 40))
     first = book.window(10_000)
-    assert "the page the page" in first.rendered.messages
-    assert first.rendered.stable_messages == 4  # system, question, call, result
+    assert "the page the page" in first.text
+    assert first.rendered.stable.count == 4  # system, question, call, result
     book.append([{"role": "assistant", "content": "This."}])
-    assert "the page the page" in book.window(10_000).rendered.messages
+    assert "the page the page" in book.window(10_000).text
     book.append([user("thanks")])
     after = book.window(10_000)
-    assert "the page the page" not in after.rendered.messages
-    assert after.rendered.messages.count("was shown in full at the time") == 1
+    assert "the page the page" not in after.text
+    assert after.text.count("was shown in full at the time") == 1
     assert after.window.number == first.window.number  # a mark stands for it; nothing before it moved
     assert after.texts[:3] == first.texts[:3]
 

@@ -32,14 +32,14 @@ def in_full(seen: Seen) -> list[int]:
 def test_a_result_is_in_full_until_the_next_user_message_and_then_its_placeholder_for_ever() -> None:
     book = book_of(user("what happened?"), calls("a"), result("a", RESULT))
     seen = book.window(10_000)
-    assert RESULT in seen.rendered.messages
+    assert RESULT in seen.text
     assert seen.messages[-1]["content"].startswith("[Archived tool result ")
-    assert seen.rendered.stable_messages == 4  # system, question, call, result
+    assert seen.rendered.stable.count == 4  # system, question, call, result
     book.append([{"role": "assistant", "content": "This."}])
-    assert RESULT in book.window(10_000).rendered.messages
+    assert RESULT in book.window(10_000).text
     book.append([user("thanks")])
     after = book.window(10_000)
-    assert RESULT not in after.rendered.messages
+    assert RESULT not in after.text
     assert after.window.number == seen.window.number  # nothing before it moved
     assert after.texts[:3] == seen.texts[:3]
 
@@ -136,8 +136,8 @@ def test_results_stay_as_they_are_until_a_cut_is_due() -> None:
 def test_results_of_parallel_calls_are_all_in_full() -> None:
     book = book_of(user("compare"), calls("a", "b"), result("a", f"a: {RESULT}"), result("b", f"b: {RESULT}"))
     seen = book.window(10_000)
-    assert f"a: {RESULT}" in seen.rendered.messages
-    assert f"b: {RESULT}" in seen.rendered.messages
+    assert f"a: {RESULT}" in seen.text
+    assert f"b: {RESULT}" in seen.text
 
 
 def test_a_fresh_result_pushes_nothing_out() -> None:

@@ -188,7 +188,7 @@ def test_a_budget_too_small_says_the_smallest_that_works(transcript: Transcript,
 def sent_tokens(seen: Seen, form: Format) -> int:
     if form == "openai":
         return openai_tokens(seen.messages, count) + count(compact(OPENAI_TOOLS))
-    system = count(seen.rendered.system or "") + 4
+    system = count(seen.system or "") + 4
     return anthropic_tokens(seen.messages, count) + system + count(compact(ANTHROPIC_TOOLS))
 
 
@@ -209,11 +209,11 @@ def str_contents(seen: Seen) -> list[str]:
 
 def every_page_is_in_one_place(seen: Seen, form: Format) -> None:
     window = seen.window
-    placed = [*window.verbatim_pages, *window.condensed_pages, *window.listed_pages]
+    placed = [*window.pages.verbatim, *window.pages.condensed, *window.pages.listed]
     assert len(placed) == len(set(placed))
     assert set(placed) <= set(range(1, seen.totals.last_page + 1))
-    assert len(placed) + window.unlisted == seen.totals.last_page
-    assert window.unlisted >= 0
+    assert len(placed) + window.pages.unlisted == seen.totals.last_page
+    assert window.pages.unlisted >= 0
 
 
 def every_message_of_a_page_in_view_is_in_view(seen: Seen, form: Format) -> None:
@@ -222,14 +222,14 @@ def every_message_of_a_page_in_view_is_in_view(seen: Seen, form: Format) -> None
     cut_at = seen.window.squeezed.cut_at if seen.window.squeezed else 0
     for row in seen.rows:
         page, seq = row.entry.page, row.entry.seq
-        in_view = page in seen.window.verbatim_pages or page in seen.window.condensed_pages
+        in_view = page in seen.window.pages.verbatim or page in seen.window.pages.condensed
         if not in_view or row.entry.kind in ("prompt", "orphan") or seq in held_back:
             continue
         assert seq in shown, f"message {seq} of page {page}"
-        if page in seen.window.verbatim_pages:
+        if page in seen.window.pages.verbatim:
             assert shown[seq].zone == "verbatim"
         for mark in marks_of(row):
-            assert mark in seen.rendered.messages or 0 < cut_at < len(mark)
+            assert mark in seen.text or 0 < cut_at < len(mark)
 
 
 def pages_on_the_contents_page_can_be_read_there(seen: Seen, form: Format) -> None:
@@ -237,7 +237,7 @@ def pages_on_the_contents_page_can_be_read_there(seen: Seen, form: Format) -> No
     if seen.window.head in ("", head.pinned):  # a squeezed window may show its notes alone
         return
     lines = seen.window.head.splitlines()
-    for page in seen.window.listed_pages:
+    for page in seen.window.pages.listed:
         assert any(line.startswith(f"{page}: ") for line in lines)
     for first, last, line in head.chapters:
         assert line in seen.window.head
@@ -262,7 +262,7 @@ def the_system_prompt_and_the_newest_user_message_are_always_there(seen: Seen, f
     said = [r for r in seen.rows if r.placement.draft.role == "user" and r.entry.kind == "message"]
     if said:
         assert said[-1].entry.seq in {p.seq for p in seen.window.body}
-        assert compact(as_chat(said[-1].shape.view)[0])[1:-1] in seen.rendered.messages
+        assert compact(as_chat(said[-1].shape.view)[0])[1:-1] in seen.text
 
 
 def items_of(seen: Seen) -> list[Item]:
@@ -309,7 +309,7 @@ def is_one_cut(before: Seen, after: Seen) -> bool:
 def while_a_page_goes_on_a_window_begins_with_the_one_before_it(before: Seen, after: Seen) -> None:
     if is_one_cut(before, after) and before.totals.last_page == after.totals.last_page:
         assert after.stable[: len(before.stable)] == before.stable
-        assert after.rendered.stable_tokens >= before.rendered.stable_tokens
+        assert after.stable_tokens >= before.stable_tokens
 
 
 def within_a_cut_only_what_was_shown_for_its_page_changes(before: Seen, after: Seen) -> None:
@@ -430,7 +430,7 @@ def every_rendered_message_has_an_origin(seen: Seen, form: Format) -> None:
 
 
 def at_most_four_cache_breakpoints_are_set(seen: Seen, form: Format) -> None:
-    tools = json.loads(seen.rendered.tools)
+    tools = json.loads(seen.rendered.stable.begun[2])
     assert cache_marks(tools) == 1
     assert cache_marks(tools) + cache_marks(seen.messages) <= 4
 

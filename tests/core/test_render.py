@@ -10,7 +10,7 @@ import pytest
 from app.core.canonical import dumps
 from app.core.dialects.fitting import alternating, careful, chat_messages
 from app.core.dialects.items import items_of
-from app.core.model import Ledger, Placed, Policy, TailItem, Window
+from app.core.model import Ledger, PagesShown, Placed, Policy, TailItem, Window
 from app.core.models import ModelRow
 from app.core.window.render import Rendered, render, tools_text
 from tests.core.apis import anthropic_problems, cache_marks, openai_problems
@@ -24,7 +24,7 @@ def window(*messages: Message, head: str = "", tail: tuple[str, ...] = (), marks
         Placed(i, 1, "verbatim", m["role"], dumps(m), 1, 10, cache_mark=i in marks) for i, m in enumerate(messages)
     )
     items = tuple(TailItem(text, 5) for text in tail)
-    return Window(1, head, body, items, Ledger(1000), (1,), (), (), 0)
+    return Window(1, head, body, items, Ledger(1000), PagesShown((1,)))
 
 
 def anthropic(*messages: Message, **more: Any) -> list[Message]:
@@ -54,11 +54,9 @@ def test_openai_has_the_system_prompt_first_then_the_head_the_body_and_the_tail(
     assert found[3]["content"].splitlines()[2:] == ["recalled", "</quire-recalled>"]
 
 
-def test_anthropic_has_the_system_prompt_beside_the_messages() -> None:
+def test_anthropic_has_no_system_prompt_among_the_messages() -> None:
     found = render(window(user("hi")), "Be brief.", "[]", "anthropic", "en")
-    assert found.system == "Be brief."
     assert json.loads(found.messages) == [{"role": "user", "content": [text("hi")]}]
-    assert render(window(user("hi")), "", "[]", "anthropic", "en").system is None
 
 
 def test_anthropic_has_the_results_of_a_group_in_one_message() -> None:
@@ -75,7 +73,7 @@ def test_a_loaded_and_a_plain_result_share_a_message() -> None:
     book.append([user("go"), asked, result("a", "plain"), result("b", "loaded " * 20)])
     seen = book.window(100_000, "anthropic")
     assert anthropic_problems(seen.messages) == []
-    assert seen.rendered.stable_messages == 3
+    assert seen.rendered.stable.count == 3
 
 
 def test_anthropic_gets_a_leading_user_message_if_there_is_none() -> None:
@@ -159,8 +157,8 @@ def test_cache_breakpoints_are_at_the_tools_the_head_and_in_the_body() -> None:
     tools: list[Message] = [{"name": "mine", "cache_control": {"type": "ephemeral"}}, {"name": "recall_page"}]
     shown = window(user("a"), user("b"), user("c"), head="HEAD", marks=(0, 2))
     found = render(shown, "", tools_text(tools, "anthropic"), "anthropic", "en")
-    assert cache_marks(json.loads(found.tools)) == 1
-    assert "cache_control" in json.loads(found.tools)[-1]
+    assert cache_marks(json.loads(found.stable.begun[2])) == 1
+    assert "cache_control" in json.loads(found.stable.begun[2])[-1]
     messages = json.loads(found.messages)
     assert [i for i, m in enumerate(messages) if cache_marks(m)] == [0, 1, 3]
     assert cache_marks(json.loads(render(shown, "", tools_text(tools, "openai"), "openai", "en").messages)) == 0
@@ -181,18 +179,19 @@ def test_the_breakpoint_in_the_body_never_moves_within_a_cut() -> None:
 
 
 def test_the_prefix_hash_is_that_of_what_is_stable() -> None:
-    plain = render(window(user("a")), "S", "[]", "openai", "en")
-    assert render(window(user("a"), tail=("x",)), "S", "[]", "openai", "en").prefix_hash == plain.prefix_hash
+    plain = render(window(user("a")), "S", "[]", "openai", "en").stable.read.hexdigest()
+    tailed = render(window(user("a"), tail=("x",)), "S", "[]", "openai", "en")
+    assert tailed.stable.read.hexdigest() == plain != tailed.hash
     for other in (
         render(window(user("b")), "S", "[]", "openai", "en"),
         render(window(user("a")), "T", "[]", "openai", "en"),
         render(window(user("a")), "S", tools_text([{"name": "t"}], "openai"), "openai", "en"),
     ):
-        assert other.prefix_hash != plain.prefix_hash
+        assert other.stable.read.hexdigest() != plain
 
 
 def test_unicode_is_sent_as_itself() -> None:
-    assert "你好 👩‍💻" in render(window(user("你好 👩‍💻")), "", "[]", "openai", "en").messages
+    assert "你好 👩‍💻" in render(window(user("你好 👩‍💻")), "", "[]", "openai", "en").messages.decode()
 
 
 @pytest.mark.parametrize(("name", "said"), [("Bob", "Bob"), ("张伟", "张伟"), ("system", "user (system)")])

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.search.days import DAY_TOKENS
-from app.core.window.excerpts import MARK_TOKENS, Excerpt, cut, framed, rooms, shares
+from app.core.window.budget import fair
+from app.core.window.excerpts import MARK_TOKENS, Excerpt, cut, framed, rooms
 from app.core.window.summarising import (
     LEFT_OUT,
     STEP,
@@ -93,7 +94,7 @@ def test_cut_text_fits_and_is_the_beginning(lines: list[str], cap: int) -> None:
 
 @given(WEIGHTS, st.integers(0, 20_000))
 def test_shares_fit_the_room_and_the_largest_shrink_first(weights: list[int], room: int) -> None:
-    kept = shares(weights, room)
+    kept = fair(weights, room)
     assert sum(kept) <= room
     assert all(k <= w for k, w in zip(kept, weights, strict=True))
     if sum(weights) <= room:

@@ -16,9 +16,9 @@ from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.store import chapters, heads
 from app.store.messages import PAGE_MESSAGES
-from app.store.page_index import NAMES, TOPICS, UNINDEXED
+from app.store.page_index import TOPICS, UNINDEXED
 from app.store.served import ITEMS
-from app.store.windows import ENTRIES, LINES, NEWER, WINDOW
+from app.store.windows import ENTRIES, NEWER, WINDOW
 from tests.guards.tenants import Sql, in_order
 from tests.guards.test_query_plans import literal
 
@@ -92,10 +92,8 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     ),
     "chapters before one": (chapters.SHELF, {"before_page": LATE_PAGE}),
     "pages of a chapter": (chapters.TOLD, {"first_page": LATE_PAGE - 19, "last_page": LATE_PAGE - 1}),
-    "lines": (LINES, {"pages": [LATE_PAGE - 9, LATE_PAGE], "before": LATE, "lines_max": 30}),
     "walk": (walk.MESSAGES, {"seq": MESSAGES // 2, "marks": "erased", "limit": 100}),
     "page": (PAGE_MESSAGES, f"{HERE}, {LATE_PAGE}"),
-    "names": (NAMES, f"{HERE}, '{{{LATE_PAGE - 9},{LATE_PAGE}}}'"),
     "topics": (TOPICS, {"pages": 150}),
     "page to index": (
         UNINDEXED,

@@ -159,7 +159,6 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "pages of a chapter": (chapters.TOLD, {"conversation": "c", "first_page": 1, "last_page": 2}),
     "chapters that hold pages": (chapters.HOLDING, {"conversation": "c", "pages": [1]}),
     "chapters of a volume": (chapters.PARTS, {"conversation": "c", "level": 1, "first_page": 1, "last_page": 99}),
-    "lines": (windows.LINES, {"conversation": "c", "pages": [1, 2, 3], "before": LAST, "lines_max": 30}),
     "idempotency": (idempotency.FIND, ("k",)),
     "archives": (
         archives.LIST,
@@ -175,7 +174,6 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "what a speaker keeps in mind": (kept.OF_SPEAKER, {"conversation": "c", "speaker": Scope("user", "u").owner}),
     "the value of a key": (kept.VALUE, (Scope("user", "u").owner, "diet")),
     "whether a page is indexed": (page_index.EXISTS, ("c", 1)),
-    "names of pages": (page_index.NAMES, ("c", [1, 2])),
     "topics": (page_index.TOPICS, {"conversation": "c", "pages": 10}),
     "newest summary": (summaries.NEWEST, ("c",)),
     "summaries": (summaries.LIST, ("c", 10)),

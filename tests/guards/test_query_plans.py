@@ -115,11 +115,6 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
     "a chapter without a name": (chapters.UNNAMED, {"conversation": "c", "first_page": 9960}),
     "chapters before one": (chapters.SHELF, {"conversation": "c", "before_page": 9990}),
     "pages of a chapter": (chapters.TOLD, {"conversation": "c", "first_page": 9960, "last_page": 9979}),
-    "lines": (
-        windows.LINES,
-        {"conversation": "c", "pages": [1, 500, 3000, *range(9950, 9990)], "before": 19_980, "lines_max": 30},
-    ),
-    "names": (page_index.NAMES, (ANN, "c", [1, 500, 3000, *range(9950, 9990)])),
     "topics": (page_index.TOPICS, {"conversation": "c", "pages": 200}),
     "newest summary": (summaries.NEWEST, (ANN, "c")),
     "page to index": (

@@ -6,17 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.window.growth import Point
+from app.core.model import Ledger
 from app.ui.language import preferred
 from app.ui.parts import message_parts
-from app.ui.pictures import SECTIONS, bar, chart
+from app.ui.pictures import SECTIONS, Point, bar, chart
 from app.ui.shown import clip, first_line, hidden, marked, shown
 
 TOKENS = st.integers(0, 10**7)
 
 
 def point(page: int, notes: int, summary: int, contents: int, condensed: int, recent: int) -> Point:
-    return Point(page, page, 0, False, notes, summary, contents, condensed, recent, so_far=recent)
+    ledger = Ledger(0, notes=notes, summary=summary, contents=contents, condensed=condensed, recent=recent)
+    return Point(page, page, 0, False, ledger)
 
 
 @given(st.text())

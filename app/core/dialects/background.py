@@ -18,7 +18,7 @@ from app.core.dialects.question import Json, Question
 from app.core.groups import units
 from app.core.history.ingest import Placement, ShownForms, place, shown_forms
 from app.core.messages import Draft
-from app.core.model import Format, Item, Ledger, Placed, Policy, Window
+from app.core.model import Format, Item, Ledger, PagesShown, Placed, Policy, Window
 from app.core.window.quote import plain_text
 from app.core.window.render import render
 
@@ -63,9 +63,9 @@ def unstored(drafts: Sequence[Draft], form: Format) -> tuple[list[Json], str | N
     system = "\n\n".join(plain_text(forms.view) for placed, forms in found if placed.kind == "prompt")
     shown, held = units([_item(placed, forms) for placed, forms in found])
     body = tuple(_placed(item) for unit in [*shown, *([held] if held else [])] for item in unit)
-    window = Window(0, "", body, (), Ledger(0), (), (), (), 0)
+    window = Window(0, "", body, (), Ledger(0), PagesShown())
     rendered = render(window, system, "[]", form, "en")
-    return json.loads(rendered.messages), rendered.system, window
+    return json.loads(rendered.messages), (system or None) if form == "anthropic" else None, window
 
 
 def _item(placed: Placement, forms: ShownForms) -> Item:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.core.canonical import dumps, etag_of, hash_of
+from app.core.canonical import dumps, etag_of
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.model import Context, Cut, Format, Item, Language, Window
-from app.core.window.render import Rendered, render
+from app.core.window.render import Printed, Rendered, render
 
 
 def answer_of(
@@ -19,11 +19,15 @@ def answer_of(
     tools: str,
     form: Format,
     language: Language,
-) -> Context:
-    rendered = render(window, system, tools, form, language)
-    body = _answer(conversation, cut, window, rendered, form).encode()
-    read = hash_of(rendered.tools, dumps(rendered.system), rendered.messages)
-    return Context(body, etag_of(body), window, conversation.uid, system, tools, read)
+    known: Printed | None = None,
+) -> tuple[Context, Printed]:
+    """Return the response, and its first messages that no later one changes. ``known``: those of an earlier one."""
+    rendered = render(window, system, tools, form, language, known)
+    opening = f'{{"conversation_id":{dumps(conversation.id)},"format":{dumps(form)},"messages":'
+    rest = _rest(conversation, cut, window, rendered)
+    body = b"".join((opening.encode(), rendered.messages, rest.encode()))
+    etag = etag_of(f"{opening}{rendered.hash}{rest}".encode())
+    return Context(body, etag, window, conversation.uid, system, tools, rendered.hash), rendered.settled
 
 
 def system_of(own: str | None, prompt: Sequence[Item]) -> str:
@@ -38,21 +42,14 @@ def _plain(item: Item) -> str:
     return "\n".join(part["text"] for part in content if part.get("type") == "text")
 
 
-def _answer(
-    conversation: Conversation,
-    cut: Cut,
-    window: Window,
-    rendered: Rendered,
-    form: Format,
-) -> str:
+def _rest(conversation: Conversation, cut: Cut, window: Window, rendered: Rendered) -> str:
+    """Return the members after the messages."""
     ledger, totals = window.ledger, conversation.totals
+    form, system, tools, _ = rendered.stable.begun
     sections = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
     members = {
-        "conversation_id": dumps(conversation.id),
-        "format": dumps(form),
-        "messages": rendered.messages,
-        "system": dumps(rendered.system),
-        "tools": rendered.tools,
+        "system": dumps((system or None) if form == "anthropic" else None),
+        "tools": tools,
         "usage": dumps(
             {
                 "budget": ledger.budget,
@@ -65,18 +62,11 @@ def _answer(
             }
         ),
         "epoch": str(window.number),
-        "prefix_hash": dumps(rendered.prefix_hash),
-        "stable_messages": str(rendered.stable_messages),
-        "stable_tokens": str(rendered.stable_tokens),
-        "pages": dumps(
-            {
-                "verbatim": window.verbatim_pages,
-                "condensed": window.condensed_pages,
-                "listed": window.listed_pages,
-                "unlisted": window.unlisted,
-            }
-        ),
-        "archive_refs": dumps(_archive_refs(window)),
+        "prefix_hash": dumps(rendered.stable.read.hexdigest()),
+        "stable_messages": str(rendered.stable.count),
+        "stable_tokens": str(ledger.total - ledger.tail),
+        "pages": dumps(window.pages._asdict()),
+        "archive_refs": dumps(_archive_refs(window, rendered)),
         "lag": dumps(
             {
                 "summary_through_seq": cut.head.summary_through_seq
@@ -89,10 +79,9 @@ def _answer(
         ),
         "warnings": dumps([{"code": w.code, "detail": w.detail} for w in window.warnings]),
     }
-    return "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
+    return "".join(f',"{name}":{value}' for name, value in members.items()) + "}"
 
 
-def _archive_refs(window: Window) -> list[str]:
-    placeholders = [uuid for placed in window.body for uuid in placed.archive_ids]
+def _archive_refs(window: Window, rendered: Rendered) -> list[str]:
     loaded = [str(item.archive_id) for item in window.tail if item.archive_id]
-    return list(dict.fromkeys([*placeholders, *loaded]))
+    return list(dict.fromkeys([*rendered.stable.archive_ids, *loaded]))

@@ -22,9 +22,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import accumulate, zip_longest
-from operator import add
 from typing import NamedTuple
 
 from app.core import wording
@@ -312,7 +311,7 @@ def _holds(volume: Chapter, part: Chapter) -> bool:
     return volume.level > part.level and inside
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Open:
     """The content of a map: runs with so many terms, and pages by their titles, some with their messages' lines."""
 
@@ -326,28 +325,19 @@ class _Open:
     full: int = 0
     """Of the pages, the first ones that have all their lines."""
 
-    @cached_property
-    def _told(self) -> Sequence[int]:
-        """What the runs' terms weigh together, by the number of terms each has at most."""
-        found = [0] * (TERMS + 1)
-        for sizes in (_sizes(run.terms, self.count) for run in self.runs):
-            found = [*map(add, found, sizes)]
-        return found
-
-    @cached_property
-    def _lines(self) -> Sequence[int]:
-        """What the lines of the first pages weigh together, by their number."""
-        return [*accumulate((page.lines_tokens for page in self.pages), initial=0)]
+    def told(self, terms: int) -> int:
+        """Return what terms weigh, with so many a run at most."""
+        return sum(_sizes(run.terms, self.count)[terms] for run in self.runs) if terms else 0
 
     @property
     def weight(self) -> int:
-        return self.bare + (self._told[self.terms] if self.terms else 0) + (self._lines[self.full] if self.full else 0)
+        return self.bare + self.told(self.terms) + sum(page.lines_tokens for page in self.pages[: self.full])
 
     def filled(self, cap: int) -> _Open:
         """Return the map with as many terms as a cap holds, and then as many pages with all their lines."""
-        terms = bisect_right(self._told, cap - self.bare) - 1
-        full = bisect_right(self._lines, cap - self.bare - self._told[terms]) - 1
-        return replace(self, terms=terms, full=full)
+        terms = bisect_right(range(TERMS + 1), cap - self.bare, key=self.told) - 1
+        lines = accumulate(page.lines_tokens for page in self.pages)
+        return replace(self, terms=terms, full=bisect_right([*lines], cap - self.bare - self.told(terms)))
 
 
 def compose(

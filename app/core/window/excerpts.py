@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from app.core.model import Language
 from app.core.search.days import dated, settled
+from app.core.window.budget import fair
 from app.core.window.quote import Said
 
 HEAD_SHARE = 0.7
@@ -34,17 +35,6 @@ class Excerpt:
     """The speaker's."""
 
 
-def shares(weights: Sequence[int], room: int) -> list[int]:
-    """Return what each weight keeps so that all fit the room: all of it, or a bound shared by the larger ones."""
-    left, keep = room, list(weights)
-    order = sorted(range(len(weights)), key=lambda i: weights[i])
-    for place, i in enumerate(order):
-        bound = max(0, left) // (len(order) - place)
-        keep[i] = min(weights[i], bound)
-        left -= keep[i]
-    return keep
-
-
 def rooms(excerpts: Sequence[Excerpt], room: int) -> list[int]:
     """Return the tokens that each excerpt may keep: what users say first, then the others."""
     users = [i for i, e in enumerate(excerpts) if e.role == "user"]
@@ -54,7 +44,7 @@ def rooms(excerpts: Sequence[Excerpt], room: int) -> list[int]:
     for_users = min(user_tokens, room - least)
     kept_tokens = [0] * len(excerpts)
     for group, size in ((users, for_users), (others, room - for_users)):
-        for i, tokens in zip(group, shares([excerpts[i].tokens for i in group], size), strict=True):
+        for i, tokens in zip(group, fair([excerpts[i].tokens for i in group], size), strict=True):
             kept_tokens[i] = tokens
     return kept_tokens
 

@@ -90,19 +90,19 @@ def rooms(sizes: Sequence[int], free: int, parts_max: int) -> list[int]:
 
 
 def wanted(window: Window) -> list[UUID]:
-    return [UUID(uuid) for placed in window.body if placed.fresh for uuid in placed.archive_ids]
+    return [UUID(uuid) for placed in window.body[window.settled :] if placed.fresh for uuid in placed.archive_ids]
 
 
 def tokens_max(window: Window) -> int:
     """Return the tokens of the largest fresh result that is shown whole, at most."""
-    return max((tokens for placed in window.body for tokens in placed.fresh), default=0)
+    return max((tokens for placed in window.body[window.settled :] for tokens in placed.fresh), default=0)
 
 
 def with_fresh(window: Window, results: Sequence[FreshResult]) -> Window:
     """Return the window with fresh results in the room that the assembly gave them."""
     by_id = {str(result.archive_id): result for result in results}
     body, spent, warnings = list(window.body), 0, list(window.warnings)
-    for at, placed in enumerate(body):
+    for at, placed in enumerate(window.body[window.settled :], window.settled):
         chosen: dict[str, _ShownText] = {}
         for uuid, room in zip(placed.archive_ids, placed.fresh, strict=bool(placed.fresh)):
             if uuid not in by_id:

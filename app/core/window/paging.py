@@ -121,7 +121,7 @@ class _Cutting:
 
     def pinned(self, start: int) -> Entry | None:
         """Return the question of the page that a zone begins inside."""
-        opener = self._index_of(self.entries[start].user_seq, start)
+        opener = index_of(self.entries, self.entries[start].user_seq, start)
         return self.entries[opener] if opener < start else None
 
     def taken(self, start: int) -> int:
@@ -199,7 +199,7 @@ class _Cutting:
         room = int(self.shares.whole * ZONES_MAX) - first_head
         keep = min(self._keep(head), self.shares.whole - self.least_head)
         reachable: list[int] = []
-        first = self._index_of(self.newest.group, self.at)
+        first = index_of(self.entries, self.newest.group, self.at)
         for index in self._groups_back(first):
             weight = self.taken(index)
             if reachable and weight > (max(keep, room) if len(reachable) < NEWEST_GROUPS else keep):
@@ -230,9 +230,6 @@ class _Cutting:
                 return
             if self.entries[index].opens_group:
                 yield index
-
-    def _index_of(self, seq: int, otherwise: int) -> int:
-        return index_of(self.entries, seq, otherwise)
 
 
 def index_of(entries: Sequence[Entry], seq: int, otherwise: int) -> int:

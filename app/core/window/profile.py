@@ -143,18 +143,20 @@ def marks_at(marks: Sequence[int], form: slice) -> Marks:
     return Marks(*marks[form])
 
 
-def of_cut(target: Profile, cut: Cut, items: Iterable[Item], anchored: Anchored | None, last_page: int) -> Profile:
-    """Return the profile of the window that a cut shows."""
+def of_cut(
+    target: Profile, cut: Cut, settled: Mix, items: Iterable[Item], anchored: Anchored | None, last_page: int
+) -> Profile:
+    """Return the profile of the window that a cut shows: what is ``settled`` of its body, and the items after it."""
     if target.charge.is_plain:
         return target
-    mixes = [Mix.of(cut.head.tokens, remembered_marks(cut.head.text))]
-    mixes += [_of_item(item, cut, is_newest=item.page == last_page) for item in items if item.kind not in UNZONED]
+    mixes = [settled, Mix.of(cut.head.tokens, remembered_marks(cut.head.text))]
+    mixes += [mix_of(item, cut, is_newest=item.page == last_page) for item in items if item.kind not in UNZONED]
     if anchored is not None and anchored.text and anchored.seq >= cut.verbatim_from:
         mixes.append(Mix.of(anchored.tokens, remembered_marks(anchored.text)))
     return target.of(Mix().plus(*mixes))
 
 
-def _of_item(item: Item, cut: Cut, *, is_newest: bool) -> Mix:
+def mix_of(item: Item, cut: Cut, *, is_newest: bool) -> Mix:
     if item.seq < cut.verbatim_from and item.seq != cut.pinned:
         return Mix.of(item.tokens, marks_at(item.marks, _SHORT), calls=item.calls)
     if is_newest and item.loaded_text is not None:

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from app.core.canonical import dumps
@@ -27,6 +27,7 @@ from app.core.model import (
     Item,
     Language,
     Ledger,
+    Placed,
     Squeezed,
     TailItem,
     Window,
@@ -57,6 +58,15 @@ class Sealed:
     @property
     def digest(self) -> str:
         return self.hash.hex()[:DIGEST_CHARACTERS]
+
+
+class SealedMessages(NamedTuple):
+    """What a window shows of messages, with the part and the salt of each; none for what is no message."""
+
+    shown: tuple[Item | Placed, ...]
+    parts: list[tuple[int, bytes] | None]
+    salts: list[bytes]
+    is_squeezed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +237,7 @@ def unpack(body: bytes) -> str:
 
 def head_text(window: Window, days: Sequence[Day]) -> str:
     """Return what a window shows of its head, as text. ``days``: the date lines of its condensed zone."""
-    shown = [window.head, [] if window.squeezed else days, window.listed_pages]
+    shown = [window.head, [] if window.squeezed else days, window.pages.listed]
     return dumps(shown) if any(shown) else ""
 
 
@@ -270,10 +280,7 @@ def laid_out(
         body=body,
         tail=tuple(tail),
         ledger=ledger_of(frame, served),
-        verbatim_pages=pages.verbatim,
-        condensed_pages=pages.condensed,
-        listed_pages=pages.listed,
-        unlisted=pages.unlisted,
+        pages=pages,
         warnings=tuple(WindowWarning(*warning) for warning in served.warnings),
         squeezed=squeezed,
         rooms=served.rooms,

@@ -85,8 +85,8 @@ async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
     except errors.StorageUnavailable:
         return None
     run = call.runtime.caches.served.run(call.tenant, conversation)
-    if (known := run.seal("recalled", text)) is not None:
-        run.chosen = known.digest, sources
+    if text:
+        run.chosen = run.seal("recalled", text).digest, sources
     return chosen if is_kept else None
 
 

@@ -11,7 +11,7 @@ A cached window needs only what was appended since. Assembly and rendering are p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -21,14 +21,14 @@ from app.concurrency import LONG_COPIED, MESSAGE_CHARACTERS, run_in_thread_if_la
 from app.core.conversation import Conversation
 from app.core.dialects.fitting import fitted_window
 from app.core.line import CallersId, Line
-from app.core.model import Anchored, Context, Cut, Language, Window, WindowWarning
+from app.core.model import Anchored, Context, Cut, FreshForm, Language, Window, WindowWarning
 from app.core.window import fresh, notices
 from app.core.window.answer import answer_of, system_of
-from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, with_tail
+from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, settled, with_tail
 from app.core.window.budget import reserves
-from app.core.window.fresh import FreshResult
 from app.core.window.kept import Then
 from app.core.window.profile import Profile, budget_of, of_cut, of_squeezed
+from app.core.window.render import Printed
 from app.core.window.squeezing import Cutter
 from app.postgres.transactions import ReadTx
 from app.recall.tools import of_windows
@@ -58,8 +58,8 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     gathered: tail.Gathered | None = None
     if request.asks_for_tail:
         shown, gathered = await _with_tail(call, shown)
-    answer = shown.context or await _render(call, shown)
-    return _keep(call, shown, answer, gathered)
+    answer, printed = await _render(call, shown)
+    return _keep(call, replace(shown, printed=printed, context=answer), answer, gathered)
 
 
 async def look(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> KeptWindow:
@@ -69,10 +69,14 @@ async def look(runtime: Runtime, tenant: UUID, conversation_id: str, request: Co
 
 async def _window(call: WindowCall) -> KeptWindow:
     """Return the window without a tail."""
-    gathered = await _gather(call)
-    if (branch := await _admit(call, gathered.parts.conversation)) is not None:
+    kept = call.runtime.caches.windows.get(call.key)
+    parts = await _continued(call, kept) if kept is not None else None
+    if parts is None:
+        parts, kept = await _read(call, _wanted(call, call.request.budget)), None
+    if (branch := await _admit(call, parts.conversation)) is not None:
         return await _window(replace(call, conversation_id=branch))
-    return gathered.unchanged or await _shown(call, gathered.parts)
+    is_unchanged = kept is not None and parts.conversation == kept.conversation
+    return kept if kept is not None and is_unchanged else await _shown(call, parts)
 
 
 async def _shown(call: WindowCall, parts: WindowParts) -> KeptWindow:
@@ -97,9 +101,10 @@ async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> 
         shown = await _by_cut(call, parts, parts.cut, target) if parts.cut is not None and parts.is_read else None
         if shown is not None and shown.is_in_force:
             break
-        if call.request.call is None:
+        if call.request.call is None:  # a mere look stores no cut
             async with call.runtime.database.snapshot(call.tenant) as tx:
-                shown = await _looked(tx, call, parts, target, shown)
+                now = await conversations.get(tx, parts.conversation.id, bound_to=call.request.bound_to)
+                shown = await _cut_now(tx, call, now, target, forms=shown.window.forms if shown else ())
             break
         after = await cuts.store(call.runtime, call.tenant, parts, target, wanted, shown.window if shown else None)
         if after is None and shown is not None:
@@ -138,28 +143,12 @@ async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, t
 # --- Gather ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Gathered:
-    """The conversation as it is now, and the messages that a window may show."""
-
-    parts: WindowParts
-    unchanged: KeptWindow | None = None
-    """The cached window, if nothing was appended or learned since."""
-
-
 def _wanted(call: WindowCall, budget: int | None) -> Wanted:
     runtime, request = call.runtime, call.request
     usual = budget_of(runtime.defaults, None, None, request.model)
     if budget is None and request.model is not None:  # it counts before the conversation's own
         budget = usual
     return Wanted(budget, usual, call.step, call.anthropic)
-
-
-async def _gather(call: WindowCall) -> _Gathered:
-    kept = call.runtime.caches.windows.get(call.key)
-    if kept is not None and (parts := await _continued(call, kept)) is not None:
-        return _Gathered(parts, kept if parts.conversation == kept.conversation else None)
-    return _Gathered(await _read(call, _wanted(call, call.request.budget)))
 
 
 async def _continued(call: WindowCall, kept: KeptWindow) -> WindowParts | None:
@@ -212,16 +201,20 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
 async def _by_cut(call: WindowCall, parts: WindowParts, cut: Cut, target: Profile) -> KeptWindow:
     """Return the window that a cut shows, whether it fits or not; without results that are fresh."""
     anchored = anchoring.in_view(parts.conversation, call.request, target.policy)
-    size = len(parts.items) * MESSAGE_CHARACTERS
-    window, target = await run_in_thread_if_large(size, _assembled, cut, parts, target, anchored)
-    return KeptWindow(call.key, parts, target, cut, window)
+    size = (len(parts.items) - len(parts.settled.items)) * MESSAGE_CHARACTERS
+    former = call.runtime.caches.windows.get(call.key)
+    shown = await run_in_thread_if_large(size, _assembled, call.key, cut, parts, target, anchored)
+    return replace(shown, printed=former.printed) if former is not None else shown
 
 
-def _assembled(cut: Cut, parts: WindowParts, target: Profile, anchored: Anchored | None) -> tuple[Window, Profile]:
-    """Return the window, and the profile with what its model is charged for its texts."""
+def _assembled(
+    key: tuple[object, ...], cut: Cut, parts: WindowParts, target: Profile, anchored: Anchored | None
+) -> KeptWindow:
     totals = parts.conversation.totals
-    target = of_cut(target, cut, parts.items, anchored, totals.last_page)
-    return assemble(cut, parts.items, target, totals, anchored=anchored), target
+    known = settled(parts.settled, parts.items, cut, totals.last_page, anchored)
+    target = of_cut(target, cut, known.mix, parts.items[len(known.items) :], anchored, totals.last_page)
+    window = assemble(cut, parts.items, target, totals, anchored=anchored, known=known)
+    return KeptWindow(key, replace(parts, settled=known), target, cut, window)
 
 
 async def _finished(call: WindowCall, shown: KeptWindow) -> KeptWindow:
@@ -269,37 +262,47 @@ async def _with_fresh(call: WindowCall, conversation: Conversation, window: Wind
     if not uuids:
         return window
     async with call.runtime.database.snapshot(call.tenant) as tx:
-        results = await _fresh(tx, conversation, uuids, fresh.tokens_max(window))
+        if not await conversations.is_still(tx, conversation):
+            raise conversations.unknown()
+        results = await archives.fresh(tx, conversation.id, uuids, fresh.tokens_max(window))
     size = sum(len(result.text or "") for result in results)
     return await run_in_thread_if_large(size, fresh.with_fresh, window, results)
-
-
-async def _fresh(tx: ReadTx, conversation: Conversation, uuids: Sequence[UUID], tokens_max: int) -> list[FreshResult]:
-    if not await conversations.is_still(tx, conversation):
-        raise conversations.unknown()
-    return await archives.fresh(tx, conversation.id, uuids, tokens_max)
 
 
 # --- Render ---------------------------------------------------------------------------------------------
 
 
-async def _render(call: WindowCall, shown: KeptWindow) -> Context:
-    conversation, window, request = shown.conversation, shown.window, call.request
+async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Printed | None]:
+    """Return the response, and its first messages for the next one."""
+    conversation, window, request, known = shown.conversation, shown.window, call.request, shown.printed
+    if shown.context is not None:
+        return shown.context, known
     language: Language = conversation.language or "en"
     system = request.system if request.system is not None else system_of(conversation.system, shown.parts.prompt)
     guide = guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
-    size = len(text) + sum(len(placed.text) for placed in window.body) + sum(len(item.text) for item in window.tail)
+    new = window.body[len(known.placed) :] if known is not None else window.body
+    size = len(text) + sum(len(placed.text) for placed in new) + sum(len(item.text) for item in window.tail)
     offered = of_windows(shown.target.policy) if shown.offers_tools else ()
     tools = window_tools(request.tools, request.format, offered)
-    rendered = await run_in_thread_if_large(
-        size, answer_of, conversation, shown.cut, window, text, tools, request.format, language, most=LONG_COPIED
+    answer, printed = await run_in_thread_if_large(
+        size,
+        answer_of,
+        conversation,
+        shown.cut,
+        window,
+        text,
+        tools,
+        request.format,
+        language,
+        known,
+        most=LONG_COPIED,
     )
-    if request.carries:
-        return rendered
-    models, model = call.runtime.defaults.models, request.model or conversation.model or ""
-    alternate = shown.target.policy.alternate_roles
-    return fitted_window(rendered, models, model, request.format, alternate=alternate)
+    if not request.carries:
+        models, model = call.runtime.defaults.models, request.model or conversation.model or ""
+        alternate = shown.target.policy.alternate_roles
+        answer = fitted_window(answer, models, model, request.format, alternate=alternate)
+    return answer, printed
 
 
 # --- Keep -----------------------------------------------------------------------------------------------
@@ -309,7 +312,7 @@ def _keep(call: WindowCall, shown: KeptWindow, answer: Context, gathered: tail.G
     """Keep a plain window with its response; count it, note it as served; return it with its receipt's root."""
     runtime, ledger = call.runtime, answer.window.ledger
     if not call.request.asks_for_tail:
-        runtime.caches.keep_window(replace(shown, context=answer))
+        runtime.caches.keep_window(shown)
     runtime.metrics.window(ledger.total, ledger.full_history)
     recorded = serving.note(runtime, call.tenant, call.request, shown, answer, gathered)
     return replace(answer, receipt=recorded.served.root) if recorded and runtime.signer else answer
@@ -341,44 +344,30 @@ async def as_of(
                 kept = await replaying.replayed(runtime, tx, now, number, sensitive=request.sensitive)
                 if kept.is_verified:
                     return kept.context
+        time = None if isinstance(past, int) else past
         try:
-            shown = await _window_then(tx, call, then, past, may_offer=True)
+            shown = await _cut_now(tx, call, then, target, then=time)
         except errors.BudgetTooSmall:
-            shown = await _window_then(tx, call, then, past, may_offer=False)
-    window = await _with_fresh(call, now, shown.window)
+            target = await cuts.profile_of_call(call, WindowParts(then, None), may_offer=False)
+            shown = await _cut_now(tx, call, then, target, then=time)
+    window, target = await _in_budget(call, shown)
+    window = await _with_fresh(call, now, window)
     window = replace(window, warnings=(*window.warnings, NOT_SERVED))
-    return await _render(call, replace(shown, window=window))
+    answer, _ = await _render(call, replace(shown, target=target, window=window))
+    return answer
 
 
 NOT_SERVED = WindowWarning("not_served", "no such window was served; this one was cut now")
 
 
-async def _window_then(
-    tx: ReadTx, call: WindowCall, then: Conversation, past: int | Then, *, may_offer: bool
-) -> KeptWindow:
-    target = await cuts.profile_of_call(call, WindowParts(then, None), may_offer=may_offer)
-    time = None if isinstance(past, int) else past
-    made = await cuts.make(call.runtime, tx, WindowParts(then, None), target, then=time)
-    parts = await _by(tx, call, then, replace(made, number=0))
-    shown = await _by_cut(call, parts, made, target)
-    window, target = await _in_budget(call, shown)
-    return replace(shown, target=target, window=window)
-
-
-async def _by(tx: ReadTx, call: WindowCall, conversation: Conversation, cut: Cut) -> WindowParts:
-    """Return what a window shows of a conversation by a cut that is not stored."""
+async def _cut_now(
+    tx: ReadTx, call: WindowCall, conversation: Conversation, target: Profile, *, forms: Sequence[FreshForm] = (),
+    then: Then | None = None,
+) -> KeptWindow:  # fmt: skip
+    """Return the window of a conversation by a cut that is made now, and not stored."""
+    made = await cuts.make(call.runtime, tx, WindowParts(conversation, None), target, call.step, then, forms)
     last = (conversation.totals.last_seq, conversation.totals.last_page)
-    items = await served.items(tx, conversation, cut, last, anthropic=call.anthropic)
+    items = await served.items(tx, conversation, made, last, anthropic=call.anthropic)
     prompt = tuple(item for item in items if item.kind == "prompt")
     body = tuple(item for item in items if item.kind != "prompt")
-    return WindowParts(conversation, cut, prompt, body, budget=cut.budget)
-
-
-async def _looked(
-    tx: ReadTx, call: WindowCall, parts: WindowParts, target: Profile, shown: KeptWindow | None
-) -> KeptWindow:
-    """Return the window by the cut that a call would make; a mere look stores none."""
-    now = await conversations.get(tx, parts.conversation.id, bound_to=call.request.bound_to)
-    forms = shown.window.forms if shown else ()
-    made = await cuts.make(call.runtime, tx, replace(parts, conversation=now), target, call.step, forms=forms)
-    return await _by_cut(call, await _by(tx, call, now, made), made, target)
+    return await _by_cut(call, WindowParts(conversation, made, prompt, body, budget=made.budget), made, target)

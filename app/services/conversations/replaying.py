@@ -161,7 +161,7 @@ async def replayed(
     gone = tuple(part for part, digest in digests.items() if digest and digest not in texts)
     read = [sealed[digest] for name, digest in digests.items() if digest in sealed and name != "query"]
     prompt = [item for item in items if item.kind == "prompt" and frame.is_prompted]
-    parts = sealing.parts_of(context.window, prompt, read, context.hash, served.at)
+    parts = sealing.parts_of(sealing.messages_of(context.window, prompt), read, context.hash, served.at)
     root = Tree(parts).root
     recorded = await stored.parts(tx, conversation.line.own, number) if root != served.root else ()
     erased = tuple(sorted({seq for seq, _ in set(recorded).difference(parts) if 0 < seq < LAST}))
@@ -201,7 +201,7 @@ def _rendered(
         indexed_through=served.indexed_through,
     )  # fmt: skip
     cut = replace(frame.cut_with(Head()), condensed_from=1)  # the answer tells the conversation's own lag
-    found = answer_of(then, cut, shown, system, texts.get(frame.tools, "[]"), frame.format, language)
+    found, _ = answer_of(then, cut, shown, system, texts.get(frame.tools, "[]"), frame.format, language)
     if frame.carries:
         return found
     return fitted_window(found, runtime.defaults.models, frame.model, frame.format, alternate=frame.alternates)

@@ -1,67 +1,65 @@
 """Seal what a window shows: the parts of its receipt, as a model reads them, each under its salt.
 
-Where a message stands in a text of its own, its part is hashed once for each form. The salt of the window as a whole is
-made of all the others: whatever of it is erased, nobody can confirm any more what the whole was.
+What a window begins with like the one before it is hashed once. The salt of the window as a whole is made of all the
+others: whatever of it is erased, nobody can confirm any more what the whole was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from operator import itemgetter
 from typing import Any
 
-from app.core.model import Item, Placed, Salt, Window
-from app.core.window.served import Parts, Sealed
-from quire_verify.issuer import LAST, opening_of
+from app.core.model import Item, Placed, Window
+from app.core.window.served import Parts, Sealed, SealedMessages
+from quire_verify.issuer import LAST, opening_of, same_start
 from quire_verify.issuer import sealed as part_of
 
 OF_CALLS = ("tail", "recalled")
 """Parts that change with each call: the tree is the same up to them."""
 
 
-def parts_of(window: Window, prompt: Iterable[Item], texts: Sequence[Sealed], read: str, at: int) -> Parts:
+def messages_of(window: Window, prompt: Iterable[Item], former: SealedMessages | None = None) -> SealedMessages:
+    """Return the messages of a window with their parts. ``former``: those of the one before it."""
+    shown: tuple[Item | Placed, ...] = (*prompt, *window.body)
+    is_squeezed = window.squeezed is not None
+    same = same_start(shown, former.shown) if former is not None and former.is_squeezed == is_squeezed else 0
+    parts, salts = [*former.parts[:same]] if former else [], [*former.salts[:same]] if former else []
+    for one in shown[same:]:
+        part, salt = None, b""
+        if one.salt is not None:  # it is a message
+            form, text = _shown(one, is_squeezed=is_squeezed)
+            salt = one.salt.salt
+            part = one.seq, part_of(form, one.salt.author, salt, sha256(text.encode()).digest())
+        parts.append(part)
+        salts.append(salt)
+    return SealedMessages(shown, parts, salts, is_squeezed)
+
+
+def parts_of(messages: SealedMessages, texts: Sequence[Sealed], read: str, at: int) -> Parts:
     """Return the parts of a window in the order of its receipt. ``read``: the hash of all that a model reads; ``at``:
     when it was served, so that no two windows have one root.
     """
-    salts = sorted(text.salt for text in texts)
+    whole = sha256(b"".join((at.to_bytes(8, "big"), *sorted(text.salt for text in texts), *messages.salts))).digest()
     parts = [(LAST if text.part in OF_CALLS else 0, text.hash) for text in texts]
-    squeezed = "squeezed" if window.squeezed else ""
-    shown = [(item.seq, "system", item.text, None, False, item.salt) for item in prompt]
-    for seq, zone, text, anthropic, is_passing, salt in (*shown, *map(_SHOWN, window.body)):
-        if salt is not None:  # it is a message
-            form = squeezed or ("passing" if is_passing else zone)
-            if salt.form != form or salt.text is not (anthropic or text):
-                _anew(salt, seq, form, anthropic or text)
-            parts.append(salt.entry)
-            salts.append(salt.salt)
-    whole = sha256(b"".join((at.to_bytes(8, "big"), *salts))).digest()
+    parts.extend(filter(None, messages.parts))
     parts.append((LAST, part_of("window", "quire", whole, bytes.fromhex(read))))
     parts.sort()
     return parts
 
 
-_SHOWN = itemgetter(*(Placed._fields.index(name) for name in ("seq", "zone", "text", "anthropic", "passing", "salt")))
-"""A window has hundreds of them: their members one by one would take longer than all the rest."""
-
-
-def _anew(salt: Salt, seq: int, form: str, text: str) -> None:
-    """Note a message's part in another form or text."""
-    if salt.form != form or salt.text != text:
-        salt.entry = seq, part_of(form, salt.author, salt.salt, sha256(text.encode()).digest())
-    salt.form, salt.text = form, text
+def _shown(one: Item | Placed, *, is_squeezed: bool) -> tuple[str, str]:
+    """Return the form and the text of a message in a window."""
+    if isinstance(one, Item):
+        return "system", one.text
+    return "squeezed" if is_squeezed else "passing" if one.passing else one.zone, one.anthropic or one.text
 
 
 def opened(window: Window, prompt: Iterable[Item], seq: int) -> tuple[str, dict[str, Any]] | None:
     """Return the text of a message in a window, and what opens its part; None if it is not in view."""
-    squeezed = "squeezed" if window.squeezed else ""
-    shown = [(item.salt, "system", item.text) for item in prompt if item.seq == seq]
-    shown += [
-        (placed.salt, squeezed or ("passing" if placed.passing else placed.zone), placed.anthropic or placed.text)
-        for placed in window.body
-        if placed.seq == seq
-    ]
-    for salt, form, text in shown:
-        if salt is not None:
-            return text, opening_of(form, salt.author, salt.salt, sha256(text.encode()).digest())
+    shown: tuple[Item | Placed, ...] = (*prompt, *window.body)
+    for one in shown:
+        if one.seq == seq and one.salt is not None:
+            form, text = _shown(one, is_squeezed=window.squeezed is not None)
+            return text, opening_of(form, one.salt.author, one.salt.salt, sha256(text.encode()).digest())
     return None

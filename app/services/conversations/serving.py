@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from uuid import UUID
@@ -40,7 +40,7 @@ from app.services.conversations.call import ContextRequest
 from app.services.conversations.tail import Gathered
 from app.store import conversations
 from app.store import served as stored
-from app.store.served import Past, Row, sealed
+from app.store.served import Past, Row
 from quire_verify.issuer import Tree
 
 WRITE_SECONDS = 1.0
@@ -52,7 +52,6 @@ TRIES = 3
 """Another process may begin a row between reading the last one and writing."""
 MILLISECOND = 1_000_000
 """In nanoseconds."""
-NAMES: tuple[Part, ...] = ("head", "system", "tools", "guide", "tail", "query", "recalled")
 
 _logger = logging.getLogger(__name__)
 
@@ -85,49 +84,45 @@ def note(
         return last
     if buffer.unwritten >= UNWRITTEN_MAX:
         return None
-    texts = _texts(run, request, shown, found)
-    frame, served = _frame(runtime, request, shown, found, texts), _served(request, shown, found, texts)
+    texts = _texts(request, shown, found)
+    sealed = _sealed(run, request, texts)
+    frame, served = _frame(runtime, request, shown, found, sealed), _served(request, shown, found, sealed)
     key = tenant, conversation.uid, frame.budget, frame.format
     base = buffer.newest.get(key)
     prompt = shown.parts.prompt if frame.is_prompted else ()
-    read = [text for name, text in texts.items() if name != "query"]
-    parts = sealing.parts_of(found.window, prompt, read, found.hash, served.at)
+    read = [text for name, text in sealed.items() if name != "query"]
+    messages = sealing.messages_of(found.window, prompt, base.messages if base else None)
+    parts = sealing.parts_of(messages, read, found.hash, served.at)
     tree = Tree(parts, base.tree if base else None)
-    recorded = buffer.newest[key] = Recorded(frame, replace(served, root=tree.root), asked, tree)
+    recorded = buffer.newest[key] = Recorded(frame, replace(served, root=tree.root), asked, tree, messages)
     if base is not None and base.deep < TREES_DEEP:
         recorded.base, recorded.deep = base, base.deep + 1
         recorded.gone, recorded.came = changes(base.tree.parts, parts, tree.same)
-    run.cut = shown.cut if found.window.squeezed is None else None
-    buffer.add(run, recorded, _to_keep(run, recorded, texts, request, shown, found, gathered))
+    buffer.add(run, recorded, _to_keep(run, recorded, texts, sealed, request, shown, gathered))
     return recorded
 
 
-def _texts(run: ServedRun, request: ContextRequest, shown: KeptWindow, found: Context) -> dict[Part, Sealed]:
-    """Return the texts of a window that no message row has, as receipts name them."""
-    texts: dict[Part, Sealed | None] = {"head": run.head}
-    for name in NAMES:
-        if name != "head" or run.cut is not shown.cut or found.window.squeezed is not None:
-            is_own = name == "guide" or (name == "tools" and not request.tools)
-            text = _text_of(name, request, shown, found)
-            texts[name] = _own(text) if is_own else run.seal(name, text)
-    run.head = texts["head"]
-    return {name: text for name, text in texts.items() if text is not None}
-
-
-def _text_of(name: Part, request: ContextRequest, shown: KeptWindow, found: Context) -> str | None:
+def _texts(request: ContextRequest, shown: KeptWindow, found: Context) -> dict[Part, str]:
+    """Return the texts of a window that no message row has."""
     conversation, window = shown.conversation, found.window
     anchored = conversation.anchored
-    shows_recalled = anchored is not None and any(p.passing and not p.seq for p in window.body)
-    texts: dict[Part, Callable[[], str | None]] = {
-        "head": lambda: head_text(window, shown.cut.head.days),
-        "system": lambda: request.system if request.system is not None else conversation.system,
-        "tools": lambda: found.tools,
-        "guide": lambda: guide_of(conversation, shown.target.policy) if shown.offers_tools else None,
-        "tail": lambda: tail_text(window.tail),
-        "query": lambda: request.query,
-        "recalled": lambda: anchored.text if anchored and shows_recalled else None,
+    shows_recalled = anchored is not None and any(p.passing and not p.seq for p in window.body[window.settled :])
+    texts: dict[Part, str | None] = {
+        "head": head_text(window, shown.cut.head.days),
+        "system": request.system if request.system is not None else conversation.system,
+        "tools": found.tools,
+        "guide": guide_of(conversation, shown.target.policy) if shown.offers_tools else None,
+        "tail": tail_text(window.tail),
+        "query": request.query,
+        "recalled": anchored.text if anchored and shows_recalled else None,
     }
-    return texts[name]()
+    return {name: text for name, text in texts.items() if text}
+
+
+def _sealed(run: ServedRun, request: ContextRequest, texts: Mapping[Part, str]) -> dict[Part, Sealed]:
+    """Return texts as receipts name them."""
+    own = ("guide",) if request.tools else ("guide", "tools")
+    return {name: _own(text) if name in own else run.seal(name, text) for name, text in texts.items()}
 
 
 def _frame(
@@ -167,7 +162,8 @@ def _digest(texts: Mapping[Part, Sealed], name: Part) -> str:
 
 def _served(request: ContextRequest, shown: KeptWindow, found: Context, texts: Mapping[Part, Sealed]) -> Served:
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
-    head = shown.cut.head
+    head, known = shown.cut.head, shown.parts.settled
+    unsent = (*known.unsent, *shown.parts.items[len(known.items) :])
     anchored = conversation.anchored if "recalled" in texts else None
     return Served(
         at=time.time_ns() // MILLISECOND,
@@ -185,8 +181,8 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context, texts: M
         tail_tokens=window.ledger.tail,
         tail=_digest(texts, "tail"),
         query=_digest(texts, "query"),
-        passing=tuple(p.seq for p in window.body if p.passing and p.seq),
-        refused=tuple(item.seq for item in shown.parts.items if item.kind == "refused"),
+        passing=tuple(p.seq for p in window.body[window.settled :] if p.passing and p.seq),
+        refused=tuple(item.seq for item in unsent if item.kind == "refused"),
         forms="".join(form or "-" for form in window.squeezed.forms) if window.squeezed else "",
         squeezed_fresh=window.squeezed.fresh_max if window.squeezed else 0,
         squeezed_at=window.squeezed.cut_at if window.squeezed else 0,
@@ -200,14 +196,9 @@ def _served(request: ContextRequest, shown: KeptWindow, found: Context, texts: M
 
 
 def _to_keep(
-    run: ServedRun,
-    recorded: Recorded,
-    texts: Mapping[Part, Sealed],
-    request: ContextRequest,
-    shown: KeptWindow,
-    found: Context,
-    gathered: Gathered | None,
-) -> dict[str, KeptText]:
+    run: ServedRun, recorded: Recorded, texts: Mapping[Part, str], sealed: Mapping[Part, Sealed],
+    request: ContextRequest, shown: KeptWindow, gathered: Gathered | None,
+) -> dict[str, KeptText]:  # fmt: skip
     """Return the texts that are not kept yet, by digest, with what they can quote."""
     frame, last_seq = recorded.frame, shown.conversation.totals.last_seq
     chosen, memories = run.chosen
@@ -218,17 +209,16 @@ def _to_keep(
         "query": (last_seq, ()),
     }
     kept: dict[str, KeptText] = {}
-    for name, text in texts.items():
-        if run.lacks(text.digest):
+    for name, one in sealed.items():
+        if run.lacks(one.digest):
             through, sources = quotes.get(name, (0, ()))
-            shows = _text_of(name, request, shown, found) or ""
-            kept[text.digest] = KeptText(text.part, shows, text.salt, through, tuple(sources))
+            kept[one.digest] = KeptText(one.part, texts[name], one.salt, through, tuple(sources))
     return kept
 
 
 @cache
-def _own(text: str | None) -> Sealed | None:
-    return sealed("own", NO_SALT, text) if text else None
+def _own(text: str) -> Sealed:
+    return stored.sealed("own", NO_SALT, text)
 
 
 # --- Writing -------------------------------------------------------------------------------------------

@@ -56,6 +56,9 @@ from app.store import conversations, heads, messages
 from app.store.memory.memories import Hit
 from app.text.language import language as language_of
 
+RUN_MAX = 200
+"""Pages of a run that one read returns."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -257,9 +260,10 @@ async def _recall_page(call: ToolRun) -> Answer:
 async def _recall_run(call: ToolRun, run: tuple[int, int]) -> Answer:
     """Return the lines of a run of pages, as many of its pages as a call has room for."""
     found: list[PageEntry] = []
+    pages = range(run[0], min(run[1], run[0] + RUN_MAX - 1) + 1)
     async with call.runtime.database.snapshot(call.tenant) as tx:
         if call.asking.conversation is not None and await conversations.is_still(tx, call.asking.conversation):
-            found = await heads.run(tx, call.asking.conversation.id, *run)
+            found = [*(await heads.entries(tx, call.asking.conversation.id, pages)).values()]
     if not found:
         no_page = wording.NO_PAGE.say(call.language, page=run[0])
         return Answer(no_page + _pages(call.asking.conversation, call.language), is_error=True)

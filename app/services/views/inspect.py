@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,18 +13,16 @@ from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
 from app.core.history.placeholder import as_sent
 from app.core.history.rows import HistoryMessage
-from app.core.model import INTEGER_MAX, OURS, Language
+from app.core.model import OURS, Language
 from app.core.times import time_text
-from app.core.window.contents import ContentsLine, PageEntry, PageNames, renamed
+from app.core.window.contents import PageEntry
 from app.core.window.head import EXTRACTIVE
 from app.core.window.profile import policy_of
 from app.core.window.summarising import lag
-from app.extractive.lines import names_subject
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations import cuts
-from app.store import conversations, messages, page_index, summaries, windows
-from app.store.heads import titled
+from app.store import conversations, heads, messages, summaries
 from app.store.messages import ListedPage
 from app.store.summaries import StoredSummary
 
@@ -96,19 +94,17 @@ async def contents_view(
     cut = await cuts.newest(runtime, tx, conversation, budget)
     listed = list(cut.head.listed)
     rows = await messages.pages(tx, conversation.id, some=listed)
-    lines = await windows.lines(tx, conversation.id, listed, cut.condensed_from)
-    names = await page_index.names(tx, conversation.id, listed)
+    entries = await heads.entries(tx, conversation.id, listed, cut.condensed_from)
     return {
         "text": cut.head.contents,
         "tokens": cut.head.contents_tokens,
-        "entries": [_entry(row, lines.get(row.page, ()), names) for row in rows],
+        "entries": [_entry(row, entries[row.page]) for row in rows],
         "chapters": [{"first_page": first, "last_page": last, "line": line} for first, last, line in cut.head.chapters],
     }
 
 
-def _entry(row: ListedPage, lines: Sequence[ContentsLine], names: Mapping[int, PageNames]) -> dict[str, Any]:
-    """Return a page as listed on the contents page, with the model's title and lines if there are any."""
-    entry = renamed(titled(PageEntry(row.page, row.title, 0, tuple(lines))), names.get(row.page))
+def _entry(row: ListedPage, entry: PageEntry) -> dict[str, Any]:
+    """Return a page as listed on the contents page."""
     return {
         "page": entry.page,
         "title": entry.title,
@@ -121,14 +117,11 @@ def _entry(row: ListedPage, lines: Sequence[ContentsLine], names: Mapping[int, P
 
 async def page_items(tx: ReadTx, conversation_id: str, rows: Sequence[ListedPage]) -> list[dict[str, Any]]:
     """Return pages as lists show them, with the model's titles where there are any."""
-    names = await page_index.names(tx, conversation_id, [row.page for row in rows])
-    silent = [row.page for row in rows if row.page not in names and not names_subject(row.title)]
-    lines = await windows.lines(tx, conversation_id, silent, INTEGER_MAX)
-    return [_page_item(row, lines.get(row.page, ()), names.get(row.page)) for row in rows]
+    entries = await heads.entries(tx, conversation_id, [row.page for row in rows])
+    return [_page_item(row, entries[row.page]) for row in rows]
 
 
-def _page_item(row: ListedPage, lines: Sequence[ContentsLine], names: PageNames | None) -> dict[str, Any]:
-    entry = renamed(titled(PageEntry(row.page, row.title, 0, tuple(lines))), names)
+def _page_item(row: ListedPage, entry: PageEntry) -> dict[str, Any]:
     return {
         "page": entry.page,
         "title": entry.title,
@@ -146,10 +139,9 @@ async def page_view(tx: ReadTx, conversation: Conversation, page: int) -> dict[s
     if not rows:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
     stored = await messages.page_messages(tx, conversation.id, page)
-    lines = await windows.lines(tx, conversation.id, [page], INTEGER_MAX)
-    names = await page_index.names(tx, conversation.id, [page])
+    entries = await heads.entries(tx, conversation.id, [page])
     return {
-        **_entry(rows[0], lines.get(page, ()), names),
+        **_entry(rows[0], entries[page]),
         "messages": await message_views(tx, stored, conversation.language or "en"),
     }
 

@@ -51,7 +51,7 @@ class Tree:
     levels: list[list[bytes]]
 
     def __init__(self, parts: Sequence[Part], former: Tree | None = None) -> None:
-        self.parts, self.same = parts, _same(parts, former.parts) if former else 0
+        self.parts, self.same = parts, same_start(parts, former.parts) if former else 0
         level = [*former.levels[0][: self.same]] if former else []
         level += [leaf_of(*part) for part in parts[self.same :]]
         self.levels, kept = [level], self.same
@@ -86,7 +86,7 @@ class Tree:
         return {"index": index, "seq": seq, "part": b64(part), "path": path}
 
 
-def _same(parts: Sequence[Part], former: Sequence[Part]) -> int:
+def same_start(parts: Sequence[object], former: Sequence[object]) -> int:
     """Return how many parts two lists begin with alike, halving: lists of the same objects are compared at once."""
     least, most = 0, min(len(parts), len(former))
     while least < most:

@@ -1,0 +1,114 @@
+"""A window made of what the last one kept equals the one made anew, byte for byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import example, given
+
+from app.core.model import Anchored, Cut, Format, Policy, Window
+from app.core.window.assemble import Body, assemble, settled
+from app.core.window.fresh import with_fresh
+from app.core.window.profile import Profile
+from app.core.window.render import Printed, Rendered, render, tools_text
+from app.core.window.squeezing import Cutter
+from app.errors import BudgetTooSmall
+from app.store.windows import WindowParts
+from tests.core.book import ANTHROPIC_TOOLS, OPENAI_TOOLS, SYSTEM, Book, count
+from tests.core.conversations import Transcript, calls, result, transcripts, user
+from tests.core.test_invariants import FORMATS, SHORT_RESULTS, Setting, books, moderate, scenes
+
+
+@dataclass
+class Kept:
+    """The windows of one budget and form, each made of the last: app/services/conversations/context.py."""
+
+    form: Format
+    parts: WindowParts | None = None
+    printed: Printed | None = None
+    most: int = 0
+    """Of the body, what was settled at most."""
+
+    def shown(self, book: Book, cut: Cut, wanted: Profile, anchored: Anchored | None) -> tuple[Window, Rendered]:
+        items = book.items(cut)
+        if self.parts is None or self.parts.cut != cut:
+            parts = WindowParts(book.conversation, cut, (), tuple(items))
+        else:
+            last = self.parts.conversation.totals.last_seq
+            parts = self.parts.continued(book.conversation, [item for item in items if item.seq > last])
+        assert [*parts.items] == items
+        known = settled(parts.settled, parts.items, cut, book.totals.last_page, anchored)
+        window, rendered = laid_out(book, cut, wanted, anchored, self.form, known, self.printed)
+        self.parts, self.printed = replace(parts, settled=known), rendered.settled
+        self.most = max(self.most, window.settled)
+        return window, rendered
+
+
+def laid_out(
+    book: Book, cut: Cut, wanted: Profile, anchored: Anchored | None, form: Format, known: Body, printed: Printed | None
+) -> tuple[Window, Rendered]:
+    items = book.items(cut)
+    window = assemble(cut, items, wanted, book.totals, anchored=anchored, known=known)
+    if window.is_over:
+        cutter = Cutter(book.language, book.policy.condensed_tool_max, count)
+        window = assemble(cut, items, wanted, book.totals, anchored=anchored, cutter=cutter)
+    window = with_fresh(window, book.results())
+    tools = tools_text(OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS, form)
+    return window, render(window, SYSTEM, tools, form, book.language, printed)
+
+
+def look(book: Book, kept: Kept, budget: int, anchored: Anchored | None) -> None:
+    """Compare the window of kept parts with the one made anew."""
+    wanted = book.profile(budget, kept.form)
+    cut = book.shown_cut(wanted)
+    window, rendered = kept.shown(book, cut, wanted, anchored)
+    anew, rendered_anew = laid_out(book, cut, wanted, anchored, kept.form, Body(), None)
+    assert replace(window, settled=0) == anew
+    assert (rendered.messages, rendered.hash) == (rendered_anew.messages, rendered_anew.hash)
+    assert rendered.stable == rendered_anew.stable
+    assert rendered.stable.read.hexdigest() == rendered_anew.stable.read.hexdigest()
+
+
+@moderate
+@example(SHORT_RESULTS, Setting(Policy(1, summary_enabled=False), budget=250, recalls=(), jobs=()))
+@given(transcripts(), scenes)
+def test_a_window_of_kept_parts_is_the_one_made_anew(transcript: Transcript, scene: Setting) -> None:
+    kept = {form: Kept(form) for form in FORMATS}
+    for book in books(transcript, scene):
+        asked = book.conversation.end.user_seq
+        chosen = Anchored(asked, f"recalled for {asked}", 12 if asked % 3 else 4_000)
+        for one in kept.values():
+            for anchored in (None, chosen) if asked and asked % 2 else (None,):
+                try:
+                    look(book, one, scene.budget, anchored)
+                except BudgetTooSmall:
+                    continue
+
+
+def test_all_but_the_newest_group_is_kept() -> None:
+    book, kept = Book(), Kept("openai")
+    for turn in range(30):
+        book.append([{"role": "user", "content": f"question {turn}"}, {"role": "assistant", "content": "answer"}])
+        look(book, kept, 40_000, None)
+    assert kept.most == 59
+
+
+def test_a_call_without_its_result_is_kept_once_others_go_on() -> None:
+    book, kept = Book(), Kept("openai")
+    for batch in ([user("go"), calls("look")], [user("Wait.")], [user("Well?")]):
+        book.append(batch)
+        look(book, kept, 40_000, None)
+    assert kept.most == 3
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_results_that_are_fresh_are_not_kept_nor_what_a_cut_condensed_beside_them(form: Format) -> None:
+    book, kept = Book(Policy(archive_threshold=600)), Kept(form)
+    book.append([user("Look everywhere.")])
+    for number in range(40):
+        book.append([calls("look"), result("look", f"line {number} " * (90 if number % 5 == 0 else 20))])
+        look(book, kept, 3_000, None)
+    book.append([user("Thanks.")])
+    look(book, kept, 3_000, None)
+    assert kept.most
