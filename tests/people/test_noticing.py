@@ -103,6 +103,15 @@ async def test_what_nobody_wants_kept_follows_nobody(local: Runtime, text: str) 
     assert await texts(local) == []
 
 
+async def test_sentences_are_read_only_of_a_message_that_may_want_something_kept(local: Runtime) -> None:
+    plain = "The bus was late again this morning. Which stop is nearest to the museum? It rained all day."
+    await told(local, plain, "The bus was late again. I've got a shellfish allergy.")
+    read = [text.removesuffix("\n") for _, _, text in local.caches.query_vectors]
+    assert plain in read
+    assert not any(text in read for text in plain.split(". "))
+    assert "I've got a shellfish allergy." in read
+
+
 async def test_a_memory_says_which_head_found_it_and_how_certain_it_is(local: Runtime) -> None:
     await told(local, "I've got a shellfish allergy.")
     [row] = [*await memories(local), *await memories(local, "proposed")]

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
-from app.core.history.judging import ENDS, TOLD, Likely, ending, judgement
+from app.core.history.judging import ENDS, MAY_KEEP, TOLD, Likely, ending, judgement
 from app.core.history.rows import HistoryMessage, NewWish
 from app.core.model import PEOPLE
 from app.core.neutral import neutral
@@ -99,7 +99,8 @@ async def _read(runtime: Runtime, tenant: UUID, row: HistoryMessage) -> _Said | 
     if vector is None:
         return None
     whole, several = intents.likely(text, vector), len(sentences) > 1
-    each = {one: await _likely(runtime, tenant, one) if several else whole for one in sentences}
+    read = sentences if max(whole.values()) >= MAY_KEEP or not several else ()
+    each = {one: await _likely(runtime, tenant, one) if several else whole for one in read}
     found = judged(text, whole, {one: likely for one, likely in each.items() if likely is not None})
     ends = max(intents.ENDS.probability(text, vector), TOLD * any(map(takes_back, sentences)))
     if ENDS.verdict(ends) == "carry":  # what ends something seldom begins anything
