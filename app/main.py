@@ -94,11 +94,7 @@ CORS_EXPOSED = (
 
 def create_app() -> FromEnvironment:
     """Return Quire for any ASGI server, set up from the environment: `uvicorn --factory app.main:create_app`."""
-    return FromEnvironment(_from_settings)
-
-
-def _from_settings(settings: Settings, dsn: str) -> FastAPI:
-    return build_app(settings, dsn, with_worker=settings.quire_worker)
+    return FromEnvironment(lambda settings, dsn: build_app(settings, dsn, with_worker=settings.quire_worker))
 
 
 def build_app(

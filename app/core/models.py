@@ -52,11 +52,8 @@ class Family:
         return self.tokens, self.digits, self.han, self.capitals, -self.tokens, self.call, self.tool
 
 
-def read_families(text: str) -> dict[str, Family]:
-    return {name: Family(**members) for name, members in json.loads(text).items()}
-
-
-FAMILIES = read_families(files("app.core").joinpath("families.json").read_text("utf-8"))
+_FAMILIES = json.loads(files("app.core").joinpath("families.json").read_text("utf-8"))
+FAMILIES = {name: Family(**members) for name, members in _FAMILIES.items()}
 EXACT = "o200k"
 """The family of models that count as we do."""
 UNMEASURED = "unmeasured"

@@ -20,6 +20,7 @@ from app.postgres.damage import described
 from app.postgres.database import Database
 from app.postgres.programs import EmbeddedPostgresError, hint
 from app.postgres.tenants import is_keyed
+from app.providers import local_embeddings
 from app.settings import Settings, misspelt
 from app.signals import Stopping
 from app.text import tokens
@@ -184,7 +185,7 @@ async def _ask_schema(
 
 
 async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> list[Check]:
-    checked = [] if settings.memory_embedding_model else [checks.weights(probes.local_weights())]
+    checked = [] if settings.memory_embedding_model else [checks.weights(local_embeddings.why_not())]
     vocabularies = settings.quire_data_dir / "vocabularies"
     with tempfile.TemporaryDirectory(prefix="quire-doctor-") as elsewhere:
         is_there = tokens.state(vocabularies) == "whole"

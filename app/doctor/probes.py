@@ -26,7 +26,7 @@ from app.postgres.database import Database
 from app.postgres.refusals import CONNECT_SECONDS
 from app.postgres.statements import SqlFile
 from app.postgres.tenants import DEFAULT_TENANT
-from app.providers import Chat, Embedder, ProviderError, RefusedCaller, RefusedInput, Reranker, local_embeddings
+from app.providers import Chat, Embedder, ProviderError, RefusedCaller, RefusedInput, Reranker
 from app.queue import depths, table
 from app.queue.depths import Depth
 from app.store.memory import embeddings
@@ -141,11 +141,6 @@ async def _asked(name: str, ask: Callable[[], Awaitable[int]]) -> DoctorQuestion
         said = f'{error}; it says: "{error.sentence}"' if error.sentence else str(error)
         return DoctorQuestion(name, error=said, is_refusal=isinstance(error, RefusedCaller | RefusedInput))
     return DoctorQuestion(name, time.monotonic() - begun, dimensions)
-
-
-def local_weights() -> str | None:
-    """Return why the local embedding model cannot be used; None if it can."""
-    return local_embeddings.why_not()
 
 
 # --- This machine -----------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def excerpts_of(rows: Sequence[HistoryMessage]) -> list[Excerpt]:
     excerpts = [
         Excerpt(
             row.seq,
-            "tool" if row.kind == "result" or _is_machines(row) else row.role,
+            "tool" if row.kind == "result" or (row.role == "user" and row.author not in PEOPLE) else row.role,
             text[:MESSAGE_CHARACTERS_MAX],
             0,
             day=day_of(local(row.said_at or row.created_at, row.said_offset)),
@@ -50,10 +50,6 @@ def excerpts_of(rows: Sequence[HistoryMessage]) -> list[Excerpt]:
         if row.kind not in UNZONED and not row.loaded_tokens and (text := said_text(row))
     ]
     return [e for e in excerpts if e.text.strip()]
-
-
-def _is_machines(row: HistoryMessage) -> bool:
-    return row.role == "user" and row.author not in PEOPLE
 
 
 def covered_by(shown: Sequence[Excerpt]) -> Covered:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from app.core.canonical import dumps
 from app.core.encoded import marked
 from app.core.history.erasure import without_archive
-from app.core.history.rows import IndexedText, NewArchive
-from app.core.model import Language
+from app.core.history.rows import ArchiveSpot, IndexedText, NewArchive, StoredArchive
 from app.core.scope import Scope
 from app.core.window.fresh import FreshResult, read_parts
 from app.postgres.statements import SqlFile
@@ -28,43 +27,6 @@ CARD_FIELDS = f"""{SPOT}, a.user_id, a.tool_name, a.tool_input, a.query_summary,
  a.sources, a.placeholder, a.expires_at, a.created_at, t.length, t.tokens"""
 JOINED = """archives a
   JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest"""
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveSpot:
-    """An archive, and the message that its placeholder stands in."""
-
-    id: UUID
-    scope: Scope
-    conversation_id: str | None
-    seq: int | None
-    language: Language
-    digest: bytes
-
-    @classmethod
-    def from_row(cls, row: Iterable[Any]) -> Self:
-        id_, scope, *rest = row
-        return cls(id_, Scope.read(scope), *rest)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredArchive(ArchiveSpot):
-    """An archive with a range of its content; NUL stands as U+FFFD in it."""
-
-    user_id: str | None
-    tool_name: str
-    tool_input: str
-    query_summary: str
-    result_summary: str
-    key_terms: Sequence[str]
-    sources: Sequence[str]
-    placeholder: str
-    expires_at: datetime | None
-    created_at: datetime
-    length: int
-    tokens: int
-    text: str = ""
-    nul_offsets: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +63,17 @@ SELECT {CARD_FIELDS}, substr(t.content, $4::int + 1, $5::int) AS text, t.nul_off
 async def read(tx: ReadTx, scope: Scope | None, uuid: UUID, offset: int, length: int) -> StoredArchive | None:
     row = await tx.fetchrow(READ, scope.text if scope is not None else None, uuid, offset, length)
     return StoredArchive.from_row(row) if row is not None else None
+
+
+# Archives, expired ones included, in the order in which they are named.
+KNOWN = f"""
+SELECT {CARD_FIELDS} FROM {JOINED}
+ WHERE a.tenant_id = $1 AND a.id = ANY ($2::uuid[]) ORDER BY array_position($2::uuid[], a.id)
+"""
+
+
+async def known(tx: ReadTx, ids: Sequence[UUID]) -> list[StoredArchive]:
+    return [StoredArchive.from_row(row) for row in await tx.fetch(KNOWN, ids)] if ids else []
 
 
 GAP_MAX = 20_000

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.core.history.erasure import CALL_NAME
-from app.core.history.erasure_plan import Marked, MarkLine, Place, StoredCard, StoredMessage, Unasked
-from app.core.history.placeholder import ArchiveCard
+from app.core.history.erasure_plan import Marked, MarkLine, Place, StoredMessage, Unasked
+from app.core.history.rows import ArchiveSpot
 from app.core.scope import Scope
 from app.postgres.transactions import ReadTx, Tx
 from app.queue.enqueue import EMBED, PASSAGES, SEARCH_INDEX
 from app.store import served
-from app.store.archives import SPOT, ArchiveSpot
+from app.store.archives import SPOT
 from app.store.memory import kept
 from app.store.memory.kept import GONE, Gone
 
@@ -85,27 +83,6 @@ async def unask(tx: Tx, result: Unasked) -> None:
         await tx.execute(UNASK_ARCHIVE, archive, CALL_NAME, placeholder)
     line = (result.line.text, result.line.tokens)
     await tx.execute(UNASK, *result.place, *result.texts, *line)
-
-
-# The cards of archives, expired ones included.
-CARDS = """
-SELECT a.id, a.tool_name, a.result_summary, a.key_terms, a.sources, a.placeholder, a.language, a.created_at, t.length
-  FROM archives a
-  JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest
- WHERE a.tenant_id = $1 AND a.id = ANY ($2::uuid[])
-"""
-
-
-async def cards(tx: ReadTx, ids: Sequence[UUID]) -> dict[UUID, StoredCard]:
-    rows = await tx.fetch(CARDS, ids) if ids else []
-    return {row["id"]: StoredCard(_card(row), row["placeholder"], row["language"]) for row in rows}
-
-
-def _card(row: Record) -> ArchiveCard:
-    return ArchiveCard(
-        row["id"], row["tool_name"], "", row["created_at"], row["length"], row["result_summary"],
-        tuple(row["key_terms"]), tuple(row["sources"]),
-    )  # fmt: skip
 
 
 # The archives that messages were put in, also those that have expired.
@@ -287,15 +264,12 @@ async def texts(tx: ReadTx, conversation_id: str, after: int, limit: int) -> lis
 
 # --- A user -------------------------------------------------------------------------------------------
 
-# A conversation of a user's that was there at a time.
-CONVERSATION_OF = """
-SELECT id FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND created_at <= $3 LIMIT 1
+# A conversation of a user or a space that was there at a time.
+_CONVERSATION_OF = """
+SELECT id FROM conversations WHERE tenant_id = $1 AND {of} = $2 AND created_at <= $3 LIMIT 1
 """
-CONVERSATION_OF_SPACE = """
-SELECT id FROM conversations
- WHERE tenant_id = $1 AND space_id = $2 AND created_at <= $3 LIMIT 1
-"""
-ARCHIVES_OF = "SELECT id, scope FROM archives WHERE tenant_id = $1 AND scope = $2 ORDER BY id LIMIT $3"
+CONVERSATION_OF, CONVERSATION_OF_SPACE = (_CONVERSATION_OF.format(of=of) for of in ("user_id", "space_id"))
+ARCHIVES_OF = "SELECT id FROM archives WHERE tenant_id = $1 AND scope = $2 ORDER BY id LIMIT $3"
 FORGET_OWNED = """
 DELETE FROM memories WHERE tenant_id = $1 AND id IN (
   SELECT id FROM memories WHERE tenant_id = $1 AND owner = $2 LIMIT $3)
@@ -304,3 +278,22 @@ RETURNING id
 DROP_EMBEDDING = f"""
 DELETE FROM work WHERE tenant_id = $1 AND kind IN ('{EMBED.name}', '{SEARCH_INDEX.name}') AND subject = $2
 """
+
+
+async def conversation_of(tx: ReadTx, scope: Scope, since: datetime) -> str | None:
+    name: str | None = await tx.fetchval(
+        CONVERSATION_OF if scope.space_id is None else CONVERSATION_OF_SPACE, scope.id, since
+    )
+    return name
+
+
+async def archives_in(tx: ReadTx, scope: Scope, limit: int) -> list[UUID]:
+    return [row["id"] for row in await tx.fetch(ARCHIVES_OF, scope.text, limit)]
+
+
+async def forget_owned(tx: Tx, owner: UUID, limit: int) -> list[UUID]:
+    """Delete some memories of an owner, and the work that indexes them with the last; return which."""
+    gone = [row["id"] for row in await tx.fetch(FORGET_OWNED, owner, limit)]
+    if not gone:
+        await tx.execute(DROP_EMBEDDING, str(owner))
+    return gone

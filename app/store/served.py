@@ -368,6 +368,11 @@ SELECT first, body FROM served_windows
 """
 
 
+async def rows_after(tx: ReadTx, conversation_id: str, first: int, limit: int) -> list[Row]:
+    """Return the rows that begin after a window, the oldest first."""
+    return [Row.read(*row) for row in await tx.fetch(ROWS, conversation_id, first, limit)]
+
+
 async def number_at(tx: ReadTx, conversation_id: str, seq: int, budget: int, form: Format) -> int | None:
     """Return the newest window of a budget and format, without a tail, whose last message is one; None: there is none
     among the last ROWS_SEARCHED rows.

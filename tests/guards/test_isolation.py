@@ -349,7 +349,7 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
         grep.RESULTS,
         {"ids": [UUID(int=1)], "since": None, "until": None, "needles": [], "expression": "x"},
     ),
-    "cards of archives": (erasing.CARDS, ([UUID(int=1)],)),
+    "cards of archives": (archives.KNOWN, ([UUID(int=1)],)),
     "a memory by its id": (kept.ONE, {"memory": UUID(int=1)}),
     "values of keys at a time": (
         remembered.HELD_AT,
@@ -681,9 +681,7 @@ async def test_ids_of_another_tenant_are_not_found(made: Runtime) -> None:
     async with made.database.begin(ANN) as tx:
         for tenant in (ANN, BOB):
             assert await archives.passages(as_tenant(tx, tenant), wanted) == {}
-            for statement in (erasing.CARDS, portable.CARDS):
-                assert await as_tenant(tx, tenant).fetch(statement, [archive.id]) == []
-            assert await as_tenant(tx, tenant).fetch(portable.PLACE_OF_ARCHIVE, archive.id) == []
+            assert await archives.known(as_tenant(tx, tenant), [archive.id]) == []
             assert await memories.find(as_tenant(tx, tenant), passage["id"]) is None
             assert await kept.one(as_tenant(tx, tenant), note.id) is None
             gone = await archives.delete(as_tenant(tx, tenant), archive.id, archive.scope)
@@ -706,7 +704,7 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
         for tenant in (ANN, BOB):
             assert await remembered.contents(as_tenant(tx, tenant), [key], sensitive=True) == {}
             assert await remembered.delete(as_tenant(tx, tenant), key, sensitive=True) is None
-            assert await as_tenant(tx, BOB).fetch(portable.OWNER_OF_MEMORY, key) == []
+            assert await remembered.owner(as_tenant(tx, BOB), key) is None
             assert (
                 await as_tenant(tx, BOB).fetch(portable.MEMORIES, None, Scope("user", "u").owner, UUID(int=0), True, 9)
                 == []

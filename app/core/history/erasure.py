@@ -16,7 +16,6 @@ from typing import Any
 from app.core import wording
 from app.core.canonical import dumps
 from app.core.messages import SENT_FIELDS, THINKING_PARTS, function_of
-from app.core.model import Language
 
 ERASED = wording.ERASED.en
 CALL_NAME = "erased"
@@ -37,20 +36,6 @@ class Forms:
     body: str
     view: str | None
     anthropic: str | None
-
-
-def mark(language: Language) -> str:
-    return wording.ERASED.say(language)
-
-
-def pruned_mark(language: Language) -> str:
-    """Return the text of a message that is kept only in search."""
-    return wording.PRUNED.say(language)
-
-
-def refused_mark(language: Language) -> str:
-    """Return what the contents page says of a message that the model's API refused for good."""
-    return wording.REFUSED.say(language)
 
 
 def erased_forms(

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd
 from app.core.groups import chat_messages
-from app.core.history.erasure import CALL_NAME, Forms, erased_forms, mark, swapped
-from app.core.history.placeholder import ArchiveCard, placeholder
+from app.core.history.erasure import CALL_NAME, Forms, erased_forms, swapped
+from app.core.history.placeholder import placeholder
+from app.core.history.rows import StoredArchive
 from app.core.messages import weigh
 from app.core.model import UNZONED, Language
 from app.core.neutral import neutral
@@ -55,15 +57,6 @@ class StoredMessage:
     def shown(self) -> list[dict[str, Any]]:
         """Return the message as windows show it, in OpenAI form."""
         return chat_messages(self.view if self.view is not None else self.body)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCard:
-    """An archive's card and placeholder."""
-
-    card: ArchiveCard
-    placeholder: str
-    language: Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +110,7 @@ class Erased:
     messages: Sequence[StoredMessage]
     results: Sequence[StoredMessage]
     """The results that answer their calls."""
-    cards: Mapping[UUID, StoredCard]
+    cards: Mapping[UUID, StoredArchive]
     """Cards of the archives in the results."""
     repeats: Sequence[StoredMessage]
     """Messages of any conversation that a recall tool brought and that repeat them."""
@@ -177,7 +170,8 @@ def marks(messages: Sequence[StoredMessage], rules: ErasureRules) -> list[Marked
 
 
 def mark_line(language: Language, count: Count) -> MarkLine:
-    return MarkLine(mark(language), count(mark(language)))
+    mark = wording.ERASED.say(language)
+    return MarkLine(mark, count(mark))
 
 
 def weight(view: Sequence[dict[str, Any]], count: Count) -> int:
@@ -195,7 +189,9 @@ def _marked(message: StoredMessage, rules: ErasureRules) -> Marked:
 def _forms(message: StoredMessage, rules: ErasureRules) -> Forms:
     view = [] if message.kind == "orphan" else message.shown
     anthropic = json.loads(message.anthropic) if message.anthropic else None
-    forms = erased_forms(json.loads(message.body), view, anthropic, mark(message.language), rules.recall_tools)
+    forms = erased_forms(
+        json.loads(message.body), view, anthropic, wording.ERASED.say(message.language), rules.recall_tools
+    )
     return Forms(forms.body, "", None) if message.kind == "orphan" else forms
 
 
@@ -207,12 +203,12 @@ def _grown(message: StoredMessage, rules: ErasureRules) -> int:
     return max(0, weight(_seen(_forms(message, rules)), rules.count) - weight(message.shown, rules.count))
 
 
-def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredCard], rules: ErasureRules) -> Unasked:
+def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredArchive], rules: ErasureRules) -> Unasked:
     texts: list[str | None] = [result.body, result.view, result.short, result.anthropic]
     placeholders: dict[UUID, str] = {}
     for stored in (cards[name] for name in result.archive_ids if name in cards):
         bare = placeholder(replace(stored.card, tool_name=CALL_NAME, query_summary=""), stored.language)
-        placeholders[stored.card.uuid] = bare
+        placeholders[stored.id] = bare
         texts = [text and dumps(swapped(json.loads(f"[{text}]"), stored.placeholder, bare))[1:-1] for text in texts]
     view = chat_messages((texts[1] if texts[1] is not None else texts[0]) or "")
     line = neutral(rules.result_line(CALL_NAME, plain_text(view)))

@@ -17,12 +17,12 @@ from functools import cached_property
 from typing import Literal, Protocol
 from uuid import UUID
 
+from app.core import wording
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd
 from app.core.encoded import blanked, marked
 from app.core.groups import chat_messages
 from app.core.history.apart import apart
-from app.core.history.erasure import refused_mark
 from app.core.history.ingest import AnsweredCall, Placement, ShownForms, archived_answers, place, shown_forms, thinking
 from app.core.history.placeholder import ArchiveCard, placeholder
 from app.core.history.sync import digest
@@ -334,7 +334,7 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
     wishes = tuple(replace(wish, text=neutral(wish.text)) for wish in read.wishes)
     lines = LinesOfMessage(neutral(read.line), read.title and neutral(read.title), wishes, words, read.is_greeting)
     if placement.kind == "refused":
-        said = refused_mark(basis.language or "en")
+        said = wording.REFUSED.say(basis.language or "en")
         lines = LinesOfMessage(said, said if read.title is not None else None)
     searchable = list(_searchable(placement, forms, archived, reader, basis.rules.recall_tools))
     return Prepared(placement, forms, digest(placement.draft), lines, archived, searchable)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Self
 from uuid import UUID
 
 from app.core.history.placeholder import ArchiveCard, placeholder
@@ -143,6 +144,50 @@ class IndexedText:
     said_at: datetime | None
     of: HistoryMessage | bytes
     """The message; of an archive the digest of its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSpot:
+    """An archive, and the message that its placeholder stands in."""
+
+    id: UUID
+    scope: Scope
+    conversation_id: str | None
+    seq: int | None
+    language: Language
+    digest: bytes
+
+    @classmethod
+    def from_row(cls, row: Iterable[Any]) -> Self:
+        id_, scope, *rest = row
+        return cls(id_, Scope.read(scope), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArchive(ArchiveSpot):
+    """An archive with a range of its content; NUL stands as U+FFFD in it."""
+
+    user_id: str | None
+    tool_name: str
+    tool_input: str
+    query_summary: str
+    result_summary: str
+    key_terms: Sequence[str]
+    sources: Sequence[str]
+    placeholder: str
+    expires_at: datetime | None
+    created_at: datetime
+    length: int
+    tokens: int
+    text: str = ""
+    nul_offsets: Sequence[int] = ()
+
+    @property
+    def card(self) -> ArchiveCard:
+        return ArchiveCard(
+            self.id, self.tool_name, self.query_summary, self.created_at, self.length, self.result_summary,
+            tuple(self.key_terms), tuple(self.sources),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

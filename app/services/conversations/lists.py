@@ -50,7 +50,7 @@ class CallersList:
 def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMessages) -> CallersList:
     """Read a list as it was sent. Raises Invalid or PayloadTooLarge. Takes long for a long list of new messages."""
     is_list = isinstance(messages, list) and len(messages) <= limits.listed
-    hashes = [_hash(message) for message in messages] if is_list else []
+    hashes = [hashlib.sha256(dumps(one).encode(errors="surrogatepass")).digest() for one in messages] if is_list else []
     told = _up_to_a_repeated_id(known.leading(hashes))
     new: list[Draft] = []
     if not told or len(told) < len(messages):
@@ -82,10 +82,6 @@ def _up_to_a_repeated_id(told: list[Known]) -> list[Known]:
         if one.client_id is not None:
             ids.add(one.client_id)
     return told
-
-
-def _hash(message: Any) -> bytes:
-    return hashlib.sha256(dumps(message).encode(errors="surrogatepass")).digest()
 
 
 def _read_again(messages: Sequence[Any]) -> list[Draft]:

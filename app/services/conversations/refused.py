@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from app.core import wording
 from app.core.conversation import Conversation
 from app.core.history import refused
-from app.core.history.erasure import refused_mark
 from app.core.history.erasure_plan import MarkLine
 from app.postgres.transactions import Tx
 from app.queue import enqueue
@@ -57,7 +57,7 @@ async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: Appen
     seqs = [row.seq for row in gone]
     titles = await erasing.titles(tx, known.id, seqs)
     made = Derived(known.id, known.uid, seqs, pages, near=[], titles=titles, is_erased=False)
-    said = refused_mark(known.language or "en")
+    said = wording.REFUSED.say(known.language or "en")
     line = MarkLine(said, await runtime.count(said))
     await erasing.drop_derived(tx, made)
     await stored.leave(tx, after, first, (line.text, line.tokens), unsaid=unsaid)

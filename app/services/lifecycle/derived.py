@@ -37,9 +37,9 @@ async def insert(
         case ImportedSummary():
             return await _summary(runtime, tx, known, line)
         case RecallLine():
-            has = await tx.fetchrow(portable.HAS_RECALL, known.id, line.page, line.count)
+            has = await portable.has_recall(tx, known.id, line.page, line.count)
             at = (line.created_at, line.at_page)
-            return has is None and await messages.count_recall(tx, known.id, line.page, line.page, *at)
+            return not has and await messages.count_recall(tx, known.id, line.page, line.page, *at)
         case CutLine():
             return await _cut(tx, known, line)
 
@@ -76,8 +76,7 @@ async def _chapter(tx: Tx, known: Conversation, line: ChapterLine) -> bool:
 
 
 async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: ImportedSummary) -> bool:
-    has = await tx.fetchrow(portable.HAS_SUMMARY, known.id, line.version)
-    if has is not None:
+    if await portable.has_summary(tx, known.id, line.version):
         return False
     if line.through_seq > known.totals.last_seq:
         message = "is after the last message before it"

@@ -24,6 +24,7 @@ from app.core.history.erasure import Redaction, redacted
 from app.core.history.erasure_plan import Erased, ErasurePlan, ErasureRules, Marked, Place, StoredMessage
 from app.core.history.placeholder import ERASED_TOKENS_MAX
 from app.core.history.placeholder import erased as erased_placeholder
+from app.core.history.rows import ArchiveSpot, StoredArchive
 from app.core.model import INTEGER_MAX
 from app.core.scope import Scope
 from app.extractive.lines import result_line
@@ -48,7 +49,6 @@ from app.store import (
     messages,
     served,
 )
-from app.store.archives import ArchiveSpot, StoredArchive
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
 from app.store.operators import limits
@@ -131,7 +131,8 @@ async def _gather(
     repeated = await repeats.find(tx, conversation.scope, repeats.source_of(texts))
     calls = [m.seq for m in stored if m.kind == "call"]
     results = [one for line in (conversation, *sharing) for one in await erasing.results(tx, line.line.own, calls)]
-    cards = await erasing.cards(tx, [archive for result in results for archive in result.archive_ids])
+    shown = await archives.known(tx, [archive for result in results for archive in result.archive_ids])
+    cards = {one.id: one for one in shown}
     loaded = await lock_repeats(tx, repeated, {conversation.id, *(branch.id for branch in sharing)})
     return Erased(conversation.end, conversation.language or "en", stored, results, cards, loaded), repeated
 

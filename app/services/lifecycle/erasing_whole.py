@@ -95,7 +95,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
     """Erase everything of a user: each conversation in a transaction of its own, then what is in none, at last the
     keys that are bound to the user. Cut off, it goes on when it is sent again.
     """
-    done = await _erase_scope(runtime, tenant, scope_of(user_id, None), stored.CONVERSATION_OF, user_id)
+    done = await _erase_scope(runtime, tenant, Scope("user", user_id))
     async with runtime.database.begin(tenant) as tx:
         if gone := await keys.delete_of_user(tx, user_id):
             done.counts["keys"] += gone
@@ -109,7 +109,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
 async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     """Erase everything of a space in the same way, at last the space, its memberships and the keys bound to it."""
     scope = Scope("space", space_id)
-    done = await _erase_scope(runtime, tenant, scope, stored.CONVERSATION_OF_SPACE, space_id)
+    done = await _erase_scope(runtime, tenant, scope)
     async with runtime.database.begin(tenant) as tx:
         members, _ = await spaces.count(tx, space_id)
         await spaces.forget_readers(tx, space_id)
@@ -121,9 +121,9 @@ async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     return done
 
 
-async def _erase_scope(runtime: Runtime, tenant: UUID, scope: Scope, conversations_of: str, whose: str) -> Erasure:
+async def _erase_scope(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasure:
     done, since = Erasure(), datetime.now(UTC)
-    while (one := await _erase_next(runtime, tenant, conversations_of, whose, since)) is not None:
+    while (one := await _erase_next(runtime, tenant, scope, since)) is not None:
         done.add(one)
     while (one := await _erase_archives(runtime, tenant, scope)) is not None:
         done.add(one)
@@ -135,19 +135,17 @@ async def _erase_scope(runtime: Runtime, tenant: UUID, scope: Scope, conversatio
     return done
 
 
-async def _erase_next(
-    runtime: Runtime, tenant: UUID, conversations_of: str, whose: str, since: datetime
-) -> Erasure | None:
+async def _erase_next(runtime: Runtime, tenant: UUID, scope: Scope, since: datetime) -> Erasure | None:
     """Erase one of the conversations that were there at a time; None if none is left."""
     async with runtime.database.begin(tenant) as tx:
-        name = await tx.fetchval(conversations_of, whose, since)
+        name = await stored.conversation_of(tx, scope, since)
         if name is None:
             return None
         try:
             conversation = await erasing.lock(tx, name)
         except errors.NotFound:  # another request has just erased it
             return Erasure()
-        if whose not in (conversation.user_id, conversation.space_id):
+        if scope.id not in (conversation.user_id, conversation.space_id):
             return Erasure()
         return await erase_conversation(ErasingTx(runtime, tx), conversation, alone=False)
 
@@ -157,13 +155,13 @@ async def _erase_archives(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasu
     async with runtime.database.begin(tenant) as opened:
         tx = ErasingTx(runtime, opened)
         await locks.lock_owner(tx, scope.owner)
-        rows = await tx.fetch(stored.ARCHIVES_OF, scope.text, ARCHIVES_AT_ONCE)
-        if not rows:
+        ids = await stored.archives_in(tx, scope, ARCHIVES_AT_ONCE)
+        if not ids:
             return None
-        await archives.lock_contents(tx, [row["id"] for row in rows])
-        for row in rows:
-            one.counts.update(archives=1, **await archives.delete(tx, row["id"], scope))
-        redaction = Redaction(erased=erasing.names(row["id"] for row in rows))
+        await archives.lock_contents(tx, ids)
+        for archive in ids:
+            one.counts.update(archives=1, **await archives.delete(tx, archive, scope))
+        redaction = Redaction(erased=erasing.names(ids))
         await erasing.redact(tx, scope.owner, redaction, (), one)
     return one
 
@@ -174,12 +172,11 @@ async def _erase_memories(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasu
         await widen(opened, scope)
         tx = ErasingTx(runtime, opened)
         await locks.lock_owner(tx, owner)
-        gone = await tx.fetch(stored.FORGET_OWNED, owner, MEMORIES_AT_ONCE)
+        gone = await stored.forget_owned(tx, owner, MEMORIES_AT_ONCE)
         one.counts["memories"] += len(gone)
         if not gone:
             await search_index.forget(tx, owner)
-            await tx.execute(stored.DROP_EMBEDDING, str(owner))
-        await erasing.redact(tx, owner, Redaction(erased=erasing.names(row["id"] for row in gone)), (), one)
+        await erasing.redact(tx, owner, Redaction(erased=erasing.names(gone)), (), one)
     return one if gone else None
 
 

@@ -15,21 +15,19 @@ from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 from uuid import UUID
 
-from asyncpg import Record
-
 from app.concurrency import run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.history.placeholder import as_sent
+from app.core.history.rows import HistoryMessage, StoredArchive
 from app.core.history.sync import INNER
 from app.core.messages import NOT_SENT
-from app.core.neutral import with_nul
 from app.core.scope import Scope, scope_of
 from app.core.times import said_text, time_text
+from app.core.window.kept import StoredMemory
 from app.errors import StorageUnavailable
 from app.postgres.sight import widen
-from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
@@ -37,7 +35,7 @@ from app.services.conversations import receipts, serving
 from app.services.lifecycle.lines import FORMAT, VERSION
 from app.services.spaces import MEMBERS_MAX
 from app.services.views import inspect
-from app.store import conversations, messages, portable, served, windows
+from app.store import archives, conversations, messages, portable, served
 from app.store import spaces as stored_spaces
 from app.store.memory import files
 from app.store.memory.files import MemoryFile
@@ -45,7 +43,6 @@ from app.store.memory.files import MemoryFile
 MESSAGES_AT_ONCE, AT_ONCE = 100, 50
 CONNECTION_TRIES = 6
 """Each waits as long for the pool as any request does."""
-FIRST_ID = UUID(int=0)
 T = TypeVar("T")
 
 
@@ -96,7 +93,7 @@ async def user(of: Export, user_id: str) -> AsyncIterator[str]:
     outside of any conversation.
     """
     yield header(of, user_id=user_id)
-    async for line in _conversations(of, portable.CONVERSATIONS, user_id):
+    async for line in _conversations(of, Scope("user", user_id)):
         yield line
     async for line in _beside(of, None, user_id):
         yield line
@@ -125,7 +122,7 @@ async def space(of: Export, space_id: str) -> AsyncIterator[str]:
         rows = await stored_spaces.members(tx, space_id, None, MEMBERS_MAX)
     del found["created_at"]
     yield dumps({"type": "space", **found, "members": {row.user_id: row.rights for row in rows}})
-    async for line in _conversations(of, portable.CONVERSATIONS_OF_SPACE, space_id):
+    async for line in _conversations(of, Scope("space", space_id)):
         yield line
     async for line in _beside(of, None, None, space_id):
         yield line
@@ -133,12 +130,9 @@ async def space(of: Export, space_id: str) -> AsyncIterator[str]:
         yield line
 
 
-async def _conversations(of: Export, conversations_of: str, whose: str) -> AsyncIterator[str]:
-    bound_to = whose if conversations_of == portable.CONVERSATIONS else None
-    async for row in of.each(
-        lambda tx, after: tx.fetch(conversations_of, whose, after or FIRST_ID, AT_ONCE), itemgetter("uid")
-    ):
-        async for line in _conversation(of, row["id"], bound_to, alone=False):
+async def _conversations(of: Export, scope: Scope) -> AsyncIterator[str]:
+    async for name, _ in of.each(lambda tx, after: portable.conversations(tx, scope, after, AT_ONCE), itemgetter(1)):
+        async for line in _conversation(of, name, scope.user_id, alone=False):
             yield line
 
 
@@ -163,14 +157,14 @@ async def _conversation(of: Export, conversation_id: str, bound_to: str | None, 
     while after < conversation.totals.last_seq:
         async with of.snapshot() as tx:
             last = conversation.totals.last_seq
-            rows = await tx.fetch(portable.MESSAGES, conversation.id, after, last, MESSAGES_AT_ONCE)
+            rows = await portable.messages(tx, conversation.id, after, last, MESSAGES_AT_ONCE)
         if not rows:
             return
-        for row in rows:
-            texts, cards = await _archived(of, row["archive_ids"])
-            size = len(row["body"]) + sum(map(len, texts.values()))
-            yield await run_in_thread_if_large(size, _message_line, conversation, row, texts, cards)
-        after = rows[-1]["seq"]
+        for row, digest in rows:
+            texts, cards = await _archived(of, row.archive_ids)
+            size = len(row.body) + sum(map(len, texts.values()))
+            yield await run_in_thread_if_large(size, _message_line, conversation, row, digest, texts, cards)
+            after = row.seq
     async for line in _learnt(of, conversation):
         yield line
     async for line in _beside(of, conversation.id, conversation.user_id):
@@ -186,8 +180,8 @@ async def _receipts(of: Export, name: str) -> AsyncIterator[str]:
     """Yield the chain of a conversation's receipts, up to what says that it ends there for now."""
     last: dict[str, Any] | None = None
     await serving.write(of.runtime)
-    async for row in of.each(lambda tx, after: tx.fetch(served.ROWS, name, after or 0, AT_ONCE), itemgetter("first")):
-        for last in served.Row.read(*row).receipts(name):
+    async for row in of.each(lambda tx, after: served.rows_after(tx, name, after or 0, AT_ONCE), attrgetter("first")):
+        for last in row.receipts(name):
             yield dumps(receipts.line(name, last))
     if last is not None and of.runtime.signer is not None:
         yield dumps(receipts.line(name, receipts.head(of.runtime.signer, last)))
@@ -211,72 +205,74 @@ def _conversation_line(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-async def _archived(of: Export, archive_ids: Sequence[UUID]) -> tuple[dict[UUID, str], Sequence[Record]]:
+async def _archived(of: Export, archive_ids: Sequence[UUID]) -> tuple[dict[UUID, str], Sequence[StoredArchive]]:
     if not archive_ids:
         return {}, ()
     async with of.snapshot() as tx:
         texts = await messages.archived_texts(tx, archive_ids)
-        return texts, await tx.fetch(portable.CARDS, archive_ids)
+        return texts, await archives.known(tx, archive_ids)
 
 
-def _message_line(conversation: Conversation, row: Record, texts: dict[UUID, str], cards: Sequence[Record]) -> str:
+def _message_line(
+    conversation: Conversation,
+    row: HistoryMessage,
+    digest: bytes | None,
+    texts: dict[UUID, str],
+    cards: Sequence[StoredArchive],
+) -> str:
     by_call = _calls(row) if cards else {}
     line = {
         "type": "message",
         "conversation_id": conversation.id,
-        "seq": row["seq"],
-        "id": str(row["id"]),
-        "created_at": time_text(row["created_at"]),
-        "message": _dated(row, as_sent(json.loads(row["body"]), texts, conversation.language or "en")),
-        "archives": {by_call[str(c["id"])]: _card(c) for c in cards if str(c["id"]) in by_call},
+        "seq": row.seq,
+        "id": str(row.id),
+        "created_at": time_text(row.created_at),
+        "message": _dated(row, as_sent(json.loads(row.body), texts, conversation.language or "en")),
+        "archives": {by_call[str(c.id)]: _card(c) for c in cards if str(c.id) in by_call},
     }
-    inner = {"inner": True} if row["digest"] == INNER else {}
-    refused = {"refused": True} if row["kind"] == "refused" else {}
+    inner = {"inner": True} if digest == INNER else {}
+    refused = {"refused": True} if row.kind == "refused" else {}
     return dumps({**line, **inner, **refused})
 
 
-def _dated(row: Record, message: dict[str, Any]) -> dict[str, Any]:
+def _dated(row: HistoryMessage, message: dict[str, Any]) -> dict[str, Any]:
     """Return the message with whose it is, where its form does not tell, and with the time it was said, if any."""
-    said_at = {"said_at": said_text(row["said_at"], row["said_offset"])} if row["said_at"] else {}
-    author = {"author": row["author"]} if row["author"] in ("machine", "sub-agent") else {}
+    said_at = {"said_at": said_text(row.said_at, row.said_offset)} if row.said_at else {}
+    author = {"author": row.author} if row.author in ("machine", "sub-agent") else {}
     return {**{name: value for name, value in message.items() if name not in NOT_SENT}, **said_at, **author}
 
 
-def _calls(row: Record) -> dict[str, str]:
+def _calls(row: HistoryMessage) -> dict[str, str]:
     calls = {}
-    for message in chat_messages(row["view"] if row["view"] is not None else row["body"]):
+    for message in chat_messages(row.view if row.view is not None else row.body):
         if message["role"] == "tool" and isinstance(message["content"], str):
-            for uuid in row["archive_ids"]:
+            for uuid in row.archive_ids:
                 if str(uuid) in message["content"].split("\n", 1)[0]:
                     calls[str(uuid)] = str(message["tool_call_id"])
     return calls
 
 
-def _card(row: Record) -> dict[str, Any]:
+def _card(row: StoredArchive) -> dict[str, Any]:
     return {
-        "uuid": str(row["id"]),
-        "query_summary": row["query_summary"],
-        "result_summary": row["result_summary"],
-        "key_terms": row["key_terms"],
-        "sources": row["sources"],
-        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
+        "uuid": str(row.id),
+        "query_summary": row.query_summary,
+        "result_summary": row.result_summary,
+        "key_terms": row.key_terms,
+        "sources": row.sources,
+        "expires_at": time_text(row.expires_at) if row.expires_at else None,
     }
 
 
 async def _learnt(of: Export, conversation: Conversation) -> AsyncIterator[str]:
     """Yield what jobs and recalls made known of a conversation, each with its time: branches share what is older."""
-    for kind, statement in portable.LEARNT.items():
-        rows = of.each(partial(_after, statement, conversation.id), itemgetter("place"))
-        async for row in rows:
+    for kind in portable.LEARNT:
+        read = partial(portable.learnt, kind, conversation.id, AT_ONCE)
+        async for row in of.each(read, itemgetter("place")):
             yield dumps({"type": kind, "conversation_id": conversation.id, **_learnt_line(row)})
 
 
-def _after(statement: Statement, name: str, tx: ReadTx, after: Sequence[int] | None) -> Awaitable[Sequence[Record]]:
-    return tx.fetch(statement, conversation=name, after=after or [], limit=AT_ONCE)
-
-
-def _learnt_line(row: Record) -> dict[str, Any]:
-    values = dict(row) | {"created_at": time_text(row["created_at"])}
+def _learnt_line(row: dict[str, Any]) -> dict[str, Any]:
+    values = row | {"created_at": time_text(row["created_at"])}
     del values["place"]
     if (seqs := values.pop("seqs", None)) is not None:
         values["lines"] = dict(zip(map(str, seqs), values["lines"], strict=True))
@@ -287,63 +283,57 @@ async def _cuts(of: Export, conversation: Conversation) -> AsyncIterator[str]:
     """Yield the cuts that are in force, without those that quote what the export may not hold."""
     generation = conversation.totals.generation
     async with of.snapshot() as tx:
-        rows = await tx.fetch(
-            portable.CUTS, conversation=conversation.id, generation=generation, sensitive=of.sensitive
-        )
-    for row in rows:
-        found = replace(windows.read_cut(row), generation=0)  # how often the past was changed stays behind
-        line = {"type": "cut", "conversation_id": conversation.id, "created_at": time_text(row["created_at"])}
+        rows = await portable.cuts(tx, conversation.id, generation, sensitive=of.sensitive)
+    for cut, made_at in rows:
+        found = replace(cut, generation=0)  # how often the past was changed stays behind
+        line = {"type": "cut", "conversation_id": conversation.id, "created_at": time_text(made_at)}
         yield dumps(line | {"cut": asdict(found) | {"sources": list(map(str, found.sources))}})
 
 
 async def _beside(
     of: Export, conversation_id: str | None, user_id: str | None, space_id: str | None = None
 ) -> AsyncIterator[str]:
-    scope = scope_of(user_id, conversation_id, space_id)
-    owner = scope.owner
     place = {"user_id": user_id, "conversation_id": conversation_id}
     if space_id is not None:
         place["space_id"] = space_id
 
-    def memories(tx: ReadTx, after: UUID | None) -> Awaitable[Sequence[Record]]:
-        return tx.fetch(portable.MEMORIES, conversation_id, owner, after or FIRST_ID, of.sensitive, AT_ONCE)
-
-    def archives(tx: ReadTx, after: UUID | None) -> Awaitable[Sequence[Record]]:
-        return tx.fetch(portable.ARCHIVES, conversation_id, scope.text, after or FIRST_ID, AT_ONCE)
-
-    async for row in of.each(memories, itemgetter("id")):
-        yield await run_in_thread_if_large(len(row["content"]), _memory_line, place, row)
-    async for row in of.each(archives, itemgetter("id")):
+    at = (scope_of(user_id, conversation_id, space_id), conversation_id)
+    read = partial(portable.memories, sensitive=of.sensitive)
+    async for memory in of.each(lambda tx, after: read(tx, *at, after, AT_ONCE), attrgetter("id")):
+        yield await run_in_thread_if_large(len(memory.content), _memory_line, place, memory)
+    async for archive in of.each(lambda tx, after: portable.archives(tx, *at, after, AT_ONCE), attrgetter("id")):
         async with of.snapshot() as tx:
-            text = (await messages.archived_texts(tx, [row["id"]])).get(row["id"])
+            text = (await messages.archived_texts(tx, [archive.id])).get(archive.id)
         if text is not None:
-            line = {"type": "archive", **place, **_archive(row), "result": text, "card": _card(row)}
+            line = {"type": "archive", **place, **_archive(archive), "result": text, "card": _card(archive)}
             yield await run_in_thread_if_large(len(text), dumps, line)
 
 
-def _memory_line(place: Mapping[str, str | None], row: Record) -> str:
+def _memory_line(place: Mapping[str, str | None], row: StoredMemory) -> str:
     line = {
         "type": "memory",
         **place,
-        "id": str(row["id"]),
-        "memory_type": row["type"],
-        "content": with_nul(row["content"], row["nul_offsets"]),
-        "keywords": row["keywords"],
-        "metadata": json.loads(row["metadata"]),
-        "source": row["source"],
-        "scope": "conversation" if Scope.read(row["scope"]).is_alone else "user",
-        "is_found": row["length"] > 0,
-        **{name: row[name] for name in ("key", "pinned", "status", "quote")},
-        **{name: time_text(row[name]) if row[name] else None for name in ("valid_from", "valid_to", "learnt_at")},
-        "sensitive": row["sensitive"],
-        "seq": row["seq"],
-        "page": row["page"],
-        "expires_at": time_text(row["expires_at"]) if row["expires_at"] else None,
-        "created_at": time_text(row["created_at"]),
+        "id": str(row.id),
+        "memory_type": row.type,
+        "content": row.text,
+        "keywords": row.keywords,
+        "metadata": json.loads(row.metadata),
+        "source": row.source,
+        "scope": "conversation" if row.scope.is_alone else "user",
+        "is_found": row.length > 0,
+        **{name: getattr(row, name) for name in ("key", "pinned", "status", "quote")},
+        "valid_from": time_text(row.valid_from),
+        "valid_to": time_text(row.valid_to) if row.valid_to else None,
+        "learnt_at": time_text(row.learnt_at),
+        "sensitive": row.sensitive,
+        "seq": row.seq,
+        "page": row.page,
+        "expires_at": time_text(row.expires_at) if row.expires_at else None,
+        "created_at": time_text(row.created_at),
     }
     return dumps(line)
 
 
-def _archive(row: Record) -> dict[str, Any]:
+def _archive(row: StoredArchive) -> dict[str, Any]:
     names = ("tool_name", "tool_input", "language")
-    return {**{name: row[name] for name in names}, "created_at": time_text(row["created_at"])}
+    return {**{name: getattr(row, name) for name in names}, "created_at": time_text(row.created_at)}

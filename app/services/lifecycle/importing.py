@@ -64,6 +64,7 @@ from app.store import archives, branches, conversations, page_index, portable
 from app.store import spaces as stored_spaces
 from app.store.conversations import NewConversation
 from app.store.memory import files as stored_files
+from app.store.memory import remembered
 from app.store.memory.kept import NO_TERMS
 from app.store.memory.remembered import Remembered
 from app.store.spaces import NewSpace
@@ -303,9 +304,10 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
         stored = await portable.stored(tx, into.id, line.seq, draft.client_id)
     if stored is None:
         return False
-    same = line.id == stored.id if line.id is not None else draft.client_id == stored.client_id
+    message, known_digest = stored
+    same = line.id == message.id if line.id is not None else draft.client_id == message.client_id
     if line.id is None and draft.client_id is None:
-        same = stored.digest == digest(draft)
+        same = known_digest == digest(draft)
     if not same:
         raise Conflict("Its place is taken.", errors=[{"loc": ["line", number, "seq"], "msg": "is taken"}])
     return True
@@ -348,16 +350,16 @@ def _arrival(line: MessageLine, draft: Draft, *, knows_archives: bool) -> Arriva
 
 
 async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine, Draft]]) -> None:
-    wanted = [(number, card.uuid) for number, line, _ in waiting for card in line.archives.values()]
+    wanted = {card.uuid: number for number, line, _ in waiting for card in line.archives.values()}
     if not wanted:
         return
     async with job.runtime.database.snapshot(job.tenant) as tx:
-        for number, uuid in wanted:
-            if await tx.fetchrow(portable.PLACE_OF_ARCHIVE, uuid) is not None:
-                raise Conflict(
-                    "The archive uuid is taken.",
-                    errors=[{"loc": ["line", number, "archives"], "msg": f"{uuid} is taken"}],
-                )
+        taken = await archives.known(tx, list(wanted))
+    for one in taken:
+        raise Conflict(
+            "The archive uuid is taken.",
+            errors=[{"loc": ["line", wanted[one.id], "archives"], "msg": f"{one.id} is taken"}],
+        )
 
 
 # --- What was learned ---------------------------------------------------------------------------------
@@ -383,8 +385,7 @@ async def _end(job: _Import) -> None:
         known = await conversations.lock(tx, into.id)
         if known is None or known.uid != into.uid:
             return
-        rows = await tx.fetch(portable.UNINDEXED_PAGES, into.id)
-        work = [enqueue.page(known.id, known.uid, row["page"]) for row in rows]
+        work = [enqueue.page(known.id, known.uid, page) for page in await portable.unindexed_pages(tx, into.id)]
         enough = known.totals.last_seq >= runtime.defaults.summary_threshold
         if runtime.chat is not None and into.fresh and enough:
             work.append(enqueue.summary(known.id, known.uid))
@@ -426,7 +427,7 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
         if known is not None and line.scope == "conversation":
             scope = Scope("conversation", known.id)
         found_in = known.scope if known is not None and scope.is_alone else scope
-        owner = await tx.fetchval(portable.OWNER_OF_MEMORY, line.id)
+        owner = await remembered.owner(tx, line.id)
         if owner is not None and owner != found_in.owner:
             raise Conflict("The memory id is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
         if owner is None:
@@ -451,7 +452,7 @@ async def _file(job: _Import, line: FileLine) -> None:
         await files.hold(tx, scope)
         is_there = line.id in {file for file, _ in (await stored_files.keys(tx, scope)).values()}
         if not is_there:
-            if await tx.fetchval(portable.OWNER_OF_MEMORY, line.id) is not None:
+            if await remembered.owner(tx, line.id) is not None:
                 raise Conflict("The id of the file is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
             new = StoredFile(scope, line.path.removeprefix("/"), line.content)
             await files.create(job.runtime, tx, new, line.id, line.created_at)
@@ -465,10 +466,12 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
     card = replace(line.card.value(), tool_name=line.tool_name, created_at=line.created_at, length=len(line.result))
     async with runtime.database.begin(tenant) as tx:
         scope, known = await _scope(job, tx, line)
-        place = await tx.fetchrow(portable.PLACE_OF_ARCHIVE, card.uuid)
-        if place is not None and (place["scope"] != scope.text or place["seq"] is not None):
-            raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
-        if place is None:
+        is_there = False
+        for one in await archives.known(tx, [card.uuid]):
+            is_there = True
+            if one.scope != scope or one.seq is not None:
+                raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
+        if not is_there:
             await storage.require_room_in(runtime, tx, scope.user_id)
             where = ArchivePlace(scope, known.id if known else None)
             expires_at = line.card.expires_at
@@ -477,4 +480,4 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
             rows = rows_of(found, new, known.uid if known else None, line.created_at)
             await insertion.insert_memories(runtime, tx, rows)
             await enqueue.enqueue(tx, [enqueue.archive_passages(card.uuid, where.conversation_id)])
-    (job.done if place is None else job.matched)["archives"] += 1
+    (job.matched if is_there else job.done)["archives"] += 1

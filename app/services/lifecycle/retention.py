@@ -16,9 +16,10 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from app import errors
+from app.core import wording
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
-from app.core.history.erasure import erased_forms, pruned_mark
+from app.core.history.erasure import erased_forms
 from app.core.history.erasure_plan import weight as weigh_view
 from app.core.model import INTEGER_MAX, UNSENT
 from app.core.neutral import without_nul
@@ -122,7 +123,7 @@ async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: PrunedM
     text = plain_text(chat_messages(seen))
     for passage, start, length in await pruning.passages(tx, known.id, row.seq):
         await pruning.keep(tx, passage, *without_nul(text[start : start + length]))
-    said = pruned_mark(known.language or "en")
+    said = wording.PRUNED.say(known.language or "en")
     view = [] if row.kind == "orphan" else chat_messages(seen)
     anthropic = json.loads(row.anthropic) if row.anthropic else None
     names = [call["function"]["name"] for message in view for call in message.get("tool_calls") or []]

@@ -18,7 +18,7 @@ from app.core.conversation import Conversation
 from app.core.encoded import blanked, marked
 from app.core.groups import chat_messages
 from app.core.history.placeholder import ArchiveCard
-from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, archive_row
+from app.core.history.rows import ArchivePlace, NewArchive, NewMemory, StoredArchive, archive_row
 from app.core.line import named
 from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import with_nul, without_ranges
@@ -40,7 +40,7 @@ from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
 from app.services.memory.searching import Query
 from app.services.memory.views import hold, is_hidden
 from app.store import archives, conversations
-from app.store.archives import ShowingMessage, StoredArchive
+from app.store.archives import ShowingMessage
 from app.store.memory import memories
 from app.store.memory.memories import Hit
 from app.text import bm25

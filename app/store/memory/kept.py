@@ -25,7 +25,12 @@ NO_TERMS = f"{{}}/{DIMENSIONS}"
 PINNED_READ_MAX = 1_000
 """Pinned memories of a scope that are read to find those that hold, the newest first."""
 
-_SQL = SqlFile(__file__, kept_read_max=KEPT_READ_MAX, pinned_read_max=PINNED_READ_MAX, no_terms=NO_TERMS)
+FIELDS = """m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, m.content, m.nul_offsets, m.tokens,
+       m.source, m.sensitive, m.conversation_id, m.seq, m.page, m.quote, m.keywords, m.metadata, m.valid_from, {until},
+       m.learnt_at, m.created_at, m.expires_at, m.length"""
+"""What ``read`` takes, of a memory m."""
+
+_SQL = SqlFile(__file__, fields=FIELDS, kept_read_max=KEPT_READ_MAX, pinned_read_max=PINNED_READ_MAX, no_terms=NO_TERMS)
 
 # A wish (n) that its scope holds already in the same words, without a key that could have changed since; or that a
 # person refused.
@@ -95,7 +100,7 @@ async def of_conversation(tx: ReadTx, conversation_id: str) -> list[StoredMemory
 
 
 def read(row: Iterable[Any]) -> StoredMemory:
-    """Return the memory of a row that has the columns in the order of its fields."""
+    """Return the memory of a row that has the columns of FIELDS."""
     id_, owner, holder, type_, scope, *rest = row
     return StoredMemory(id_, owner, holder, type_, Scope.read(scope), *rest)
 

@@ -56,12 +56,6 @@ least(m.valid_to, (
             AND n.valid_from >= m.valid_from AND (n.valid_from, n.learnt_at, n.id) > (m.valid_from, m.learnt_at, m.id)
           ORDER BY n.valid_from, n.learnt_at, n.id LIMIT 1)) AS valid_to
 
--- piece: fields
--- What is shown of a memory m.
-m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, m.content, m.nul_offsets, m.tokens, m.source,
-       m.sensitive, m.conversation_id, m.seq, m.page, m.quote, m.keywords, m.metadata, m.valid_from, {until},
-       m.learnt_at, m.created_at, m.expires_at, m.length
-
 -- name: of_conversation
 -- The pinned memories that a conversation holds or was told of, those that people wrote first.
 SELECT {fields} FROM memories /*line*/ m

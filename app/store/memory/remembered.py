@@ -210,7 +210,7 @@ async def browse(
     return [kept.read(row) for row in rows]
 
 
-OWNER = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2 AND part_of IS NULL"
+OWNER = "SELECT owner FROM memories WHERE tenant_id = $1 AND id = $2"
 
 
 async def owner(tx: ReadTx, memory: UUID) -> UUID | None:
