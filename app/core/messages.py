@@ -121,8 +121,6 @@ class Draft:
 
 
 class _Problems(list[FieldError]):
-    """Broken rules, with the place of each."""
-
     def at(self, loc: Sequence[str | int], msg: str) -> None:
         self.append({"loc": list(loc), "msg": msg})
 

@@ -209,8 +209,9 @@ def _text(
         if (whole := said.get(place)) is None or (whole.author == "tool" and start > 0):
             return ""
         own = Utterance(whole.role, recalling.spoken_text(whole)[start:end].rstrip(), recalling.speaker(whole))
-        before = said.get((place[0], place[1] - 1))
-        return turn_text(own, _utterance(before) if before is not None else None)
+        if (before := said.get((place[0], place[1] - 1))) is None:
+            return turn_text(own, None)
+        return turn_text(own, Utterance(before.role, recalling.searchable_text(before), recalling.speaker(before)))
     text = with_nul(row.content or "", _between(nul.get(row.whole, ()), start, end))
     shown = marked(text)
     return shown if text.strip() and not is_mark(shown) else ""
@@ -219,10 +220,6 @@ def _text(
 def _between(offsets: Sequence[int], start: int, end: int) -> list[int]:
     """Return the ordered offsets that lie between ``start`` and ``end``, relative to ``start``."""
     return [offset - start for offset in offsets[bisect_left(offsets, start) : bisect_left(offsets, end)]]
-
-
-def _utterance(row: HistoryMessage) -> Utterance:
-    return Utterance(row.role, recalling.searchable_text(row), recalling.speaker(row))
 
 
 async def reembed(runtime: Runtime) -> None:

@@ -73,8 +73,6 @@ class _ForModel:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Everything known of the page before any decision."""
-
     conversation_id: str
     uid: UUID
     number: int
@@ -85,8 +83,6 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Indexed:
-    """The result to store."""
-
     index: NewPageIndex
     reply: PageReply | None = None
     memories: Sequence[Remembered] = ()

@@ -47,8 +47,6 @@ REDONE_LINES = 80
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A refresh that is due."""
-
     conversation: Conversation
     old: StoredSummary
     excerpts: Sequence[Excerpt]

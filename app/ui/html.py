@@ -136,7 +136,6 @@ async def page(request: Request, template: str, *, status: int = 200, **values: 
 
 
 def _written(template: str, values: dict[str, Any]) -> bytes:
-    """Render a template. The first use compiles it, which takes a while too."""
     return ENVIRONMENT.get_template(template).render(values).encode("utf-8", "replace")
 
 

@@ -78,7 +78,6 @@ def is_passed_through(request: Request) -> bool:
 
 
 def _fails_open(request: Request) -> bool:
-    """Return whether the caller's work must go on while the database is away."""
     return is_passed_through(request) or str(request.scope["path"]).startswith(HOOKS)
 
 

@@ -63,7 +63,6 @@ class ResponsesOverWebSocket:
 
 
 async def _answer(text: str, app: ASGIApp, posted: Scope, say: Callable[[str], Awaitable[None]]) -> None:
-    """Answer a message, event by event."""
     status, kept = 400, b""
 
     async def fail(body: bytes | str) -> None:

@@ -38,7 +38,10 @@ def check(question: Question, upstream: Dialect) -> list[str]:
         {"loc": ["body", name], "msg": f"{refused[name]}, {spoken}"} for name in given if name in refused
     ]
     wrong += [
-        {"loc": ["body", *_loc(place)], "msg": f"`{name}` is not served by a {NAMES[upstream]} API"}
+        {
+            "loc": ["body", *(int(part) if part.isdecimal() else part for part in place.split("."))],
+            "msg": f"`{name}` is not served by a {NAMES[upstream]} API",
+        }
         for place, name in question.hosted.items()
     ]
     if wrong:
@@ -72,7 +75,3 @@ def _quoted_in(content: object, upstream: Dialect) -> Iterator[str]:
 DROPPED_MAX = 20
 _NAME = re.compile("[a-z_]{1,40}")
 NAMES: Mapping[Dialect, str] = {"chat": "Chat Completions", "messages": "Messages", "responses": "Responses"}
-
-
-def _loc(place: str) -> list[str | int]:
-    return [int(part) if part.isdecimal() else part for part in place.split(".")]

@@ -92,8 +92,6 @@ class Limit:
 
 @dataclass
 class _Into:
-    """The conversation that lines are being put in."""
-
     id: str
     uid: UUID
     user_id: str | None

@@ -115,8 +115,6 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _GrepRun:
-    """A request on its way."""
-
     database: Database
     tenant: UUID
     request: GrepRequest

@@ -49,8 +49,6 @@ class MemoryCall:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that a command works on."""
-
     runtime: Runtime
     tx: Tx
     scope: Scope

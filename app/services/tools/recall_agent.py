@@ -63,8 +63,6 @@ class RecallRequest:
 
 @dataclass
 class _AgentRun:
-    """One recall."""
-
     asking: Asker
     query: str
     task: Task
