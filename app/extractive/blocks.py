@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from app.extractive.patterns import PATTERNS
+from app.extractive.patterns import any_case
 from app.text.language import sentences
 from app.text.word_lists import patterns_of
 
@@ -15,7 +15,7 @@ _QUOTE = re.compile(r"\s{0,3}(?:>(?!>>)\s?)+")
 _THINKING = ("think", "thinking", "reasoning")
 _TAG_LINE = re.compile(r"\s*(?:</?[A-Za-z_][^<>\n]{0,200}>\s*)+$")
 _TAG = re.compile(r"</?[a-z][\w-]{0,40}(?:\s[^<>\n]{0,200})?/?>")
-_ATTACHMENT = re.compile(PATTERNS["attachment"], re.IGNORECASE)
+_ATTACHMENT = any_case("attachment")
 _RULE = re.compile(r"[\s|:+=_*#~.-]+$")
 _DATA_LINE = re.compile(r"\s*(?:[\[{](?:[\s\"'\[{]|$)|\"[^\"\n]{1,80}\"\s*:|\|.*\|\s*$)")
 _CODE = patterns_of(Path(__file__).with_name("code.txt"), ("code", "log"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ import rjieba
 
 from app.core.search.days import day_of
 from app.core.window.contents import Chapter
-from app.extractive.patterns import PATTERNS
+from app.extractive.lines import names_subject
+from app.extractive.patterns import any_case
 from app.extractive.speakers import addressed
 from app.extractive.stopwords import CHINESE, CHINESE_EMPTY, CHINESE_NO_NOUNS, COMMON, ENGLISH
 from app.extractive.terms import rarity
@@ -27,6 +27,8 @@ from app.text.small_talk import CHINESE_WORDS, ENGLISH_WORDS
 
 WORDS_MAX = 80
 """Words of a message that count."""
+COURTESY_CHARACTERS = 60
+"""A longer message is no courtesy."""
 CHARACTERS_MAX = 2_000
 """Characters of a message that are read for them."""
 TERMS = 16
@@ -47,7 +49,7 @@ VOLUME = 8
 OTHERS_MAX = 64
 """Chapters before it that a new one is told from."""
 
-_LABEL = re.compile(PATTERNS["label"], re.IGNORECASE)
+_LABEL = any_case("label")
 _FUNCTION_TAGS = ("c", "d", "f", "m", "p", "q", "r", "t", "u", "y")
 _POINTING = ("这", "那", "這", "我", "你", "您")
 _EMPTY = ENGLISH | ENGLISH_WORDS | CHINESE | CHINESE_WORDS
@@ -55,6 +57,8 @@ _EMPTY = ENGLISH | ENGLISH_WORDS | CHINESE | CHINESE_WORDS
 
 def words_told(text: str) -> list[str]:
     """Return the words of a text that can name a subject, in order, as written but for case."""
+    if len(text) <= COURTESY_CHARACTERS and not names_subject(text):
+        return []
     text = scalar(text[:CHARACTERS_MAX])
     text = _LABEL.sub(" ", text) if "[" in text else text
     found, people = map(_told, words(text)), addressed(text)

@@ -55,6 +55,7 @@ _ADVERB = patterns.any_case("adverb")
 _FIELD = patterns.any_case("field")
 _STAMP = patterns.any_case("stamp")
 _SPEAKER = patterns.any_case("speaker")
+_SEAM = patterns.any_case("seam")
 _ENDS_IN_LINK = patterns.any_case("ends_in_link")
 _POINTING = patterns.any_case("pointing")
 _CLAUSE = patterns.any_case("clause")
@@ -176,18 +177,19 @@ def _titled(said: str) -> str:
 def _pointed(told: Sequence[tuple[int, str]]) -> str:
     """Return a request as a title, after what it points at: "The office has no showers. How do people cope with it"."""
     (main_at, main), *others = told
+    is_thin = _telling(main, 2) < 2
+    if not (is_thin or patterns.POINTS.search(main[-TITLE_CHARS:])):
+        return _titled(main)
     facts = [one for one in others if one[1][:1].isalpha() and not _FIELD.match(one[1])]
-    at, fact = (facts or others)[0]
     asked = _as_title(main)
     room = TITLE_CHARS - len(asked) - 1
-    if _telling(main, 2) < 2:
+    if is_thin:
+        at, fact = (facts or others)[0]
         if len(fact) > room or patterns.PLEASANTRY.found(patterns.look(main)):
-            return one_line(fact.rstrip(_CLOSING), TITLE_CHARS)
+            return one_line(fact[:1].upper() + fact[1:].rstrip(_CLOSING), TITLE_CHARS)
         return _joined(fact, asked) if at < main_at else _titled(_joined(main, fact))
     before = max((one for one in facts if one[0] < main_at), default=None)
-    if before is None or not patterns.POINTS.search(main[-TITLE_CHARS:]) or room < _FACT_CHARS:
-        return _titled(main)
-    return _joined(clip(before[1], room), asked)
+    return _titled(main) if before is None or room < _FACT_CHARS else _joined(clip(before[1], room), asked)
 
 
 def greets(message: Reading) -> bool:
@@ -199,8 +201,14 @@ def greets(message: Reading) -> bool:
 def names_subject(title: str) -> bool:
     """Return whether a title, maybe after a speaker, says what a page is about: "Ann: Sounds great, Bob!" does not."""
     said = _SPEAKER.sub("", title, count=1)
-    seen = patterns.look(patterns.strip_lead(said))
-    return has_subject(said) and (patterns.INTRODUCTION.match(seen.text) is not None or not _is_courtesy(said, seen))
+    is_courtesy = patterns.is_filler(said) or patterns.REACTION.match(said)
+    return not is_courtesy and any(map(_names, _SEAM.split(said)))
+
+
+def _names(clause: str) -> bool:
+    seen = patterns.look(patterns.strip_lead(clause))
+    is_introduction = patterns.INTRODUCTION.match(seen.text) is not None
+    return has_subject(clause) and (is_introduction or not _is_courtesy(clause, seen))
 
 
 def _greets(sentence: str) -> bool:

@@ -1,19 +1,13 @@
 """Describe the members of JSON objects and lists in a few words."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from app.extractive.patterns import any_case
 from app.text.language import clip, one_line
 
-_NAME_KEYS = r"title|name|.*_name$|(?-i:[a-z]+Name$)|subject|headline|question|label|login"
-_IDENTIFYING = re.compile(
-    rf"(?:{_NAME_KEYS}|summary|username|path|file|email|.*(?:_|^)(?:id|number|code|key)$|url|date|status|message|type"
-    r"|symbol)(?:$|[_ -])",
-    re.IGNORECASE,
-)
-TITLE_KEYS = re.compile(rf"{_NAME_KEYS}|full_?name|display_?name|标题|名称|姓名|题目|主题", re.IGNORECASE)
-_DULL_KEYS = re.compile(r"rank|index|type|kind|.*url|link|.*_at$|content|text|raw_.*|序号|链接", re.IGNORECASE)
+_IDENTIFYING, TITLE_KEYS = any_case("identifying_keys"), any_case("title_keys")
+_DULL_KEYS = any_case("dull_keys")
 
 
 def members_line(members: Sequence[tuple[str, object]], room: int) -> str:

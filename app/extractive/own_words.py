@@ -21,12 +21,7 @@ LONG_CHARACTERS = 1_200
 """Of a longer message only the first and the last paragraph are surely the person's; what is between may be pasted."""
 _FRAME = re.compile(r"<quire-(\w+)\b.*?(?:</quire-\1>|\Z)", re.DOTALL)
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
-_ELEMENT = re.compile(
-    r"(?:^[^\n]{0,80}[:：][ \t]*\n|^#{1,6}[ \t][^\n]{0,120}\n\s{0,4})?"
-    r"(?:<([A-Za-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>.*?</\1\s*>|\"{3}.*?\"{3})",
-    re.DOTALL | re.MULTILINE,
-)
-"""With the line that announces it."""
+_ELEMENT = re.compile(PATTERNS["element"], re.DOTALL | re.MULTILINE)
 _PUT_IN = re.compile(PATTERNS["put_in"], re.IGNORECASE | re.MULTILINE)
 """What stands around a text that was put in: separators, tags, comments, addresses, the head of a mail."""
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]+)[\"”]|[「『]([^「」『』\n]+)[」』]")

@@ -29,7 +29,9 @@ def look(sentence: str) -> Seen:
     """Return a sentence as the cues see it: its first 400 characters."""
     text = sentence[:_SEEN]
     lower = text.lower()
-    return Seen(text, lower, frozenset(_ENGLISH_WORD.findall(lower.replace("’", "'"))), text.isascii())
+    is_ascii = text.isascii()
+    words = _ENGLISH_WORD.findall(lower if is_ascii else lower.replace("’", "'"))
+    return Seen(text, lower, frozenset(words), is_ascii)
 
 
 class Cue:

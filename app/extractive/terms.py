@@ -17,7 +17,7 @@ from typing import Literal
 import rjieba
 
 from app.extractive.envelope import WINDOW, parse_json, unwrap
-from app.extractive.patterns import PATTERNS
+from app.extractive.patterns import PATTERNS, any_case
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
 from app.text.bm25 import WORD_CACHED_MAX
 from app.text.chinese_scripts import simplified
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 _NAME, _TITLED, _QUANTITY, _EMAIL, _DATE, _HASH, _CAMEL = (
     re.compile(PATTERNS[name]) for name in ["name", "titled", "quantity", "email", "date", "hash", "camel"]
 )
-_EXTENSION = re.compile(PATTERNS["extension"], re.IGNORECASE)
+_EXTENSION = any_case("extension")
 _PUNCTUATION = frozenset(".,;:!?。，；：！？\n")
 
 _MAX_TERM = 60

@@ -22,7 +22,7 @@ from app.core.window.kept import Reach, Wish
 from app.extractive import intents
 from app.extractive.blocks import take_apart
 from app.extractive.own_words import is_surely_own, own_words, without_elements
-from app.extractive.patterns import PATTERNS, strip_lead
+from app.extractive.patterns import any_case, strip_lead
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, squeeze, window
 from app.text.word_lists import patterns_of
@@ -37,7 +37,7 @@ _SENTENCES_MAX = 30
 """Sentences of a message that people write; a longer one was pasted."""
 _TAGS_MAX = 400
 """More are markup, and would take long to match."""
-_FORGET = re.compile(PATTERNS["forget"], re.IGNORECASE)
+_FORGET = any_case("forget")
 _QUOTATION = re.compile(r"^['\"‘“「『《]|[\"‘“「『][^\"’”」』]{6,}[\"’”」』]")
 """Of a sentence: words that somebody else may have said."""
 _LETTERS = re.compile("[a-z]+")

@@ -9,11 +9,13 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import rjieba
 
 from app.text.chinese_scripts import simplified
+from app.text.word_lists import patterns_of
 
 Language = Literal["zh", "en"]
 
@@ -36,20 +38,10 @@ _INVISIBLE = re.compile("\x1b\\[[0-9;]*[A-Za-z]|[\u00ad\u200b\u200e\u200f\u202a-
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-# Possessive and never from the middle of a run, or "....x" would cost its square.
-_SENTENCE_END = re.compile(
-    r"[。！？；.!?](?:(?<=[。！？；])[。！？；]*[”’」』）)\]\"']*"
-    rf"|(?<=[.!?])(?<![.!?][.!?])[.!?]*+[”’)\]\"'*]*+(?=\s|$|[{HAN}]))"
-)
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|etc|e\.g|i\.e|cf|al|inc|ltd|corp|co"
-    r"|approx|dept|u\.s|u\.k|a\.m|p\.m|(?-i:[A-HJ-Z]))$",
-    re.IGNORECASE,
-)
-_BEFORE_NUMBER = re.compile(r"(?:^|[\s(])(?:no|nos|fig|eq|vol|pp|p|ch|sec)$", re.IGNORECASE)
-_MARKER = re.compile(
-    r"\s*(?:#{1,6}(?=\s)|[-*+•·‣◦▪](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}[、．]"
-    r"|[（(]?[一二三四五六七八九十]{1,3}[）)、])\s*"
+_PATTERNS = patterns_of(Path(__file__).with_name("language.txt"), ("closers",), {"HAN": HAN})
+_SENTENCE_END, _MARKER = re.compile(_PATTERNS["sentence end"]), re.compile(_PATTERNS["marker"])
+_ABBREVIATION, _BEFORE_NUMBER = (
+    re.compile(_PATTERNS[name], re.IGNORECASE) for name in ("abbreviation", "before number")
 )
 _CLOSERS = " \t,;:，、；：—–-([{（【「“‘…"
 

@@ -1,22 +1,22 @@
-"""What models read in Chinese has the punctuation of Chinese."""
-
-import re
-from pathlib import Path
+"""What models are told of a search."""
 
 import pytest
 
-import app
-from app.core import wording
-from app.core.wording import Wording
-from app.recall.tools import TOOLS
+from app.core.wording import lacking
 
-_HALF_WIDTH = re.compile(r"[\u4e00-\u9fff] ?[,:;!?()]|[,:;!?)][\u4e00-\u9fff]|\}[,;]\{")
-PROMPTS = sorted((Path(app.__file__).parent / "prompts").glob("*.zh.md"))
-TEXTS = {name: said.zh for name, said in vars(wording).items() if isinstance(said, Wording)}
-TEXTS |= {path.name: path.read_text("utf-8") for path in PROMPTS}
-TEXTS |= {tool.name: tool.description("zh") for tool in TOOLS}
+CASES = {
+    "nothing": ([], "", ""),
+    "no model": ([("embeddings_absent", "")], " (by keyword alone)", "（仅按关键词）"),
+    "behind": (
+        [("vectors_lag", "1,204 memories or more have no vector; only their words find them")],
+        " (the newest 1,204 memories by keyword alone)",
+        "（最新的 1,204 条记忆仅按关键词）",
+    ),
+}
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_chinese_is_punctuated_in_full_width(name: str) -> None:
-    assert _HALF_WIDTH.findall(TEXTS[name]) == []
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_search_lacks_is_said_apart(name: str) -> None:
+    warnings, english, chinese = CASES[name]
+    told = [{"code": code, "detail": detail} for code, detail in warnings]
+    assert (lacking(told, "en"), lacking(told, "zh")) == (english, chinese)

@@ -279,6 +279,7 @@ def test_a_mark_of_a_machine_is_in_no_line_and_no_title() -> None:
         ("Help me not kill this plant, please.", "Help me not kill this plant"),
         ("I eat no gluten, so when the offsite bot orders lunch for the team, mine is apart.", "I eat no gluten"),
         ("是啊，下次我做一顿寿司晚餐。", "下次我做一顿寿司晚餐"),
+        ("她还能听。要不要追问童年往事？", "要不要追问童年往事"),
         (
             "From: Al\n\nTeam,\n\nplease never write to me without my title.\n\nAl\n\nWhat do I tell such a rude boss?",
             "What do I tell such a rude boss",

@@ -193,6 +193,20 @@ def test_a_result_cannot_leave_its_frame(client: httpx.Client) -> None:
     assert found["content"].endswith("</quire-result>")
 
 
+NOTHING = {
+    "en": ("tea", "Nothing was found; try other words. (by keyword alone)"),
+    "zh": ("茶", "没有找到；请换别的词再试。（仅按关键词）"),
+}
+
+
+@pytest.mark.parametrize("language", NOTHING)
+def test_a_model_is_told_that_its_code_found_nothing_and_why_that_may_be(client: httpx.Client, language: str) -> None:
+    name, said = NOTHING[language]
+    append(client, name, [user({"en": "My tea is Longjing.", "zh": "我最喜欢的茶是杭州的龙井。"}[language])])
+    found = run(client, "__result__ = len(search_memories('zanzibar')) + len(recall_memory('zanzibar'))", name)
+    assert found["content"] == f"<quire-result>\n0\n</quire-result>\n{said}"
+
+
 def test_errors_come_in_the_conversations_language(client: httpx.Client) -> None:
     append(client, "茶", [user("我最喜欢的茶是杭州的龙井。"), assistant("好的,记住了。")], user_id="安")
     assert "没有第 99 页；现有第 1–1 页。" in run(client, "recall_page(99)", "茶")["error"]
