@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,13 +14,15 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache, TTLCache
 
 from app.caches import Caches
+from app.core.conversation import Conversation
 from app.core.edge.audit import Auditing
 from app.core.edge.caller import Caller
 from app.core.edge.deployment import Access, Proxying, Retention, Working
 from app.core.edge.identity import IdentityProvider
 from app.core.edge.limits import Quota
 from app.core.edge.rate import Bucket, Share
-from app.core.window.profile import Defaults
+from app.core.model import Policy
+from app.core.window.profile import Defaults, policy_of
 from app.inflight import Turns
 from app.postgres.database import Database
 from app.postgres.transactions import Changes
@@ -163,6 +166,11 @@ class Runtime:
     turns: Turns = field(default_factory=Turns)
     queues: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """Locks of the conversations that are being appended to."""
+
+    def policy(self, conversation: Conversation | None) -> Policy:
+        """Return the deployment's policy with a conversation's values."""
+        own = json.loads(conversation.policy) if conversation is not None and conversation.policy != "{}" else {}
+        return policy_of(self.defaults, own)
 
     def queue(self, tenant: UUID, conversation_id: str) -> asyncio.Lock:
         """Return the lock that serialises appends to a conversation in this process.

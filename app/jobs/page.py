@@ -25,7 +25,6 @@ from app.core.times import dated
 from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.excerpts import Excerpt
 from app.core.window.kept import keep
-from app.core.window.profile import policy_of
 from app.core.window.topics import merged
 from app.ids import uuid7
 from app.jobs import prompts
@@ -232,7 +231,7 @@ def _wishes(
     runtime: Runtime, shown: _ForModel, page: int, found: Sequence[WishFound], tokens: Sequence[int]
 ) -> Iterator[NewWish]:
     conversation, now = shown.conversation, datetime.now(UTC)
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    policy = runtime.policy(conversation)
     for one, weight in zip(found, tokens, strict=True):
         since = min(shown.said_at.get(one.seq, now), now)
         until = since if one.wish.ends else one.until

@@ -17,7 +17,6 @@ from app.core.model import Language
 from app.core.neutral import flat
 from app.core.window import replies, summarising
 from app.core.window.excerpts import Excerpt, cut
-from app.core.window.profile import policy_of
 from app.core.window.summarising import SummaryStep
 from app.extractive.summary import summarize_lines
 from app.jobs import prompts
@@ -81,7 +80,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
         conversation = await conversations.find(tx, claimed.conversation_id)
         if conversation is None or claimed.subject != str(conversation.uid):
             return None
-        policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+        policy = runtime.policy(conversation)
         old = await _sound(tx, conversation.id, await summaries.newest(tx, conversation.id), policy.summary_max)
         threshold = runtime.defaults.summary_threshold
         through = summarising.due_through(conversation.totals.last_seq, old.through_seq, threshold)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
@@ -393,11 +392,6 @@ async def _erase_contents(tx: Tx, gone: Sequence[Record]) -> None:
     scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
     if gone:
         await tx.execute(DELETE_CONTENTS, scopes, digests)
-
-
-def policy_overrides(conversation: Conversation) -> dict[str, Any]:
-    overrides: dict[str, Any] = json.loads(conversation.policy)
-    return overrides
 
 
 def calls_text(end: ConversationEnd) -> str:

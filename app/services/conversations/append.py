@@ -46,7 +46,6 @@ from app.core.messages import Draft
 from app.core.model import WindowWarning
 from app.core.times import problems_of_said
 from app.core.window.contents import LINES_PER_PAGE
-from app.core.window.profile import policy_of
 from app.core.window.quote import plain_text
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
@@ -287,7 +286,7 @@ def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
 
 def _needs_question(task: _Task, known: Conversation, selection: Arrivals) -> bool:
     """Return whether results that can be archived answer a question that is stored already."""
-    policy = policy_of(task.runtime.defaults, conversations.policy_overrides(known))
+    policy = task.runtime.policy(known)
     longest = min(policy.archive_threshold, policy.archive_threshold_tokens or policy.archive_threshold)
     results = (result for arrival in selection.arrivals for result in arrival.draft.results)
     return known.end.user_seq > 0 and any(len(result.text) > longest for result in results)
@@ -391,7 +390,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals, told: _
         is_new=known is None,
         arrivals=selection.arrivals,
         origin=origin_of(task.request),
-        policy=policy_of(runtime.defaults, conversations.policy_overrides(conversation)),
+        policy=runtime.policy(conversation),
         language=conversation.language or spoken_language(selection.arrivals, READER),
         rules=rules,
         now=task.now,
@@ -494,7 +493,7 @@ def _begin_reading(task: _Task, decided: _Decided) -> None:
     if task.runtime.embedder is None:
         return
     newest, conversation = decided.append.messages[-1], decided.append.conversation
-    policy = policy_of(task.runtime.defaults, conversations.policy_overrides(conversation))
+    policy = task.runtime.policy(conversation)
     is_asked = newest.role == "user" and policy.recall == "auto" and not isinstance(task.request, ImportedMessages)
     if is_asked and len(newest.body) <= LONG_CHARACTERS:
         searching.begin(task.runtime, task.tenant, newest_user_text(chat_messages(newest.body)) or "")

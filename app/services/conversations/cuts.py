@@ -23,7 +23,7 @@ from app.core.window.answer import system_of
 from app.core.window.budget import RecallRoom, recall_room, usable
 from app.core.window.head import HeadReader
 from app.core.window.kept import Then
-from app.core.window.profile import Profile, budget_of, needed, of_newest, offers_tools, policy_of, profile
+from app.core.window.profile import Profile, budget_of, needed, of_newest, offers_tools, profile
 from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
 from app.postgres.transactions import ReadTx
@@ -55,7 +55,7 @@ async def profile_of_call(call: WindowCall, parts: WindowParts, *, may_offer: bo
         system = await runtime.count(request.system) + FRAME_TOKENS if request.system else 0
     texts = (tools, request.system if request.system is not None else system_of(conversation.system, parts.prompt))
     own = Fixed(await runtime.count(tools), system, marks_together(texts), len(request.tools))
-    offered = of_windows(policy_of(runtime.defaults, conversations.policy_overrides(conversation)))
+    offered = of_windows(runtime.policy(conversation))
     fewer = None
     if taken_names(request.tools, offered):
         fewer = await runtime.count(spaced(beside(request.tools, request.format, offered)))
@@ -67,7 +67,7 @@ def _profile(
     *, fewer: int | None = None, reserve: int = 0, may_offer: bool = True,
 ) -> Profile:  # fmt: skip
     """Return a profile. ``fewer``: tokens of the recall tools where the caller's own take names of some."""
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    policy = runtime.policy(conversation)
     budget = request.budget if request.budget is not None else own_budget(runtime, conversation, request.model)
     charge = charge_of(runtime, conversation, request.model)
     offered = of_windows(policy)
@@ -192,7 +192,7 @@ def reader_of(runtime: Runtime) -> HeadReader:
 
 async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> Head:
     """Return the head that tells of all but the newest messages of a conversation whose window is whole yet."""
-    policy, totals = policy_of(runtime.defaults, conversations.policy_overrides(conversation)), conversation.totals
+    policy, totals = runtime.policy(conversation), conversation.totals
     if not policy.summary_enabled or totals.last_seq < max(runtime.defaults.summary_threshold, LEFT_OUT + 1):
         return Head()
     reader, language = reader_of(runtime), conversation.language or "en"

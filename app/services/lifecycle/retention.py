@@ -23,7 +23,6 @@ from app.core.history.erasure import erased_forms
 from app.core.history.erasure_plan import weight as weigh_view
 from app.core.model import INTEGER_MAX, UNSENT
 from app.core.neutral import without_nul
-from app.core.window.profile import policy_of
 from app.core.window.quote import plain_text
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
@@ -136,7 +135,7 @@ async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: PrunedM
 
 async def _bounds(runtime: Runtime, tx: Tx, known: Conversation) -> tuple[int, int, int]:
     """Return the message that the window's zones begin with, the last one that is summarised, and the pinned one."""
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(known))
+    policy = runtime.policy(known)
     summarised = runtime.chat is not None and policy.summary_enabled
     cut = await cuts.newest(runtime, tx, known)
     return cut.condensed_from, known.summary_through if summarised else INTEGER_MAX, cut.pinned

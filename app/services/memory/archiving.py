@@ -25,7 +25,6 @@ from app.core.neutral import with_nul, without_ranges
 from app.core.scope import Scope, scope_of
 from app.core.search.relevance import APART, MEANING, PASSAGES, relevance
 from app.core.times import dated, time_text
-from app.core.window.profile import policy_of
 from app.core.window.quote import searchable_text, speaker_of
 from app.extractive.calls import query_summary
 from app.extractive.results import sources, summarize
@@ -185,7 +184,7 @@ async def archive(
 
 
 def _place(runtime: Runtime, request: ArchiveRequest, conversation: Conversation | None) -> _Place:
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation) if conversation else {})
+    policy = runtime.policy(conversation)
     if conversation is None:
         return _Place(scope_of(request.user_id, None), None, None, policy, None)
     scope = conversation.scope

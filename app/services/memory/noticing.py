@@ -21,7 +21,6 @@ from app.core.history.rows import HistoryMessage, NewWish
 from app.core.model import PEOPLE
 from app.core.neutral import neutral
 from app.core.window.kept import StoredMemory, Wish, keep
-from app.core.window.profile import policy_of
 from app.extractive import intents
 from app.extractive.wishes import Judged, is_sensitive, judged, may_keep, speaks_for_itself, takes_back
 from app.ids import uuid7
@@ -113,7 +112,7 @@ async def _likely(runtime: Runtime, tenant: UUID, text: str) -> Likely | None:
 
 
 async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    policy = runtime.policy(conversation)
     finder, now = conversation.scope.owner, datetime.now(UTC)
     found: list[NewWish] = []
     for one in said:
@@ -139,7 +138,7 @@ async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_
 
 async def _endings(runtime: Runtime, tenant: UUID, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:
     """Return the endings of what is in mind; a group's are proposed, and a sub-agent's user has none."""
-    policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+    policy = runtime.policy(conversation)
     if not policy.remember or policy.carry == "off" or conversation.parent is not None:
         return []
     found = []

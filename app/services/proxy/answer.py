@@ -34,7 +34,7 @@ from app.core.dialects.question import Json, ShownToClient
 from app.core.dialects.usage import ModelUsage
 from app.core.messages import read
 from app.core.model import Context, Placed
-from app.core.window.profile import budget_of, policy_of
+from app.core.window.profile import budget_of
 from app.core.window.render import origins
 from app.ids import uuid7
 from app.inflight import Answering
@@ -216,7 +216,7 @@ def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest
     key = cache.key if task.upstream.asked.dialect != "messages" else ""
     keeps_marks = task.question.dialect == task.upstream.asked.dialect == "messages"
     repeated = _repeated(task, shown, fleeting) if cache.kind in ROLES or keeps_marks else ()
-    policy = policy_of(task.runtime.defaults, conversations.policy_overrides(task.asked.conversation))
+    policy = task.runtime.policy(task.asked.conversation)
     body = {key: str(window.conversation_uid), **body} if key else body
     return ModelRequest(body, repeated, policy.alternate_roles)
 

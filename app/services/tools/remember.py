@@ -17,7 +17,6 @@ from app.core.history.rows import HistoryMessage
 from app.core.model import INTEGER_MAX, Language, Policy
 from app.core.neutral import replace_nul
 from app.core.window.kept import CLOSED_KEYS, PINNED_MAX, SaidByTool, Status, key_problem, lets_tools_keep, told
-from app.core.window.profile import policy_of
 from app.core.wording import Wording
 from app.extractive.blocks import take_apart
 from app.extractive.own_words import own_words
@@ -63,7 +62,7 @@ async def remember(asking: Asker, given: dict[str, Any], *, bound_to: str | None
     policy = runtime.defaults.policy
     quote = None
     if conversation is not None:
-        policy = policy_of(runtime.defaults, conversations.policy_overrides(conversation))
+        policy = runtime.policy(conversation)
         if not lets_tools_keep(conversation, policy):
             return Answer(wording.NOTHING_KEPT.say(language), is_error=True)
         quote = await _quote(asking, conversation, arguments)

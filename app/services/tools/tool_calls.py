@@ -28,7 +28,6 @@ from app.core.search.grep import RefusedPattern
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.window.budget import RecallRoom
 from app.core.window.contents import PageEntry, run_lines
-from app.core.window.profile import policy_of
 from app.core.window.quote import archive_text, day_heading, memories_text, passage_text, run_text
 from app.postgres.transactions import ReadTx, Tx
 from app.recall import tools
@@ -99,7 +98,7 @@ class Asker:
         """Return whether the conversation's policy keeps other conversations from it."""
         if self.conversation is None:
             return False
-        policy = policy_of(self.runtime.defaults, conversations.policy_overrides(self.conversation))
+        policy = self.runtime.policy(self.conversation)
         return policy.recall_scope == "conversation"
 
     def language(self, arguments: Mapping[str, Any]) -> Language:

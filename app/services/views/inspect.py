@@ -17,12 +17,11 @@ from app.core.model import OURS, Language
 from app.core.times import time_text
 from app.core.window.contents import PageEntry
 from app.core.window.head import EXTRACTIVE
-from app.core.window.profile import policy_of
 from app.core.window.summarising import lag
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services.conversations import cuts
-from app.store import conversations, heads, messages, summaries
+from app.store import heads, messages, summaries
 from app.store.messages import ListedPage
 from app.store.summaries import StoredSummary
 
@@ -154,7 +153,7 @@ async def summary_view(runtime: Runtime, tx: ReadTx, conversation: Conversation)
     versions = await summaries.browse(tx, conversation.id, VERSIONS_SHOWN)
     newest = _version(*versions[0]) if versions else await _extractive_summary(runtime, tx, conversation)
     threshold = runtime.defaults.summary_threshold
-    is_wanted = policy_of(runtime.defaults, conversations.policy_overrides(conversation)).summary_enabled
+    is_wanted = runtime.policy(conversation).summary_enabled
     return {
         **newest,
         "lag": lag(conversation.totals.last_seq, newest["through_seq"], threshold) if is_wanted else 0,
