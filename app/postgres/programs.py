@@ -31,7 +31,7 @@ HINTS = (
     (re.compile("No space left on device"), "Free some space on that disk, and try again."),
     (
         re.compile(r"checksum|invalid page|could not (?:read|access status)|checkpoint record|pg_control|contrecord"),
-        "Files are damaged: keep a copy. `quire doctor --deep` tells if REINDEX helps; `quire restore` takes a backup.",
+        "Files are damaged: keep a copy. If `quire doctor --deep` names no index, restore a backup (`quire restore`).",
     ),
 )
 
