@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
-from uuid import UUID
 
 from fastapi import Depends
 from starlette.requests import Request
@@ -21,7 +19,6 @@ from app.api.http.callers import knock
 from app.api.http.path_ids import conversation_in_path
 from app.api.http.runtime import Wired
 from app.core.edge.caller import Caller
-from app.core.scope import scope_of
 from app.postgres.sight import narrow
 from app.runtime import Runtime
 from app.services import keys, limits
@@ -32,21 +29,22 @@ _KEY = re.compile(r"[!#-+\--:<-\[\]-~]{1,3500}")
 """Keys and tokens that a cookie can hold unescaped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Viewer:
-    """Tenant, user and rights of whoever is looking."""
+class Viewer(Caller):
+    """Whoever is looking, with what pages ask of their key."""
 
-    tenant: UUID
-    user_id: str | None = None
-    """Set: a key that is bound to one user, and shows that user's data only."""
-    is_signed_in: bool = False
-    may_retry: bool = False
-    """Dead jobs: the API lets an admin retry them."""
-    may_write: bool = False
-    """Change and erase, as the API lets a key with the scope write."""
-    sensitive: bool = False
-    """Whether sensitive memories are there."""
-    key: UUID | None = None
+    __slots__ = ()
+
+    @property
+    def is_signed_in(self) -> bool:
+        return self.key is not None
+
+    @property
+    def may_retry(self) -> bool:
+        return "admin" in self.scopes and self.user_id is None
+
+    @property
+    def may_write(self) -> bool:
+        return "write" in self.scopes
 
 
 Door: TypeAlias = Callable[[Runtime, Knock], Awaitable[Viewer]]
@@ -60,11 +58,7 @@ async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
     caller = await keys.identify(runtime, knock)
     await limits.spend(runtime, caller)
     caller.require("read")
-    return Viewer(
-        caller.tenant, caller.user_id, is_signed_in=caller.key is not None,
-        may_retry="admin" in caller.scopes and caller.user_id is None, may_write="write" in caller.scopes,
-        sensitive=caller.sensitive, key=caller.key,
-    )  # fmt: skip
+    return Viewer(caller.tenant, caller.user_id, caller.scopes, caller.key, caller.per_minute)
 
 
 def door_of(request: Request) -> Door:
@@ -75,10 +69,8 @@ def door_of(request: Request) -> Door:
 
 async def _viewer(request: Request, runtime: Wired) -> Viewer:
     viewer = await door_of(request)(runtime, knock(request, request.cookies.get(COOKIE)))
-    request.state.caller = Caller(viewer.tenant, viewer.user_id, key=viewer.key)  # for the audit log
-    request.state.needed = "read" if request.method == "GET" else "write"
-    whose = None if viewer.user_id is None else scope_of(viewer.user_id, None)
-    narrow(whose, conversation_in_path(request))
+    request.state.caller, request.state.needed = viewer, "read" if request.method == "GET" else "write"
+    narrow(viewer.scope, conversation_in_path(request))
     return viewer
 
 

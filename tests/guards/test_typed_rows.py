@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-STORE = Path(__file__).parents[2] / "app/store"
+APP = Path(__file__).parents[2] / "app"
+STORE = APP / "store"
+ROW = re.compile(r"^from asyncpg import .*\bRecord\b", re.MULTILINE)
+WITHOUT_ROWS = ("api", "cli", "core", "jobs", "services", "ui")
 
 
 def returning_rows() -> Iterator[str]:
@@ -20,3 +23,8 @@ def returning_rows() -> Iterator[str]:
 
 def test_no_function_of_the_store_returns_a_row_of_the_database() -> None:
     assert list(returning_rows()) == []
+
+
+def test_nobody_but_the_store_reads_a_row() -> None:
+    rooms = (file for room in WITHOUT_ROWS for file in (APP / room).rglob("*.py"))
+    assert [str(file.relative_to(APP)) for file in rooms if ROW.search(file.read_text("utf-8"))] == []

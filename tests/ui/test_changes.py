@@ -25,7 +25,8 @@ NOBODY = UUID(int=7)
 
 async def only_anns(_: Runtime, knock: Knock) -> Viewer:
     """A door: Ann, who can write if her key says so."""
-    return Viewer(DEFAULT_TENANT, "ann", is_signed_in=True, may_write=knock.key == "writes")
+    scopes = {"read", "write"} if knock.key == "writes" else {"read"}
+    return Viewer(DEFAULT_TENANT, "ann", frozenset(scopes), NOBODY)
 
 
 @pytest.fixture(scope="module")

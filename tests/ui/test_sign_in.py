@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from urllib.parse import quote
+from uuid import UUID
 
 import httpx
 import pytest
@@ -28,7 +29,7 @@ async def locked(runtime: Runtime, knock: Knock) -> Viewer:
     key = knock.key
     if key not in ("master", "anns"):
         raise errors.Unauthorized
-    return Viewer(DEFAULT_TENANT, "ann" if key == "anns" else None, is_signed_in=True)
+    return Viewer(DEFAULT_TENANT, "ann" if key == "anns" else None, frozenset({"read"}), UUID(int=1))
 
 
 @pytest.fixture(scope="module")
