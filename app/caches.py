@@ -36,8 +36,8 @@ OPEN_PAGES_CACHED = 2_000
 COUNTS_CACHED = 2_000
 MESSAGES_CACHED = 40_000
 """About 250 bytes each."""
-KEPT_FORMS = 3
-"""A kept window has most texts as they are shown, condensed, and rendered."""
+KEPT_FORMS = 4
+"""A kept window has most texts as they are shown, condensed, printed, and in the response."""
 WINDOWS_KEPT_BYTES = 32_000_000
 """Total size of cached window texts: about a thousand windows of 8,000 tokens."""
 WINDOWS_KEPT_SECONDS = 60.0
@@ -86,7 +86,8 @@ class KeptWindow:
 
     @property
     def size(self) -> int:
-        return KEPT_FORMS * sum(len(placed.text) for placed in self.window.body)
+        length = len(self.context.body) if self.context else sum(len(placed.text) for placed in self.window.body)
+        return KEPT_FORMS * length
 
 
 class Known(NamedTuple):

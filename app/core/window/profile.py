@@ -71,6 +71,12 @@ class Profile:
             percent=percent, reserve=self.reserve, offers_tools=self.offers_tools,
         )  # fmt: skip
 
+    @property
+    def of_none(self) -> Profile:
+        """Return the profile as it is before the texts of a window are known."""
+        own = self.policy, self.budget, self.fixed, self.charge
+        return self if self.charge.is_plain else profile(*own, reserve=self.reserve, offers_tools=self.offers_tools)
+
     def least(self, mix: Mix) -> int:
         """Return the smallest budget that holds such texts beside what is fixed."""
         whole = self.fixed.mix.plus(mix)

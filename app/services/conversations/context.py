@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from uuid import UUID
 
 from app import errors
@@ -76,23 +77,34 @@ async def _window(call: WindowCall) -> KeptWindow:
     if (branch := await _admit(call, parts.conversation)) is not None:
         return await _window(replace(call, conversation_id=branch))
     is_unchanged = kept is not None and parts.conversation == kept.conversation
-    return kept if kept is not None and is_unchanged else await _shown(call, parts)
+    return kept if kept is not None and is_unchanged else await _shown(call, parts, kept)
 
 
-async def _shown(call: WindowCall, parts: WindowParts) -> KeptWindow:
-    """Return the window with the recall tools, or where that is too much, without them."""
+async def _shown(call: WindowCall, parts: WindowParts, kept: KeptWindow | None) -> KeptWindow:
+    """Return the window with the recall tools, or where that is too much, without them. ``kept``: the last one."""
     try:
-        shown = await _fitting(call, parts, may_offer=True)
+        shown = await _fitting(call, parts, kept, may_offer=True)
     except errors.BudgetTooSmall:
-        shown = await _fitting(call, parts, may_offer=False)
+        shown = await _fitting(call, parts, None, may_offer=False)
     if call.request.asks_for_tail:  # a plain one is kept with its response
         call.runtime.caches.keep_window(shown)
     return shown
 
 
-async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> KeptWindow:
+_SET = attrgetter(
+    "policy", "budget", "model", "system", "system_tokens", "prompt_tokens", "learned_percent", "language",
+    "has_earlier",
+)  # fmt: skip
+"""What of a conversation decides its windows' profile, beside the request."""
+
+
+async def _fitting(call: WindowCall, parts: WindowParts, kept: KeptWindow | None, *, may_offer: bool) -> KeptWindow:
     """Return the window by the last cut; if it does not fit, by another one."""
-    target = await cuts.profile_of_call(call, parts, may_offer=may_offer)
+    is_set_alike = kept is not None and kept.offers_tools and _SET(kept.conversation) == _SET(parts.conversation)
+    if kept is not None and is_set_alike:
+        target = kept.target.of_none
+    else:
+        target = await cuts.profile_of_call(call, parts, may_offer=may_offer)
     wanted = _wanted(call, target.budget)
     if parts.budget != target.budget:  # the conversation's model says what was not known before
         parts = await _read(call, wanted)
@@ -112,14 +124,14 @@ async def _fitting(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> 
         parts = after or parts
     if shown is None:
         raise errors.StorageUnavailable("The conversation grows faster than its window can be cut. Try again.")
-    return await _finished(call, shown)
+    return await _finished(call, replace(shown, printed=kept.printed) if kept is not None else shown)
 
 
 async def _with_chosen(call: WindowCall, shown: KeptWindow) -> KeptWindow:
     """Return the window with what is recalled for its newest message. It is read again if another call was faster."""
     if (anchored := await anchoring.choose(call, shown)) is None:
         return await _window(call)
-    return await _shown(call, shown.parts.continued(replace(shown.conversation, anchored=anchored), ()))
+    return await _shown(call, shown.parts.continued(replace(shown.conversation, anchored=anchored), ()), shown)
 
 
 async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, tail.Gathered]:
@@ -202,9 +214,7 @@ async def _by_cut(call: WindowCall, parts: WindowParts, cut: Cut, target: Profil
     """Return the window that a cut shows, whether it fits or not; without results that are fresh."""
     anchored = anchoring.in_view(parts.conversation, call.request, target.policy)
     size = (len(parts.items) - len(parts.settled.items)) * MESSAGE_CHARACTERS
-    former = call.runtime.caches.windows.get(call.key)
-    shown = await run_in_thread_if_large(size, _assembled, call.key, cut, parts, target, anchored)
-    return replace(shown, printed=former.printed) if former is not None else shown
+    return await run_in_thread_if_large(size, _assembled, call.key, cut, parts, target, anchored)
 
 
 def _assembled(
