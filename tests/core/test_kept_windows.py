@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 
 import pytest
@@ -92,6 +93,41 @@ def test_all_but_the_newest_group_is_kept() -> None:
         book.append([{"role": "user", "content": f"question {turn}"}, {"role": "assistant", "content": "answer"}])
         look(book, kept, 40_000, None)
     assert kept.most == 59
+
+
+def calls_of(book: Book, kept: Kept) -> int:
+    """Calls that the window takes after another turn, in Python and C."""
+    counted = 0
+
+    def note(_frame: object, event: str, _arg: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    cut, wanted = book.cuts[200_000], book.profile(200_000, "openai")
+    assert kept.parts is not None
+    last = kept.parts.conversation.totals.last_seq
+    newer = [item for item in book.items(cut) if item.seq > last]
+    sys.setprofile(note)
+    try:
+        parts = kept.parts.continued(book.conversation, newer)
+        known = settled(parts.settled, parts.items, cut, book.totals.last_page, None)
+        window = assemble(cut, parts.items, wanted, book.totals, known=known)
+        render(window, SYSTEM, tools_text(OPENAI_TOOLS, "openai"), "openai", "en", kept.printed)
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def test_a_window_takes_as_many_calls_at_any_length() -> None:
+    book, kept, found = Book(), Kept("openai"), []
+    for turn in range(220):
+        book.append([user(f"question {turn}"), {"role": "assistant", "content": "answer"}])
+        if turn in (20, 219):
+            found.append(calls_of(book, kept))
+        if turn >= 19:
+            look(book, kept, 200_000, None)
+    assert kept.most > 400
+    assert found[0] == found[1] < 500
 
 
 def test_a_call_without_its_result_is_kept_once_others_go_on() -> None:

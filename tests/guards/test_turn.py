@@ -25,7 +25,7 @@ _STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]*): (.*)")
 _BESIDE = re.compile(r"served_(?:windows|texts)|FROM tenants")
 """Records are written a moment later, and whether callers need a key is read once a second."""
 BUDGET, TURNS = 4_600, 40
-STATEMENTS_MAX, COMMITS_MAX = 6.2, 2.4
+STATEMENTS_MAX, COMMITS_MAX = 6.0, 2.3
 """Of a turn, on the average."""
 
 
