@@ -872,6 +872,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id |= {"LOOK_UP", "PARTS"}
     of_an_index = {"READY", "IS_DUE", "FIRST_CENTROIDS", "CENTROIDS", "BEGIN", "HOLD", "POST", "LIST_VECTORS", "NEXT"}
     of_an_index |= {"EXISTS", "CONTINUE", "FORGET", "FORGET_ALL", "BY_WORDS_INDEXED", "SEARCH_INDEXED"}
+    of_an_index |= {"BY_WORDS_INDEXED_ON_LINE", "SEARCH_INDEXED_ON_LINE"}
     by_id |= of_an_index
     put_in = {
         "INSERT",

@@ -24,7 +24,7 @@ from app.queue import enqueue, table
 from app.runtime import Runtime
 from app.services.lifecycle import erasing_whole
 from app.store.memory import embeddings, memories, remembered, search_index
-from app.store.memory.memories import Hits, Meaning, PassageFilter, Scoring
+from app.store.memory.memories import Hits, Meaning, OnLine, PassageFilter, Scoring
 from app.store.memory.remembered import Remembered
 from app.store.memory.search_statement import IN_CONVERSATION, candidates, with_vectors, without_vectors
 from app.text import bm25
@@ -160,6 +160,20 @@ async def test_an_index_finds_what_an_exact_search_finds(
             found = {hit.id for hit in (await search(made, asked)).hits}
             parts.append(len(found & whole) / len(whole))
     assert len(parts) == 90
+    assert fmean(parts) >= RECALL_MIN
+
+
+BRANCH = OnLine(UUID(int=5), [UUID(int=6)], [7], [UUID(int=8)], [UUID(int=5), UUID(int=6)])
+
+
+@pytest.mark.parametrize("where", few([PassageFilter(line=BRANCH), PassageFilter(types=["episode", "fact"])]), ids=str)
+async def test_an_index_serves_branches_and_episodes_too(indexed: Runtime, model: UUID, where: PassageFilter) -> None:
+    assert where.is_wide
+    parts = []
+    for scoring in scorings(model, count=20):
+        for asked in (scoring, replace(scoring, meaning=None)):
+            whole = {row["id"] for row in await exact(indexed, asked, where)}
+            parts.append(len({hit.id for hit in (await search(indexed, asked, where)).hits} & whole) / len(whole))
     assert fmean(parts) >= RECALL_MIN
 
 

@@ -15,14 +15,7 @@ from app.core.times import first_id
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.store.memory import search_index
-from app.store.memory.search_statement import (
-    BY_WORDS,
-    BY_WORDS_INDEXED,
-    BY_WORDS_ON_LINE,
-    SEARCH,
-    SEARCH_INDEXED,
-    SEARCH_ON_LINE,
-)
+from app.store.memory.search_statement import STATEMENTS
 from app.text import bm25
 
 
@@ -156,9 +149,12 @@ class PassageFilter:
 
     @property
     def is_wide(self) -> bool:
-        """Return whether most memories pass, or keywords find those that do, so that an index finds enough of them."""
-        narrow = (self.conversation_uid, self.line, self.types, self.among, self.since, self.until)
-        return all(one is None for one in narrow)
+        """Return whether most memories pass, or keywords find those that do, so that an index finds enough of them.
+
+        Most are episodes, and of other conversations than those of a tree.
+        """
+        narrow = (self.conversation_uid, self.among, self.since, self.until)
+        return all(one is None for one in narrow) and (self.types is None or "episode" in self.types)
 
 
 ALL = PassageFilter()
@@ -252,10 +248,8 @@ def search_statement(
     if indexed:
         scanned = [owner for owner in owners if owner not in indexed]
         arguments |= {"indexed": indexed, "scanned": scanned, "literals": where.keywords}
-        return BY_WORDS_INDEXED if meaning is None else SEARCH_INDEXED, arguments
-    if where.line is None:
-        return BY_WORDS if meaning is None else SEARCH, arguments
-    return BY_WORDS_ON_LINE if meaning is None else SEARCH_ON_LINE, arguments
+    by_words, by_both = STATEMENTS[bool(indexed), where.line is not None]
+    return by_words if meaning is None else by_both, arguments
 
 
 def _named(named: Named) -> dict[str, object]:

@@ -113,3 +113,11 @@ BY_WORDS, SEARCH = without_vectors(IN_CONVERSATION, _ALL), with_vectors(IN_CONVE
 BY_WORDS_ON_LINE, SEARCH_ON_LINE = without_vectors(ON_LINE, _ALL), with_vectors(ON_LINE, _ALL)
 BY_WORDS_INDEXED = without_vectors(IN_CONVERSATION, candidates())
 SEARCH_INDEXED = with_vectors(IN_CONVERSATION, candidates())
+BY_WORDS_INDEXED_ON_LINE = without_vectors(ON_LINE, candidates())
+SEARCH_INDEXED_ON_LINE = with_vectors(ON_LINE, candidates())
+STATEMENTS = {
+    (False, False): (BY_WORDS, SEARCH), (False, True): (BY_WORDS_ON_LINE, SEARCH_ON_LINE),
+    (True, False): (BY_WORDS_INDEXED, SEARCH_INDEXED),
+    (True, True): (BY_WORDS_INDEXED_ON_LINE, SEARCH_INDEXED_ON_LINE),
+}  # fmt: skip
+"""By words and by both: by whether owners have an index, and whether a line asks."""
