@@ -77,11 +77,6 @@ class Reading:
     asks: bool = False
     """The first of ``told`` is a request."""
 
-    @property
-    def is_thin(self) -> bool:
-        """Whether it does not tell by itself what the message is about, as "Review the following:"."""
-        return self.plain.endswith((":", "：")) or _telling(self.plain, 2) < 2
-
 
 class _Judged(NamedTuple):
     """A sentence, and what it is worth as the line."""
@@ -144,7 +139,9 @@ def _in_order(told: Sequence[tuple[int, str]], room: int) -> str:
 
 
 def _request(message: Reading, blocks: Blocks, max_chars: int) -> str:
-    line = _completed(message.plain, message.ranked, blocks, max_chars) if message.is_thin else message.plain
+    plain = message.plain
+    announces = plain.endswith((":", "："))  # "Review the following:"
+    line = _completed(plain, message.ranked, blocks, max_chars) if announces or _telling(plain, 2) < 2 else plain
     return one_line(line, max_chars) or one_line(message.seen, max_chars)
 
 
@@ -187,9 +184,12 @@ def _pointed(told: Sequence[tuple[int, str]]) -> str:
         at, fact = (facts or others)[0]
         if len(fact) > room or patterns.PLEASANTRY.found(patterns.look(main)):
             return one_line(fact[:1].upper() + fact[1:].rstrip(_CLOSING), TITLE_CHARS)
-        return _joined(fact, asked) if at < main_at else _titled(_joined(main, fact))
+        return _titled(_joined(fact, asked) if at < main_at else _joined(main, fact))
     before = max((one for one in facts if one[0] < main_at), default=None)
-    return _titled(main) if before is None or room < _FACT_CHARS else _joined(clip(before[1], room), asked)
+    if before is None or room < _FACT_CHARS:
+        return _titled(main)
+    fact = clip(before[1], room)
+    return _joined(fact[:1].upper() + fact[1:], asked)
 
 
 def greets(message: Reading) -> bool:
@@ -203,6 +203,11 @@ def names_subject(title: str) -> bool:
     said = _SPEAKER.sub("", title, count=1)
     is_courtesy = patterns.is_filler(said) or patterns.REACTION.match(said)
     return not is_courtesy and any(map(_names, _SEAM.split(said)))
+
+
+def tells(reply: str) -> bool:
+    """Return whether an assistant's line can be the title of a page that opens with a courtesy: it has none itself."""
+    return names_subject(reply) and _telling(reply, 2) >= 2 and not patterns.PLEASANTRY.found(patterns.look(reply))
 
 
 def _names(clause: str) -> bool:

@@ -13,7 +13,7 @@ from app.core.window.contents import LINES_PER_PAGE, ContentsLine, PageEntry, Pa
 from app.core.window.cut import CutPlan, Material
 from app.core.window.head import EXTRACTIVE, Written
 from app.core.window.topics import PAGES_TOLD, counted
-from app.extractive.lines import names_subject
+from app.extractive.lines import names_subject, tells
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
 from app.store import chapters
@@ -75,7 +75,7 @@ def _titled(page: PageEntry) -> PageEntry:
     """Return a page that begins with "Yes" under its first answer that says more; under no title without one."""
     if names_subject(page.title):
         return page
-    lines = (line for line in page.lines if line.role == "assistant" and names_subject(line.text))
+    lines = (line for line in page.lines if line.role == "assistant" and tells(line.text))
     line = next(lines, None)
     return page._replace(title=line.text if line else "", title_tokens=line.tokens if line else 0)
 

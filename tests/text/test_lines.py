@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.extractive.calls import call_line, nameless
-from app.extractive.lines import line_of, message_line, names_subject, read, result_line, title_of
+from app.extractive.lines import line_of, message_line, names_subject, read, result_line, tells, title_of
 from app.extractive.patterns import PATTERNS
 
 
@@ -292,3 +292,8 @@ def test_a_mark_of_a_machine_is_in_no_line_and_no_title() -> None:
 )  # fmt: skip
 def test_a_title_names_what_the_request_is_about(text: str, title: str) -> None:
     assert title_of(read("user", text)) == title
+
+
+def test_a_reply_that_tells_can_be_the_title_of_a_page_that_opens_with_a_courtesy() -> None:
+    assert all(map(tells, ["The Rotterdam clause costs you most.", "罗马很适合十月去"]))
+    assert not any(map(tells, ["my friend!", "If you have any other needs, feel free to let me know.", "不用谢。"]))
