@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import rjieba
 
@@ -134,6 +135,7 @@ def _english(text: str) -> Iterator[tuple[str, int, float]]:
         before = token
 
 
+@lru_cache(5_000)  # texts repeat their words
 def _is_content(token: str) -> bool:
     if not token.isalpha() and not _WORD.match(token) and not _MODEL.match(token):
         return False

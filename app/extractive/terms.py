@@ -83,6 +83,7 @@ def content_words(text: str) -> list[str]:
     return found if text.isascii() else [word for word in found if word.isascii() or simplified(word) not in CHINESE]
 
 
+@lru_cache(5_000)
 def rarity(word: str) -> float:
     """Return how telling a content word is: from about 0.2 (要求, "table") to 2.5 (an identifier)."""
     if is_han(word):

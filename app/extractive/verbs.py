@@ -4,6 +4,7 @@ The lists are in ``verbs.txt``, which says what each is. Regular forms of verbs 
 """
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from app.text.word_lists import word_sets
@@ -27,6 +28,7 @@ def _forms(verb: str) -> set[str]:
 _ALL_VERBS = frozenset(form for verb in _WORDS["verbs"] for form in _forms(verb)) | _WORDS["irregular"]
 
 
+@lru_cache(5_000)
 def is_verb(word: str) -> bool:
     """Return whether a word in lower case is a form of a verb; some are nouns as well (``NOUNS``)."""
     if word in _WORDS["nouns in ing"] or word in _WORDS["nouns in ed"]:
