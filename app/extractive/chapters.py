@@ -23,7 +23,7 @@ from app.extractive.verbs import GENERIC, is_calendar, is_no_noun
 from app.text.bm25 import stem
 from app.text.chinese_scripts import simplified
 from app.text.language import is_han, scalar, words
-from app.text.small_talk import CHINESE_WORDS, ENGLISH_WORDS
+from app.text.queries import SMALL_TALK
 
 WORDS_MAX = 80
 """Words of a message that count."""
@@ -52,7 +52,7 @@ OTHERS_MAX = 64
 _LABEL = any_case("label")
 _FUNCTION_TAGS = ("c", "d", "f", "m", "p", "q", "r", "t", "u", "y")
 _POINTING = ("这", "那", "這", "我", "你", "您")
-_EMPTY = ENGLISH | ENGLISH_WORDS | CHINESE | CHINESE_WORDS
+_EMPTY = ENGLISH | CHINESE | SMALL_TALK
 
 
 def words_told(text: str) -> list[str]:

@@ -68,7 +68,7 @@ _NUMBER = re.compile(
     r"(?:[.,](?P<part>\d{1,9}))?(?!\d))"
 )
 _PARTS = re.compile("[^\\W_]+")
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？，])\s*")
 _CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")  # getUser, HTTPServer; not PDFs
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt\"/])")
 _IS_CJK = re.compile(f"[{_CJK}]")
@@ -178,8 +178,13 @@ def document(text: str, speaker: str = "") -> str:
     return f"{{{inside}}}/{DIMENSIONS}"
 
 
+def tells(text: str) -> bool:
+    """Return whether a text is more than a question."""
+    return not asks(text) or _told(text) > 0
+
+
 def _told(text: str) -> int:
-    """Return the terms of the sentences that ask nothing, and are more than an opening."""
+    """Return the terms of the sentences that ask nothing, and are more than an opening. In Chinese a comma ends one."""
     sizes = [sum(1 for _ in terms(one)) for one in _SENTENCE_END.split(text) if not asks(one)]
     return sum(size for size in sizes if size >= TELLING_TERMS)
 

@@ -14,18 +14,17 @@ from app.text import bm25
 from app.text.chinese_scripts import simplified
 from app.text.language import each_word, fold, is_han, words
 from app.text.questions import asks
-from app.text.small_talk import (
-    CHINESE_PHRASES,
-    CHINESE_WORDS,
-    ENGLISH_PHRASES,
-    ENGLISH_PRAISE,
-    ENGLISH_PRAISED,
-    ENGLISH_WORDS,
-)
-from app.text.word_lists import patterns_of
+from app.text.word_lists import patterns_of, sections_of
 
 SMALL_TALK_CHARACTERS = 200
 """A longer text speaks of something."""
+_SECTIONS = sections_of(Path(__file__).with_name("small_talk.txt"))
+ENGLISH_PHRASES = " ".join(_SECTIONS["english phrases"].split()).split(", ")
+CHINESE_PHRASES = _SECTIONS["chinese phrases"].split()
+ENGLISH_PRAISE, ENGLISH_PRAISED = _SECTIONS["praise"].split(), _SECTIONS["praised"].split()
+"""Words of praise; with one of the things praised they are a phrase."""
+SMALL_TALK = frozenset(f"{_SECTIONS['english words']} {_SECTIONS['chinese words']}".split())
+"""Words that are no subject, once the phrases are out, the longest first."""
 
 PARTS_MAX, PARTS_CHARACTERS = 3, 600
 """Parts of a query that are searched for besides the whole, the last ones; a longer text is not taken apart."""
@@ -44,7 +43,7 @@ _ENGLISH_PHRASE = re.compile(
 )
 _CHINESE_PHRASE = re.compile("|".join(sorted(CHINESE_PHRASES, key=len, reverse=True)))
 """By itself it passes over other scripts at once: all that it begins with is known."""
-_NO_SUBJECT = bm25.STOP_WORDS | ENGLISH_WORDS | CHINESE_WORDS
+_NO_SUBJECT = bm25.STOP_WORDS | SMALL_TALK
 _OF_PHRASES = frozenset(
     re.findall(
         "[a-z]+",
@@ -111,14 +110,13 @@ def _is_surely_subject(word: str) -> bool:
 
 
 def telling_more(texts: Sequence[str], said: str, *, only_questions: bool = False) -> list[int]:
-    """Return the indexes of the texts that have a subject, and a word more than what was just said.
+    """Return the indexes of the texts that tell something, and have a word more than what was just said.
 
-    ``only_questions``: other texts need neither.
+    ``only_questions``: questions need a word more, other texts nothing.
     """
     terms = set(bm25.terms(said[: bm25.QUERY_CHARACTERS]))
     bare = [_LABELS.sub("", text) for text in texts]
-    return [
-        place
-        for place, text in enumerate(bare)
-        if (only_questions and not asks(text)) or (has_subject(text) and not terms.issuperset(bm25.terms(text)))
-    ]
+    more = [not terms.issuperset(bm25.terms(text)) for text in bare]
+    if only_questions:
+        return [place for place, text in enumerate(bare) if more[place] or not asks(text)]
+    return [place for place, text in enumerate(bare) if more[place] and has_subject(text) and bm25.tells(text)]

@@ -66,6 +66,24 @@ async def test_what_was_told_in_other_words_is_found_and_comes_unasked(local: Ru
     assert fact in str(await recalled(local, 0, question))
 
 
+WORDINGS = [
+    "Which town has the bread shop of my wife's sibling?", "Where was it that my wife's brother bakes?",
+    "In which city can I buy the loaves of my brother-in-law?", "Where's the family baker's shop?",
+    "Remind me: my brother-in-law's bakery, where is it?", "What is the town of the bakery in our family?",
+]  # fmt: skip
+
+
+async def test_six_wordings_of_a_question_do_not_hide_the_fact(local: Runtime) -> None:
+    for number, wording in enumerate(WORDINGS):
+        await say(local, f"asked {number}", [user(wording)])
+    await drain(local)
+    question, fact = ASKED["in other words"]
+    assert fact in texts(await find(local, question, limit=3))
+    text = str(await recalled(local, 0, question))
+    assert fact in text
+    assert not any(wording in text for wording in WORDINGS)
+
+
 async def test_what_does_not_ask_brings_nothing(local: Runtime) -> None:
     assert [await recalled(local, number, text) for number, text in enumerate(OFF_TOPIC)] == [[]] * len(OFF_TOPIC)
 

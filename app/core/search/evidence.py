@@ -2,7 +2,7 @@
 
 What comes unasked answers, every passage of it. A caller's query brings in what answers and whatever else is close, and
 the better the best result, the more: tokens double with each unit of its score above what is needed. Where nothing
-answers, the best result of a near miss comes alone, as a hint.
+answers a query that may ask, the best result of a near miss comes alone, as a hint.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import inf
 from typing import Generic, Protocol, TypeVar
 
 from app.core.search.fusion import ScoredResult
-from app.core.search.relevance import APART, needed
+from app.core.search.relevance import APART, MAY_ASK_MIN, needed
 
 DOUBTFUL_TOKENS = 120
 """Tokens of a result that hardly answers, and of one that just does."""
@@ -62,4 +62,5 @@ def evidence(hits: Sequence[T], asks: float | None, *, is_said: bool) -> Evidenc
         return Evidence(answers, tokens, UNASKED_MAX)
     if answers:
         return Evidence([hit for hit in hits if hit.score > 0], tokens)  # more than chance
-    return Evidence(hits[:1] if over >= -NEAR else [], DOUBTFUL_TOKENS)
+    is_near = over >= -NEAR and (asks is None or asks >= MAY_ASK_MIN)
+    return Evidence(hits[:1] if is_near else [], DOUBTFUL_TOKENS)

@@ -12,9 +12,9 @@ no memory can carry much of it; but then chance carries less of it as well. So `
 coverage expected by chance (of equally common, independent terms) is lower than usual: two rare words of a long text
 tell more than its length suggests. ``shared`` is 1 where a memory has enough of the query's words, and falls to 0 where
 none has any: who asks in other words than the fact was told in would otherwise find what has these by chance. An
-unknown part, because there is no vector yet or because the mode does not ask for it, is replaced by what usually goes
-with the other part (measured on dialogues). So a score means the same in every mode, and no memory is penalised for a
-missing vector.
+unknown part, because there is no vector yet, because the mode does not ask for it, or because a memory has none of the
+words and may say the same in others, or in another language, is replaced by what usually goes with the other part
+(measured on dialogues). So a score means the same in every mode, and no memory is penalised for what it lacks.
 
 A turn of a dialogue earns a part of its neighbours' scores. An answer is found by its question, and the question does
 not need the answer; what was merely told before says nothing of it. Short questions only ask; the longer a message
@@ -70,7 +70,9 @@ DIALOGUE_MESSAGES_A_PAGE = 1.25
 """A conversation with hardly more messages than pages is a list without answers, and neighbours in it are unrelated."""
 
 ONLY_ASKS_LESS = 3.0
-"""What a message scores less that asks and tells nothing: a question is closest to itself in other words."""
+"""What a message scores less that asks and tells nothing; twice as much if it is close by meaning alone, as a question
+is to itself in other words.
+"""
 ASSISTANTS_LESS = 1.0
 """What an assistant's reply scores less: it repeats the words of what a person said, which is mostly asked for."""
 SPOKEN = 1.5
@@ -94,11 +96,14 @@ FOUND_MIN = 0.05
 """Relevance from which on a memory without a word of the query counts as found."""
 
 ASKS_MIN, ASKS_SURELY = 0.5, 0.95
-"""The probability from which a text asks, and that of one which says so. From .5 and .55 on, of questions about other
-topics (``talks.unasked``) 9 and 7 % ask in English, 9 and 4 % in Chinese; of LoCoMo's questions, which did not choose
-it, 80 and 75 %; of the shipped talks' questions 90 and 88 % in English, 81 and 79 % in Chinese.
+"""The probability from which a text asks, and that of one which says so. Of questions about other topics 9 % ask in
+either language, of LoCoMo's 80 %, of the shipped talks' 90 and 81 %; from .55 on 7, 4, 75, 88 and 79 %.
 """
-NEEDED, PER_ODDS, NEEDED_MIN = 3.0, 1.5, 1.0
+MAY_ASK_MIN = 0.3
+"""The probability from which a lone question is searched for unasked: the words of what is found then have to tell.
+From .25 on agents' messages cost a fifth more searches.
+"""
+NEEDED, PER_ODDS, NEEDED_MIN = 3.0, 1.5, 0.0
 """The score from which a result answers a query that asks or does not, with equal odds; how much less is needed with
 each unit of their logarithm; and what is needed at least.
 

@@ -14,7 +14,7 @@ from app.core.conversation import Conversation
 from app.core.dialects.proxy import newest_user_text
 from app.core.groups import chat_messages
 from app.core.model import Anchored, Policy, Recall
-from app.core.search.relevance import ASKS_MIN
+from app.core.search.relevance import ASKS_MIN, MAY_ASK_MIN
 from app.core.window.assemble import TAIL_OVERHEAD
 from app.core.window.budget import ANCHORED_SHARE
 from app.core.window.render import tail_text
@@ -24,11 +24,6 @@ from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import searching
 from app.store import conversations
 from app.text.queries import is_a_question
-
-MAY_ASK_MIN = 0.3
-"""The probability from which a message that is nothing but a question is searched for: the words of what is found then
-have to tell. From .25 on agents' messages cost a fifth more searches.
-"""
 
 
 def wish(request: ContextRequest, policy: Policy) -> Recall:

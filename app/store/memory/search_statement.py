@@ -55,6 +55,7 @@ _SQL = SqlFile(
     asking_terms=ASKING,
     only_asks_terms=ONLY_ASKS,
     only_asks_less=relevance.ONLY_ASKS_LESS,
+    telling_coverage=relevance.TELLING_COVERAGE,
     words=relevance.WORDS,
     chance=relevance.CHANCE,
     common=relevance.COMMON,

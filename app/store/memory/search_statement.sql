@@ -49,8 +49,11 @@ worded AS (
 
 -- piece: shared
 -- What words tell of this query: much only if a memory has enough of them. A long text has more than any memory can.
+-- What a memory that has none may say in other words, or in another language, is as far known as it is close.
 shared AS MATERIALIZED (
   SELECT words, words / {words} AS by_chance,
+         CASE WHEN cardinality(:terms::int[]) >= {long_terms} THEN 0
+              ELSE {per_closeness} * words / {words} END AS unsaid,
          CASE WHEN cardinality(:terms::int[]) >= {long_terms} THEN 1
               ELSE least(1, words * (SELECT max(coverage) FROM worded WHERE fits) / {shared_words}) ^ 3 END AS part
     FROM query
@@ -228,7 +231,9 @@ scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, an
               THEN (SELECT words * part FROM shared) * coverage
                    + :weight::float8 * least({closeness_per_coverage} * coverage, {closeness_usual_max})
               WHEN :only_meaning THEN {per_closeness} * greatest(closeness, 0) + :weight::float8 * closeness
-              ELSE (SELECT words * part FROM shared) * coalesce(coverage, 0) + :weight::float8 * closeness END AS score
+              ELSE (SELECT words * part FROM shared) * coalesce(coverage, 0) + :weight::float8 * closeness
+                   + CASE WHEN coverage > 0 THEN 0 ELSE (SELECT unsaid * part FROM shared) * greatest(closeness, 0) END
+         END AS score
     FROM worded m {joined}
    WHERE CASE WHEN coalesce(fits, true) THEN coverage > 0 OR {is_close} END
 )
@@ -275,7 +280,8 @@ top AS MATERIALIZED (
    WHERE type = 'episode'
   {of_silent_turns}
 ), lifted AS (
-  SELECT id, conversation_uid, seq, coverage, score AS own, talk, score + named - {only_asks_less} * only_asks
+  SELECT id, conversation_uid, seq, coverage, score AS own, talk,
+         score + named - {only_asks_less} * only_asks * (2 - least(1, coverage / {telling_coverage}))
          + CASE WHEN talk
            THEN {neighbour} * (coalesce(greatest(max(asking * score) FILTER (WHERE talk) OVER before, 0), 0)
                                + (1 - asking) * coalesce(greatest(max(score) FILTER (WHERE talk) OVER after, 0), 0))
