@@ -22,7 +22,7 @@ DOUBLINGS_MAX = 20
 NEAR = 1.0
 """How far below the needed score a miss is near. From 2 on, of questions about other topics 19 instead of 12 % get
 one."""
-UNASKED_MAX = 12
+UNASKED_MAX = 8
 """Passages that come unasked, at most."""
 
 
