@@ -123,7 +123,7 @@ EARLIER_CONVERSATIONS = Wording(
 """What the guide to the recall tools adds in a conversation that is not its user's first."""
 RELEVANT_PASSAGES = Wording("relevant passages", "相关段落")
 BY_KEYWORD_ALONE = Wording(" (by keyword alone)", "（仅按关键词）")
-NOT_EMBEDDED = Wording(" (the newest {count} memories by keyword alone)", "（最新的 {count} 条记忆仅按关键词）")
+NOT_EMBEDDED = Wording(" (behind by {count}: the newest by keyword alone)", "（落后 {count} 条：最新的仅按关键词）")
 DOUBTFUL = Wording(" (doubtful)", "（存疑）")
 NO_PASSAGE = Wording("No passage matches the query.", "没有与查询相关的段落。")
 NO_WORDS = Wording("The query has no words to search for; name some.", "查询里没有可搜索的词；请写出要找的词。")

@@ -45,10 +45,7 @@ _CHINESE_PHRASE = re.compile("|".join(sorted(CHINESE_PHRASES, key=len, reverse=T
 """By itself it passes over other scripts at once: all that it begins with is known."""
 _NO_SUBJECT = bm25.STOP_WORDS | SMALL_TALK
 _OF_PHRASES = frozenset(
-    re.findall(
-        "[a-z]+",
-        " ".join((_PATTERNS["words of talked"], *ENGLISH_PHRASES, *ENGLISH_PRAISE, *ENGLISH_PRAISED, *CHINESE_PHRASES)),
-    )
+    re.findall("[a-z]+", " ".join((_PATTERNS["of talk"], *ENGLISH_PHRASES, *ENGLISH_PRAISE, *ENGLISH_PRAISED)))
 )
 
 

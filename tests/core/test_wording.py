@@ -9,8 +9,8 @@ CASES = {
     "no model": ([("embeddings_absent", "")], " (by keyword alone)", "（仅按关键词）"),
     "behind": (
         [("vectors_lag", "1,204 memories or more have no vector; only their words find them")],
-        " (the newest 1,204 memories by keyword alone)",
-        "（最新的 1,204 条记忆仅按关键词）",
+        " (behind by 1,204: the newest by keyword alone)",
+        "（落后 1,204 条：最新的仅按关键词）",
     ),
 }
 
