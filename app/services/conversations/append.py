@@ -42,7 +42,6 @@ from app.core.history.preparation import (
     texts,
 )
 from app.core.line import CallersId, exact
-from app.core.messages import Draft
 from app.core.model import WindowWarning
 from app.core.times import problems_of_said
 from app.core.window.contents import LINES_PER_PAGE
@@ -407,12 +406,10 @@ def _characters(request: AppendRequest, selection: Arrivals) -> int:
     """Return how long the new messages are, about; of a long body, that they are long."""
     if not isinstance(request, ProxyAnswer | ImportedMessages) and request.is_large:
         return LONG_CHARACTERS + 1
-    return sum(_length(arrival.draft) for arrival in selection.arrivals)
-
-
-def _length(draft: Draft) -> int:
-    texts = len(draft.text) + sum(len(r.text) for r in draft.results) + sum(len(c.arguments) for c in draft.calls)
-    return texts + DRAFT_CHARACTERS
+    drafts = [arrival.draft for arrival in selection.arrivals]
+    results, calls = [one for d in drafts for one in d.results], [one for d in drafts for one in d.calls]
+    texts = sum(len(d.text) for d in drafts) + sum(len(r.text) for r in results) + sum(len(c.arguments) for c in calls)
+    return texts + DRAFT_CHARACTERS * len(drafts)
 
 
 async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:
@@ -490,13 +487,11 @@ def _remember(task: _Task, decided: _Decided, indexed: int) -> AppendOutcome:
 
 def _begin_reading(task: _Task, decided: _Decided) -> None:
     """Begin to compute the vector of a user's newest message, from which its window sees whether it asks."""
-    if task.runtime.embedder is None:
-        return
-    newest, conversation = decided.append.messages[-1], decided.append.conversation
-    policy = task.runtime.policy(conversation)
-    is_asked = newest.role == "user" and policy.recall == "auto" and not isinstance(task.request, ImportedMessages)
+    runtime, newest = task.runtime, decided.append.messages[-1]
+    is_wanted = runtime.embedder is not None and runtime.policy(decided.append.conversation).recall == "auto"
+    is_asked = is_wanted and newest.role == "user" and not isinstance(task.request, ImportedMessages)
     if is_asked and len(newest.body) <= LONG_CHARACTERS:
-        searching.begin(task.runtime, task.tenant, newest_user_text(chat_messages(newest.body)) or "")
+        searching.begin(runtime, task.tenant, newest_user_text(chat_messages(newest.body)) or "")
 
 
 async def _check_client_ids(task: _Task, known: Conversation, selection: Arrivals) -> None:
