@@ -136,13 +136,14 @@ async def _packed(
 
 
 def _lacks(search: _Asked, found: _Found, *, is_shown: bool, count: Count) -> list[TailItem]:
-    """Return the line that tells a model what a caller's search lacked. What comes unasked stays in view, and says
-    nothing of the moment.
+    """Return the line that tells a model what a caller's search lacked; nothing where it found nothing for a query that
+    hardly asks. What comes unasked stays in view, and says nothing of the moment.
     """
     language: Language = search.conversation.language or "en"
     lacks = wording.lacking(map(asdict, [*_degraded(search.query), *found.lags]), language)
     title = wording.RELEVANT_PASSAGES if found.evidence.hits else wording.NOTHING_FOUND
-    if not lacks or (found.evidence.hits and not is_shown):
+    is_missed = is_shown or (not found.evidence.hits and search.query is not None and search.query.may_ask)
+    if not lacks or not is_missed:
         return []
     text = f"[{title.say(language)}{lacks}]"
     return [TailItem(text, count(text) + 1)]

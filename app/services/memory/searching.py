@@ -128,6 +128,10 @@ class Query:
     """Whether it asks for an assistant's words."""
     parts: Sequence[QueryPart] = ()
 
+    @property
+    def may_ask(self) -> bool:
+        return self.asks is None or self.asks >= relevance.MAY_ASK_MIN
+
 
 async def ready(
     runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid", asked_at: datetime | None = None
