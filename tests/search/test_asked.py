@@ -12,6 +12,7 @@ from app.providers import local_embeddings
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
+from app.services.conversations.tail import LAG_MAX
 from tests.api.kit import user
 from tests.search.kit import drain, find, say, texts
 
@@ -110,3 +111,11 @@ async def test_a_query_brings_in_as_much_as_its_evidence_is_worth(local: Runtime
     assert FACTS[0] in text
     others = [(await by_query(local, message))[1] for message in OFF_TOPIC]
     assert max(others) <= DOUBTFUL_TOKENS + TAIL_OVERHEAD < size
+
+
+async def test_only_who_may_ask_is_told_that_vectors_lag(local: Runtime) -> None:
+    for number in range(LAG_MAX + 1):
+        await say(local, f"late {number}", [user(f"Crate {number} came with the noon ferry.")])
+    asked, _ = await by_query(local, "What was the name of the vet that I told you about?")
+    assert "behind by 12" in asked
+    assert (await by_query(local, OFF_TOPIC[0]))[1] == 0
