@@ -52,7 +52,7 @@ def test_pages_and_archives_that_a_call_named_go_with_the_archive(client: httpx.
 def test_what_came_unasked_is_given_back(client: httpx.Client) -> None:
     sent = []
     for transcript in load(SHIPPED)[:1]:
-        for messages in list(calls(transcript.messages))[:80]:
+        for messages in list(calls(transcript.messages))[:90]:
             append(client, "c", messages)
             sent.append(served(client, "c", budget=6_000))
     assert any(b"<quire-recalled>" in one.body for one in sent)
