@@ -483,11 +483,13 @@ class Ledger:
         return -(-self.total * self.token_percent // OURS)
 
     @property
+    def saved_tokens(self) -> int:
+        return max(0, self.full_history - self.total)
+
+    @property
     def saved(self) -> float:
         """The share of the full history's tokens that this window saves, 0 to 1."""
-        if self.full_history <= self.total:
-            return 0.0
-        return round(1 - self.total / self.full_history, 4)
+        return round(self.saved_tokens / self.full_history, 4) if self.saved_tokens else 0.0
 
 
 class Placed(NamedTuple):

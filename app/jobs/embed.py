@@ -65,7 +65,9 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
     if found.refused and fault is None:
         found = await _asked_again(runtime, embedder, found, wanted, is_last=is_last)
     kept = found.refused if fault is not None else {}
-    said = {(row.conversation_id, row.seq) for row in rows if _shows_wishes(row) and row.id not in kept}
+    # The first passage of a message that was said just now: it may say what is to be kept.
+    begun = (row for row in rows if row.is_said and row.type == "episode" and row.start == 0)
+    said = {(row.conversation_id, row.seq) for row in begun if row.id not in kept}
     noticed = await noticing.notice(runtime, tenant, [row for row in told if row.place in said])
     model = embeddings.model_id(embedder.model, embedder.dimensions)
     settled = [row.id for row in rows if row.id not in kept]
@@ -81,11 +83,6 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
             await (finish if len(rows) < embedder.batch else requeue)(tx, claimed)
     if fault is not None:
         raise fault
-
-
-def _shows_wishes(row: WaitingMemory) -> bool:
-    """Return whether it is the first passage of a message that was said just now."""
-    return bool(row.is_said and row.type == "episode" and row.start == 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ returned to the pool, because its next answer is unpredictable.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any, TypeAlias
@@ -125,7 +125,8 @@ class Database:
             pool = await _pool(dsn, 1, pool_size, with_session, statement_cache=statement_cache)
             is_sharded = await pool.fetchval(IS_CITUS, timeout=FIRST_SECONDS)
             if not statement_cache:  # then no plan is cached, and each is made for the tables as they are
-                return cls(pool, pool, preamble=_set_local(SERVER_TIMEOUTS), is_sharded=is_sharded)
+                preamble = "".join(f" SET LOCAL {name} = '{value}';" for name, value in SERVER_TIMEOUTS.items())
+                return cls(pool, pool, preamble=preamble, is_sharded=is_sharded)
             ordered = await _pool(dsn, 0, 1, with_session | ORDERED, statement_cache=True)
         except KINDS as error:
             raise errors.StorageUnavailable(why_not(error, dsn)) from error
@@ -365,7 +366,3 @@ async def _prepare_session(connection: Any, *, plans_once: bool) -> None:
 
 async def _keep_session(connection: Any) -> None:
     """Reset nothing: sessions carry no state of ours, and a reset would cost a round trip."""
-
-
-def _set_local(settings: Mapping[str, str]) -> str:
-    return "".join(f" SET LOCAL {name} = '{value}';" for name, value in settings.items())

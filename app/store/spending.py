@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from datetime import date
 from uuid import UUID
 
@@ -28,21 +28,21 @@ class Spent:
     """Those of the prompts that the provider found in its cache."""
     written_tokens: int = 0
     """Those that it wrote to its cache."""
+    saved_tokens: int = 0
+    """Those of histories that windows left out."""
 
     @staticmethod
     def of(calls: int, usage: ModelUsage | None) -> Spent:
-        if usage is None:
-            return Spent(calls)
-        return Spent(calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.written_tokens)
+        return Spent(calls, **asdict(usage)) if usage is not None else Spent(calls)
 
 
-COUNTERS = ("calls", "prompt_tokens", "completion_tokens", "cached_tokens", "written_tokens")
+COUNTERS = tuple(counter.name for counter in fields(Spent))
 _COUNTERS = ", ".join(COUNTERS)
 _MORE = ", ".join(f"{name} = s.{name} + ${at}" for at, name in enumerate(COUNTERS, 5))
 _TOTAL = "tenant_id = $1 AND conversation_id IS NULL"
 _TODAY = "(now() AT TIME ZONE 'UTC')::date"
 
-_VALUES = f"{_TODAY}, $3, $4, $5, $6, $7, $8, $9"
+_VALUES = f"{_TODAY}, $3, $4, {', '.join(f'${at}' for at in range(5, 5 + len(COUNTERS)))}"
 
 # Add to today's total of a kind of work and, if its conversation still exists, to the conversation's.
 OF_CONVERSATION = "SELECT id FROM conversations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE"

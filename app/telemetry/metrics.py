@@ -67,10 +67,10 @@ class Metrics:
         child.count.inc()
         child.seconds.observe(seconds)
 
-    def window(self, total: int, full_history: int) -> None:
+    def window(self, total: int, saved: int) -> None:
         self._windows.inc()
         self._window_tokens.inc(total)
-        self._saved.inc(max(0, full_history - total))
+        self._saved.inc(saved)
 
     def job(self, kind: str, outcome: str, seconds: float) -> None:
         self._ends.labels(kind, outcome).inc()

@@ -40,7 +40,7 @@ async def work(database: Database) -> dict[UUID, dict[str, dict[str, Any]]]:
                     A_MINUTE if state == "running" else -5 * A_MINUTE,
                     await tx.connection.fetchval("SELECT now()") if state == "dead" else None, f"error of {tenant}",
                 )  # fmt: skip
-            await tx.execute(spending.RECORD, "waiting", "page", f"model of {tenant}", 1, 2, 3, 4, 5)
+            await tx.execute(spending.RECORD, "waiting", "page", f"model of {tenant}", *range(len(spending.COUNTERS)))
             await outbox.add_webhook(tx, ids["running"], f"https://{tenant}/", "whsec_", ())
             await outbox.tell(tx, outbox.event("cut.made", conversation_id=f"of {tenant}"))
             await tx.execute("UPDATE events SET seq = 1 WHERE tenant_id = $1")
@@ -177,7 +177,7 @@ async def test_no_work_is_inserted_for_another_tenant(
     database: Database, superuser: asyncpg.Connection, work: dict[UUID, Any], sql: str
 ) -> None:
     new = enqueue.NewWork("page", "waiting", uuid7(), "llm", "waiting", "{}")
-    given: tuple[object, ...] = ("waiting", "page", "m", 1, 1, 1, 1, 1)
+    given: tuple[object, ...] = ("waiting", "page", "m", *[1] * len(spending.COUNTERS))
     if sql in (limits.BUCKET, limits.READ_BUCKET):
         given = (new.id, 1.0)
     if sql == limits.ADD_BYTES:

@@ -31,7 +31,7 @@ def used(postgres: EmbeddedPostgres, clean: None) -> None:
                         "INSERT INTO conversations (tenant_id, id, uid, user_id) VALUES ($1, $2, $3, $4)",
                         name, UUID(int=1), user,
                     )  # fmt: skip
-                    await spending.add(tx, name, "proxy", "big-1", Spent(1, 1000, 10, 600, 100))
+                    await spending.add(tx, name, "proxy", "big-1", Spent(1, 1000, 10, 600, 100, 9000))
                 await spending.add(tx, "a", "page", "small", Spent(2, 50, 5))
                 await spending.add(tx, None, "expand", "small", Spent(1, 7, 3))
         await database.close()
@@ -48,8 +48,16 @@ def test_usage_by_each(serve: Serve, mint: Mint, used: None) -> None:
     client, key = serve(quire_proxy_prices=PRICES), mint()
     one = 300 * 10e-6 + 600 * 1e-6 + 100 * 20e-6 + 10 * 100e-6
     [tenant] = usage(client, key)
-    counted = ("calls", "prompt_tokens", "completion_tokens", "cached_tokens", "written_tokens", "unpriced_calls")
-    assert [tenant[name] for name in counted] == [6, 3057, 38, 1800, 300, 3]
+    counted = (
+        "calls",
+        "prompt_tokens",
+        "completion_tokens",
+        "cached_tokens",
+        "written_tokens",
+        "saved_tokens",
+        "unpriced_calls",
+    )
+    assert [tenant[name] for name in counted] == [6, 3057, 38, 1800, 300, 27_000, 3]
     assert tenant["cost"] == pytest.approx(3 * one)
     models = {item["model"]: (item["calls"], item["cost"]) for item in usage(client, key, by="model")}
     assert models == {"big-1": (3, pytest.approx(3 * one)), "small": (3, None)}

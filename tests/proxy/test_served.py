@@ -8,7 +8,7 @@ import httpx
 import openai
 import pytest
 
-from tests.api.kit import Json, ok, path, user
+from tests.api.kit import Json, append, assistant, ok, path, user, window
 from tests.conftest import wait_for
 from tests.providers.fake_openai import FakeOpenAI
 from tests.proxy.kit import Script, calling
@@ -91,3 +91,18 @@ def test_a_proxied_answer_names_the_receipt_of_its_window(
     assert root == record["root"]
     found = ok(client.get(path("c", "windows", root, "receipt"), params={"prove": 1}))
     assert "Mira" in found["text"]
+
+
+def test_what_windows_saved_is_counted_with_their_use(
+    client: httpx.Client, chat: openai.OpenAI, script: Script
+) -> None:
+    for number in range(30):
+        append(client, "c", [user(f"question {number}"), assistant("The committee heard the third reading. " * 40)])
+    ok(client.patch(path("c"), json={"budget": 4_000}))
+    asked(chat, [user("What was decided?")])
+    (one,) = requests(client, 1)
+    now = window(client, "c", budget=4_000)["usage"]
+    [used] = ok(client.get("/usage"))["items"]
+    # The answer came after the window that the model saw, and is in both.
+    assert used["saved_tokens"] == now["full_history"] - now["total"] > 0
+    assert one["window_tokens"] < now["total"]

@@ -15,8 +15,9 @@ from tests.ui.test_people import page
 __all__ = ["ann", "anns_url"]
 
 SPENT = f"""
-INSERT INTO spending (tenant_id, {{whose}} day, kind, model, calls, prompt_tokens, completion_tokens, cached_tokens)
-SELECT '{DEFAULT_TENANT}', {{value}} (now() AT TIME ZONE 'UTC')::date - n, 'proxy', 'big<b>', 2, 1000, 30, 250
+INSERT INTO spending (tenant_id, {{whose}} day, kind, model, calls, prompt_tokens, saved_tokens, completion_tokens,
+                      cached_tokens)
+SELECT '{DEFAULT_TENANT}', {{value}} (now() AT TIME ZONE 'UTC')::date - n, 'proxy', 'big<b>', 2, 1000, 6000, 30, 250
   FROM unnest(ARRAY[0, 1, 90]) AS n
 """
 
@@ -35,7 +36,7 @@ def test_models_are_counted_by_day_model_and_user(
     for table, name in ((by_model, "big<b>"), (by_cost, "c"), (by_user, "ann")):
         [row] = table.one("tbody").all("tr")
         assert row.one("th").words == name
-        assert [cell.words for cell in row.all("td")] == ["4", "2,000", "25 %", "60", "–", "–"]
+        assert [cell.words for cell in row.all("td")] == ["4", "2,000", "12,000", "25 %", "60", "–", "–"]
 
 
 def test_people_and_spaces_lead_to_what_is_kept_in_mind_of_them(client: httpx.Client) -> None:

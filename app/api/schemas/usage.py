@@ -19,6 +19,7 @@ class Usage(BaseModel):
     completion_tokens: int
     cached_tokens: int = Field(description="tokens of the prompts that the provider read from its cache")
     written_tokens: int = Field(description="tokens of the prompts that the provider wrote to its cache")
+    saved_tokens: int = Field(description="tokens of histories that windows left out, of calls through the proxy")
     cost: float | None = Field(description="US dollars, by QUIRE_PROXY_PRICES; null if no price is known")
     saved: float | None = Field(description="US dollars that the provider's cache saved, less what writing it cost")
     unpriced_calls: int = Field(description="calls of models without a price, not in `cost`")

@@ -81,12 +81,9 @@ def lessons(learned: Learned, body: Mapping[str, Any], told: str) -> Iterator[Le
     if is_of_calls:
         yield replace(learned, told=True, bare=False, stand_ins=frozenset())
         yield replace(learned, told=True, bare=True, stand_ins=frozenset())
-    if not learned.careful and any(one == other in ("user", "assistant") for one, other in pairwise(_roles(body))):
+    roles = [message.get("role") for message in body.get("messages") or []]
+    if not learned.careful and any(one == other in ("user", "assistant") for one, other in pairwise(roles)):
         yield replace(learned, careful=True)  # whatever its words, roles that take turns are worth a try
-
-
-def _roles(body: Mapping[str, Any]) -> list[Any]:
-    return [message.get("role") for message in body.get("messages") or []]
 
 
 def _has_calls(body: Mapping[str, Any]) -> bool:

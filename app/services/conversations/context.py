@@ -323,7 +323,7 @@ def _keep(call: WindowCall, shown: KeptWindow, answer: Context, gathered: tail.G
     runtime, ledger = call.runtime, answer.window.ledger
     if not call.request.asks_for_tail:
         runtime.caches.keep_window(shown)
-    runtime.metrics.window(ledger.total, ledger.full_history)
+    runtime.metrics.window(ledger.total, ledger.saved_tokens)
     recorded = serving.note(runtime, call.tenant, call.request, shown, answer, gathered)
     return replace(answer, receipt=recorded.served.root) if recorded and runtime.signer else answer
 

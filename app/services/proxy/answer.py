@@ -142,11 +142,12 @@ async def _answer(task: AnswerTask, watch: Watch) -> None:
         window = await _window(task)
         task.telling.showed(window.receipt)
         asking, owners = _asking(task, window, recalls=rounds_left > 0), task.owners(json.loads(window.tools))
-        watch.window_tokens, before = window.window.ledger.total, said.prompt_tokens
+        ledger, before = window.window.ledger, said.prompt_tokens
+        watch.window_tokens, watch.saved_tokens = ledger.total, watch.saved_tokens + ledger.saved_tokens
         watch.window = task.runtime.caches.served.last(task.asked.tenant, window.conversation_uid)
         said, whole = await _asked(task, said.next_round(owners), asking, watch)
         if (prompt := said.prompt_tokens - before) > 0:
-            reported = ReportedUsage(window.window.ledger.total, prompt)
+            reported = ReportedUsage(ledger.total, prompt)
         calls = owners.divide(said.calls)
         recalled = await _recalled(task, said, calls.inner) if rounds_left and calls.inner else []
         if calls.outer or not recalled:

@@ -86,6 +86,7 @@ class Watch:
     mode: Literal["window", "pass-through"]
     calls: int = 0
     window_tokens: int | None = None
+    saved_tokens: int = 0
     window: Recorded | None = None
     """The last one that the model saw."""
     last_seq: int | None = None
@@ -128,7 +129,7 @@ class Watch:
 async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exception | str | None) -> None:
     """Record a request that has ended, and what it used; an answer that nobody received has cost something too."""
     usage = ModelUsage.read(watch.usage)
-    spent = Spent.of(watch.calls, usage)
+    spent = replace(Spent.of(watch.calls, usage), saved_tokens=watch.saved_tokens)
     outcome = type(failure).__name__ if isinstance(failure, Exception) else "left" if failure else "ok"
     runtime.metrics.provider_call("proxy", outcome, spent.prompt_tokens, spent.completion_tokens)
     model = str(asked.request.question.options["model"]).replace("\x00", "")

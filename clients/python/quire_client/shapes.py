@@ -108,6 +108,8 @@ class ModelUsage(TypedDict):
     completion_tokens: int
     cached_tokens: int
     written_tokens: int
+    saved_tokens: int
+    """Tokens of histories that windows left out."""
     cost: float | None
     """US dollars, by the service's prices; None if it knows none."""
     saved: float | None

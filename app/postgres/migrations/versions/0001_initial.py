@@ -365,6 +365,7 @@ def upgrade() -> None:
     sa.Column('completion_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('cached_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     sa.Column('written_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+    sa.Column('saved_tokens', sa.BigInteger(), server_default=sa.text('0'), nullable=False, comment='of histories that windows left out'),
     sa.ForeignKeyConstraint(['tenant_id', 'conversation_id'], ['conversations.tenant_id', 'conversations.id'], name='spending_conversation_fkey', ondelete='CASCADE'),
     sa.UniqueConstraint('tenant_id', 'conversation_id', 'day', 'kind', 'model', name='spending_key', postgresql_nulls_not_distinct=True)
     )
