@@ -41,7 +41,6 @@ _COUNTERS = ", ".join(COUNTERS)
 _MORE = ", ".join(f"{name} = s.{name} + ${at}" for at, name in enumerate(COUNTERS, 5))
 _TOTAL = "tenant_id = $1 AND conversation_id IS NULL"
 _TODAY = "(now() AT TIME ZONE 'UTC')::date"
-
 _VALUES = f"{_TODAY}, $3, $4, {', '.join(f'${at}' for at in range(5, 5 + len(COUNTERS)))}"
 
 # Add to today's total of a kind of work and, if its conversation still exists, to the conversation's.

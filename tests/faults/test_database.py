@@ -36,9 +36,12 @@ class Postgres:
         return embedded.start(self.folder)
 
     def kill(self) -> None:
-        for process in servers_of(self.folder):
+        servers = servers_of(self.folder)
+        backends = [child for server in servers for child in server.children()]
+        for process in servers:
             process.send_signal(signal.SIGKILL)
-        wait_for(lambda: not servers_of(self.folder))
+        # A backend that has not seen yet that it is alone still answers.
+        wait_for(lambda: not servers_of(self.folder) and not any(backend.is_running() for backend in backends))
 
     def start_again(self) -> None:
         gone, self.server = self.server, self._start()

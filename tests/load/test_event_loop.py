@@ -346,7 +346,7 @@ async def looks(caller: Caller) -> None:
             await caller.get(path(where, part) if part else path(where))
         await caller.get(path(where, "messages"), limit=1000, order="desc")
         await caller.get(path(where, "pages"), limit=200)
-        for part in ("", "/pages", "/pages/3", "/archives"):
+        for part in ("", "?show=pages", "/pages/3", "?show=archives"):
             await caller.get(f"/ui/conversations/{where}{part}")
     for url in ("/ui", "/ui/jobs", "/ui/search?user_id=u&q=tea", "/users/u/export"):
         await caller.get(url)

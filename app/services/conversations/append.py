@@ -319,7 +319,8 @@ async def _placed(task: _Task, known: Conversation | None, selection: Arrivals, 
     """
     if known is None:
         return told
-    places = places_of(known, selection.arrivals)
+    size = _characters(task.request, selection)
+    places = await run_in_thread_if_large(size, places_of, known, selection.arrivals)
     is_others = task.runtime.chat is not None or isinstance(task.request, ImportedMessages) or known.line.stretches
     closing = None if is_others else await _closing(task, known, closed_pages(known, places))
     return replace(told, places=places, closing=closing)
