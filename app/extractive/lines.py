@@ -9,7 +9,7 @@ runs for every appended message.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
-from app.text.language import clip, language, one_line, squeeze, straight, window
+from app.text.language import clip, language, one_line, remembered, squeeze, straight, window
 from app.text.queries import has_subject
 
 _FIRST_SENTENCES = 60
@@ -197,7 +197,7 @@ def greets(message: Reading) -> bool:
     return bool(message.ranked) and all(map(_greets, message.ranked))
 
 
-@lru_cache(8_192)  # each cut asks it of the same titles
+@remembered(8_192)  # each cut asks it of the same titles
 def names_subject(title: str) -> bool:
     """Return whether a title, maybe after a speaker, says what a page is about: "Ann: Sounds great, Bob!" does not."""
     said = _SPEAKER.sub("", title, count=1)

@@ -6,7 +6,6 @@ overlapping alternatives is possessive (``*+``), so that none can backtrack out 
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from app.text.word_lists import patterns_of
@@ -107,7 +106,6 @@ def strip_lead(sentence: str) -> str:
     return sentence
 
 
-@lru_cache(64)  # a sentence's are wanted three times in a row
 def specifics(sentence: str) -> int:
     """Count the names, numbers, identifiers and quotations in a sentence, up to six."""
     count = 0

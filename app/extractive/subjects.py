@@ -191,18 +191,15 @@ def _chinese(text: str) -> Iterator[tuple[str, int, float]]:
         part = "" if describes else _part(word, tag)
         goes_on = part == word or (word == " " and run and not is_han(run[-1]))  # "G2 夹爪"
         if run and not goes_on:
-            if word != _CUT and not (len(run) == 1 and last_tag == "n" and _is_guess(run[0])):
+            # Names apart, half of the words that the tagger has put together are parts of sentences.
+            is_guess = len(run) == 1 and last_tag == "n" and is_han(run[0]) and not rjieba.has_word(simplified(run[0]))
+            if word != _CUT and not is_guess:
                 yield from _han_phrase(run)
             run = []
         if part:
             run.append(part)
             last_tag = tag
         before = word
-
-
-def _is_guess(word: str) -> bool:
-    """Return whether the tagger has put a word together; names apart, half of these are parts of sentences."""
-    return is_han(word) and not rjieba.has_word(simplified(word))
 
 
 def _tagged(text: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a request sees of its tenant: row-level security reads it from `app.tenant`, after the tenant's id.
+"""Limit what a request sees of its tenant: row-level security reads it from `app.tenant`, after the tenant's id.
 
 A request for one user (`narrow`) sees the scopes of that user, their own and those of their spaces, looked up once a
 request. What it writes finds every conversation of the tenant: erasing must reach all that quotes what it erases.

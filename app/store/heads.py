@@ -75,8 +75,7 @@ def _titled(page: PageEntry) -> PageEntry:
     """Return a page that begins with "Yes" under its first answer that says more; under no title without one."""
     if names_subject(page.title):
         return page
-    lines = (line for line in page.lines if line.role == "assistant" and tells(line.text))
-    line = next(lines, None)
+    line = next((line for line in page.lines if line.role == "assistant" and tells(line.text)), None)
     return page._replace(title=line.text if line else "", title_tokens=line.tokens if line else 0)
 
 

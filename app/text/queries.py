@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from app.text import bm25
 from app.text.chinese_scripts import simplified
-from app.text.language import each_word, fold, is_han, words
+from app.text.language import each_word, fold, is_han, remembered, words
 from app.text.questions import asks
 from app.text.word_lists import patterns_of, sections_of
 
@@ -54,7 +53,7 @@ def has_subject(text: str) -> bool:
     return _has_subject(text) if len(text) <= SMALL_TALK_CHARACTERS else True
 
 
-@lru_cache(8_192)  # each cut asks it of the same titles
+@remembered(8_192)  # each cut asks it of the same titles
 def _has_subject(text: str) -> bool:
     folded = fold(text)
     if not folded or any(map(_is_surely_subject, each_word(folded))) or _WHO_ASKS.search(folded):

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from hashlib import blake2b
 from pathlib import Path
-from threading import Lock
-
-from cachetools import LRUCache, cached
 
 from app.text.chinese_scripts import simplified
-from app.text.language import HAN
+from app.text.language import HAN, digest, remembered
 from app.text.word_lists import patterns_of
 
 STATEMENT_CHARACTERS = 300
@@ -54,14 +50,10 @@ def statement(text: str) -> str:
     return told + asks if any(halves) else text.strip()
 
 
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
-
-
-@cached(LRUCache[bytes, bytes](REMEMBERED), key=_digest, lock=Lock())
+@remembered(REMEMBERED)
 def stated(text: str) -> bytes:
-    """Return the digest of a text's statement. Only digests are remembered, because texts can be erased."""
-    return _digest(statement(text))
+    """Return the digest of a text's statement."""
+    return digest(statement(text))
 
 
 def _first_small(text: str) -> str:

@@ -36,7 +36,6 @@ from app.services.tools import tool_calls
 from app.services.tools.remember import remember
 from app.services.tools.tool_calls import ToolCall
 
-BODY_MAX_BYTES = 1024 * 1024
 NOBODY = (
     "Nobody is named whose memories these are: put conversation_id or user_id into the server's URL, or send the "
     "header X-Quire-Conversation or X-Quire-User."
@@ -94,7 +93,7 @@ def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
     return _Manager(
         server, json_response=True, stateless=True,
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the router has checked
-        max_request_body_size=min(BODY_MAX_BYTES, runtime.defaults.limits.body_bytes),
+        max_request_body_size=runtime.defaults.limits.body_bytes,  # the router takes less
     )  # fmt: skip
 
 

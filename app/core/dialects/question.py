@@ -133,7 +133,8 @@ def _end_of_list(said: str, name: str) -> int | None:
         key, at = _decode(said, at)
         value, at = _decode(said, _after_blanks(said, _after_blanks(said, at) + 1))
         if key == name:
-            return at - 1 if isinstance(value, list) and value and _takes_more(value[-1]) else None
+            last = value[-1] if isinstance(value, list) and value else None
+            return at - 1 if isinstance(last, dict) and last.get("role") != "assistant" else None
         at = _after_blanks(said, at)
         if said[at] == ",":
             at = _after_blanks(said, at + 1)
@@ -144,7 +145,3 @@ def _after_blanks(said: str, at: int) -> int:
     while said[at] in _BLANK:
         at += 1
     return at
-
-
-def _takes_more(last: object) -> bool:
-    return isinstance(last, dict) and last.get("role") != "assistant"

@@ -1,4 +1,4 @@
-"""What a query may bring into a window, by what its results tell.
+"""Decide what a query brings into a window, by its judged results.
 
 What comes unasked answers, every passage of it. A caller's query brings in what answers and whatever else is close, and
 the better the best result, the more: tokens double with each unit of its score above what is needed. Where nothing

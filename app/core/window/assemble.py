@@ -55,7 +55,7 @@ UNMATCHED_NAMED = 10
 
 
 class Sums(NamedTuple):
-    """What parts of a body add up to, by zone."""
+    """The sums of a body's parts, by zone."""
 
     condensed: int = 0
     """Tokens."""

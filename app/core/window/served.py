@@ -61,7 +61,7 @@ class Sealed:
 
 
 class SealedMessages(NamedTuple):
-    """What a window shows of messages, with the part and the salt of each; none for what is no message."""
+    """The messages that a window shows, each with its part and salt; no part for what is no message."""
 
     shown: tuple[Item | Placed, ...]
     parts: list[tuple[int, bytes] | None]
