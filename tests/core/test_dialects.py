@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.dialects.compaction import opened, sealed
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.inbound_chat import ChatWriter
-from app.core.dialects.inbound_messages import MessagesWriter
+from app.core.dialects.inbound_messages import MessagesWriter, messages_usage
+from app.core.dialects.inbound_responses import responses_usage
 from app.core.dialects.items import items_of, messages_of
 from app.core.dialects.proxy import ToolOwners
 from app.core.dialects.question import AnswerReader, with_message
@@ -148,3 +150,24 @@ def test_arguments_that_come_whole_at_the_beginning_of_a_block_count() -> None:
     found, whole = told(MessagesReader(), block(0, start))
     assert [c["function"]["arguments"] for c in found.calls] == ['{"p":1}']
     assert whole["content"] == [start]
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens_details": {"cached_tokens": 60, "cache_creation_tokens": 30}},
+        {"prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 30}},
+        {"prompt_cache_hit_tokens": 60, "prompt_cache_miss_tokens": 40, "cache_creation_input_tokens": 30},
+        {"cached_tokens": 60, "prompt_tokens_details": {"cache_creation_tokens": 30}},
+    ],
+    ids=["Messages", "OpenAI", "DeepSeek and Qwen", "Kimi"],
+)
+def test_what_a_cache_gave_and_took_is_told_by_any_name(usage: dict[str, Any]) -> None:
+    """The names are those that clients read: openai 3.57.0, litellm 1.110.2 (deepseek, dashscope, moonshot)."""
+    said = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105, **usage}
+    found = messages_usage(said)
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    assert [found[name] for name in names] == [10, 60, 30, 5]
+    found = responses_usage(said)
+    assert found["input_tokens_details"] == {"cached_tokens": 60, "cache_write_tokens": 30}
+    assert (found["input_tokens"], found["total_tokens"]) == (100, 105)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import anthropic
@@ -30,6 +31,26 @@ def test_system_blocks_and_options_reach_a_chat_model(base_url: str, script: Scr
     [one] = script.asked
     assert one["messages"][0]["content"].startswith("Be brief.\n\nBe kind.")
     assert (one["stop"], one["max_tokens"]) == (["x"], 100)
+
+
+@both
+def test_a_calls_id_is_one_that_a_client_of_messages_keeps(
+    base_url: str, script: Script, anthropic_of: AnthropicOf, stream: bool
+) -> None:
+    """Messages refuses others (`^[a-zA-Z0-9_-]+$`), so langchain-anthropic 1.7.10 sends `functions.look:0`, as Kimi
+    names a call, back as `toolu_…`: its result would answer nothing.
+    """
+    claude, listed = anthropic_of(base_url, "c"), [user("Look.")]
+    calls = calling(("look", {}), ("look", {"at": 1}))
+    for place, call in enumerate(calls["tool_calls"]):
+        call["id"] = f"functions.look:{place}"
+    script.says(calls)
+    blocks = asked(claude, listed, stream=stream, tools=[LOOK]).content
+    assert len({block.id for block in blocks}) == 2
+    assert all(re.fullmatch("[a-zA-Z0-9_-]+", block.id) for block in blocks)
+    results: Any = [{"type": "tool_result", "tool_use_id": b.id, "content": f"Seen {b.input}."} for b in blocks]
+    asked(claude, [*listed, {"role": "assistant", "content": blocks}, user(results)], stream=stream, tools=[LOOK])
+    assert [m["content"] for m in script.asked[-1]["messages"][-2:]] == ["Seen {}.", "Seen {'at': 1}."]
 
 
 def test_what_only_messages_has_is_refused_or_dropped_by_name(

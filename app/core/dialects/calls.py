@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from app.core.canonical import dumps
 from app.core.dialects.proxy import ToolOwners
 from app.core.dialects.question import Json
+from app.core.parts import mapped_id
 
 
 class CallSoFar(NamedTuple):
@@ -38,6 +39,8 @@ class CallsSoFar(NamedTuple):
     calls: Mapping[int, CallSoFar] = MappingProxyType({})
     numbers: Mapping[int, int] = MappingProxyType({})
     """The number of the newest call at each index."""
+    ids: str = ""
+    """A pattern of ids that the client keeps; empty: all. What another API's clients rename, no result would find."""
 
     @property
     def newest(self) -> CallSoFar:
@@ -93,13 +96,13 @@ def _place(calls: CallsSoFar, index: int, part: Mapping[str, Any]) -> int:
 
 def _new(calls: CallsSoFar, part: Mapping[str, Any]) -> CallSoFar:
     ids = {call.id for call in calls.calls.values()}
-    id_ = part.get("id")
-    if not isinstance(id_, str) or not id_ or id_ in ids:
+    id_ = mapped_id(calls.ids, given) if isinstance(given := part.get("id"), str) and given else ""
+    if not id_ or id_ in ids:
         id_ = f"call_{len(calls.calls)}"
         while id_ in ids:
             id_ += "_"
     more = {name: value for name, value in part.items() if name not in ("index", "id", "function")}
-    return CallSoFar(id_, {"type": "function", **{k: v for k, v in more.items() if v is not None}}, part.get("id"))
+    return CallSoFar(id_, {"type": "function", **{k: v for k, v in more.items() if v is not None}}, given)
 
 
 def _grow(calls: CallsSoFar, number: int, part: Mapping[str, Any]) -> tuple[CallsSoFar, list[Json]]:

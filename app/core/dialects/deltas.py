@@ -95,9 +95,9 @@ class AnswerSoFar(NamedTuple):
     """The client was told the role."""
 
     @classmethod
-    def start(cls, owners: ToolOwners, tag: str = "") -> AnswerSoFar:
-        """Return an empty answer. ``tag`` marks thinking at the beginning of its text."""
-        return cls(RoundSoFar(CallsSoFar(owners), TagSplitter(tag, is_over=not tag)))
+    def start(cls, owners: ToolOwners, tag: str = "", ids: str = "") -> AnswerSoFar:
+        """Return an empty answer. ``tag`` marks thinking at the beginning of its text; ``ids``: see CallsSoFar."""
+        return cls(RoundSoFar(CallsSoFar(owners, ids=ids), TagSplitter(tag, is_over=not tag)))
 
     @property
     def calls(self) -> list[Json]:
@@ -110,7 +110,7 @@ class AnswerSoFar(NamedTuple):
 
     def next_round(self, owners: ToolOwners) -> AnswerSoFar:
         """Return the answer at the beginning of another call of the model."""
-        calls, tag = CallsSoFar(owners, self.round.calls.outer), self.round.splitter.tag
+        calls, tag = self.round.calls._replace(tools=owners, calls={}, numbers={}), self.round.splitter.tag
         begun = RoundSoFar(calls, TagSplitter(tag, is_over=not tag), self.text, bool(self.text))
         return self._replace(round=begun)
 

@@ -14,6 +14,7 @@ from typing import Any
 from app.core.canonical import loads
 from app.core.dialects.carried import joined
 from app.core.dialects.question import Event, Json, Question
+from app.core.dialects.usage import ModelUsage
 from app.errors import FieldError, Invalid
 
 STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
@@ -247,16 +248,9 @@ def _at(kind: str, index: int, **more: Any) -> Json:
 
 def messages_usage(usage: Mapping[str, Any] | None) -> Json:
     """Convert usage from Chat Completions to Messages, where cached tokens are not part of the input."""
-    used = usage or {}
-    details = used.get("prompt_tokens_details")
-    cached = details if isinstance(details, Mapping) else {}
-    read, written = _number(cached.get("cached_tokens")), _number(cached.get("cache_creation_tokens"))
+    used = ModelUsage.read(usage) or ModelUsage(0, 0, 0)
     return {
-        **(used.get("messages") or {}), "input_tokens": max(0, _number(used.get("prompt_tokens")) - read - written),
-        "output_tokens": _number(used.get("completion_tokens")), "cache_read_input_tokens": read,
-        "cache_creation_input_tokens": written,
+        **((usage or {}).get("messages") or {}), "output_tokens": used.completion_tokens,
+        "input_tokens": used.prompt_tokens - used.cached_tokens - used.written_tokens,
+        "cache_read_input_tokens": used.cached_tokens, "cache_creation_input_tokens": used.written_tokens,
     }  # fmt: skip
-
-
-def _number(value: object) -> int:
-    return value if type(value) is int else 0

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.core.dialects.items import COMPACTION, TRIGGER, call_item, custom_function, messages_of, unwrapped
 from app.core.dialects.question import Event, Json, Question
+from app.core.dialects.usage import ModelUsage
 from app.errors import FieldError, Invalid
 
 ECHOED = (
@@ -289,17 +290,12 @@ class ResponsesWriter:
 
 def responses_usage(usage: Mapping[str, Any]) -> Json:
     """Convert usage from Chat Completions to Responses."""
-    found = [usage.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
-    read, said, total = (n if type(n) is int else 0 for n in found)
-    details = [usage.get(name) for name in ("prompt_tokens_details", "completion_tokens_details")]
-    cached, thought = (d if isinstance(d, Mapping) else {} for d in details)
+    used, thought = ModelUsage.read(usage) or ModelUsage(0, 0, 0), usage.get("completion_tokens_details")
+    thinking = thought.get("reasoning_tokens") if isinstance(thought, Mapping) else 0
     return {
-        "input_tokens": read,
-        "input_tokens_details": {
-            "cached_tokens": cached.get("cached_tokens") or 0,
-            "cache_write_tokens": cached.get("cache_creation_tokens") or 0,
-        },
-        "output_tokens": said,
-        "output_tokens_details": {"reasoning_tokens": thought.get("reasoning_tokens") or 0},
-        "total_tokens": total or read + said,
+        "input_tokens": used.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": used.cached_tokens, "cache_write_tokens": used.written_tokens},
+        "output_tokens": used.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": thinking or 0},
+        "total_tokens": used.prompt_tokens + used.completion_tokens,
     }

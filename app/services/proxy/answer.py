@@ -34,6 +34,7 @@ from app.core.dialects.question import Json, ShownToClient
 from app.core.dialects.usage import ModelUsage
 from app.core.messages import read
 from app.core.model import Context, Placed
+from app.core.parts import BLOCK_IDS
 from app.core.window.profile import budget_of
 from app.core.window.render import origins
 from app.ids import uuid7
@@ -137,7 +138,9 @@ async def _answer_in_time(task: AnswerTask, watch: Watch) -> None:
 
 async def _answer(task: AnswerTask, watch: Watch) -> None:
     """Ask the model, again after each recall, until the answer is the client's; store it, then send its end."""
-    said, reported, rounds_left = AnswerSoFar.start(NOBODYS, task.thinking_tag), None, task.runtime.proxying.rounds
+    ids = BLOCK_IDS if task.question.dialect == "messages" else ""
+    said, reported = AnswerSoFar.start(NOBODYS, task.thinking_tag, ids), None
+    rounds_left = task.runtime.proxying.rounds
     while True:
         window = await _window(task)
         task.telling.showed(window.receipt)
