@@ -354,7 +354,8 @@ def _results(
             rule = f"must be the id of the call that the message answers, of 1 to {CALL_ID_MAX} characters"
             problems.at((*loc, "tool_call_id"), rule)
             return ()
-        return (Result(cast(str, call_id), message.get("content"), _plain(parts)),)
+        failed = message.get("is_error") is True
+        return (Result(cast(str, call_id), message.get("content"), _plain(parts), failed),)
     results = []
     for i, part in enumerate(parts):
         if part.get("type") != "tool_result":

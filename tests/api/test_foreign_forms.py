@@ -274,9 +274,12 @@ def test_members_that_no_api_names_stay_in_the_history(client: httpx.Client) -> 
     assert "toolUseResult" in json.dumps(history(client, "c"))
 
 
-def test_a_failed_call_says_so_in_each_form(client: httpx.Client) -> None:
-    sent = [user("q"), said(use("a")), user([answer("a", "no such file", is_error=True)])]
-    assert shown(client, sent)[-1]["content"] == "Error: no such file"
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_failed_call_says_so_in_each_form(client: httpx.Client, form: str) -> None:
+    result = user([answer("a", "no such file", is_error=True)])
+    if form == "openai":  # as adapters send what their frameworks call an error
+        result = {"role": "tool", "tool_call_id": "a", "content": "no such file", "is_error": True}
+    assert shown(client, [user("q"), said(use("a")), result])[-1]["content"] == "Error: no such file"
     assert window(client, "c", budget=8000, format="anthropic")["messages"][-1]["content"][0]["is_error"] is True
 
 

@@ -183,6 +183,61 @@ def test_messages_of_the_current_turn_are_the_graphs_own(agent: Any) -> None:
     assert len(model.given[1][-1].text) < 3000, "but for what is archived"
 
 
+CALL = calling("read_report").tool_calls
+ANSWERS = {
+    "OpenAI Responses": [
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"}, {"type": "text", "text": "Hm."},
+        {"type": "function_call", "id": "fc_1", "call_id": CALL[0]["id"], "name": "read_report", "arguments": "{}"},
+    ],
+    "LangChain 1": [
+        {"type": "reasoning", "reasoning": "Why?", "extras": {"signature": "s"}}, {"type": "text", "text": "Hm."},
+        {"type": "tool_call", "id": CALL[0]["id"], "name": "read_report", "args": {}},
+    ],
+    "Anthropic": [
+        {"type": "redacted_thinking", "data": "d"}, {"type": "text", "text": "Hm."},
+        {"type": "tool_use", "id": CALL[0]["id"], "name": "read_report", "input": {}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", ANSWERS.values(), ids=ANSWERS)
+def test_a_call_that_a_content_repeats_is_shown_once(agent: Any, client: httpx.Client, content: list[Any]) -> None:
+    """As langchain-openai 1.7.4 and langchain-anthropic 1.7.10 have them."""
+    _, model, say = agent(lambda _: AIMessage(content, tool_calls=CALL), echo)
+    say("Look.")
+    say("And again.")
+    of_turn, later = (next(m for m in model.given[at] if isinstance(m, AIMessage)) for at in (1, 2))
+    assert of_turn.content == content, "the graph's own, with what its provider wants to see again"
+    assert (later.text, [call["id"] for call in later.tool_calls]) == ("Hm.", [CALL[0]["id"]])
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        ({"type": "file", "url": "https://example.com/a.pdf", "mime_type": "application/pdf"}, "example.com/a.pdf"),
+        ({"type": "video", "base64": "AAAA", "mime_type": "video/mp4"}, "video/mp4"),
+        ({"type": "text-plain", "text": "The minutes.", "mime_type": "text/plain"}, "The minutes."),
+        ({"type": "image", "file_id": "file-1"}, "file-1"),
+        ({"type": "media", "data": "AAAA", "mime_type": "image/png"}, "image/png"),
+        ("The minutes.", "The minutes."),
+        ({"cachePoint": {"type": "default"}}, "Look."),
+    ],
+)  # fmt: skip
+def test_parts_that_langchain_cannot_convert_reach_the_model(agent: Any, part: Any, shown: str) -> None:
+    _, model, say = agent(echo)
+    say([{"type": "text", "text": "Look."}, part])
+    assert shown in text_of(model.given[0])
+
+
+def test_a_failed_tool_stays_failed(agent: Any, client: httpx.Client) -> None:
+    made, model, say = agent(echo)
+    failed = ToolMessage("no such depot", tool_call_id=CALL[0]["id"], status="error")
+    state = {"messages": [HumanMessage("Look."), AIMessage("", tool_calls=CALL), failed, AIMessage("It failed.")]}
+    made.update_state({"configurable": {"thread_id": "c"}}, state)
+    say("Why?")
+    assert [m.content for m in model.given[0] if isinstance(m, ToolMessage)] == ["Error: no such depot"]
+
+
 def test_a_state_that_was_trimmed_or_summarised_loses_nothing(agent: Any, client: httpx.Client) -> None:
     made, model, say = agent(echo)
     states = [say(f"question {number}")["messages"] for number in range(4)]

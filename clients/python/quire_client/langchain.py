@@ -26,6 +26,7 @@ from langchain_core.messages import (
     BaseMessage,
     HumanMessage,
     SystemMessage,
+    ToolMessage,
     convert_to_messages,
     convert_to_openai_messages,
 )
@@ -41,6 +42,13 @@ from quire_client.shapes import Json, Window
 
 Name = Callable[[RunnableConfig], str]
 """Returns the conversation's id from the agent's configuration."""
+
+_CALLS = frozenset(
+    {"tool_use", "tool_call", "function_call", "custom_tool_call", "invalid_tool_call", "input_json_delta"}
+)
+"""Parts of an answer that its ``tool_calls`` say too."""
+_READ = frozenset({"text", "refusal", "thinking", "redacted_thinking", "reasoning"})
+"""Parts that are text, or that only the API which made them reads."""
 
 Q = TypeVar("Q", Quire, AsyncQuire)
 _logger = logging.getLogger(__name__)
@@ -217,8 +225,25 @@ def _name(tool: BaseTool | dict[str, Any]) -> str:
 
 
 def _sent(messages: Sequence[BaseMessage]) -> list[Json]:
-    """Return the graph's messages in OpenAI form."""
-    return convert_to_openai_messages(list(messages))
+    return [_told(message) for message in messages]
+
+
+def _told(message: BaseMessage) -> Json:
+    """Return a message in OpenAI form. Its parts stay as they are: Quire reads those of every provider, while
+    LangChain's own conversion raises at some (a file's address, a video) and repeats calls as parts.
+    """
+    [told] = convert_to_openai_messages([message.model_copy(update={"content": ""})])
+    failed = {"is_error": True} if isinstance(message, ToolMessage) and message.status == "error" else {}
+    content: Any = message.content
+    if not isinstance(content, str):
+        content = [part for part in map(_part, content) if part.get("type", "tool_call") not in _CALLS]
+    return {**told, "content": content or "", **failed}
+
+
+def _part(part: str | Json) -> Json:
+    if isinstance(part, str) or part.get("type") == "json":
+        return {"type": "text", "text": part if isinstance(part, str) else json.dumps(part["json"])}
+    return part
 
 
 def _received(window: Sequence[Json], own: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -226,10 +251,15 @@ def _received(window: Sequence[Json], own: Sequence[AnyMessage]) -> list[AnyMess
     graph's own objects, so that signatures and ids of theirs that the provider wants to see again are kept.
     """
     turn = max((i for i, message in enumerate(own) if isinstance(message, HumanMessage)), default=0)
-    kept = {_text(sent): message for sent, message in zip(_sent(own[turn:]), own[turn:], strict=True)}
-    return [kept.get(_text(message)) or cast(AnyMessage, convert_to_messages([message])[0]) for message in window]
+    kept = {_shown(_told(message)): message for message in own[turn:]}
+    return [kept.get(_shown(message)) or cast(AnyMessage, convert_to_messages([message])[0]) for message in window]
 
 
-def _text(message: Json) -> str:
-    told = {name: value for name, value in message.items() if value and name != "name"}
+def _shown(message: Json) -> str:
+    """Return what a model reads of a message: its text and calls, and how many other parts."""
+    content = message.get("content") or ""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    text = "".join(part[name] for part in parts for name in ("text", "refusal") if isinstance(part.get(name), str))
+    files = sum(part["type"] not in _READ for part in parts)
+    told = [message["role"], message.get("tool_call_id"), text, files, message.get("tool_calls") or []]
     return json.dumps(told, sort_keys=True)
