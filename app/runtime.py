@@ -30,6 +30,7 @@ from app.providers import Chat, Embedder, Reranker
 from app.providers.successes import Successes
 from app.providers.upstream import Upstreams
 from app.store.keys import KnownKey
+from app.store.operators.limits import OpenDoor
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import Tracing
 from app.text.masks import Masks
@@ -44,6 +45,8 @@ KEYS_CACHED = 20_000
 ADDRESSES_CACHED = 20_000
 ADMITTED_SECONDS = 600.0
 QUOTA_SECONDS = 1.0
+USE_SECONDS = 60.0
+"""Between two records of a key's use."""
 SANDBOXES_MAX = 4
 """Processes with a model's code in them, at once, for each process of the API."""
 COUNTED_CHARACTERS_MAX = 20_000
@@ -60,7 +63,7 @@ class Lookup:
 
 @dataclass
 class Door:
-    """A process's cache of keys. Nothing in it grants access: see app.services.keys."""
+    """A process's cache of keys. Nothing in it grants access by itself: see app.services.keys."""
 
     locked: bool = False
     """Callers need a key; this never ends."""
@@ -68,6 +71,12 @@ class Door:
     """When it was last seen, on the monotonic clock, that they need none."""
     uses: LRUCache[UUID, float] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """When the last use of a key was written, by its id."""
+    open: OpenDoor | None = None
+    """What it was seen to be open by, if callers without a key have no limits."""
+    remembered: TTLCache[tuple[UUID, UUID], KnownKey] = field(
+        default_factory=lambda: TTLCache(KEYS_CACHED, USE_SECONDS)
+    )
+    """Keys without limits, for requests whose statement says that nothing changed; their use is noted in time."""
     known: LRUCache[UUID, None] = field(default_factory=lambda: LRUCache(KEYS_CACHED))
     """Keys that this process let in once: they are looked up even where others are refused too often."""
     refusals: LRUCache[str, Bucket] = field(default_factory=lambda: LRUCache(ADDRESSES_CACHED))

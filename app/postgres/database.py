@@ -24,7 +24,7 @@ from uuid import UUID
 import asyncpg
 
 from app import errors
-from app.postgres import sight
+from app.postgres import admission, sight
 from app.postgres.distribution import IS_CITUS
 from app.postgres.failures import CUT_SHORT, committing, may_be_done, translated
 from app.postgres.patience import Patience
@@ -161,9 +161,10 @@ class Database:
             arguments = seen.arguments(tenant)
             if self.is_sharded:
                 async with self._transaction(ReadTx, READS, tenant, nullcontext, FIRST_SECONDS, EVERYTHING) as tx:
-                    row = await tx.connection.fetchrow(sight.FIND, *arguments)
+                    row = await tx.connection.fetchrow(sight.FIND, *arguments, None, None)
             else:
-                row = await self.fetch_row(sight.FIND, *arguments)
+                find = partial(self.fetch_row, sight.FIND, *arguments)
+                row = await admission.proven(find) or await find(None, None)
             assert row is not None
             seen.found(row)
         return seen.text(writes=writes)
@@ -322,6 +323,7 @@ class Database:
 
     @asynccontextmanager
     async def _lent(self, pool: Pool, acquire_seconds: float = ACQUIRE_SECONDS) -> AsyncIterator[Connection]:
+        await admission.settle()
         with translated(self.faults):
             # With an idle connection there is no wait, and a timer would cost more than taking it.
             if pool.get_idle_size():

@@ -13,16 +13,19 @@ from uuid import UUID
 import asyncpg
 
 from app.core.scope import Scope
+from app.postgres.admission import UNCHANGED
 from app.postgres.transactions import EVERYTHING, ReadTx
 
 # The spaces of a member, and where a conversation and the branch that its id shows belong.
-FIND = """
+_UNCHANGED = UNCHANGED.replace(":key", "$5").replace(":known", "$6")
+FIND = f"""
 SELECT ARRAY(SELECT space_id FROM space_members
               WHERE tenant_id = $1::uuid AND member = $2 ORDER BY space_id) AS spaces,
        ARRAY(SELECT unnest(ARRAY[id, shown]) FROM conversations
               WHERE tenant_id = $1::uuid AND id = $3 AND coalesce('s:' || space_id, 'u:' || user_id) = ANY (
                     $4::text || ARRAY(SELECT 's:' || space_id FROM space_members
                                        WHERE tenant_id = $1::uuid AND member = $2))) AS opened
+ WHERE {_UNCHANGED}
  LIMIT length(set_config('app.tenant', $1::text || '*', true)) / 36
 """
 

@@ -5,6 +5,7 @@ from uuid import UUID
 import asyncpg
 
 from app import errors
+from app.postgres import admission
 from app.postgres.database import Database
 
 DEFAULT_TENANT = UUID("00000000-0000-7000-8000-000000000001")
@@ -12,8 +13,6 @@ DEFAULT_TENANT = UUID("00000000-0000-7000-8000-000000000001")
 
 # Row-level security lets everyone list them.
 LIST = "SELECT tenant_id FROM tenants ORDER BY tenant_id"
-# Whether any tenant ever had a key. A revoked or expired key counts too: revoking the last one must not open the API.
-IS_KEYED = "SELECT EXISTS (SELECT FROM tenants WHERE keyed_at IS NOT NULL) AS found"
 
 
 async def tenants(database: Database) -> list[UUID]:
@@ -24,7 +23,7 @@ async def tenants(database: Database) -> list[UUID]:
 
 async def is_keyed(database: Database) -> bool:
     """Return whether callers need a key. Raises StorageUnavailable if the schema is too old to tell."""
-    row = await row_of(database, IS_KEYED)
+    row = await row_of(database, admission.IS_KEYED)
     return bool(row and row["found"])
 
 

@@ -1,9 +1,9 @@
 """API keys: identify callers (those with a token by ``identity``); create, list and revoke keys.
 
-Each request looks its key up in the database with one indexed statement, so a revocation takes effect in every process
-with its commit: nothing that grants access is cached. A process only caches that callers *need* a key, because that
-never ends, and for one second that they need none. Creating the first key therefore waits for that second: once it is
-answered, every process requires keys.
+Each request asks the database about its key, so a revocation takes effect in every process with its commit: with one
+indexed statement, or, on routes of every turn, within the first one of its own (see ``app.postgres.admission``). A
+process only trusts its memory that callers *need* a key, because that never ends, and for one second that they need
+none. Creating the first key therefore waits for that second: once it is answered, every process requires keys.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from app.core.edge.rate import Taken, take
 from app.core.scope import keys_member, space_of_keys
 from app.core.times import time_text
 from app.ids import uuid7
+from app.postgres import admission
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import ReadTx, Tx
-from app.runtime import Lookup, Runtime
+from app.runtime import USE_SECONDS, Lookup, Runtime
 from app.services import identity, limits
 from app.store import keys, spaces
 from app.store.keys import KnownKey, NewKey, StoredKey
@@ -40,8 +41,6 @@ from app.store.operators.limits import door as read_door
 
 OPEN_SECONDS = 1.0
 """How long a process can serve callers without a key after it last saw that there are no keys."""
-USE_SECONDS = 60.0
-"""Between two records of a key's use."""
 IDENTIFY_SECONDS = 2.0
 """How long a request that is passed through waits for the database."""
 NOBODYS = bytes(32)
@@ -90,13 +89,21 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
     given = Credentials.read(knock.key) if knock.key is not None else None
     if given is not None:
         _require_patience(runtime, knock, given)
-        row = await _look_up(runtime, given.tenant, given.id)
+        mine, place = admission.CURRENT.get(), (given.tenant, given.id)
+        remembered = runtime.door.remembered.get(place) if mine is not None else None
+        row = remembered or await _look_up(runtime, *place)
         same = hmac.compare_digest(row.digest if row else NOBODYS, given.digest)
         if row is not None and same and row.is_alive:
-            if row.use_unknown:
-                _note_use(runtime, given.tenant, given.id)
+            quota = limits.know(runtime, given.tenant, row.limits, tells=row.tells)
+            if mine is not None and remembered is not None:
+                mine.key, mine.known = given.id, row.known
+            else:
+                runtime.door.remembered.pop(place, None)
+                if limits.are_none(runtime, quota, row.per_minute):
+                    runtime.door.remembered[place] = row
+                if row.use_unknown:
+                    _note_use(runtime, *place)
             runtime.door.known[given.id] = None
-            limits.know(runtime, given.tenant, row.limits, tells=row.tells)
             return Caller(given.tenant, row.user_id, frozenset(row.scopes), given.id, row.per_minute)
     if await are_required(runtime):
         _count_refusal(runtime, knock)
@@ -217,13 +224,17 @@ async def are_required(runtime: Runtime) -> bool:
     door = runtime.door
     if runtime.access.requires_keys or door.locked:
         return True
-    looked = time.monotonic()
-    if looked - door.open_at >= OPEN_SECONDS:
-        is_keyed, own, tells = await read_door(runtime.database, DEFAULT_TENANT)
-        if is_keyed:
+    looked, mine = time.monotonic(), admission.CURRENT.get()
+    if mine is not None and door.open is not None:
+        mine.known = door.open.known
+        limits.know(runtime, DEFAULT_TENANT, door.open.limits, tells=door.open.tells)
+    elif looked - door.open_at >= OPEN_SECONDS:
+        found = await read_door(runtime.database, DEFAULT_TENANT)
+        if found is None:
             door.locked = True
             return True
-        limits.know(runtime, DEFAULT_TENANT, own, tells=tells)
+        quota = limits.know(runtime, DEFAULT_TENANT, found.limits, tells=found.tells)
+        door.open = found if limits.are_none(runtime, quota) else None
         door.open_at = max(door.open_at, looked)
     return False
 

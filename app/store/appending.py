@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import chain
 from operator import attrgetter
 from uuid import UUID
@@ -15,6 +15,7 @@ from app.core.conversation import Conversation
 from app.core.history.append import Append
 from app.core.history.rows import ClosedPage, NewArchive, NewMemory, NewMessage, NewPage, NewWish
 from app.core.times import offset_of
+from app.postgres import admission
 from app.postgres.database import Database
 from app.postgres.sharding import Routed, routed
 from app.postgres.transactions import Changes, Tx
@@ -140,10 +141,17 @@ class StatementShape:
     once: bool
     events: int = 0
     notices: bool = False
+    proves: bool = False
+    """It stores nothing unless its caller is still let in: see ``app.postgres.admission``."""
 
     @staticmethod
     def of(
-        append: Append, work: Sequence[NewWork], once: IdempotentResponse | None, events: Sequence[NewEvent] = ()
+        append: Append,
+        work: Sequence[NewWork],
+        once: IdempotentResponse | None,
+        events: Sequence[NewEvent] = (),
+        *,
+        proves: bool = False,
     ) -> StatementShape:
         return StatementShape(
             new=append.is_new,
@@ -157,6 +165,7 @@ class StatementShape:
             work=min(len(work), FEW + 1),
             embeds=append.follow_up.embeds is not None,
             once=once is not None,
+            proves=proves,
             events=min(len(events), FEW + 1),
             notices=append.follow_up.notices,
         )
@@ -192,7 +201,7 @@ def routed_sql(shape: StatementShape) -> tuple[Routed, ...]:
 
 def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
     """Return what an append writes, the conversation first; and what it locks last."""
-    conversation, at = _conversation(is_new=shape.new, indexes=shape.indexes > 0)
+    conversation, at = _conversation(is_new=shape.new, proves=shape.proves, indexes=shape.indexes > 0)
     parts = [_Part("c", "conversations", conversation, _CONVERSATION)]
     last: list[_Part] = []
     for rows, count in (
@@ -249,7 +258,7 @@ _CONVERSATION = "(SELECT tenant_id, id FROM conversations WHERE tenant_id = $1::
 MEMORIES = ("memories", "unembedded", "withdrawals")
 
 
-def _conversation(*, is_new: bool, indexes: bool) -> tuple[str, int]:
+def _conversation(*, is_new: bool, proves: bool, indexes: bool) -> tuple[str, int]:
     """Return the statement that writes the conversation's row, and the number of the next parameter."""
     state = {name: f"${_FIRST + i}" for i, name in enumerate(_STATE)}
     at = _FIRST + len(_STATE)
@@ -261,12 +270,17 @@ def _conversation(*, is_new: bool, indexes: bool) -> tuple[str, int]:
           VALUES ($1::uuid, $2, $3::uuid, $4::int + 2, {own}, $5, {", ".join(state.values())})
           ON CONFLICT (tenant_id, id) DO NOTHING RETURNING tenant_id, id, indexed_through"""
         return sql, at + len(OWN)
+    unchanged = ""
+    if proves:
+        unchanged = f"AND {admission.UNCHANGED.replace(':key', f'${at}').replace(':known', f'${at + 1}')}"
+        at += 2
     if indexes:
         state["indexed_through"] = f"greatest(indexed_through, ${at}::int)"
         at += 1
     sets = ", ".join(f"{name} = {value}" for name, value in state.items())
     sql = f"""UPDATE conversations SET version = version + 1, {sets}
           WHERE tenant_id = $1::uuid AND id = $2 AND uid = $3 AND version = $4 AND $5::timestamptz IS NOT NULL
+          {unchanged}
           RETURNING tenant_id, id, indexed_through"""
     return sql, at
 
@@ -336,7 +350,12 @@ def _write_archives(source: str, names: Sequence[str]) -> list[_Part]:
 
 
 def _arguments(
-    tenant: UUID, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None, events: Sequence[NewEvent]
+    tenant: UUID,
+    append: Append,
+    work: Sequence[NewWork],
+    once: IdempotentResponse | None,
+    events: Sequence[NewEvent],
+    proof: Sequence[object] = (),
 ) -> list[object]:
     after, created_at = append.conversation, append.conversation.updated_at
     end, totals = after.end, after.totals
@@ -349,6 +368,7 @@ def _arguments(
     arguments += [dumps(dict(after.file_percents)), dumps(after.file_weights), after.learned_percent]
     if append.is_new:
         arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes, after.space_id]
+    arguments += proof
     arguments += [index.page for index in append.indexes]
     for row, rows in (
         (NewMessage, append.messages),
@@ -399,13 +419,17 @@ async def append_alone(
     events: Sequence[NewEvent] = (),
 ) -> int | None:
     """Store an append by itself, in one round trip. Return the last page of those indexed without a gap; None if the
-    append was decided on a version that is past.
+    append was decided on a version that is past, or by what its caller was let in by before.
     """
     if database.is_sharded:
         async with database.begin(tenant) as tx:
             return await _write(tx, append, work, once, events)
-    sql = append_sql(StatementShape.of(append, work, once, events))
-    row = await database.write_row(sql, *_arguments(tenant, append, work, once, events))
+    sql = append_sql(StatementShape.of(append, work, once, events, proves=not append.is_new))
+    given = partial(_arguments, tenant, append, work, once, events)
+    if append.is_new:
+        row = await database.write_row(sql, *given())
+    else:
+        row = await admission.proven(lambda *proof: database.write_row(sql, *given(proof)))
     if row is None:
         return None
     database.follow(tenant, Changes(stored=[_texts(append)]))

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.core.edge.limits import KINDS
+from app.postgres.admission import IS_ALIVE, OF_KEY
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 
@@ -26,14 +27,16 @@ class KnownKey:
     """It was not noted in the last minute."""
     tells: bool
     """The tenant has events."""
+    known: str
+    """All that the key lets in by, as ``admission.UNCHANGED`` compares it."""
 
 
 # A key by its public parts. Alone and outside any transaction block: it sets the tenant as the hot statements do.
 LOOK_UP = f"""
 SELECT k.digest, k.scopes, k.user_id, k.requests_per_minute AS per_minute,
-       k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS alive,
+       {IS_ALIVE} AS alive,
        k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute' AS use_unknown,
-       {", ".join(f"t.{kind}" for kind in KINDS)}, t.events
+       {", ".join(f"t.{kind}" for kind in KINDS)}, t.events, {OF_KEY} AS known
   FROM keys k JOIN tenants t ON t.tenant_id = k.tenant_id
  WHERE k.tenant_id = $1::uuid AND k.id = $2
  LIMIT length(set_config('app.tenant', $1::text || '*', true)) / 36
@@ -44,9 +47,9 @@ async def look_up(database: Database, tenant: UUID, key: UUID) -> KnownKey | Non
     row = await database.fetch_row(LOOK_UP, str(tenant), key)
     if row is None:
         return None
-    digest, scopes, user_id, per_minute, alive, use_unknown, *limits, events = row
+    digest, scopes, user_id, per_minute, alive, use_unknown, *limits, events, known = row
     own = dict(zip(KINDS, limits, strict=True))
-    return KnownKey(digest, scopes, user_id, per_minute, own, is_alive=alive, use_unknown=use_unknown, tells=events)
+    return KnownKey(digest, scopes, user_id, per_minute, own, alive, use_unknown, events, known)
 
 
 # Record the minute of a key's last use. A row that another transaction is writing is left to it.

@@ -89,7 +89,7 @@ SELECT {conversation_fields},
   CROSS JOIN (SELECT :verbatim_from::int AS verbatim_from, 0 AS pinned) z
   LEFT JOIN messages m ON m.tenant_id = :tenant::uuid AND m.conversation_id = :conversation
    AND m.seq > :last_seq::int AND m.seq <= 2147483647
- WHERE c.tenant_id = :tenant::uuid AND c.id = :conversation
+ WHERE c.tenant_id = :tenant::uuid AND c.id = :conversation AND {unchanged}
  ORDER BY m.seq
  LIMIT length(set_config('app.tenant', :tenant::text || :sees, true))::bigint * 10000000;
 

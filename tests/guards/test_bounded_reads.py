@@ -65,7 +65,10 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     ),
     "newer": (
         NEWER,
-        {"last_seq": MESSAGES - 10, "verbatim_from": LATE, "anthropic": False, "sees": "*", "budget": 8_000, "step": 0},
+        {
+            "last_seq": MESSAGES - 10, "verbatim_from": LATE, "anthropic": False, "sees": "*", "budget": 8_000,
+            "step": 0, "key": None, "known": None,
+        },
     ),
     "entries": (ENTRIES, {"short_from": 60 * LATE, "last_seq": MESSAGES}),
     "messages of a served window": (

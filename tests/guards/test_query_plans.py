@@ -75,6 +75,8 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "sees": "*",
             "budget": BUDGET,
             "step": 0,
+            "key": None,
+            "known": None,
         },
     ),
     "conversation": (conversations.FIND, (ANN, "c")),

@@ -28,7 +28,7 @@ PUTS_IN = r"INSERT INTO \w+(?: AS \w+)?\s*\(\s*tenant_id,[^)]*\)\s*(?:VALUES\s*\
 OF_ONE_TENANT = re.compile(rf"tenant_id = \$1|{PUTS_IN}")
 COUNTED = ("messages", "pages", "indexes", "memories", "wishes", "archives", "work", "events")
 ACROSS = {
-    "app.postgres.tenants.LIST", "app.postgres.tenants.IS_KEYED", "app.store.keys.ALL_TENANTS",
+    "app.postgres.tenants.LIST", "app.postgres.admission.IS_KEYED", "app.store.keys.ALL_TENANTS",
     "app.queue.table.BUSY", "app.queue.table.BUSY_ON_CITUS", "app.queue.table.SOME", "app.queue.table.DUE",
     "app.queue.table.ASTRAY", "app.queue.depths.ABANDONED", "app.queue.depths.DEPTH_OF_EACH",
     "app.queue.depths.NEGLECTED_OF_EACH", "app.queue.outbox.UNNUMBERED", "app.store.operators.chores.DUE",

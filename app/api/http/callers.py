@@ -57,6 +57,15 @@ async def caller_of(request: Request) -> Caller:
     return caller
 
 
+async def look_up(request: Request) -> None:
+    """Look the caller up of a request that was let in from memory. Raises what refuses it now."""
+    runtime, before = runtime_of(request), getattr(request.state, "caller", None)
+    quota = before and runtime.meters.quotas.get(before.tenant)
+    caller = await keys.identify(runtime, knock(request, _key(request)))
+    if before and (before.per_minute, quota) != (caller.per_minute, runtime.meters.quotas.get(caller.tenant)):
+        await limits.spend(runtime, caller)  # it was let in by other limits
+
+
 async def still_admitted(request: Request) -> bool:
     """Return whether the caller of a stream, which was admitted, would be admitted now."""
     try:

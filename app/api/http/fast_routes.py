@@ -9,7 +9,7 @@ route and with `every_turn`; `served` makes the route that serves it. All other 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 from fastapi import APIRouter, Request
@@ -20,10 +20,11 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 from app.api.http.body import parse_model
-from app.api.http.callers import IDEMPOTENCY_KEY, Needs
-from app.api.http.path_ids import BRANCH
+from app.api.http.callers import IDEMPOTENCY_KEY, Needs, look_up
+from app.api.http.path_ids import BRANCH, CONVERSATION_ID
 from app.api.http.query_members import of_route
 from app.core.edge.caller import Caller
+from app.postgres.admission import Admission
 
 Query = TypeVar("Query", bound=BaseModel)
 Endpoint: TypeAlias = Callable[[Request, Caller], Awaitable[Response]]
@@ -37,9 +38,17 @@ class EveryTurn(Route):
     def __init__(self, declared: APIRoute, needs: Needs) -> None:
         answer: Callable[[Request, Caller], Awaitable[Response]] = declared.endpoint
 
-        async def endpoint(request: Request) -> Response:
+        async def looked_up(request: Request) -> Response:
             return await answer(request, await needs(request))
 
+        async def endpoint(request: Request) -> Response:
+            async with Admission(partial(look_up, request)):
+                return await answer(request, await needs(request))
+
+        # What is about a conversation begins with a statement; others may ask a model first, for callers looked up.
+        begins_with_statement = CONVERSATION_ID["name"] in declared.param_convertors
+
+        endpoint = endpoint if begins_with_statement else looked_up
         super().__init__(declared.path, endpoint, methods=declared.methods, include_in_schema=False)
         self.methods = declared.methods  # none that FastAPI would not take
         self.known = of_route(declared)

@@ -207,12 +207,12 @@ async def _append(task: _Task) -> AppendOutcome:
         await _check_client_ids(task, known, selection)
     decided = await _decide(task, known, selection, told, None)
     after = decided.append.conversation
-    if not isinstance(task.request, ProxyAnswer):  # an answer that a client has seen is stored
-        await limits.require_room(task.runtime, task.tenant, after.user_id)
     is_due = chapters.is_due(after)
     is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
     alone = is_settled and not decided.is_large and not is_due and not is_in_new_space and not decided.has_values
     if alone:
+        if not _is_seen(task.request):
+            await limits.require_room(task.runtime, task.tenant, after.user_id)
         indexed = await appending.append_alone(task.runtime.database, task.tenant, *_statement(task, decided))
         if indexed is not None:
             return _remember(task, decided, indexed)
@@ -235,6 +235,8 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
             if decided is not None and known is not None and _follows(decided.append.conversation, known):
                 told = replace(told, closing=decided.told.closing)
             decided = await _decide(task, known, selection, told, decided)
+            if not _is_seen(task.request):
+                await limits.require_room_in(task.runtime, tx, decided.append.conversation.user_id)
             if (indexed := await appending.append_within(tx, *_statement(task, decided))) is not None:
                 break
         else:
@@ -243,6 +245,11 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
             after = await chapters.close_due(task.runtime, tx, decided.append.conversation)
             decided = replace(decided, append=replace(decided.append, conversation=after))
     return _remember(task, decided, indexed)
+
+
+def _is_seen(request: AppendRequest) -> bool:
+    """Return whether a client has seen the answer that is appended: it is stored, whatever room there is."""
+    return isinstance(request, ProxyAnswer)
 
 
 def _follows(after: Conversation, known: Conversation) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -11,14 +12,14 @@ from asyncpg import Record
 from app.core.edge.limits import KINDS
 from app.core.edge.rate import Bucket, Taken, take
 from app.core.scope import scope_of
-from app.postgres import tenants
+from app.postgres import admission, tenants
 from app.postgres.database import Database
 from app.postgres.transactions import ReadTx, Tx
 
 # Row-level security shows this row to everybody, so the statement needs no transaction of the tenant.
 QUOTA = f"SELECT {', '.join(KINDS)}, events FROM tenants WHERE tenant_id = $1"
 # Whether callers need a key, and the limits of those who come without one.
-DOOR = f"SELECT * FROM ({tenants.IS_KEYED}) k LEFT JOIN ({QUOTA}) t ON true"
+DOOR = f"SELECT *, {admission.OF_DOOR} AS known FROM ({admission.IS_KEYED}) k LEFT JOIN ({QUOTA}) t ON true"
 
 
 async def quota(database: Database, tenant: UUID) -> tuple[Mapping[str, int | None], bool]:
@@ -26,13 +27,25 @@ async def quota(database: Database, tenant: UUID) -> tuple[Mapping[str, int | No
     return _quota(await database.fetch_row(QUOTA, tenant))
 
 
-async def door(database: Database, tenant: UUID) -> tuple[bool, Mapping[str, int | None], bool]:
-    """Return whether callers need a key; and for those who need none their tenant's limits, and whether it has events
-    on. Raises StorageUnavailable if the schema is too old to tell.
+@dataclass(frozen=True, slots=True)
+class OpenDoor:
+    """What holds for callers without a key, where none is needed."""
+
+    limits: Mapping[str, int | None]
+    """Those of their tenant's own."""
+    tells: bool
+    """The tenant has events."""
+    known: str
+    """All that they are let in by, as ``admission.UNCHANGED`` compares it."""
+
+
+async def door(database: Database, tenant: UUID) -> OpenDoor | None:
+    """Return what lets callers in who have no key; None: all need one. Raises StorageUnavailable if the schema is too
+    old to tell.
     """
     row = await tenants.row_of(database, DOOR, tenant)
     assert row is not None
-    return row["found"], own_limits(row), bool(row["events"])
+    return None if row["found"] else OpenDoor(own_limits(row), bool(row["events"]), row["known"])
 
 
 async def quota_in(tx: ReadTx) -> tuple[Mapping[str, int | None], bool]:

@@ -1,0 +1,91 @@
+"""Who asks, told by the request's own statement: a caller whom this process remembers costs no look-up.
+
+Nothing that grants access is taken from memory. The first statement of such a request finds nothing and does nothing
+where anything that the caller was let in by has changed (``UNCHANGED``); any other one waits for a look-up first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, field
+from typing import TypeVar
+from uuid import UUID
+
+from app.core.edge.limits import KINDS
+
+Found = TypeVar("Found")
+
+# Whether any tenant ever had a key. A revoked or expired key counts too: revoking the last one must not open the API.
+IS_KEYED = "SELECT EXISTS (SELECT FROM tenants WHERE keyed_at IS NOT NULL) AS found"
+
+_OF_TENANT = f"{', '.join(f't.{kind}' for kind in KINDS)}, t.events"
+OF_KEY = f"ROW(k.scopes, k.user_id, k.requests_per_minute, {_OF_TENANT})::text"
+"""What a caller with a live key k of a tenant t is let in by."""
+OF_DOOR = f"coalesce((SELECT ROW({_OF_TENANT})::text FROM tenants t WHERE t.tenant_id = $1::uuid), '')"
+"""What callers are let in by where nobody needs a key."""
+IS_ALIVE = "k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())"
+
+# For a condition of a statement whose $1 is the tenant. Nothing is :known of a caller who was looked up.
+UNCHANGED = f"""(:known::text IS NULL OR :known = CASE WHEN :key::uuid IS NULL
+    THEN (SELECT {OF_DOOR} FROM ({IS_KEYED}) k WHERE NOT k.found)
+    ELSE (SELECT {OF_KEY} FROM keys k JOIN tenants t ON t.tenant_id = k.tenant_id
+           WHERE k.tenant_id = $1::uuid AND k.id = :key AND {IS_ALIVE}) END)"""
+
+
+@dataclass(slots=True)
+class Admission:
+    """The admission of a request's caller. As a context: what is remembered is confirmed before the block ends."""
+
+    look_up: Callable[[], Awaitable[object]]
+    """Raises what refuses the caller."""
+    key: UUID | None = None
+    known: str | None = None
+    """What the caller was let in by, from memory; None: they were looked up."""
+    _token: Token[Admission | None] | None = field(default=None, repr=False)
+
+    async def __aenter__(self) -> None:
+        self._token = CURRENT.set(self)
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        assert self._token is not None
+        try:
+            if error is None or isinstance(error, Exception):  # or else nobody is answered
+                await settle()
+        finally:
+            CURRENT.reset(self._token)
+
+
+CURRENT: ContextVar[Admission | None] = ContextVar("admission", default=None)
+"""That of this request; None: its caller is looked up at once."""
+
+
+async def settle() -> None:
+    """Look the caller up, unless that was done or a statement said that nothing changed."""
+    mine = CURRENT.get()
+    if mine is None or mine.known is None:
+        return
+    token = CURRENT.set(None)  # the look-up itself waits for none
+    try:
+        await mine.look_up()
+    finally:
+        CURRENT.reset(token)
+    mine.known = None
+
+
+async def proven(ask: Callable[[UUID | None, str | None], Awaitable[Found]]) -> Found:
+    """Run a statement that has ``UNCHANGED``, given the key and what is known. If it finds nothing, ask again without.
+
+    What other tasks of the request ask meanwhile waits for a look-up.
+    """
+    mine = CURRENT.get()
+    if mine is None or mine.known is None:
+        return await ask(None, None)
+    token = CURRENT.set(None)
+    try:
+        found = await ask(mine.key, mine.known)
+    finally:
+        CURRENT.reset(token)
+    if found:
+        mine.known = None
+    return found
