@@ -27,11 +27,11 @@ async def ask(
     chat = runtime.chat
     assert chat is not None
     await limits.require_tokens(runtime, tenant)
-    outcome, spent = "ok", None
+    outcome, spent = "CancelledError", None  # unless it ends
     try:
         with runtime.tracing.model_call("chat", chat.model, job_kind=kind) as span:
             reply = await chat.complete(request, **options)
-            spent = (reply.prompt_tokens, reply.completion_tokens)
+            outcome, spent = "ok", (reply.prompt_tokens, reply.completion_tokens)
             tell_usage(span, *spent)
     except ProviderError as error:
         outcome, spent = type(error).__name__, error.spent
