@@ -30,6 +30,7 @@ _SQL = SqlFile(
     volume=VOLUME,
     lines_per_page=LINES_PER_PAGE,
     terms=TERMS_FIRST,
+    recalled_max=RECALLED_MAX,
 )
 AROUND = _SQL.statement("around")
 SHELF = _SQL.statement("shelf")
@@ -42,10 +43,11 @@ NAME = _SQL.statement("name")
 REACH = "UPDATE conversations SET chaptered_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
-async def around(tx: ReadTx, conversation_id: str, recalled: Sequence[int], plan: CutPlan) -> list[Chapter]:
-    """Return the chapters that a plan's map can show: the newest of each level, and those around recalled pages."""
-    recalled = sorted(recalled)[-RECALLED_MAX:]
-    rows = await tx.fetch(AROUND, conversation=conversation_id, last_page=plan.last_page, recalled=recalled)
+async def around(tx: ReadTx, conversation_id: str, plan: CutPlan) -> list[Chapter]:
+    """Return the chapters that a plan's map can show."""
+    rows = await tx.fetch(
+        AROUND, conversation=conversation_id, last_page=plan.last_page, recalled_since=plan.recalled_since
+    )
     return [_named(row) for row in rows]
 
 

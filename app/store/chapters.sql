@@ -3,9 +3,16 @@
 level, first_page, last_page, at_page, terms, day
 
 -- name: around
--- The newest of each level, and all that are in the same volume as one of some recalled pages, as far as they have left
--- the window; with what a model named them.
-WITH levels AS (SELECT generate_series(1, {levels}) AS level)
+-- The newest of each level, and all that are in the same volume as one of the pages recalled of late, as far as they
+-- have left the window; with what a model named them.
+WITH levels AS (
+  SELECT generate_series(1, {levels}) AS level
+), recent AS MATERIALIZED (
+  SELECT page FROM recalls
+   WHERE tenant_id = :tenant AND conversation_id = :conversation AND at_page >= :recalled_since
+), recalled AS MATERIALIZED (
+  SELECT DISTINCT page FROM recent WHERE page <= :last_page ORDER BY page DESC LIMIT {recalled_max}
+)
 SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:{terms}] AS terms, c.day, n.title
   FROM levels l
   CROSS JOIN LATERAL (
@@ -13,7 +20,7 @@ SELECT DISTINCT c.level, c.first_page, c.last_page, c.at_page, c.terms[1:{terms}
       WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = l.level AND first_page <= :last_page
       ORDER BY first_page DESC LIMIT {newest})
     UNION ALL
-    SELECT c.* FROM unnest(:recalled::int[]) AS recalled (page)
+    SELECT c.* FROM recalled
       CROSS JOIN LATERAL (
         SELECT first_page, last_page FROM chapters
          WHERE tenant_id = :tenant AND conversation_id = :conversation AND level = l.level + 1

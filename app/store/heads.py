@@ -9,7 +9,7 @@ from asyncpg import Record
 
 from app.core.model import INTEGER_MAX
 from app.core.window import contents
-from app.core.window.contents import LINES_PER_PAGE, ContentsLine, PageEntry, PageNames
+from app.core.window.contents import LINES_PER_PAGE, ContentsLine, Count, PageEntry, PageNames
 from app.core.window.cut import CutPlan, Material
 from app.core.window.head import EXTRACTIVE, Written
 from app.core.window.topics import PAGES_TOLD, counted
@@ -35,21 +35,17 @@ async def texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
     return Material((), kept=read_kept(row), topics=topics, summary=_written(row))
 
 
-async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Material) -> Material:
+async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Material, count: Count) -> Material:
     """Return the material with the pages and the chapters that the map can show."""
     if not (plan.zone or plan.last_page):
         return texts
+    known = await chapters.around(tx, conversation_id, plan) if plan.last_page else []
     pages = await tx.fetch(
-        PAGES, conversation=conversation_id, last_page=plan.last_page, oldest_page=plan.oldest_read,
+        PAGES, conversation=conversation_id, last_page=plan.last_page, oldest_page=plan.oldest_read(known, count),
         recalled_since=plan.recalled_since, more=list(plan.zone), condensed_from=plan.cut.condensed_from,
     )  # fmt: skip
-    recalled = [page["page"] for page in pages if page["count"]]
-    return replace(
-        texts,
-        pages=[_entry(page) for page in pages],
-        names={page["page"]: _names(page) for page in pages if page["is_named"]},
-        chapters=await chapters.around(tx, conversation_id, recalled, plan) if plan.last_page else (),
-    )
+    names = {page["page"]: _names(page) for page in pages if page["is_named"]}
+    return replace(texts, pages=[_entry(page) for page in pages], names=names, chapters=known)
 
 
 async def entries(

@@ -401,13 +401,14 @@ class Book:
     def material(self, plan: CutPlan) -> Material:
         """What is known, as app/store/heads.py reads it."""
         last, gone = plan.last_page, plan.cut.condensed_from
-        listable = set(range(plan.oldest_read, last + 1))
+        chapters = [chapter for chapter in self.chapters if chapter.last_page <= last]
+        listable = set(range(plan.oldest_read(chapters, count), last + 1))
         listable |= {page for page, (_, at) in self.recalls.items() if page <= last and at >= plan.recalled_since}
         stored = {page: list(rows) for page, rows in groupby(self._kept(), key=lambda row: row.entry.page)}
         covering = [written for written in self.summaries if written.through_seq >= gone - 1]
         return Material(
             pages=[self._page_entry(stored[page], plan) for page in sorted({*listable, *plan.zone} & stored.keys())],
-            chapters=[chapter for chapter in self.chapters if chapter.last_page <= last],
+            chapters=chapters,
             names=self.names,
             kept=[note for seq, note in reversed(self.notes) if seq < gone],
             topics=counted((name, page) for name, page in reversed(self.mentions) if page <= last),

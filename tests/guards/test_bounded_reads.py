@@ -91,7 +91,7 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     ),
     "chapters for a head": (
         chapters.AROUND,
-        {"last_page": LATE_PAGE, "recalled": [1, LATE_PAGE - 90]},
+        {"last_page": LATE_PAGE, "recalled_since": LATE_PAGE - 80},
     ),
     "chapters before one": (chapters.SHELF, {"before_page": LATE_PAGE}),
     "pages of a chapter": (chapters.TOLD, {"first_page": LATE_PAGE - 19, "last_page": LATE_PAGE - 1}),

@@ -152,7 +152,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     ),
     "chapters for a head": (
         chapters.AROUND,
-        {"conversation": "c", "last_page": 40, "recalled": [1]},
+        {"conversation": "c", "last_page": 40, "recalled_since": 0},
     ),
     "a chapter without a name": (chapters.UNNAMED, {"conversation": "c", "first_page": 1}),
     "chapters before one": (chapters.SHELF, {"conversation": "c", "before_page": 100}),

@@ -112,7 +112,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
     ),
     "chapters for a head": (
         chapters.AROUND,
-        {"conversation": "c", "last_page": 9990, "recalled": [1, 500, 3000]},
+        {"conversation": "c", "last_page": 9990, "recalled_since": 9985},
     ),
     "a chapter without a name": (chapters.UNNAMED, {"conversation": "c", "first_page": 9960}),
     "chapters before one": (chapters.SHELF, {"conversation": "c", "before_page": 9990}),

@@ -19,12 +19,13 @@ frozen when their chapter closes.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate, zip_longest
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from app.core import wording
 from app.core.model import Language, Policy
@@ -51,10 +52,10 @@ PAGE_OVERHEAD = 4
 """Tokens that "123: " and the line end add to a title."""
 PAGE_TOKENS_MIN = 10
 """A page's line has hardly ever fewer: more pages than fit so are not read."""
-CHAPTER_TOKENS_MIN = 12
-"""A chapter's line has hardly ever fewer, with the terms that it has before pages have lines."""
 CHAPTERS_MAX = 128
 """The newest chapters of each level that a map shows."""
+CHAPTERS_OPEN = 120
+"""Of them those that are in volumes of which all is known."""
 RECALLED_TOKENS = 8
 """Tokens of " (recalled 12×)"."""
 MONTH_TOKENS = 8
@@ -100,12 +101,8 @@ class PageEntry(NamedTuple):
         return max(self.page, self.last_recalled_page)
 
     @property
-    def brief_tokens(self) -> int:
-        return self.title_tokens + PAGE_OVERHEAD + (RECALLED_TOKENS if self.recall_count else 0)
-
-    @property
     def lines_tokens(self) -> int:
-        return sum(line.tokens + LINE_OVERHEAD for line in self.lines)
+        return sum([line.tokens + LINE_OVERHEAD for line in self.lines])
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,109 +163,171 @@ def oldest_listable(now_page: int, policy: Policy) -> int:
     return max(1, now_page - policy.unlist_after_turns)
 
 
-def pages_max(room: int, last_page: int) -> int:
-    """Return how many pages can have lines of their own in a room, beside the chapters of the others."""
-    chapters = min(CHAPTERS_MAX, max(0, last_page - OPEN_PAGES) // RUN_PAGES)
-    return int(max(room * PAGES_SHARE, room - CHAPTER_TOKENS_MIN * chapters)) // PAGE_TOKENS_MIN
+def pages_max(room: int, chapters: Sequence[Chapter], count: Count) -> int:
+    """Return how many pages can have lines of their own in a room, beside the chapters of the others. The oldest of
+    very many chapters can be in a volume that stays closed.
+    """
+    own = [one for one in chapters if one.level == 1][-CHAPTERS_OPEN:]
+    weights = [
+        _tokens(_numbers(one.first_page, one.last_page), count) + 1 + _sizes(one.terms, count)[TERMS_FIRST]
+        for one in own
+    ]
+    return int(max(room * PAGES_SHARE, room - sum(weights))) // PAGE_TOKENS_MIN
 
 
 # --- What is open ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Pages that share a line."""
+class _Run(NamedTuple):
+    """Pages that share a line. What they are about is looked up for the map that is shown alone."""
 
     first: int
     last: int
-    terms: tuple[str, ...] = ()
-    """What they are about, the best first."""
+    bare: int
+    """Tokens of the line without terms."""
     day: str = ""
-    of: Chapter | None = None
-    """The chapter, if they are all or the rest of one."""
+    terms: tuple[str, ...] = ()
+    """Of a chapter, the best first."""
+    of: Sequence[_Run] = ()
+    """The runs that it joins."""
     is_titled: bool = False
-    """Its terms are titles of its pages."""
-
-    @property
-    def pages(self) -> str:
-        return f"{self.first}–{self.last}" if self.last > self.first else str(self.first)
-
-    def line(self, terms: int) -> str:
-        return f"{self.pages}: {flat(', '.join(self.terms[:terms]))}" if self.terms and terms else self.pages
+    """The titles of its pages stand for it."""
 
 
 @dataclass(frozen=True)
 class _Map:
-    """The tree, and what its lines weigh."""
+    """The tree of chapters and pages, and the ways to cover all pages by runs.
+
+    Covers are numbered by how many volumes are open into their parts, the largest and newest first. Before the first
+    opens, at -1, the two oldest runs share a line; then ever more of them.
+    """
 
     chapters: Sequence[Chapter]
     pages: Mapping[int, PageEntry]
     last_page: int
     count: Count
 
-    def covers(self) -> tuple[Sequence[Callable[[], Sequence[_Run]]], Sequence[_Run]]:
-        """Return the ways to cover all pages by runs, the coarsest first: the oldest share a line, then the largest
-        volumes, then each volume open into its parts, the newest first. Few of many are looked at. And the finest, in
-        which short chapters share no line.
+    @cached_property
+    def _tree(self) -> tuple[int, Sequence[tuple[int, int, _Run]]]:
+        """Return the number of volumes that open; and the runs of chapters, with how many are open where they come,
+        and where their parts come in their place.
         """
-        known = [one for one in self.chapters if one.last_page <= self.last_page]
-        volumes = sorted((one for one in known if one.level > 1), key=lambda one: (-one.level, -one.first_page))
-        cover = self._filled([_run(one) for one in known if not any(_holds(volume, one) for volume in volumes)])
-        found: list[Callable[[], Sequence[_Run]]] = [
-            partial(self._coarse, cover, at) for at in range(len(cover), 0, -1)
-        ]
-        for volume in volumes:
-            parts = [one for one in known if one.level == volume.level - 1 and _holds(volume, one)]
-            if parts and parts[0].first_page == volume.first_page:
-                kept = [run for run in cover if run.of is not None and run.of is not volume]
-                cover = self._filled(sorted([*kept, *map(_run, parts)], key=lambda run: run.first))
-                found.append(partial(self._coarse, cover, 1))
-        return found, cover
+        known = sorted(self.chapters, key=attrgetter("level"), reverse=True)
+        known = [one for one in sorted(known, key=attrgetter("first_page")) if one.last_page <= self.last_page]
+        holders: list[int] = []
+        around: list[int] = []
+        firsts: dict[int, int] = {}
+        for at, one in enumerate(known):
+            while around and known[around[-1]].last_page < one.first_page:
+                around.pop()
+            holders.append(around[-1] if around else -1)
+            if around and one.level == known[around[-1]].level - 1:
+                firsts.setdefault(around[-1], one.first_page)
+            if one.level > 1:
+                around.append(at)
+        whole = [(known[at].level, page, at) for at, page in firsts.items() if page == known[at].first_page]
+        opens = {at: number for number, (*_, at) in enumerate(sorted(whole, reverse=True), 1)}
+        never = len(whole) + 1
+        found = []
+        for at, (one, holder) in enumerate(zip(known, holders, strict=True)):
+            since = opens.get(holder, never) if holder >= 0 else 0
+            if since < never:
+                found.append(
+                    (since, opens.get(at, never), self._run(one.first_page, one.last_page, one.day, one.terms))
+                )
+        return len(whole), found
 
-    def _coarse(self, cover: Sequence[_Run], joined: int) -> Sequence[_Run]:
-        """Return a cover whose oldest runs, so many, are one, and whose short chapters share lines."""
-        return _together([self._joined(cover[:joined]), *cover[joined:]] if joined > 1 else cover, self._joined)
+    def _run(self, first: int, last: int, day: str, terms: tuple[str, ...] = (), **more: Any) -> _Run:
+        return _Run(first, last, _tokens(_numbers(first, last), self.count) + 1, day, terms, **more)
 
-    def _filled(self, runs: Sequence[_Run]) -> list[_Run]:
-        """Return runs with others of at most RUN_PAGES between and after them."""
+    @property
+    def finest(self) -> int:
+        return self._tree[0]
+
+    @cached_property
+    def coarsest(self) -> int:
+        return min(0, 1 - len(self._cover(0)))
+
+    @cached_property
+    def apart(self) -> Sequence[_Run]:
+        """The finest cover, in which short chapters share no line."""
+        return self._cover(self.finest)
+
+    def cover(self, number: int) -> Sequence[_Run]:
+        """Return a cover; short chapters share lines."""
+        cover = self.apart if number == self.finest else self._cover(max(0, number))
+        return self._together([self._joined(cover[: 1 - number]), *cover[1 - number :]] if number < 0 else cover)
+
+    def _cover(self, opened: int) -> list[_Run]:
+        """Return the cover with so many volumes open, and others of at most RUN_PAGES between and after its runs."""
         found: list[_Run] = []
         at = 1
-        for run in (*runs, None):
-            end = self.last_page if run is None else run.first - 1
-            while at <= end:
-                last = min(at + RUN_PAGES - 1, end)
-                day = self.pages[at].day if at in self.pages else ""
-                found.append(_Run(at, last, self.titles(at, last), day, is_titled=True))
-                at = last + 1
-            if run is not None:
-                found.append(run)
-                at = run.last + 1
-        return found
+        for run in [run for since, until, run in self._tree[1] if since <= opened < until]:
+            if at < run.first:
+                found += self._unheld(at, run.first - 1)
+            found.append(run)
+            at = run.last + 1
+        return [*found, *self._unheld(at, self.last_page)]
 
-    def titles(self, first: int, last: int) -> tuple[str, ...]:
-        found = (self.pages[page].title for page in range(last, first - 1, -1) if page in self.pages)
-        return tuple(flat(title) for title in found if title)
+    def _unheld(self, first: int, last: int) -> Iterator[_Run]:
+        for at in range(first, last + 1, RUN_PAGES):
+            day = self.pages[at].day if at in self.pages else ""
+            yield self._run(at, min(at + RUN_PAGES - 1, last), day, is_titled=True)
 
     def _joined(self, runs: Sequence[_Run]) -> _Run:
-        ranked = [term for rank in zip_longest(*(run.terms for run in runs)) for term in rank if term]
-        return _Run(runs[0].first, runs[-1].last, tuple(dict.fromkeys(ranked))[:TERMS], runs[0].day)
+        return self._run(runs[0].first, runs[-1].last, runs[0].day, of=runs)
 
-    def opened(self, cover: Sequence[_Run], pages: tuple[PageEntry, ...] = (), terms: int = 0) -> _Open:
+    def _together(self, cover: Sequence[_Run]) -> list[_Run]:
+        """Return a cover with one line for chapters in a row that have at most RUN_PAGES pages together: a line of bare
+        numbers tells nothing, and one with the terms of four short chapters weighs less than four.
+        """
+        groups: list[list[_Run]] = []
+        for run in cover:
+            first = groups[-1][0] if groups else run
+            is_short = groups and not run.is_titled and not first.is_titled and run.last - first.first < RUN_PAGES
+            if is_short:
+                groups[-1].append(run)
+            else:
+                groups.append([run])
+        return [self._joined(group) if len(group) > 1 else group[0] for group in groups]
+
+    def opened(self, cover: Sequence[_Run], pages: Sequence[PageEntry] = ()) -> _Open:
         """Return a map of runs and of pages that have lines of their own."""
-        listed = sorted(page.page for page in pages)
+        listed = sorted([page.page for page in pages])
         runs: list[_Run] = []
+        next_ = 0
         for run in cover:
             at = run.first
-            inside = listed[bisect_left(listed, run.first) : bisect_right(listed, run.last)]
-            for page in (*inside, run.last + 1):
-                if (at, page) == (run.first, run.last + 1):
-                    runs.append(run)
-                elif page > at:
-                    told = self.titles(at, page - 1) if run.is_titled else run.terms
-                    runs.append(_Run(at, page - 1, told, run.day, run.of, run.is_titled))
-                at = page + 1
-        bare = sum(_tokens(run.pages, self.count) + 1 for run in runs) + sum(page.brief_tokens for page in pages)
-        return _Open(runs, pages, bare + _months([*runs, *pages]), self.count, terms)
+            while next_ < len(listed) and listed[next_] <= run.last:
+                if at < listed[next_]:
+                    runs.append(self._rest(run, at, listed[next_] - 1))
+                at = listed[next_] + 1
+                next_ += 1
+            if at <= run.last:
+                runs.append(self._rest(run, at, run.last) if at > run.first else run)
+        bare = sum([run.bare for run in runs]) + _titles_weight(pages) + _months([*runs, *pages])
+        return _Open(runs, pages, bare)
+
+    def _rest(self, run: _Run, first: int, last: int) -> _Run:
+        return run._replace(first=first, last=last, bare=_tokens(_numbers(first, last), self.count) + 1)
+
+    def told(self, shown: _Open) -> _Open:
+        """Return a map with what its runs are about."""
+        runs = [run._replace(terms=self._terms(run)) if run.of or run.is_titled else run for run in shown.runs]
+        return replace(shown, runs=runs, sizes=[_sizes(run.terms, self.count) for run in runs])
+
+    def _terms(self, run: _Run) -> tuple[str, ...]:
+        if run.is_titled:
+            found = (self.pages[page].title for page in range(run.last, run.first - 1, -1) if page in self.pages)
+            return tuple([flat(title) for title in found if title])
+        if not run.of:
+            return run.terms
+        ranked = [term for rank in zip_longest(*map(self._terms, run.of)) for term in rank if term]
+        return tuple(dict.fromkeys(ranked))[:TERMS]
+
+
+def _numbers(first: int, last: int) -> str:
+    return f"{first}–{last}" if last > first else str(first)
 
 
 @lru_cache(65_536)
@@ -287,57 +346,38 @@ def _sizes(terms: tuple[str, ...], count: Count) -> Sequence[int]:
     return sizes + sizes[-1:] * (TERMS + 1 - len(sizes))
 
 
-def _together(cover: Sequence[_Run], joined: Callable[[Sequence[_Run]], _Run]) -> list[_Run]:
-    """Return a cover with one line for chapters in a row that have at most RUN_PAGES pages together: a line of bare
-    numbers tells nothing, and one with the terms of four short chapters weighs less than four.
-    """
-    groups: list[list[_Run]] = []
-    for run in cover:
-        first = groups[-1][0] if groups else run
-        is_short = groups and not run.is_titled and not first.is_titled and run.last - first.first < RUN_PAGES
-        if is_short:
-            groups[-1].append(run)
-        else:
-            groups.append([run])
-    return [joined(group) if len(group) > 1 else group[0] for group in groups]
-
-
-def _run(chapter: Chapter) -> _Run:
-    return _Run(chapter.first_page, chapter.last_page, chapter.terms, chapter.day, chapter)
-
-
-def _holds(volume: Chapter, part: Chapter) -> bool:
-    inside = volume.first_page <= part.first_page and part.last_page <= volume.last_page
-    return volume.level > part.level and inside
-
-
 @dataclass(frozen=True, slots=True)
 class _Open:
     """The content of a map: runs with so many terms, and pages by their titles, some with their messages' lines."""
 
     runs: Sequence[_Run]
     """Without the pages that have lines of their own."""
-    pages: tuple[PageEntry, ...]
+    pages: Sequence[PageEntry]
     bare: int
     """What it weighs without terms and messages' lines."""
-    count: Count
+    sizes: Sequence[Sequence[int]] = ()
+    """What the runs' terms weigh, by their number."""
     terms: int = 0
     full: int = 0
     """Of the pages, the first ones that have all their lines."""
 
-    def told(self, terms: int) -> int:
-        """Return what terms weigh, with so many a run at most."""
-        return sum(_sizes(run.terms, self.count)[terms] for run in self.runs) if terms else 0
+    def weight(self, terms: int) -> int:
+        """Return what it weighs with so many terms a run at most."""
+        return self.bare + sum([sizes[terms] for sizes in self.sizes])
 
     @property
-    def weight(self) -> int:
-        return self.bare + self.told(self.terms) + sum(page.lines_tokens for page in self.pages[: self.full])
+    def tokens(self) -> int:
+        return self.weight(self.terms) + sum(page.lines_tokens for page in self.pages[: self.full])
 
     def filled(self, cap: int) -> _Open:
         """Return the map with as many terms as a cap holds, and then as many pages with all their lines."""
-        terms = bisect_right(range(TERMS + 1), cap - self.bare, key=self.told) - 1
-        lines = accumulate(page.lines_tokens for page in self.pages)
-        return replace(self, terms=terms, full=bisect_right([*lines], cap - self.bare - self.told(terms)))
+        terms = bisect_right(range(TERMS + 1), cap, key=self.weight) - 1
+        left, full = cap - self.weight(terms), 0
+        for page in self.pages:
+            if (left := left - page.lines_tokens) < 0:
+                break
+            full += 1
+        return replace(self, terms=terms, full=full)
 
 
 def compose(
@@ -356,44 +396,50 @@ def compose(
     """
     if last_page < 1 or cap <= 0:
         return ContentsPage(unlisted=max(0, last_page))
-    tree = _Map(chapters, {entry.page: entry for entry in entries}, last_page, count)
+    covered = last_page if policy.chapter_lines else 0
+    tree = _Map(chapters, {entry.page: entry for entry in entries}, covered, count)
     listable = [entry for entry in entries if entry.page in open_pages and entry.page <= last_page and entry.title]
-    shown = _choose(tree, listable, cap, policy)
-    return _written(tree, shown, language) if shown is not None else ContentsPage(unlisted=last_page)
+    shown = _choose(tree, listable, cap)
+    return _written(shown, language, last_page) if shown is not None else ContentsPage(unlisted=last_page)
 
 
-def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int, policy: Policy) -> _Open | None:
-    """Return what is open, by the steps of the module's docstring; None if not even one line fits."""
-    recent = sorted(entries, key=lambda e: (-e.last_used, -e.page))
-    covers, apart = tree.covers() if policy.chapter_lines else ([tuple], ())
-    coarsest, finest = covers[0](), covers[-1]()
+def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int) -> _Open | None:
+    """Return what is open, by the steps of the module's docstring; None if not even one line fits.
 
-    def opened(number: int) -> _Open:
-        return tree.opened(covers[number](), tuple(recent[:pages]))
+    The finest cover is tried first: where it fits, all do, and mostly it does.
+    """
+    recent = sorted(entries, key=attrgetter("last_used", "page"), reverse=True)
+    finest, cover = tree.finest, cache(tree.cover)
 
-    if tree.opened(coarsest).weight > cap:
+    def fits(number: int, pages: int) -> bool:
+        return tree.opened(cover(number), recent[:pages]).bare <= cap
+
+    if not fits(finest, 0) and not fits(tree.coarsest, 0):
         return None
-    room = max(cap * PAGES_SHARE, cap - _chapters_weight(apart, tree))
+    room = max(cap * PAGES_SHARE, cap - _chapters_weight(tree.apart, tree.count))
 
-    def has_room(count: int) -> bool:
-        listed = tuple(recent[:count])
-        if _pages_weight(listed) <= room:
-            return tree.opened(coarsest, listed).weight <= cap
+    def has_room(pages: int) -> bool:
+        listed = recent[:pages]
         rest = [page for page in listed if not page.recall_count]  # the others open beside chapters without terms
-        return _pages_weight(rest) <= room and tree.opened(finest, listed).weight <= cap
+        if _pages_weight(rest) > room:
+            return False
+        return fits(finest, pages) or (_pages_weight(listed) <= room and fits(tree.coarsest, pages))
 
     pages = _most(len(recent), has_room)
-    number = _most(len(covers), lambda n: opened(n - 1).weight <= cap)
-    best = opened(max(0, number - 1))
-    if number == len(covers) and (own := tree.opened(apart, best.pages, TERMS_APART)).weight <= cap:
-        best = own
+    if fits(finest, pages):
+        own = tree.told(tree.opened(tree.apart, recent[:pages]))
+        best = own if own.weight(TERMS_APART) <= cap else tree.told(tree.opened(cover(finest), recent[:pages]))
+    else:
+        coarsest = tree.coarsest
+        more = _most(finest - coarsest - 1, lambda more: fits(coarsest + more, pages))
+        best = tree.told(tree.opened(cover(coarsest + more), recent[:pages]))
     return best.filled(cap)
 
 
-def _chapters_weight(cover: Sequence[_Run], tree: _Map) -> int:
+def _chapters_weight(cover: Sequence[_Run], count: Count) -> int:
     """Return what chapters weigh with TERMS_FIRST terms each, whatever pages are listed: so a larger cap lists more."""
-    named = [replace(run, terms=()) if run.is_titled else run for run in cover]
-    return tree.opened(named, terms=TERMS_FIRST).weight
+    terms = sum([_sizes(run.terms, count)[TERMS_FIRST] for run in cover])
+    return sum([run.bare for run in cover]) + terms + _months(cover)
 
 
 def _months(lines: Sequence[_Run | PageEntry]) -> int:
@@ -401,8 +447,13 @@ def _months(lines: Sequence[_Run | PageEntry]) -> int:
     return MONTH_TOKENS * len({line.day[:7] for line in lines} - {""})
 
 
+def _titles_weight(pages: Iterable[PageEntry]) -> int:
+    """Return what pages weigh by their titles."""
+    return sum([page.title_tokens + PAGE_OVERHEAD + (RECALLED_TOKENS if page.recall_count else 0) for page in pages])
+
+
 def _pages_weight(pages: Sequence[PageEntry]) -> int:
-    return sum(page.brief_tokens for page in pages) + _months(pages)
+    return _titles_weight(pages) + _months(pages)
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:
@@ -417,26 +468,31 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int:
 # --- Its text ----------------------------------------------------------------------------------------
 
 
-def _written(tree: _Map, shown: _Open, language: Language) -> ContentsPage:
-    lines = [ListedRun(run.first, run.last, run.line(shown.terms)) for run in shown.runs]
-    texts = {run.first: (line.line, run.day) for run, line in zip(shown.runs, lines, strict=True)}
+def _written(shown: _Open, language: Language, last_page: int) -> ContentsPage:
+    lines = [ListedRun(run.first, run.last, _line(run, shown.terms)) for run in shown.runs]
+    texts = [(run.first, line.line, run.day) for run, line in zip(shown.runs, lines, strict=True)]
     for at, page in enumerate(shown.pages):
         text = _entry_text(f"{page.page}:", page, language, with_lines=at < shown.full)
-        texts[page.page] = (text, page.day)
+        texts.append((page.page, text, page.day))
     blocks: list[str] = []
     month = ""
-    for text, day in (texts[page] for page in sorted(texts)):
+    for _, text, day in sorted(texts):
         if day and day[:7] != month:
             month = day[:7]
             blocks.append(f"[{month}]")
         blocks.append(text)
     return ContentsPage(
         lines=tuple(blocks),
-        tokens=shown.weight,
-        listed=tuple(sorted(page.page for page in shown.pages)),
+        tokens=shown.tokens,
+        listed=tuple(sorted([page.page for page in shown.pages])),
         chapters=tuple(lines),
-        unlisted=tree.last_page - len(shown.pages),
+        unlisted=last_page - len(shown.pages),
     )
+
+
+def _line(run: _Run, terms: int) -> str:
+    pages = _numbers(run.first, run.last)
+    return f"{pages}: {flat(', '.join(run.terms[:terms]))}" if run.terms and terms else pages
 
 
 def _entry_text(label: str, entry: PageEntry, language: Language, *, with_lines: bool) -> str:
@@ -450,10 +506,10 @@ def run_lines(entries: Sequence[PageEntry], room: int, language: Language) -> tu
     many as fit, at least one; and the last page that has one.
     """
     days = tokens_of(entry.day for entry in entries)
-    with_lines = days + sum(entry.brief_tokens + entry.lines_tokens for entry in entries) <= room
+    with_lines = days + _titles_weight(entries) + sum(entry.lines_tokens for entry in entries) <= room
     shown: list[tuple[str, str]] = []
     for entry in entries:
-        room -= entry.brief_tokens + (entry.lines_tokens if with_lines else 0)
+        room -= _titles_weight([entry]) + (entry.lines_tokens if with_lines else 0)
         if room - tokens_of({day for _, day in shown} | {entry.day}) < 0 and shown:
             break
         label = wording.PAGE.say(language, page=entry.page, to="")

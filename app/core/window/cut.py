@@ -45,12 +45,14 @@ class CutPlan:
     found_max: int = 0
     """And of them those that nobody wrote: they were found in messages."""
 
-    @property
-    def oldest_read(self) -> int:
-        """The first page to read, beside those of the zone and those recalled of late."""
+    def oldest_read(self, chapters: Sequence[Chapter], count: contents.Count) -> int:
+        """Return the first page to read, beside those of the zone and those recalled of late: those before can have no
+        line of their own, and a chapter holds them.
+        """
         oldest = contents.oldest_listable(self.cut.last_page, self.policy)
-        fitting = self.last_page - contents.pages_max(self.room, self.last_page)
-        return max(1, min(max(oldest, fitting), self.last_page - contents.OPEN_PAGES))
+        fitting = self.last_page - contents.pages_max(self.room, chapters, count)
+        held = max([one.last_page for one in chapters], default=0)
+        return max(1, min(max(oldest, fitting), max(held + 1, self.last_page - contents.OPEN_PAGES)))
 
     @property
     def recalled_since(self) -> int:
@@ -213,9 +215,10 @@ def _contents(
 ) -> contents.ContentsPage:
     policy = plan.policy
     cap = policy.contents_max + (policy.summary_max if is_summary and policy.summary_enabled else 0)
-    named = [contents.renamed(page, material.names.get(page.page)) for page in material.pages]
+    names = material.names
+    named = [contents.renamed(one, names[one.page]) if one.page in names else one for one in material.pages]
     pages = [page if page.day == dates[page.page] else page._replace(day=dates[page.page]) for page in named]
-    is_open = frozenset(page.page for page in pages if _is_open(page, plan))
+    is_open = frozenset([page.page for page in pages if _is_open(page, plan)])
     return contents.compose(
         pages, is_open, material.chapters, plan.last_page, min(room, cap), policy, plan.language, reader.count
     )

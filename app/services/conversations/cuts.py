@@ -21,6 +21,7 @@ from app.core.model import Cut, Fixed, FreshForm, Head, Marks, Mix, Window
 from app.core.window import cut, head
 from app.core.window.answer import system_of
 from app.core.window.budget import RecallRoom, recall_room, usable
+from app.core.window.contents import OPEN_PAGES
 from app.core.window.head import HeadReader
 from app.core.window.kept import Then
 from app.core.window.profile import Profile, budget_of, needed, of_newest, offers_tools, profile
@@ -139,7 +140,7 @@ async def make(
         first, plan = plan, cut.plan(about, least)
         if (plan.cut.condensed_from, plan.last_page) != (first.cut.condensed_from, first.last_page):
             texts = await _texts(tx, conversation.id, plan, then)
-    return cut.freeze(plan, await heads.with_map(tx, conversation.id, plan, texts), reader)
+    return cut.freeze(plan, await heads.with_map(tx, conversation.id, plan, texts, reader.count), reader)
 
 
 async def _texts(tx: ReadTx, conversation_id: str, plan: cut.CutPlan, then: Then | None) -> cut.Material:
@@ -198,9 +199,10 @@ async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) 
     reader, language = reader_of(runtime), conversation.language or "en"
     newest = Cut(0, 0, condensed_from=totals.last_seq - LEFT_OUT + 1, last_page=totals.last_page)
     room = head.frame_tokens(language, reader.count) + policy.summary_max
-    plan = cut.CutPlan(newest, policy, language, room, totals.last_page, range(0))
+    last = totals.last_page
+    plan = cut.CutPlan(newest, policy, language, room, last, range(max(1, last - OPEN_PAGES), last + 1))
     texts = await heads.texts(tx, conversation.id, plan)
-    material = await heads.with_map(tx, conversation.id, plan, texts)
+    material = await heads.with_map(tx, conversation.id, plan, texts, reader.count)
     told = [page for page in material.pages if page.day]  # the others begin in the newest messages
-    plan = replace(plan, last_page=told[-1].page if told else 0)
+    plan = replace(plan, last_page=told[-1].page if told else 0, zone=range(0))
     return cut.freeze(plan, replace(material, pages=told, kept=(), summary=None), reader).head
