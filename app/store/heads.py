@@ -16,7 +16,7 @@ from app.core.window.topics import PAGES_TOLD, counted
 from app.extractive.lines import names_subject, tells
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
-from app.store import chapters
+from app.store import chapters, conversations
 from app.store.memory.kept import in_mind, read_kept
 from app.store.summaries import VERSIONS_LOOKED_AT
 
@@ -30,7 +30,8 @@ async def texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
     row = await tx.fetchrow(
         TEXTS, conversation=conversation_id, condensed_from=plan.cut.condensed_from, last_page=plan.last_page
     )
-    assert row is not None
+    if row is None:
+        raise conversations.unknown()
     topics = counted(zip(row["topics"] or (), row["topic_pages"] or (), strict=True))
     return Material((), kept=read_kept(row), topics=topics, summary=_written(row))
 

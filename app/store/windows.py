@@ -93,6 +93,27 @@ class WindowParts:
         items = (*self.settled.items, *later, *(item for item in newer if item.kind != "prompt"))
         return WindowParts(conversation, self.cut, prompt, items, budget=self.budget, settled=self.settled)
 
+    def cut_again(self, cut: Cut) -> WindowParts | None:
+        """Return the parts by the next cut, as they are read from the store; None where it shows what these lack."""
+        last, end = self.cut or Cut(0, self.budget), self.conversation.end.prompt_through
+        goes_on = cut.condensed_from >= last.condensed_from and cut.verbatim_from >= last.verbatim_from
+        if not (self.is_read and goes_on) or (0 < cut.pinned < last.verbatim_from and cut.pinned != last.pinned):
+            return None
+        prompt = tuple([_in_zone(item, cut) for item in self.prompt])
+        left = range(end + 1, cut.condensed_from)
+        items = tuple([_in_zone(one, cut) for one in self.items if one.seq not in left or one.seq == cut.pinned])
+        return WindowParts(replace(self.conversation, epoch=cut.number), cut, prompt, items, budget=cut.budget)
+
+
+def _in_zone(item: Item, cut: Cut) -> Item:
+    """Return an item, read verbatim or as short, in the form that it has in a cut's zone."""
+    if item.seq >= cut.verbatim_from:
+        return item
+    if item.seq == cut.pinned:
+        return item._replace(loaded_text=None, anthropic=None)
+    text = item.text if item.short_text is None else item.short_text
+    return item._replace(text=text, tokens=item.short_tokens, loaded_text=None, short_text=None, anthropic=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -449,7 +449,7 @@ class Book:
             loaded_tokens=found.loaded_tokens,
             short_text=found.short if verbatim else None,
             short_tokens=entry.short,
-            anthropic=found.anthropic if verbatim else None,
+            anthropic=found.anthropic if entry.seq >= shown.verbatim_from else None,
             archive_ids=row.archives,
             fresh=found.fresh_tokens,
         )

@@ -30,14 +30,21 @@ class Kept:
     printed: Printed | None = None
     most: int = 0
     """Of the body, what was settled at most."""
+    cuts: int = 0
+    known: int = 0
+    """Of the cuts, those whose parts the last one's were enough for."""
 
     def shown(self, book: Book, cut: Cut, wanted: Profile, anchored: Anchored | None) -> tuple[Window, Rendered]:
-        items = book.items(cut)
-        if self.parts is None or self.parts.cut != cut:
-            parts = WindowParts(book.conversation, cut, (), tuple(items))
-        else:
+        items, parts = book.items(cut), None
+        if self.parts is not None and self.parts.cut is not None and self.parts.cut.generation == cut.generation:
             last = self.parts.conversation.totals.last_seq
-            parts = self.parts.continued(book.conversation, [item for item in items if item.seq > last])
+            newer = [item for item in book.items(self.parts.cut) if item.seq > last]
+            parts = self.parts.continued(book.conversation, newer)
+            if self.parts.cut != cut:
+                parts = parts.cut_again(cut)
+                self.cuts += 1
+                self.known += parts is not None
+        parts = parts or WindowParts(book.conversation, cut, (), tuple(items))
         assert [*parts.items] == items
         known = settled(parts.settled, parts.items, cut, book.totals.last_page, anchored)
         window, rendered = laid_out(book, cut, wanted, anchored, self.form, known, self.printed)
@@ -93,6 +100,14 @@ def test_all_but_the_newest_group_is_kept() -> None:
         book.append([{"role": "user", "content": f"question {turn}"}, {"role": "assistant", "content": "answer"}])
         look(book, kept, 40_000, None)
     assert kept.most == 59
+
+
+def test_the_parts_of_a_cut_are_those_of_the_last_one() -> None:
+    book, kept = Book(Policy(summary_enabled=False)), Kept("anthropic")
+    for turn in range(60):
+        book.append([user(f"question {turn} " * 20), calls("look"), result("look", "found " * 40)])
+        look(book, kept, 2_000, None)
+    assert 3 < kept.cuts == kept.known
 
 
 def calls_of(book: Book, kept: Kept) -> int:

@@ -134,9 +134,11 @@ async def make(
         entries, conversation.totals, language, target, head.frame_tokens(language, reader.count),
         conversation.epoch + 1, step, forms,
     )  # fmt: skip
-    plan = cut.plan(about)
+    known = basis.cut.head.notes_tokens if basis.cut is not None else 0
+    likely = about.frame + known if known else 0  # mostly the same is kept in mind as at the last cut
+    plan = cut.plan(about, likely)
     texts = await _texts(tx, conversation.id, plan, then)
-    if least := cut.least_head(plan, texts, reader):
+    if (least := cut.least_head(plan, texts, reader)) != likely:
         first, plan = plan, cut.plan(about, least)
         if (plan.cut.condensed_from, plan.last_page) != (first.cut.condensed_from, first.last_page):
             texts = await _texts(tx, conversation.id, plan, then)
@@ -159,22 +161,23 @@ async def store(
     ``shown``: the window by the last cut, which does not fit. Where another call was faster, its cut counts.
     """
     forms = shown.forms if shown is not None else ()
-    conversation = parts.conversation
+    conversation, last = parts.conversation, parts.cut
     async with runtime.database.begin(tenant, sharing=conversation.scopes) as tx:
-        now = await conversations.find(tx, conversation.id)
-        if now is None or now.uid != conversation.uid:
-            raise conversations.unknown()
-        last = parts.cut
-        made = await make(runtime, tx, replace(parts, conversation=now), target, wanted.step, forms=forms)
+        made = await make(runtime, tx, parts, target, wanted.step, forms=forms)
         if last is not None and last.last_seq == made.last_seq and shown is not None and shown.is_over:
             made = replace(made, is_squeezed=True)
         if last is not None and cut.shows(last) == cut.shows(made):
             return None
-        if await windows.store_cut(tx, now, made) and tenant in runtime.meters.telling:
-            await outbox.tell(tx, outbox.event("cut.made", conversation_id=conversation.id, epoch=made.number))
-        after = await windows.load(tx, tenant, now.id, replace(wanted, budget=target.budget))
-    if after is not None:  # the next append knows the epoch
-        runtime.caches.keep_conversation(tenant, after.conversation)
+        after: WindowParts | None = None
+        if await windows.store_cut(tx, conversation, made):
+            after = parts.cut_again(made)
+            if tenant in runtime.meters.telling:
+                await outbox.tell(tx, outbox.event("cut.made", conversation_id=conversation.id, epoch=made.number))
+        if after is None:
+            after = await windows.load(tx, tenant, conversation.id, replace(wanted, budget=target.budget))
+    if after is None or after.conversation.uid != conversation.uid:
+        raise conversations.unknown()
+    runtime.caches.keep_conversation(tenant, after.conversation)  # the next append knows the epoch
     return after
 
 
