@@ -10,8 +10,6 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
 
-import rjieba
-
 from app.core.search.days import day_of
 from app.core.window.contents import Chapter
 from app.extractive.lines import names_subject
@@ -22,7 +20,7 @@ from app.extractive.terms import rarity
 from app.extractive.verbs import GENERIC, is_calendar, is_no_noun
 from app.text.bm25 import stem
 from app.text.chinese_scripts import simplified
-from app.text.language import is_han, scalar, words
+from app.text.language import is_han, jieba, scalar, words
 from app.text.queries import SMALL_TALK
 
 WORDS_MAX = 80
@@ -76,7 +74,7 @@ def _told(word: str) -> str:
 @lru_cache(maxsize=50_000)
 def _is_function_word(word: str) -> bool:
     """Return whether a Chinese word counts, points, links or is an adverb: 一本, 这部, 我会, 此外, 总是."""
-    tags = rjieba.tag(simplified(word)) if is_han(word) else ()
+    tags = jieba().tag(simplified(word)) if is_han(word) else ()
     return word.startswith(_POINTING) or (bool(tags) and all(tag.startswith(_FUNCTION_TAGS) for _, tag in tags))
 
 
@@ -85,7 +83,7 @@ def _weight(word: str) -> float:
     """Return what a word weighs in any talk: 喜欢, "people" and "feel" tell no chapter from those of others."""
     if is_han(word):
         plain = simplified(word)
-        is_general = plain in CHINESE_EMPTY or plain in CHINESE_NO_NOUNS or not rjieba.has_word(plain)
+        is_general = plain in CHINESE_EMPTY or plain in CHINESE_NO_NOUNS or not jieba().has_word(plain)
         return min(rarity(word), 1.0) * (GENERAL if is_general else 1.0)
     is_general = len(word) < 3 or word in COMMON or word in GENERIC or is_no_noun(word) or is_calendar(word)
     return GENERAL if is_general else 1.0

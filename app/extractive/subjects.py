@@ -11,15 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-import rjieba
-
 from app.extractive.calls import tools_in
 from app.extractive.speakers import named
 from app.extractive.stopwords import CHINESE, CHINESE_EMPTY, CHINESE_NO_NOUNS, COMMON, ENGLISH
 from app.extractive.terms import rarity
 from app.extractive.verbs import GENERIC, NOUNS, is_calendar, is_linking, is_no_noun, is_vague, is_verb
 from app.text.chinese_scripts import simplified
-from app.text.language import HAN, fold, is_han, one_line, scalar, squeeze
+from app.text.language import HAN, fold, is_han, jieba, one_line, scalar, squeeze
 
 TOPIC_CHARS = 40
 _LINE_CHARS = 400
@@ -192,7 +190,7 @@ def _chinese(text: str) -> Iterator[tuple[str, int, float]]:
         goes_on = part == word or (word == " " and run and not is_han(run[-1]))  # "G2 夹爪"
         if run and not goes_on:
             # Names apart, half of the words that the tagger has put together are parts of sentences.
-            is_guess = len(run) == 1 and last_tag == "n" and is_han(run[0]) and not rjieba.has_word(simplified(run[0]))
+            is_guess = len(run) == 1 and last_tag == "n" and is_han(run[0]) and not jieba().has_word(simplified(run[0]))
             if word != _CUT and not is_guess:
                 yield from _han_phrase(run)
             run = []
@@ -205,7 +203,7 @@ def _chinese(text: str) -> Iterator[tuple[str, int, float]]:
 def _tagged(text: str) -> Iterator[tuple[str, str]]:
     """Yield words as written, with the tags of their simplified forms."""
     at = 0
-    for word, tag in rjieba.tag(simplified(text)):
+    for word, tag in jieba().tag(simplified(text)):
         yield text[at : at + len(word)], tag
         at += len(word)
 
@@ -222,8 +220,8 @@ def _part(word: str, tag: str) -> str:
     is_cut = _HAN_GUESSED.search(plain) is not None
     if not (is_cut or len(plain) > 2):
         return word
-    is_listed = rjieba.has_word(plain)
-    if is_listed and rjieba.suggest_freq(plain) > _KNOWN and plain[0] not in _SPEAKERS:
+    is_listed = jieba().has_word(plain)
+    if is_listed and jieba().suggest_freq(plain) > _KNOWN and plain[0] not in _SPEAKERS:
         return word
     return "" if is_cut else word[_action(plain) :] if is_listed else word
 
@@ -236,9 +234,9 @@ def _action(word: str) -> int:
     """Return the length of the verb that a rare word begins with (踢足球: 1), of the whole word if it has no object."""
     for end in (1, 2):
         rest = word[end:]
-        if not (rest and rjieba.has_word(word[:end]) and rjieba.has_word(rest)):
+        if not (rest and jieba().has_word(word[:end]) and jieba().has_word(rest)):
             continue
-        verb, object_ = rjieba.tag(word[:end])[0][1], rjieba.tag(rest)[0][1]
+        verb, object_ = jieba().tag(word[:end])[0][1], jieba().tag(rest)[0][1]
         if len(rest) > 1 and not _is_noun(rest, object_):
             return len(word)
         if verb in ("v", "vg") and (len(rest) > 1 or object_ == "v"):

@@ -14,14 +14,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-import rjieba
-
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.patterns import PATTERNS, any_case
 from app.extractive.stopwords import CHINESE, COMMON, ENGLISH
 from app.text.bm25 import WORD_CACHED_MAX
 from app.text.chinese_scripts import simplified
-from app.text.language import HAN, fold, is_han, scalar, segments, squeeze, straight, words
+from app.text.language import HAN, fold, is_han, jieba, scalar, segments, squeeze, straight, words
 
 _TOKEN = re.compile(
     r"https?://[^\s\"'<>()\[\]{}|\\，。；、]+"
@@ -87,7 +85,7 @@ def content_words(text: str) -> list[str]:
 def rarity(word: str) -> float:
     """Return how telling a content word is: from about 0.2 (要求, "table") to 2.5 (an identifier)."""
     if is_han(word):
-        frequency = max(rjieba.suggest_freq(simplified(word)), 1)
+        frequency = max(jieba().suggest_freq(simplified(word)), 1)
         return min(max((math.log10(_DICTIONARY_TOTAL / frequency) - 3.0) / 2.2, 0.1), 1.8)
     return _shape(word)
 

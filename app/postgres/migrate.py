@@ -89,9 +89,7 @@ async def _is_settled(dsn: str) -> bool:
 
 
 def known() -> frozenset[str]:
-    from alembic.script import ScriptDirectory
-
-    return frozenset(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
+    return frozenset(file.name[:4] for file in SCRIPTS.glob("versions/[0-9]*.py"))
 
 
 def _config() -> Config:

@@ -21,7 +21,7 @@ IMPURE = {"asyncio", "io", "logging", "os", "pathlib", "random", "secrets", "soc
 HIDDEN = {
     "api/mcp/router.py": {"app.api.mcp.server"},  # the MCP SDK
     "cli/worker.py": {"app.cli.worker_port"},  # fastapi
-    "postgres/migrate.py": {"alembic", "alembic.config", "alembic.script"},
+    "postgres/migrate.py": {"alembic", "alembic.config"},
     "providers/build.py": {
         "app.providers.issuer",  # httpx; jwt
         "app.providers.openai_chat",
@@ -31,13 +31,14 @@ HIDDEN = {
     },
     "providers/local_embeddings.py": {"app.providers.e5"},  # onnxruntime
     "providers/upstream.py": {"app.providers.wire"},  # openai
+    "text/language.py": {"rjieba"},  # its dictionary
 }
 """Imports within functions, each for the heavy package that it brings. All others stand at the top of their modules."""
 
 BY_NAME = {"telemetry/tracing.py"}
 """Modules that import what they name in strings: OpenTelemetry, which is an extra."""
 
-HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "rich", "sqlalchemy"}
+HEAVY = {"alembic", "httpx", "mcp", "mcp_types", "numpy", "onnxruntime", "openai", "rich", "rjieba", "sqlalchemy"}
 """Packages that the API does without until they are needed."""
 
 
