@@ -1,9 +1,12 @@
 """What a turn costs as an agent makes it: a user message, its window, a call with its result, and the window after it.
 
-`python -m bench agent` measures it beside the least that keeps the promises (``bench.load.least``), by how much the
-conversation holds; `python -m bench.load.agent TREE` beside a checkout of another commit too, whatever its migrations.
-Each side has PostgreSQL of its own. Recall is on, as by default. Blocks take turns, so that their ratio holds on a busy
-machine; tests/guards/test_turn.py holds the statements and commits, which do not depend on it.
+`python -m bench agent` measures it by how much the conversation and its user have stored, beside the least that keeps
+the promises (``bench.load.least``) and, if BENCH_PEERS_PYTHON names a Python that has them (see ``bench.peers.peers``),
+LangGraph's PostgreSQL checkpointer with `trim_messages`. `python -m bench.load.agent TREE` measures it beside a checkout
+of another commit too, whatever its migrations; options pace the requests and bring the local model with its jobs.
+
+Recall is on, as by default. Blocks of turns alternate between the sides, so that their ratios hold on a busy machine;
+tests/guards/test_turn.py holds the statements, commits, calls and WAL, which do not depend on it.
 """
 
 from __future__ import annotations
@@ -17,65 +20,123 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from rich.console import Console
 
 from bench import tables
-from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, postmaster_of, serving
+from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, postmaster_of, serving, settled
 from bench.harness import opened as opened_harness
 from bench.load import least
-from bench.load.paired import settled
+from bench.load.sizes import until_idle
+from bench.peers.peers import Peer, database_of, peer_of
+from bench.plots import Lines
 from bench.tables import Table, milliseconds
 from bench.words import history
 
 BUDGET = 8_000
-SIZES, SIZES_QUICK = (10, 1_000, 10_000), (10, 1_000)
-ROUNDS, ROUNDS_QUICK, TURNS = 6, 2, 8
+SIZES, ROUNDS, TURNS = (10, 100, 1_000, 5_000, 100_000), 6, 8
+SIZE_PEERS_MAX = 5_000
+"""LangGraph stores and loads the whole conversation with each step."""
+SIZE_LONG = 1_000
+"""Turns of a block go to one conversation that is as long as this, to one each where they would make it much longer."""
 RESULT_LINES = 60
-LEAST, HERE = "the least", "Quire"
+HERE, LEAST = "Quire", "the least"
+GRAPH, LOOP = "LangGraph", "LangGraph, in one run"
 WIDTH = 140
+
+Json = dict[str, Any]
+
+
+class Side(Protocol):
+    """What turns are made with."""
+
+    def build(self, conversation: str, messages: list[Json]) -> None: ...
+
+    def append(self, conversation: str, messages: list[Json]) -> None: ...
+
+    def window(self, conversation: str) -> None: ...
+
+    def cpu(self) -> Cpu: ...
 
 
 @dataclass(frozen=True)
-class Side:
-    """A service that turns are made with."""
+class Served:
+    """A service; each conversation's user has no other."""
 
-    name: str
     server: Server
     api: Api
+    has_jobs: bool = False
+
+    def build(self, conversation: str, messages: list[Json]) -> None:
+        self.api.append(conversation, messages, conversation)
+        if self.has_jobs:
+            until_idle(self.api)
+
+    def append(self, conversation: str, messages: list[Json]) -> None:
+        self.api.append(conversation, messages, conversation)
+
+    def window(self, conversation: str) -> None:
+        self.api.window(conversation, BUDGET)
+
+    def cpu(self) -> Cpu:
+        return self.server.cpu()
+
+
+@dataclass(frozen=True)
+class Graph:
+    """LangGraph in a process of its own."""
+
+    peer: Peer
+
+    def build(self, conversation: str, messages: list[Json]) -> None:
+        self.peer.build(conversation, messages, 0)
+
+    def append(self, conversation: str, messages: list[Json]) -> None:
+        self.peer.do("append", [conversation], [messages])
+
+    def window(self, conversation: str) -> None:
+        self.peer.do("context", [conversation], [])
+
+    def cpu(self) -> Cpu:
+        return self.peer.cpu()
+
+
+@dataclass(frozen=True)
+class Loop(Graph):
+    """A graph that makes a whole turn in one run, and trims in it."""
+
+    asked: list[Json] = field(default_factory=list)
+
+    def append(self, conversation: str, messages: list[Json]) -> None:
+        self.asked.extend(messages)
+        if len(messages) > 1:
+            self.peer.do("append", [conversation], [self.asked])
+            self.asked.clear()
+
+    def window(self, conversation: str) -> None: ...
 
 
 @dataclass
 class Spent:
-    """CPU seconds of blocks of turns."""
+    """What blocks of turns took on a side."""
 
     blocks: list[Cpu] = field(default_factory=list)
+    """CPU seconds of each."""
+    new: list[float] = field(default_factory=list)
+    """Those of windows after a user message."""
+    unchanged: list[float] = field(default_factory=list)
+    """And of windows that are asked for once more."""
 
     @property
-    def total(self) -> float:
-        return median(one.total for one in self.blocks)
+    def turn(self) -> Cpu:
+        """The CPU of a turn."""
+        return Cpu(*(median(getattr(one, part) for one in self.blocks) / TURNS for part in ("server", "postgres")))
 
-
-def messages_of_turn(number: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a user message that asks for work, and a call with its result; no two alike."""
-    rng = Random(number)
-    (question, answer), name = history(2, number), f"call-{number}"
-    file = "\n".join(
-        f"def step_{rng.randint(0, 9999)}(order): return order.{rng.choice('abc')}" for _ in range(RESULT_LINES)
-    )
-    function = {"name": "read_file", "arguments": json.dumps({"path": f"src/step_{number}.py"})}
-    call = {**answer, "tool_calls": [{"id": name, "type": "function", "function": function}]}
-    return [question], [call, {"role": "tool", "tool_call_id": name, "content": file}]
-
-
-def make_turns(api: Api, conversation: str, numbers: range, pace_seconds: float = 0.0) -> None:
-    for number in numbers:
-        for messages in messages_of_turn(number):
-            api.append(conversation, messages)
-            api.window(conversation, BUDGET)
-            time.sleep(pace_seconds)
+    def of(self, other: Spent) -> float:
+        """Return the ratio of its turns to those of another side, which took turns with it."""
+        return median(one.total / beside.total for one, beside in zip(self.blocks, other.blocks, strict=True))
 
 
 @dataclass(frozen=True)
@@ -87,47 +148,127 @@ class Plan:
     pace_seconds: float = 0.0
     """Between requests."""
     model: str = "none"
-    """The embedding model."""
+    """The embedding model. With one the services do their jobs too."""
+    sizes: Sequence[int] = SIZES
+    rounds: int = ROUNDS
 
 
-def run(harness: Harness, *, quick: bool, plan: Plan = Plan()) -> list[Table]:
-    sizes, rounds = (SIZES_QUICK, ROUNDS_QUICK) if quick else (SIZES, ROUNDS)
+QUICK = Plan(sizes=(10, 1_000), rounds=2)
+
+
+def run(harness: Harness, *, quick: bool, plan: Plan | None = None) -> list[Table]:
+    plan = plan or (QUICK if quick else Plan())
     with ExitStack() as stack:
-        sides = [stack.enter_context(_least(harness))]
-        sides += [stack.enter_context(_quire(harness, name, tree, plan.model)) for name, tree in plan.trees.items()]
-        sides.append(stack.enter_context(_quire(harness, HERE, Path.cwd(), plan.model)))
-        rows = [row for size in sizes for row in _rows(sides, size, rounds, plan.pace_seconds)]
-    note = (
-        f"CPU of a turn of four requests at a budget of {BUDGET:,}, of the service and its PostgreSQL: medians of {rounds}"
-        f" blocks of {TURNS} turns, which the sides take in turns. Embeddings: {plan.model}."
+        sides, versions = _sides(harness, plan, stack)
+        spent = {size: _measured(sides, size, plan) for size in plan.sizes}
+    return [_table(spent, versions, plan)]
+
+
+def _sides(harness: Harness, plan: Plan, stack: ExitStack) -> tuple[dict[str, Side], dict[str, str]]:
+    """Start all sides; return them by name, and the versions of LangGraph's packages."""
+    sides: dict[str, Side] = {HERE: stack.enter_context(_quire(harness, HERE, Path.cwd(), plan.model))}
+    for name, tree in plan.trees.items():
+        sides[name] = stack.enter_context(_quire(harness, name, tree, plan.model))
+    sides[LEAST] = stack.enter_context(_least(harness))
+    stack.enter_context(database_of(harness))
+    graph, loop = (stack.enter_context(peer_of(harness, "langgraph", way, "")) for way in ("async", "loop"))
+    return sides | ({} if graph.missing else {GRAPH: Graph(graph), LOOP: Loop(loop)}), graph.versions
+
+
+def _measured(sides: Mapping[str, Side], size: int, plan: Plan) -> dict[str, Spent]:
+    taking = {name: side for name, side in sides.items() if size <= SIZE_PEERS_MAX or not isinstance(side, Graph)}
+    numbers = range(-TURNS, plan.rounds * TURNS)
+    for side in taking.values():
+        for seed, conversation in enumerate(dict.fromkeys(_conversation(size, number) for number in numbers)):
+            side.build(conversation, history(size, size + seed))
+            side.window(conversation)
+        _make_turns(side, size, numbers[:TURNS], 0.0)
+    spent = {name: Spent() for name in taking}
+    for round_ in range(plan.rounds):
+        block = range(round_ * TURNS, (round_ + 1) * TURNS)
+        for name, side in list(taking.items())[:: 1 if round_ % 2 else -1]:
+            begun = settled(side)
+            spent[name].new += _make_turns(side, size, block, plan.pace_seconds)
+            spent[name].blocks.append(settled(side) - begun)
+            spent[name].unchanged += [_window(side, _conversation(size, block[-1])) for _ in block]
+    return spent
+
+
+def _conversation(size: int, number: int) -> str:
+    """Return the name of the conversation of a turn."""
+    return f"agent-{size}" if size >= SIZE_LONG else f"agent-{size}-{number}"
+
+
+def _make_turns(side: Side, size: int, numbers: range, pace_seconds: float) -> list[float]:
+    """Return the CPU seconds of each window after a user message."""
+    seconds = []
+    for number in numbers:
+        conversation, (asked, done) = _conversation(size, number), messages_of_turn(number)
+        for messages in (asked, done):
+            side.append(conversation, messages)
+            time.sleep(pace_seconds)
+            seconds.append(_window(side, conversation))
+            time.sleep(pace_seconds)
+    return seconds[::2]
+
+
+def _window(side: Side, conversation: str) -> float:
+    """Return its CPU seconds."""
+    begun = side.cpu().total
+    side.window(conversation)
+    return side.cpu().total - begun
+
+
+def messages_of_turn(number: int) -> tuple[list[Json], list[Json]]:
+    """Return a user message that asks for work, and a call with its result; no two alike."""
+    rng = Random(number)
+    (question, answer), name = history(2, number), f"call-{number}"
+    file = "\n".join(
+        f"def step_{rng.randint(0, 9999)}(order): return order.{rng.choice('abc')}" for _ in range(RESULT_LINES)
     )
-    columns = ("messages before", "side", "ms CPU a turn: server", "PostgreSQL", "together", "ratio to the least")
-    return [Table("A turn as an agent makes it", columns, rows, [note])]
+    function = {"name": "read_file", "arguments": json.dumps({"path": f"src/step_{number}.py"})}
+    call = {**answer, "tool_calls": [{"id": name, "type": "function", "function": function}]}
+    return [question], [call, {"role": "tool", "tool_call_id": name, "content": file}]
 
 
-def _rows(sides: Sequence[Side], size: int, rounds: int, pace: float) -> Iterator[list[str]]:
-    spent = {side.name: Spent() for side in sides}
-    for side in sides:
-        side.api.append(f"agent-{size}", history(size, size))
-        make_turns(side.api, f"agent-{size}", range(-TURNS, 0))
-    for round_ in range(rounds):
-        for side in sides[:: 1 if round_ % 2 else -1]:
-            settled(side.server)
-            begun = side.server.cpu()
-            make_turns(side.api, f"agent-{size}", range(round_ * TURNS, (round_ + 1) * TURNS), pace)
-            settled(side.server)
-            spent[side.name].blocks.append(side.server.cpu() - begun)
-    for side in sides:
-        blocks = spent[side.name].blocks
-        each = [median(one) / TURNS for one in ([b.server for b in blocks], [b.postgres for b in blocks])]
-        ratio = spent[side.name].total / spent[LEAST].total
-        yield [
-            f"{size:,}",
-            side.name,
-            *map(milliseconds, each),
-            milliseconds(spent[side.name].total / TURNS),
-            f"{ratio:.2f}",
-        ]
+def _table(spent: Mapping[int, Mapping[str, Spent]], versions: Mapping[str, str], plan: Plan) -> Table:
+    rows, lines = [], dict[str, list[tuple[float, float]]]()
+    for size, sides in spent.items():
+        for name, side in sides.items():
+            turn = side.turn
+            lines.setdefault(name, []).append((size, 1000 * turn.total))
+            new = "–" if name == LOOP else f"{median(side.new) / median(side.unchanged):.1f}"
+            costs = map(milliseconds, (turn.server, turn.postgres, turn.total))
+            rows.append((f"{size:,}", name, *costs, f"{side.of(sides[HERE]):.2f}", new))
+    columns = (
+        "messages before",
+        "with",
+        "CPU ms: process",
+        "PostgreSQL",
+        "a turn",
+        "of Quire's",
+        "new / unchanged window",
+    )
+    kinds = ", ".join(f"{name} {number}" for name, number in versions.items()) or "not installed"
+    notes = [
+        (
+            f"A turn: a user message, its window, a call with a result of {RESULT_LINES} lines of code, the window after it; budget"
+            f" {BUDGET:,}. The conversation's user has no other, so as many messages and memories. Medians of {plan.rounds} blocks"
+            f" of {TURNS} turns; of Quire's: the median of the ratios of blocks. Embeddings: {plan.model}. Between requests:"
+            f" {plan.pace_seconds:g} s. Last column: median CPU of the window after a user message, of the same window unchanged."
+        ),
+        (
+            "The least: one statement a request with the same promises, without archives, pages, records, keys or a framework"
+            " (`bench/load/least.py`). Goal: of Quire's at least .45."
+        ),
+        (
+            "LangGraph: each of the four requests is a call of a graph that loads and stores the state, or loads and trims it."
+            " Goal at 10 / 100 / 1,000 / 5,000: of Quire's at least 1 / 2.5 / 18 / 70. In one run: the graph loads the state once,"
+            f" trims in its node and stores after each step; nothing else can come between. {kinds}."
+        ),
+    ]
+    plot = Lines("agent", "CPU of a turn by the length of its conversation", "messages", "ms CPU", lines, log_y=True)
+    return Table("A turn as an agent makes it", columns, rows, notes, [plot])
 
 
 @contextmanager
@@ -135,37 +276,37 @@ def _least(harness: Harness) -> Iterator[Side]:
     asyncio.run(least.create_tables(harness.postgres.superuser_dsn))
     arguments = ("-m", "bench.load.least", harness.postgres.app_dsn, str(harness.folder / "vocabularies"))
     with serving(arguments, {}, harness.folder, harness.quire.postmaster) as server, closing(Api(server.port)) as api:
-        yield Side(LEAST, server, api)
+        yield Served(server, api)
 
 
 @contextmanager
 def _quire(harness: Harness, name: str, tree: Path, model: str) -> Iterator[Side]:
     """Serve a tree with a database of its own, which it migrates itself."""
-    folder = harness.folder / name.replace("/", "-")
+    folder, has_jobs = harness.folder / name.replace("/", "-"), model != "none"
     folder.mkdir(mode=0o711)
-    environment = {
-        **environment_of(harness.postgres, folder),
-        "QUIRE_WORKER": "false",
+    environment = environment_of(harness.postgres, folder) | {
         "PYTHONPATH": f"{tree}:{tree / 'clients/python'}",
+        "DATABASE_URL": "",
+        "MEMORY_EMBEDDING_MODEL": model,
+        "QUIRE_WORKER": str(has_jobs),
     }
-    environment |= {"DATABASE_URL": "", "MEMORY_EMBEDDING_MODEL": model}
     with serving(("-P", *QUIRE), environment, folder, harness.quire.postmaster) as started:
-        postmaster = postmaster_of(folder)
-        server = Server(started.port, started.process, postmaster)
+        server = Server(started.port, started.process, postmaster_of(folder))
         with closing(Api(server.port)) as api:
-            yield Side(name, server, api)
+            yield Served(server, api, has_jobs)
 
 
 @click.command()
 @click.argument("trees", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--quick", is_flag=True, help="Fewer rounds, and no large conversation.")
+@click.option("--sizes", multiple=True, type=int, default=SIZES, show_default=True, help="Messages before.")
+@click.option("--rounds", default=ROUNDS, show_default=True)
 @click.option("--pace", default=0.0, show_default=True, help="Seconds between requests.")
 @click.option("--model", type=click.Choice(["none", "local"]), default="none", show_default=True)
-def main(trees: tuple[Path, ...], quick: bool, pace: float, model: str) -> None:
+def main(trees: tuple[Path, ...], sizes: tuple[int, ...], rounds: int, pace: float, model: str) -> None:
     """Measure this tree beside TREES, checkouts of other commits."""
-    plan = Plan({tree.resolve().name: tree.resolve() for tree in trees}, pace, model)
+    plan = Plan({tree.resolve().name: tree.resolve() for tree in trees}, pace, model, sizes, rounds)
     with opened_harness({"QUIRE_WORKER": "false"}) as harness:
-        for table in run(harness, quick=quick, plan=plan):
+        for table in run(harness, quick=False, plan=plan):
             tables.show(Console(width=WIDTH), table)
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from statistics import mean, median, quantiles
 
 from bench.clients import Job
-from bench.harness import USER, Harness
+from bench.harness import USER, Harness, settled
 from bench.load.cost import BUDGET, build
-from bench.load.paired import settled
 from bench.load.sizes import until_idle
 from bench.tables import Table
 from bench.words import QUERIES, history, search
@@ -46,7 +45,7 @@ def _forks(opened: Harness, sizes: tuple[int, ...]) -> Table:
             job = Job(opened.quire.port, "POST", [f"/conversations/{name}/fork"], [body], clients=1, requests=FORKS)
             begun = opened.quire.cpu().total
             found = opened.clients.run(job).latencies
-            cpu = (settled(opened.quire) - begun) / FORKS
+            cpu = (settled(opened.quire).total - begun) / FORKS
             rows.append((f"{size:,}, {way}", f"{median(found) * 1000:.1f}", f"{cpu * 1000:.1f}"))
     note = f"{FORKS} forks of one conversation, one after the other; CPU of Quire and PostgreSQL."
     return Table("Forks", ("messages", "ms", "CPU ms"), rows, (note,))
@@ -63,7 +62,7 @@ def _deep(opened: Harness, *, quick: bool) -> Table:
             for one in (trunk, branch)[:: 1 if turn % 2 else -1]:
                 begun = opened.quire.cpu().total
                 opened.clients.run(asked(one, turn + 1))
-                cpu[one] = (settled(opened.quire) - begun) / REQUESTS * 1000
+                cpu[one] = (settled(opened.quire).total - begun) / REQUESTS * 1000
             if turn >= 0:
                 before.append(cpu[trunk])
                 after.append(cpu[branch])

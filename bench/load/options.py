@@ -23,9 +23,9 @@ import asyncpg
 
 from app.postgres.tenants import DEFAULT_TENANT
 from bench.clients import Job
-from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, serving
+from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, serving, settled
 from bench.load.cost import bodies, build
-from bench.load.paired import CLIENTS, MESSAGES, settled
+from bench.load.paired import CLIENTS, MESSAGES
 from bench.load.sizes import until_idle
 from bench.tables import Table, milliseconds
 
@@ -173,12 +173,12 @@ def _measure(harness: Harness, each: Sequence[Serving], found: Costs, turns: ran
 
 def _cost(harness: Harness, one: Serving, kind: str, turn: int) -> float:
     has_worker = "worker" in kind
-    begun = settled(one.server)
+    begun = settled(one.server).total
     sent = harness.clients.run(_job(one, kind, turn)).latencies
     if has_worker:
         time.sleep(KNOWN_SECONDS)  # until what was told is numbered
         until_idle(harness.api)
-    return (settled(one.server) - begun) / len(sent)
+    return (settled(one.server).total - begun) / len(sent)
 
 
 def _job(one: Serving, kind: str, turn: int) -> Job:

@@ -12,7 +12,6 @@ setting that TREE, which can be this one too, has not: what a feature costs. ``-
 """
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from rich.console import Console
 
 from bench import harness, tables
 from bench.clients import Job
-from bench.harness import QUIRE, Harness, Server, environment_of, serving
+from bench.harness import QUIRE, Harness, Server, environment_of, serving, settled
 from bench.load import filling
 from bench.load.cost import bodies, build
 from bench.load.dialects import PATHS, TURNS, Side, converse, played_api, settings
@@ -40,8 +39,6 @@ KINDS = ("proxy", "appends", "windows", "cold", "searches")
 WAYS = ("pass-through", "window")
 NEW, OLD = "new", "old"
 WIDTH = 140
-SETTLING_SECONDS = 0.05
-SETTLING_LOOKS = 20
 CLIENTS, REQUESTS = 8, 28
 """Each client appends to a conversation of its own, as often as two cuts take."""
 MESSAGES = 400
@@ -112,24 +109,13 @@ def _pair(trees: Trees, ask: Ask, pairs: int) -> list[str]:
         for name, server in ((NEW, trees[0]), (OLD, trees[1]))[:: 1 if turn % 2 else -1]:
             begun = server.cpu().total
             count = ask(server, name, turn)
-            cpu[name] = (settled(server) - begun) / count * 1000
+            cpu[name] = (settled(server).total - begun) / count * 1000
         if turn >= 0:
             before.append(cpu[OLD])
             after.append(cpu[NEW])
             ratios.append(cpu[NEW] / cpu[OLD])
     low, middle, high = quantiles(ratios, n=4)
     return [f"{mean(before):.2f}", f"{mean(after):.2f}", f"{middle:.2f}", f"{low:.2f}–{high:.2f}"]
-
-
-def settled(server: Server) -> float:
-    """Return the CPU used once what goes on beside the answers is stored: when it has not grown for a moment."""
-    used = server.cpu().total
-    for _ in range(SETTLING_LOOKS):
-        time.sleep(SETTLING_SECONDS)
-        before, used = used, server.cpu().total
-        if used == before:
-            break
-    return used
 
 
 # --- What is asked -----------------------------------------------------------------------------------

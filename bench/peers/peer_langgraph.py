@@ -3,13 +3,15 @@
 One compiled graph with one node, whose answer is given to it instead of a model's. A turn is one call of the graph;
 it loads the state, and stores it after each step: when the call began, with the user's message, with the answer. With
 durability `exit` it stores once, at the end: a process that dies within the call loses the turn. With a delta channel
-(beta) a step stores what it added, and every hundredth the whole.
+(beta) a step stores what it added, and every hundredth the whole. As a `loop`, the graph calls a model that calls a tool
+and then a model again, each with the trimmed state, when all of that turn is known.
 
 The connection is the saver's own: autocommit, every statement prepared. A context is the state, loaded and trimmed,
 tokens counted approximately, which is what LangChain recommends for this place, and costs least; messages that come with
 their tokens are counted by these.
 """
 
+import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from langchain_core.messages import (
     AnyMessage,
     BaseMessage,
     HumanMessage,
+    ToolMessage,
     convert_to_openai_messages,
     trim_messages,
 )
@@ -57,14 +60,34 @@ async def model(state: Any, runtime: Runtime[Script]) -> Json:
     return {"messages": runtime.context.answer}
 
 
+async def calling(state: Any, runtime: Runtime[Script]) -> Json:
+    """Call the tool, if it was not called yet."""
+    trimmed(state, BUDGET)
+    return {"messages": runtime.context.answer[:1] if state["messages"][-1].type == "human" else []}
+
+
+async def tool(state: Any, runtime: Runtime[Script]) -> Json:
+    return {"messages": runtime.context.answer[1:]}
+
+
+def next_node(state: Any) -> str:
+    return "tool" if getattr(state["messages"][-1], "tool_calls", None) else END
+
+
 @asynccontextmanager
 async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str, Operation]]:
     async with AsyncPostgresSaver.from_conn_string(dsn) as saver:
         await saver.setup()
         builder = StateGraph[Any, Script](Delta if variant == "delta" else Whole, context_schema=Script)
-        builder.add_node("model", model)
         builder.add_edge(START, "model")
-        builder.add_edge("model", END)
+        if variant == "loop":
+            builder.add_node("model", calling)
+            builder.add_node("tool", tool)
+            builder.add_conditional_edges("model", next_node, ["tool", END])
+            builder.add_edge("tool", "model")
+        else:
+            builder.add_node("model", model)
+            builder.add_edge("model", END)
         yield operations(builder.compile(checkpointer=saver), variant, trimmed)
 
 
@@ -76,21 +99,24 @@ def operations(
     def thread(target: str) -> RunnableConfig:
         return {"configurable": {"thread_id": f"{variant}-{target}"}}
 
-    async def append(target: str, turn: list[Json]) -> int:
-        """The newest message is the model's."""
+    async def call(target: str, turn: list[Json], at: int) -> int:
+        """The messages from ``at`` on are the answers of nodes."""
         said = [message(one) for one in turn]
         how: Literal["exit", "async"] = "exit" if variant == "exit" else "async"
-        script = Script(said[-1:])
-        state = await graph.ainvoke({"messages": said[:-1]}, thread(target), context=script, durability=how)
+        state = await graph.ainvoke({"messages": said[:at]}, thread(target), context=Script(said[at:]), durability=how)
         return len(state["messages"])
+
+    async def append(target: str, turn: list[Json]) -> int:
+        """The newest message is the model's; of a loop, all but the first."""
+        return await call(target, turn, 1 if variant == "loop" else -1)
 
     async def build(target: str, body: Json) -> int:
         """All in one call but, for those that do something every so often, the last turns: they are anywhere between."""
         messages, turns = body["messages"], body["turns"] if variant in CYCLIC else 0
         at = max(len(messages) - 2 * turns, 2)
-        count = await append(target, messages[:at])
+        count = await call(target, messages[:at], -1)
         for begin in range(at, len(messages), 2):
-            count = await append(target, messages[begin : begin + 2])
+            count = await call(target, messages[begin : begin + 2], -1)
         return count
 
     async def context(target: str, _: object) -> int:
@@ -121,5 +147,10 @@ def tokens(messages: Sequence[BaseMessage]) -> int:
 
 def message(one: Json) -> AnyMessage:
     more = {"tokens": one["tokens"]} if "tokens" in one else {}
-    kind = AIMessage if one["role"] == "assistant" else HumanMessage
-    return kind(one["content"], additional_kwargs=more)
+    if one["role"] == "tool":
+        return ToolMessage(one["content"], tool_call_id=one["tool_call_id"], additional_kwargs=more)
+    if one["role"] == "assistant":
+        calls = [(call["id"], call["function"]) for call in one.get("tool_calls", ())]
+        made = [{"id": name, "name": of["name"], "args": json.loads(of["arguments"])} for name, of in calls]
+        return AIMessage(one["content"], tool_calls=made, additional_kwargs=more)
+    return HumanMessage(one["content"], additional_kwargs=more)
