@@ -751,6 +751,7 @@ async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
     made: Runtime, superuser: asyncpg.Connection
 ) -> None:
     first, model = UUID(int=0), embeddings.model_id("m", 2)
+    ever = memories.FIRST, memories.LAST
     async with made.database.begin(BOB) as tx:
         rows = await tx.connection.fetch("SELECT id, owner FROM memories WHERE terms::text NOT LIKE '{}%' ORDER BY id")
         ids, owner = [row["id"] for row in rows], rows[0]["owner"]
@@ -761,7 +762,8 @@ async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
         assert await search_index.centroids(tx, owner, model, 256, ["[1,0]"], members=1) == ["[0,1]"]
         await search_index.begin(tx, owner, model, ["[1,0]"])
         assert await search_index.index_next(tx, owner, first, 1_000)
-        assert await search_index.ready(tx, [owner], model) == [owner]
+        assert await search_index.ready(tx, [owner], model, *ever, 0) == [owner]
+        assert await search_index.are_few(tx, [owner], [], ids[: len(ids) // 2])
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
     tables = ("embeddings", "search_indexes", "postings", "listed")
     before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
@@ -771,9 +773,12 @@ async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
         for words in (bm25.query("question"), []):
             for meant in (meaning, None):
                 asked = memories.Scoring(words, meant)
-                statement, arguments = memories.search_statement([owner], asked, indexed=[owner], limit=10)
-                assert await bob.fetch(statement, **arguments) == []
-        assert await search_index.ready(bob, [owner], model) == []
+                for indexed in ([owner], None):
+                    where = memories.PassageFilter(among=ids if indexed is None else None)
+                    statement, arguments = memories.search_statement([owner], asked, where, indexed, limit=10)
+                    assert await bob.fetch(statement, **arguments) == []
+        assert await search_index.ready(bob, [owner], model, *ever, 0) == []
+        assert not await search_index.are_few(bob, [owner], [], ids[: len(ids) // 2])
         assert (await search_index.find(bob, owner, model)).model is None
         assert not await search_index.is_due(bob, owner, model, 1)
         assert await search_index.first_centroids(bob, owner, model, 256, 1) == ()
@@ -854,8 +859,6 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     by_id |= {"COUNT_OLD", "BY_BOTH", "CARDS", "MEMORIES", "ARCHIVES", "OWNER_OF_MEMORY", "PLACE_OF_ARCHIVE"}
     by_id |= {
         "BY_WORDS",
-        "BY_WORDS_ON_LINE",
-        "SEARCH_ON_LINE",
         "ANY_WAITING",
         "COUNT_MISSING",
         "REFUSED",
@@ -871,8 +874,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
     }
     by_id |= {"LOOK_UP", "PARTS"}
     of_an_index = {"READY", "IS_DUE", "FIRST_CENTROIDS", "CENTROIDS", "BEGIN", "HOLD", "POST", "LIST_VECTORS", "NEXT"}
-    of_an_index |= {"EXISTS", "CONTINUE", "FORGET", "FORGET_ALL", "BY_WORDS_INDEXED", "SEARCH_INDEXED"}
-    of_an_index |= {"BY_WORDS_INDEXED_ON_LINE", "SEARCH_INDEXED_ON_LINE"}
+    of_an_index |= {"EXISTS", "CONTINUE", "FORGET", "FORGET_ALL", "ARE_FEW"}
     by_id |= of_an_index
     put_in = {
         "INSERT",

@@ -1,7 +1,6 @@
 """A search leaves out early what cannot be among its best, and nothing else."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -11,7 +10,7 @@ import pytest
 from app.ids import uuid7
 from app.postgres.database import Database
 from app.store.memory import embeddings, memories
-from app.store.memory.memories import Hits, Meaning, Named, PassageFilter, QueryPart, Scoring
+from app.store.memory.memories import Hits, Meaning, Named, PassageFilter, QueryPart, Scoring, Within
 from app.store.memory.search_statement import LOOKED_AT, RECENT
 from app.text import bm25
 from tests.guards.tenants import ANN
@@ -97,6 +96,7 @@ async def test_memories_of_no_conversation_are_not_found_in_one(
     await remember(superuser, 0)
     await superuser.execute("UPDATE memories SET conversation_uid = NULL, type = 'fact' WHERE owner = $1", OWNER)
     whole = await found(database, SCORINGS["words and meaning"], PassageFilter(), FEW)
-    one = await found(database, SCORINGS["words and meaning"], replace(PassageFilter(), conversation_uid=OWNER), FEW)
+    where = PassageFilter(conversation=Within(OWNER, ["c"]))
+    one = await found(database, SCORINGS["words and meaning"], where, FEW)
     assert len(whole.hits) == FEW
     assert one.hits == []

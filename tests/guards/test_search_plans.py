@@ -15,11 +15,12 @@ from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx, Tx
 from app.store.memory import embeddings, memories
-from app.store.memory.memories import Meaning, PassageFilter, Scoring
+from app.store.memory.memories import Meaning, PassageFilter, Scoring, Within
 from app.store.memory.search_statement import (
     BY_WORDS,
     IN_CONVERSATION,
     LOOKED_AT,
+    RECENT,
     SEARCH,
     SILENT_MAX,
     candidates,
@@ -33,13 +34,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 HUGE, SMALL, DIMENSIONS = 5_000, 12, 32
 HUGE_OWNER, SMALL_OWNER = UUID(int=1), UUID(int=2)
+SHORT = Within(UUID(int=7), ["short"])
+"""A conversation of the huge one."""
 MODEL = embeddings.model_id("any", DIMENSIONS)
 NOTHING_SPECIAL: dict[str, object] = {
     **dict.fromkeys(
-        ("conversation_uid", "types", "among", "keywords", "since", "until", "asking_uid", "asking_seq")
+        ("conversation_uid", "types", "among", "keywords", "asking_uid", "asking_seq")
     ),
     "limit": 10, "score_min": "-Infinity", "weight": 1.0, "only_meaning": False, "found_min": 1.5, "sensitive": False,
-    "is_said": False,
+    "is_said": False, "since": memories.FIRST, "until": memories.LAST,
     "every_passage": False, "speakers": bm25.any_of(bm25.speakers("Ann")),
     "times_since": [UUID(int=0)], "times_until": [UUID(int=2**127)], "times_weight": [3],
 }  # fmt: skip
@@ -57,12 +60,13 @@ async def tx(database: Database, superuser: asyncpg.Connection, fresh: None) -> 
     """A huge owner, a small one and others in one tenant; a huge one of the same name in another."""
     await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
     for tenant, owner, size in (
-        (ANN, HUGE_OWNER, HUGE),
+        (ANN, HUGE_OWNER, HUGE - 40),
         (ANN, SMALL_OWNER, SMALL),
         (BOB, HUGE_OWNER, HUGE),
         *((ANN, uuid4(), 2_000) for _ in range(8)),
     ):
         await remember(superuser, tenant, owner, size)
+    await remember(superuser, ANN, HUGE_OWNER, 40, SHORT)
     for table in ("memories", "embeddings"):
         await vacuum(superuser, table)
     async with database.snapshot(ANN) as opened:
@@ -82,15 +86,18 @@ async def vacuum(superuser: asyncpg.Connection, table: str) -> None:
     raise AssertionError(f"something keeps the pages of {table} from being visible to all")
 
 
-async def remember(superuser: asyncpg.Connection, tenant: UUID, owner: UUID, size: int) -> None:
+async def remember(
+    superuser: asyncpg.Connection, tenant: UUID, owner: UUID, size: int, said_in: Within | None = None
+) -> None:
     ids = [uuid7() for _ in range(size)]
     some = [vector(str(number)) for number in range(SMALL)]
     await superuser.execute(
         "INSERT INTO memories"
         " (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms)"
-        " SELECT $1, id, $2, 'episode', md5($2::uuid::text), $2, n, (n + 1) / 2, 0, 9, $4::text::sparsevec"
+        " SELECT $1, id, $2, 'episode', $5, $6, n, (n + 1) / 2, 0, 9, $4::text::sparsevec"
         " FROM unnest($3::uuid[]) WITH ORDINALITY x (id, n)",
         tenant, owner, ids, bm25.document("green tea from Hangzhou"),
+        said_in.ids[0] if said_in else f"of {owner}", said_in.uid if said_in else owner,
     )  # fmt: skip
     await superuser.execute(
         "INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding)"
@@ -182,6 +189,38 @@ async def test_a_search_by_an_index_reads_candidates_alone(tx: Tx, superuser: as
     assert read["listed_search_idx"] > 0
     assert read["memories_search_idx"] > 0
     assert max(read.values()) <= INDEXED_ROWS_MAX < HUGE, read
+
+
+@pytest.mark.parametrize("plan", ["custom", "generic"])
+@pytest.mark.parametrize("by", ["conversation", "time", "among"])
+async def test_a_narrow_search_reads_what_it_is_narrowed_to(
+    tx: Tx, superuser: asyncpg.Connection, by: str, plan: str
+) -> None:
+    of_it = "SELECT id FROM memories WHERE conversation_uid = $1 ORDER BY id"
+    ids = [row["id"] for row in await superuser.fetch(of_it, SHORT.uid)]
+    assert len(ids) == 40
+    where = {
+        "conversation": PassageFilter(conversation=SHORT),
+        "time": PassageFilter(since=ids[0], until=ids[-1]),
+        "among": PassageFilter(among=ids),
+    }[by]
+    scoring = Scoring(bm25.query("green tea"), Meaning(MODEL, vector("query"), 0.3, 0.1))
+    indexed: list[UUID] | None = [] if by == "time" else None
+    searching, named = memories.search_statement([HUGE_OWNER], scoring, where, indexed, limit=10)
+    await tx.connection.execute(f"SET LOCAL plan_cache_mode = force_{plan}_plan; SET LOCAL enable_seqscan = off")
+    await tx.connection.execute(f"PREPARE narrow AS {searching}")
+    execute = f"EXECUTE narrow({', '.join(map(literal, (ANN, *searching.arguments(named))))})"
+    [row] = await tx.connection.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}")
+    await tx.connection.execute("DEALLOCATE narrow")
+    newest = []
+    for step in steps(json.loads(row[0])[0]["Plan"]):
+        if "Relation Name" in step:
+            rows = step["Actual Loops"] * (step["Actual Rows"] + step.get("Rows Removed by Filter", 0))
+            if rows > len(ids):
+                newest.append((step["Scan Direction"], rows))
+                continue
+            assert step["Shared Hit Blocks"] + step["Shared Read Blocks"] <= 10 * len(ids), step
+    assert all(direction == "Backward" and rows <= RECENT for direction, rows in newest), newest
 
 
 async def test_a_small_owner_is_searched_in_full_despite_a_huge_one(tx: ReadTx) -> None:

@@ -5,7 +5,7 @@ What is many is a parameter: here hundreds.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 from statistics import fmean
 from uuid import UUID
@@ -16,6 +16,7 @@ from asyncpg import Record
 
 from app.core.scope import Scope
 from app.core.search.large import LARGE, is_counted, lists, share
+from app.core.times import dated, first_id
 from app.ids import uuid7
 from app.jobs.embed import embed, reembed
 from app.jobs.search_index import index_search
@@ -24,12 +25,12 @@ from app.queue import enqueue, table
 from app.runtime import Runtime
 from app.services.lifecycle import erasing_whole
 from app.store.memory import embeddings, memories, remembered, search_index
-from app.store.memory.memories import Hits, Meaning, OnLine, PassageFilter, Scoring
+from app.store.memory.memories import Hits, Meaning, OnLine, PassageFilter, Scoring, Within
 from app.store.memory.remembered import Remembered
 from app.store.memory.search_statement import IN_CONVERSATION, candidates, with_vectors, without_vectors
 from app.text import bm25
 from tests.api.kit import user
-from tests.by_turns import few
+from tests.by_turns import examples, few
 from tests.search.kit import Meanings, drain, say
 
 pytestmark = pytest.mark.anyio
@@ -142,7 +143,7 @@ async def count(made: Runtime, sql: str, *arguments: object) -> int:
 
 async def ready(made: Runtime, model: UUID | None) -> list[UUID]:
     async with made.database.snapshot(DEFAULT_TENANT) as tx:
-        return await search_index.ready(tx, [OWNER, OTHER], model)
+        return await search_index.ready(tx, [OWNER, OTHER], model, memories.FIRST, memories.LAST, 0)
 
 
 @pytest.mark.parametrize("language", few(["en", "zh"]))
@@ -175,6 +176,21 @@ async def test_an_index_serves_branches_and_episodes_too(indexed: Runtime, model
             whole = {row["id"] for row in await exact(indexed, asked, where)}
             parts.append(len({hit.id for hit in (await search(indexed, asked, where)).hits} & whole) / len(whole))
     assert fmean(parts) >= RECALL_MIN
+
+
+async def test_an_index_finds_the_best_of_a_time(indexed: Runtime, superuser: asyncpg.Connection, model: UUID) -> None:
+    """They are the nearest of that time, not those of the nearest that are of it."""
+    ids = [row["id"] for row in await superuser.fetch("SELECT id FROM memories ORDER BY id")]
+    nearest = with_vectors(IN_CONVERSATION, candidates(part_max=-1, lists=1_000, near=12))
+    for asked in scorings(model, count=6):
+        by_meaning = replace(asked, only_meaning=True)
+        where = PassageFilter(since=ids[SOME // 2], until=ids[SOME // 2 + 100])
+        whole = await exact(indexed, by_meaning, where)
+        _, named = memories.search_statement([OWNER], by_meaning, where, [OWNER], limit=10)
+        async with indexed.database.snapshot(DEFAULT_TENANT) as tx:
+            found = await tx.fetch(nearest, **named)
+        assert [row["id"] for row in found] == [row["id"] for row in whole]
+        assert len(whole) == 10
 
 
 @pytest.mark.slow
@@ -224,10 +240,10 @@ async def test_words_and_lists_each_find_what_the_other_does_not(
 
 NARROW = (
     PassageFilter(types=["fact"]),
-    PassageFilter(conversation_uid=UUID(int=9)),
+    PassageFilter(conversation=Within(UUID(int=9), ["nine"])),
     PassageFilter(among=[UUID(int=9)]),
-    PassageFilter(since=datetime(2020, 1, 1, tzinfo=UTC)),
-    PassageFilter(until=datetime(2120, 1, 1, tzinfo=UTC)),
+    PassageFilter(since=first_id(datetime(2020, 1, 1, tzinfo=UTC))),
+    PassageFilter(until=first_id(datetime(2120, 1, 1, tzinfo=UTC))),
 )
 
 
@@ -243,14 +259,74 @@ async def test_few_that_pass_a_filter_are_all_found(
             OWNER, asked.meaning and asked.meaning.vector,
         )  # fmt: skip
     few = [row["memory_id"] for row in rows]
-    named = "UPDATE memories SET type = 'fact', conversation_uid = $2 WHERE id = ANY ($1::uuid[])"
-    await superuser.execute(named, few, UUID(int=9))
+    await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
+    named = "UPDATE memories SET type = 'fact', conversation_uid = $2, conversation_id = $3 WHERE id = ANY ($1::uuid[])"
+    await superuser.execute(named, few, UUID(int=9), "nine")
     where = replace(where, among=few) if where.among else where
     hits = (await search(indexed, asked, replace(where, score_min=-1e9))).hits
-    if where.since is None and where.until is None:
+    if (where.since, where.until) == (memories.FIRST, memories.LAST):
         assert {hit.id for hit in hits} == set(few)
     whole = await exact(indexed, asked, replace(where, score_min=-1e9))
     assert [hit.id for hit in hits] == [row["id"] for row in whole]
+
+
+BEGUN, STEP = datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=1)
+LINE = OnLine(UUID(int=1), [UUID(int=2)], [SOME // 2], [UUID(int=0)], [UUID(int=1), UUID(int=2), UUID(int=3)])
+
+
+def conversation_of(place: int) -> int:
+    """Return the conversation of a memory: some have few, some many."""
+    return min(place % 7, place % 11, 5)
+
+
+def narrow(rng: Random, ids: Sequence[UUID]) -> tuple[PassageFilter, list[UUID]]:
+    """Return a filter of a conversation, a line, a time or ids, and the ids that pass the last two."""
+    since, until = rng.choice([0, rng.randrange(SOME)]), rng.choice([SOME, rng.randrange(SOME)])
+    line = rng.choice([None, LINE])
+    number = 1 if line else rng.randrange(6)
+    own = Within(UUID(int=number), ["c1", "c2"] if line else [f"c{number}"])
+    among = rng.choice([None, None, rng.sample(ids, rng.randrange(60))])
+    where = PassageFilter(
+        conversation=rng.choice([None, own, own]), line=line, among=among,
+        since=first_id(BEGUN + since * STEP) if since else memories.FIRST,
+        until=first_id(BEGUN + until * STEP) if until < SOME else memories.LAST,
+        types=rng.choice([None, None, ["fact"]]), score_min=rng.choice([float("-inf"), 2.0]),
+    )  # fmt: skip
+    return where, [id_ for id_ in ids[since:until] if among is None or id_ in among]
+
+
+async def test_a_narrow_search_is_an_exact_search_of_what_passes(
+    indexed: Runtime, superuser: asyncpg.Connection, model: UUID
+) -> None:
+    ids = [row["id"] for row in await superuser.fetch("SELECT id FROM memories ORDER BY id")]
+    rows = [
+        (dated(id_, BEGUN + place * STEP), f"c{conversation_of(place)}", UUID(int=conversation_of(place)),
+         "episode" if place % 5 else "fact", place + 1, id_)
+        for place, id_ in enumerate(ids)
+    ]  # fmt: skip
+    await superuser.execute("SET session_replication_role = replica")  # no conversation is needed
+    change = "id = $1, conversation_id = $2, conversation_uid = $3, type = $4, seq = $5, page = $5 / 2"
+    await superuser.executemany(f"UPDATE memories SET {change} WHERE id = $6", rows)
+    for copy in ("embeddings", "listed", "postings"):
+        moved = f"UPDATE {copy} SET memory_id = $1 WHERE memory_id = $2"
+        await superuser.executemany(moved, [(row[0], row[-1]) for row in rows])
+    ids = [row[0] for row in rows]
+    found = 0
+    for number in range(examples(200)):
+        where, passing = narrow(Random(number), ids)
+        if where.conversation is None and len(passing) == SOME:
+            continue  # all that an index finds the best of
+        scoring = scorings(model, f"narrow {number}", 1)[0]
+        for asked in (scoring, replace(scoring, only_meaning=True), replace(scoring, meaning=None)):
+            whole = await exact(
+                indexed, asked, replace(where, since=memories.FIRST, until=memories.LAST, among=passing)
+            )
+            hits, total = await search(indexed, asked, where)
+            scored = [(row["id"], row["score"]) for row in whole]
+            assert [(hit.id, hit.score) for hit in hits] == scored, (number, where)
+            assert total == (whole[0]["total"] if whole else 0), (number, where)
+            found += len(hits)
+    assert found > 0
 
 
 async def test_every_memory_with_a_keyword_is_found(indexed: Runtime, model: UUID) -> None:

@@ -26,7 +26,7 @@ from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.core.search.vector_text import last_speaker, middle, query_text
 from app.core.search.when import days_named
-from app.core.times import time_text
+from app.core.times import first_id, time_text
 from app.core.window.kept import StoredMemory, Then
 from app.extractive import intents
 from app.extractive.lines import message_line
@@ -348,8 +348,9 @@ async def _search(
     least = relevance.score_of(request.relevance_min or 0.0)
     where = memories.PassageFilter(
         among=await narrowing.among(tx, view.owners, request.narrowing),
-        conversation_uid=view.conversation_uid, line=line, types=request.types or None,
-        keywords=keywords, since=request.since, until=request.until, score_min=least, sensitive=request.sensitive,
+        conversation=view.conversation, line=line, types=request.types or None,
+        keywords=keywords, since=first_id(request.since) if request.since else memories.FIRST,
+        until=first_id(request.until) if request.until else memories.LAST, score_min=least, sensitive=request.sensitive,
     )  # fmt: skip
     distinct: list[SearchHit] = []
     total = 0
@@ -414,14 +415,15 @@ async def find(
     """
     asked = memories.Scoring(query.terms, query.meaning, named=query.named, parts=query.parts)
     owners: Sequence[UUID] = asked_in.searched
+    its_line = views.alone(asked_in)
     if asked_in.finds_its_line_alone:
-        owners, is_alone = views.alone(asked_in).owners, True
+        owners, is_alone = its_line.owners, True
     among = await narrowing.among(tx, owners, within)
     line = await views.on_line(tx, asked_in)
-    uid = asked_in.uid if is_alone else None
     asking = Asking(asked_in.uid, asked_in.end.user_seq, is_said)
+    conversation = its_line.conversation if is_alone else None
     where = memories.PassageFilter(
-        among=among, conversation_uid=uid, line=line, asking=asking, sensitive=sensitive
+        among=among, conversation=conversation, line=line, asking=asking, sensitive=sensitive
     )  # fmt: skip
     return await memories.search(tx, owners, asked, where, limit=limit, every_passage=True)
 

@@ -13,7 +13,7 @@ from app.core.scope import SPACE, Scope, scope_of
 from app.core.times import first_id
 from app.postgres.transactions import ReadTx
 from app.store import branches, conversations, spaces
-from app.store.memory.memories import OnLine
+from app.store.memory.memories import OnLine, Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class View:
     """Scopes that are searched together, by their owners."""
 
     scopes: Mapping[UUID, Scope | None]
-    conversation_uid: UUID | None = None
+    conversation: Within | None = None
     """The one conversation that is searched; None: all of the scopes'."""
 
     @property
@@ -35,7 +35,8 @@ def _by_owner(*scopes: Scope) -> dict[UUID, Scope]:
 
 def alone(conversation: Conversation) -> View:
     """Return the view of what a conversation's line said and nothing else."""
-    return View(_by_owner(*conversation.held_in), conversation.uid)
+    ids = [conversation.id, *(one.id for one in conversation.line.stretches)]
+    return View(_by_owner(*conversation.held_in), Within(conversation.uid, ids))
 
 
 async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, Scope]:

@@ -15,6 +15,7 @@ from app.core.times import first_id
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.store.memory import search_index
+from app.store.memory.search_index import FEW
 from app.store.memory.search_statement import STATEMENTS
 from app.text import bm25
 
@@ -126,11 +127,22 @@ class Asking(NamedTuple):
     """It is the query itself: what repeats it is not found either, even if that is no question."""
 
 
+class Within(NamedTuple):
+    """A conversation that is searched alone, with what it shares of its ancestors."""
+
+    uid: UUID
+    ids: Sequence[str]
+    """Its own and theirs."""
+
+
+FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
+
+
 @dataclass(frozen=True, slots=True)
 class PassageFilter:
     """The passages that are searched."""
 
-    conversation_uid: UUID | None = None
+    conversation: Within | None = None
     line: OnLine | None = None
     """The line that asks; None: it is in no tree."""
     asking: Asking | None = None
@@ -139,22 +151,25 @@ class PassageFilter:
     """Ids of memories, or of archives whose passages are searched."""
     keywords: Sequence[int] = ()
     """At least one of them must occur."""
-    since: datetime | None = None
-    """Like ``until`` compared with the time in the passages' ids, which is indexed: when they were made, not the time
-    they tell of."""
-    until: datetime | None = None
+    since: UUID = FIRST
+    """Like ``until`` compared with the passages' ids, which hold when they were made, not the time they tell of."""
+    until: UUID = LAST
     score_min: float = float("-inf")
     sensitive: bool = False
     """Sensitive ones too."""
 
     @property
+    def conversations(self) -> Sequence[str]:
+        """Return those that hold all that passes; none where its ids are known."""
+        return self.conversation.ids if self.conversation and self.among is None else []
+
+    @property
     def is_wide(self) -> bool:
-        """Return whether most memories pass, or keywords find those that do, so that an index finds enough of them.
+        """Return whether many memories pass, or keywords find those that do, so that an index finds enough of them.
 
         Most are episodes, and of other conversations than those of a tree.
         """
-        narrow = (self.conversation_uid, self.among, self.since, self.until)
-        return all(one is None for one in narrow) and (self.types is None or "episode" in self.types)
+        return self.among is None and (self.types is None or "episode" in self.types)
 
 
 ALL = PassageFilter()
@@ -173,8 +188,7 @@ async def search(
 
     Each message is represented by its best passage and each archive by its three best, unless ``every_passage`` is set.
     """
-    model = scoring.meaning.model if scoring.meaning else None
-    indexed = await search_index.ready(tx, owners, model) if where.is_wide else []
+    indexed = await _indexed(tx, owners, scoring, where)
     found = [
         await _search(tx, owners, one, where, indexed, limit=limit, every_passage=every_passage)
         for one in scoring.each()
@@ -187,12 +201,24 @@ async def search(
     return Hits(told, max(one.total for one in found))
 
 
+async def _indexed(tx: ReadTx, owners: Sequence[UUID], scoring: Scoring, where: PassageFilter) -> Sequence[UUID] | None:
+    """Return the owners whose index says what is read; None: what the filter is narrowed to is."""
+    is_narrow = where.conversation is not None or where.among is not None
+    if is_narrow and await search_index.are_few(tx, owners, where.conversations, where.among):
+        return None
+    if not where.is_wide:
+        return []
+    model = scoring.meaning.model if scoring.meaning else None
+    few = 0 if (where.since, where.until) == (FIRST, LAST) else FEW  # who has an index has very many
+    return await search_index.ready(tx, owners, model, where.since, where.until, few)
+
+
 async def _search(
     tx: ReadTx,
     owners: Sequence[UUID],
     scoring: Scoring,
     where: PassageFilter,
-    indexed: Sequence[UUID],
+    indexed: Sequence[UUID] | None,
     *,
     limit: int,
     every_passage: bool,
@@ -201,39 +227,34 @@ async def _search(
         return Hits([], 0)
     sql, arguments = search_statement(owners, scoring, where, indexed, limit=limit, every_passage=every_passage)
     rows = await tx.fetch(sql, **arguments)
-    hits = [
-        Hit(
-            r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
-            float(r["score"]), r["created_at"], float(r["coverage"]), r["owner"],
-        )
-        for r in rows
-    ]  # fmt: skip
-    return Hits(hits, rows[0]["total"] if rows else 0)
+    return Hits([Hit(*row[:-1]) for row in rows], rows[0]["total"] if rows else 0)
 
 
 def search_statement(
     owners: Sequence[UUID],
     scoring: Scoring,
     where: PassageFilter = ALL,
-    indexed: Sequence[UUID] = (),
+    indexed: Sequence[UUID] | None = (),
     *,
     limit: int,
     every_passage: bool = False,
 ) -> tuple[Statement, dict[str, object]]:
-    """Return what `search` asks PostgreSQL: the statement and its arguments. ``indexed``: owners with an index."""
+    """Return what `search` asks PostgreSQL: the statement and its arguments. ``indexed``: owners with an index; None:
+    what is narrow is read alone.
+    """
     meaning = scoring.meaning
     arguments: dict[str, object] = {
         "owners": owners,
         "terms": scoring.terms,
-        "conversation_uid": where.conversation_uid,
+        "conversation_uid": where.conversation.uid if where.conversation else None,
         "asking_uid": where.asking.conversation_uid if where.asking else None,
         "asking_seq": where.asking.seq if where.asking else None,
         "is_said": where.asking is not None and where.asking.is_said,
         "types": where.types,
         "among": where.among,
         "keywords": bm25.any_of(where.keywords) if where.keywords else None,
-        "since": first_id(where.since) if where.since else None,
-        "until": first_id(where.until) if where.until else None,
+        "since": where.since,
+        "until": where.until,
         "sensitive": where.sensitive,
         "score_min": where.score_min,
         "found_min": score_of(FOUND_MIN),
@@ -245,10 +266,13 @@ def search_statement(
         **(asdict(meaning) if meaning else {}),
         **(where.line._asdict() if where.line else {}),
     }
-    if indexed:
+    if indexed is None:
+        arguments |= {"indexed": owners, "scanned": [], "conversations": where.conversations}
+    elif indexed:
         scanned = [owner for owner in owners if owner not in indexed]
         arguments |= {"indexed": indexed, "scanned": scanned, "literals": where.keywords}
-    by_words, by_both = STATEMENTS[bool(indexed), where.line is not None]
+    read = "within" if indexed is None else "indexed" if indexed else "all"
+    by_words, by_both = STATEMENTS[read, where.line is not None]
     return by_words if meaning is None else by_both, arguments
 
 
@@ -282,7 +306,7 @@ async def message_indexed(tx: ReadTx, conversation_id: str, seq: int) -> int:
 
 
 FIND = """
-SELECT id, owner, type, conversation_id, seq, page, archive_id, start, length, created_at
+SELECT id, type, conversation_id, seq, page, archive_id, start, length, 0::float8, created_at, 0::float8, owner
   FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
 """
 
@@ -294,10 +318,4 @@ async def find(tx: ReadTx, memory: UUID, owners: Container[UUID] | None = None) 
 
 
 async def among(tx: ReadTx, ids: Sequence[UUID]) -> list[Hit]:
-    return [
-        Hit(
-            r["id"], r["type"], r["conversation_id"], r["seq"], r["page"], r["archive_id"], r["start"], r["length"],
-            0.0, r["created_at"], owner=r["owner"],
-        )
-        for r in (await tx.fetch(FIND, ids) if ids else ())
-    ]  # fmt: skip
+    return [Hit(*row) for row in await tx.fetch(FIND, ids)] if ids else []

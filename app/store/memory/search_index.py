@@ -12,7 +12,11 @@ from app.postgres.transactions import ReadTx, Tx
 WAITING_MAX = 2_000
 """Memories that wait for their vectors, read beside the index. With more the index is no help."""
 
+FEW = 10_000
+"""Memories of a conversation, or of a time, up to which all of them are read: of more an index finds the best."""
+
 _SQL = SqlFile(__file__)
+ARE_FEW = _SQL.statement("are_few")
 READY = _SQL.statement("ready")
 IS_DUE = _SQL.statement("is_due")
 FIND = _SQL.statement("find")
@@ -24,9 +28,20 @@ POST = _SQL.statement("post")
 LIST_VECTORS = _SQL.statement("list_vectors")
 
 
-async def ready(tx: ReadTx, owners: Sequence[UUID], model: UUID | None) -> list[UUID]:
-    """Return the owners that can be searched by their index."""
-    return [row["owner"] for row in await tx.fetch(READY, owners=owners, model=model, waiting_max=WAITING_MAX)]
+async def are_few(
+    tx: ReadTx, owners: Sequence[UUID], conversations: Sequence[str], among: Sequence[UUID] | None
+) -> bool:
+    """Return whether a search of conversations, or among some memories or archives, is one of few of the owners'."""
+    args = {"owners": owners, "conversations": conversations, "among": among, "few": FEW}
+    return bool(await tx.fetchval(ARE_FEW, **args))
+
+
+async def ready(
+    tx: ReadTx, owners: Sequence[UUID], model: UUID | None, since: UUID, until: UUID, few: int
+) -> list[UUID]:
+    """Return the owners that can be searched by their index, and have more than so many memories between two ids."""
+    args = {"model": model, "waiting_max": WAITING_MAX, "since": since, "until": until, "few": few}
+    return [row["owner"] for row in await tx.fetch(READY, owners=owners, **args)]
 
 
 async def is_due(tx: ReadTx, owner: UUID, model: UUID, large: int) -> bool:

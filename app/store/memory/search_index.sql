@@ -1,13 +1,38 @@
+-- name: are_few
+-- Whether a search is narrowed to few memories, and less than half of the owners': each is looked up, which takes up to
+-- twice as long as reading it among all.
+WITH narrow AS (
+  SELECT count(*) AS n FROM (
+    SELECT 1 FROM unnest(:conversations::text[]) AS c (id),
+                  LATERAL (SELECT FROM memories WHERE tenant_id = :tenant AND conversation_id = c.id OFFSET 0) m
+    UNION ALL
+    SELECT 1 FROM unnest(:among::uuid[]) AS a (id),
+                  LATERAL (SELECT FROM memories WHERE tenant_id = :tenant AND archive_id = a.id OFFSET 0) m
+    UNION ALL
+    SELECT 1 FROM unnest(:among::uuid[])
+    LIMIT :few::int + 1) m
+)
+SELECT n <= :few AND 2 * n <= (SELECT count(*) FROM (
+  SELECT FROM unnest(:owners::uuid[]) AS o (owner),
+              LATERAL (SELECT FROM memories WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
+                        ORDER BY owner, id -- in no other index's order
+                        LIMIT 2 * n) m
+   LIMIT 2 * n) m) FROM narrow;
+
 -- name: ready
 -- The owners, of some, whose index holds everything but a few memories that wait for their vectors; with a model, whose
--- vectors are in its lists.
+-- vectors are in its lists. Of few memories in the time that is searched all are read.
 SELECT i.owner FROM search_indexes i
  WHERE i.tenant_id = :tenant AND i.owner = ANY (:owners::uuid[]) AND i.through IS NULL
    AND (:model::uuid IS NULL OR i.model = :model)
    AND :waiting_max > (SELECT count(*) FROM (
          SELECT FROM unembedded u WHERE u.tenant_id = :tenant AND u.owner BETWEEN i.owner AND i.owner
           ORDER BY u.owner, u.memory_id -- in no other index's order
-          LIMIT :waiting_max) u);
+          LIMIT :waiting_max) u)
+   AND :few::int < (SELECT count(*) FROM (
+         SELECT FROM memories m
+          WHERE m.tenant_id = :tenant AND (m.owner, m.id) >= (i.owner, :since) AND (m.owner, m.id) < (i.owner, :until)
+          ORDER BY m.owner, m.id LIMIT :few::int + 1) m);
 
 -- name: is_due
 -- Whether an owner with so many vectors of a model has no index of these.

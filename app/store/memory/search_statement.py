@@ -76,8 +76,8 @@ IN_CONVERSATION, ON_LINE = _SQL.piece("in_conversation"), _SQL.piece("on_line")
 """Conditions of a memory's place; named SQL."""
 
 
-_ALL = {"candidates": "", "all_of": ":owners", "read_memories": "{all_memories}", "read_vectors": "{all_vectors}"}
-"""What is read where no owner has an index."""
+ALL = {"candidates": "", "all_of": ":owners", "read_memories": "{all_memories}", "read_vectors": "{all_vectors}"}
+"""What is read where no owner has an index: all of theirs in the time that is searched."""
 
 
 def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR) -> dict[str, object]:
@@ -86,6 +86,10 @@ def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR)
         "candidates": "{looked_up} ", "all_of": ":scanned", "read_memories": "{candidate_memories}",
         "read_vectors": "{candidate_vectors}", "part_max": part_max, "lists": lists, "near": near,
     }  # fmt: skip
+
+
+WITHIN = candidates() | {"candidates": "{within} "}
+"""What is read of a conversation, or of what a search is narrowed to: all of that."""
 
 
 def without_vectors(place: str, read: Mapping[str, object]) -> Statement:
@@ -110,15 +114,10 @@ def with_vectors(place: str, read: Mapping[str, object]) -> Statement:
     return _SQL.statement("search", on_place=place, **newest, **how, **read)
 
 
-BY_WORDS, SEARCH = without_vectors(IN_CONVERSATION, _ALL), with_vectors(IN_CONVERSATION, _ALL)
-BY_WORDS_ON_LINE, SEARCH_ON_LINE = without_vectors(ON_LINE, _ALL), with_vectors(ON_LINE, _ALL)
-BY_WORDS_INDEXED = without_vectors(IN_CONVERSATION, candidates())
-SEARCH_INDEXED = with_vectors(IN_CONVERSATION, candidates())
-BY_WORDS_INDEXED_ON_LINE = without_vectors(ON_LINE, candidates())
-SEARCH_INDEXED_ON_LINE = with_vectors(ON_LINE, candidates())
 STATEMENTS = {
-    (False, False): (BY_WORDS, SEARCH), (False, True): (BY_WORDS_ON_LINE, SEARCH_ON_LINE),
-    (True, False): (BY_WORDS_INDEXED, SEARCH_INDEXED),
-    (True, True): (BY_WORDS_INDEXED_ON_LINE, SEARCH_INDEXED_ON_LINE),
-}  # fmt: skip
-"""By words and by both: by whether owners have an index, and whether a line asks."""
+    (read, is_on_line): (without_vectors(place, how), with_vectors(place, how))
+    for read, how in (("all", ALL), ("indexed", candidates()), ("within", WITHIN))
+    for is_on_line, place in ((False, IN_CONVERSATION), (True, ON_LINE))
+}
+"""By words and by both: by what is read, and whether a line asks."""
+BY_WORDS, SEARCH = STATEMENTS["all", False]

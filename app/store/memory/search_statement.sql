@@ -39,8 +39,9 @@ query AS MATERIALIZED (
 -- piece: worded
 -- The memories that have a word of the query, and those that are not to be found. All others score by closeness alone.
 --
--- Each owner's rows are a range, of which the planner expects few. For "=" it expects an average owner's share: with
--- few owners that is most of the tenant's rows, and reading all of these looks cheaper once vectors were rewritten.
+-- Each owner's rows, or those of a time, are a range of owner and id compared as one: no other index has it, and the
+-- planner expects a part of the tenant's rows. For "=" it expects an average owner's share: with few owners that is
+-- most of the rows, and reading all of these looks cheaper once vectors were rewritten.
 worded AS (
   SELECT id, fits, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage
     FROM {read_memories}
@@ -60,11 +61,13 @@ shared AS MATERIALIZED (
 )
 
 -- piece: all_memories
--- All memories of owners.
+-- All memories of owners in the time that is searched.
 unnest({all_of}::uuid[]) AS o (owner),
          LATERAL (SELECT id, terms,
                          ({fits}) IS TRUE AS fits
-                    FROM memories WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner OFFSET 0) m
+                    FROM memories
+                   WHERE tenant_id = :tenant
+                     AND (owner, id) >= (o.owner, :since) AND (owner, id) < (o.owner, :until) OFFSET 0) m
 
 -- piece: candidate_memories
 -- The candidates among memories, and all memories of the owners without an index.
@@ -73,6 +76,18 @@ unnest({all_of}::uuid[]) AS o (owner),
           SELECT id, terms, ({fits}) IS TRUE FROM memories
            WHERE tenant_id = :tenant AND owner = ANY (:indexed::uuid[]) AND id = ANY (ARRAY(SELECT id FROM candidates))
          OFFSET 0) m
+
+-- piece: within
+-- All memories of some conversations, or those that a search is narrowed to, looked up one by one.
+candidates AS MATERIALIZED (
+  SELECT m.id FROM unnest(:conversations::text[]) AS c (conversation),
+         LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation OFFSET 0) m
+  UNION
+  SELECT m.id FROM unnest(:among::uuid[]) AS a (archive),
+         LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND archive_id = a.archive OFFSET 0) m
+  UNION
+  SELECT unnest(:among::uuid[])
+),
 
 -- piece: looked_up
 -- The memories of indexed owners that are read and scored: those with the query's rarest words, together few, or with
@@ -86,7 +101,9 @@ wanted AS MATERIALIZED (
 ), candidates AS MATERIALIZED (
   SELECT p.memory_id AS id FROM wanted w, unnest(:indexed::uuid[]) AS o (owner),
          LATERAL (SELECT memory_id FROM postings
-                   WHERE tenant_id = :tenant AND owner = o.owner AND term = w.term OFFSET 0) p
+                   WHERE tenant_id = :tenant AND owner = o.owner AND term = w.term
+                     AND (owner, term, memory_id) >= (o.owner, w.term, :since)
+                     AND (owner, term, memory_id) < (o.owner, w.term, :until) OFFSET 0) p
   UNION
   SELECT u.memory_id FROM unnest(:indexed::uuid[]) AS o (owner),
          LATERAL (SELECT memory_id FROM unembedded WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
@@ -105,7 +122,8 @@ UNION
                              ORDER BY centroid <#> (SELECT v FROM spread), list LIMIT {lists}) c
              WHERE i.tenant_id = :tenant AND i.owner = ANY (:indexed) AND :keywords::text IS NULL) l,
            LATERAL (SELECT memory_id, embedding <#> (SELECT v FROM spread) AS far FROM listed
-                     WHERE tenant_id = :tenant AND owner = l.owner AND model = :model AND list = l.list OFFSET 0) e
+                     WHERE tenant_id = :tenant AND owner = l.owner AND model = :model AND list = l.list
+                       AND (list, memory_id) >= (l.list, :since) AND (list, memory_id) < (l.list, :until) OFFSET 0) e
      ORDER BY far LIMIT {near}) n
 
 -- piece: fits
@@ -115,8 +133,7 @@ UNION
                   AND (:types::text[] IS NULL OR type = ANY (:types))
                   AND (:among::uuid[] IS NULL OR archive_id = ANY (:among) OR id = ANY (:among))
                   AND (:keywords::text IS NULL OR (terms <#> :keywords::text::sparsevec) < 0)
-                  AND (:since::uuid IS NULL OR id >= :since)
-                  AND (:until::uuid IS NULL OR id < :until)
+                  AND id >= :since AND id < :until
                   AND (:sensitive::boolean OR NOT sensitive)
                   AND (conversation_uid = :asking_uid::uuid AND seq = :asking_seq::int) IS NOT TRUE
                   AND ((terms <#> (SELECT v FROM asked)) < 0
@@ -154,7 +171,8 @@ CASE WHEN {asking_part} > 0.5 THEN 0.9 WHEN :is_said::boolean THEN 0.97 ELSE 2 E
 -- piece: newest
 -- The newest vectors, of each owner as many.
 unnest(:owners::uuid[]) AS o (owner),
-         LATERAL (SELECT embedding FROM embeddings WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
+         LATERAL (SELECT memory_id, embedding FROM embeddings
+                   WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
                      AND model = :model ORDER BY owner DESC, memory_id DESC
                    LIMIT {vectors} / cardinality(:owners::uuid[])) e
 
@@ -170,7 +188,8 @@ common AS MATERIALIZED (
                     - mean * array_fill(part::real, ARRAY[vector_dims(mean)])::vector)::halfvec END AS v,
          CASE WHEN n = 0 THEN 0 ELSE -part * (mean <#> mean) END AS level FROM common
 ), near AS MATERIALIZED (
-  SELECT p.level - (embedding <#> p.v) AS x FROM probe p, {newest_for_spread}
+  SELECT p.level - (embedding <#> p.v) AS x, memory_id >= :since AND memory_id < :until AS is_read
+    FROM probe p, {newest_for_spread}
 ), spread AS MATERIALIZED (
   SELECT p.v, p.level, (coalesce(s.total, 0) + {few} * :usual_mean::float8) / (s.n + {few}) AS mean,
          sqrt((s.n * coalesce(s.variance, 0) + {few} * :usual_deviation::float8 * :usual_deviation::float8)
@@ -181,10 +200,12 @@ common AS MATERIALIZED (
 -- piece: closeness
 -- The same, and the least: a closeness below which a memory without a word of the query is neither among the best nor
 -- counts as found. Enough of the newest vectors are as close, whatever words they have, even if all that are not to be
--- found are of them.
+-- found are of them. Of a conversation, or of what a search is narrowed to, each can be among the best.
 closeness AS MATERIALIZED (
   SELECT v, level, mean, deviation,
-         least(coalesce(((SELECT x FROM near ORDER BY x DESC LIMIT 1
+         least(coalesce(((SELECT x FROM near
+                           WHERE is_read AND :conversation_uid::uuid IS NULL AND :among::uuid[] IS NULL
+                          ORDER BY x DESC LIMIT 1
                           OFFSET greatest({looked_at}, 2 * :limit) - 1
                                  + (SELECT count(*) FROM worded WHERE NOT fits)) - mean) / deviation, '-Infinity'),
                :found_min / (:weight::float8 + {per_closeness})) AS least
@@ -204,11 +225,12 @@ FULL JOIN
            ON e.memory_id = m.id
 
 -- piece: all_vectors
--- All vectors of owners.
+-- All vectors of owners in the time that is searched.
 unnest({all_of}::uuid[]) AS o (owner),
                  LATERAL (SELECT memory_id, embedding FROM embeddings
-                           WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner AND model = :model
-                          OFFSET 0) v
+                           WHERE tenant_id = :tenant
+                             AND (owner, model, memory_id) >= (o.owner, :model, :since)
+                             AND (owner, model, memory_id) < (o.owner, :model, :until) OFFSET 0) v
 
 -- piece: candidate_vectors
 -- Those of the candidates, and all of the owners without an index.
@@ -249,8 +271,8 @@ found AS (
   SELECT count(*) AS counted FROM scored
    WHERE score >= :score_min AND (score >= :found_min OR (coverage > 0 AND NOT :only_meaning))
 )
-SELECT m.id, m.type, m.seq, m.page, m.archive_id, m.start, m.length, f.score, f.coverage,
-       m.conversation_id, m.created_at, m.owner,
+SELECT m.id, m.type, m.conversation_id, m.seq, m.page, m.archive_id, m.start, m.length, f.score, m.created_at,
+       f.coverage, m.owner,
        greatest(CASE WHEN many.counted > {looked_at} THEN many.counted ELSE f.counted END,
                 least(f.taken, :limit)) AS total
   FROM found f JOIN memories m ON m.tenant_id = :tenant AND m.owner = ANY (:owners) AND m.id = f.id, many
