@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import exp
 from pathlib import Path
 
@@ -24,14 +24,16 @@ WORDS_MIN = 0.26
 of questions ask and 8.7 % of others."""
 SIZE_MAX = 6
 """Longer than 64 words: texts of any such length ask as rarely."""
-_SIGN = re.compile(rf"[a-z]+(?:'[a-z]+)?|[{HAN}]|[?!]|\d+|```|\n")
+_NUMBER = re.compile(r"\d+")
+_SIGN = re.compile(rf"[a-z]+(?:'[a-z]+)?|[{HAN}]|[?!#]|```|\n")
+"""``#`` stands for a number."""
 
 
 def signs(text: str) -> set[str]:
     """Return the words of a text, its pairs of neighbours, how it begins and ends, and how long it is."""
-    folded = fold(text[:SIGNS_CHARACTERS]).replace("\u2019", "'")
-    said = ["#" if word[0].isdecimal() else word for word in _SIGN.findall(folded)]
-    pairs = (f"{one} {other}" for one, other in pairwise(said))
+    folded = fold(text[:SIGNS_CHARACTERS]).replace("\u2019", "'").replace("#", " ")
+    said = _SIGN.findall(_NUMBER.sub("#", folded))
+    pairs = map(" ".join, pairwise(said))
     size = min(SIZE_MAX, len(said).bit_length())
     return {*said, *pairs, f"^ {' '.join(said[:2])}", f"$ {' '.join(said[-1:])}", f"size {size}"}
 
@@ -47,7 +49,7 @@ class LinearHead:
 
     def probability(self, text: str, vector: Sequence[float] = ()) -> float:
         score = self.bias + sum(one * other for one, other in zip(self.parts, vector, strict=True))
-        score += sum(self.signs.get(sign, 0.0) for sign in signs(text))
+        score += sum(map(self.signs.get, signs(text), repeat(0.0)))
         return 1 / (1 + exp(-max(-700.0, min(700.0, score))))
 
 
