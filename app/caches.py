@@ -67,8 +67,8 @@ class KeptWindow:
     target: Profile
     cut: Cut
     window: Window
-    printed: Printed | None = None
-    """The first messages of the last response …"""
+    printed: Sequence[Printed] = ()
+    """The messages of the last response, and its first ones …"""
     context: Context | None = None
     """… and the response, once it was asked for."""
 

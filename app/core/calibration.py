@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import mul
 
 from app.core.model import OURS, FileWeight, Marks, Mix
 from app.core.models import Family
@@ -74,7 +75,7 @@ class ReportedUsage:
 
 def hundredths(family: Family, mix: Mix) -> int:
     """Return what a family counts of texts, in hundredths of a token."""
-    return sum(factor * count for factor, count in zip(family.factors, mix, strict=True))
+    return sum(map(mul, family.factors, mix))
 
 
 @dataclass(frozen=True, slots=True)

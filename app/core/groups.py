@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 from app.core.canonical import dumps
@@ -26,10 +25,17 @@ def units(items: Sequence[Item], *, go_on: bool = False) -> tuple[list[list[Item
 
     Messages that are not sent belong to no unit; neither do results whose call has been deleted.
     """
-    shown = [_stands_alone(item) if comes_late(item) else item for item in items if item.kind not in UNZONED]
     late = {item.seq: _late_ids(item.text) for item in items if item.kind == "result" and comes_late(item)}
-    found = [unit for _, group in groupby(shown, key=lambda item: item.group) for unit in _units_of(list(group))]
-    found = [unit for unit in found if unit[0].kind != "result"]
+    groups: list[list[Item]] = []
+    for item in items:
+        if item.kind in UNZONED:
+            continue
+        shown = _stands_alone(item) if item.seq in late else item
+        if groups and groups[-1][0].group == item.group:
+            groups[-1].append(shown)
+        else:
+            groups.append([shown])
+    found = [unit for group in groups for unit in _units_of(group) if unit[0].kind != "result"]
     if late:
         found = _named_later(found, late)
     last = len(found)
@@ -238,7 +244,10 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _is_complete(unit: Sequence[Item]) -> bool:
-    return sum(item.calls for item in unit) == sum(item.results for item in unit)
+    unanswered = 0
+    for item in unit:
+        unanswered += item.calls - item.results
+    return not unanswered
 
 
 def _is_awaited(unit: Sequence[Item]) -> bool:

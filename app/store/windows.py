@@ -82,7 +82,9 @@ class WindowParts:
     budget: int = 0
     """The budget whose cut was read."""
     settled: Body = field(default_factory=Body)
-    """What an earlier window found settled of its messages."""
+    """What the window before it found settled of its messages …"""
+    body: Body = field(default_factory=Body)
+    """… and that window's body."""
 
     def continued(self, conversation: Conversation, newer: Sequence[Item]) -> WindowParts:
         """Return the parts with what was appended since, as they are read from the store."""
@@ -91,7 +93,7 @@ class WindowParts:
             later = shrunk(later)
         prompt = (*self.prompt, *(item for item in newer if item.kind == "prompt"))
         items = (*self.settled.items, *later, *(item for item in newer if item.kind != "prompt"))
-        return WindowParts(conversation, self.cut, prompt, items, budget=self.budget, settled=self.settled)
+        return WindowParts(conversation, self.cut, prompt, items, True, self.budget, self.settled, self.body)
 
     def cut_again(self, cut: Cut) -> WindowParts | None:
         """Return the parts by the next cut, as they are read from the store; None where it shows what these lack."""

@@ -46,7 +46,7 @@ from app.core.model import (
     Window,
 )
 from app.core.window import cut
-from app.core.window.assemble import assemble, with_tail
+from app.core.window.assemble import Body, assemble, lay_out, with_tail
 from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
 from app.core.window.cut import CutPlan, Material
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
@@ -358,7 +358,8 @@ class Book:
     def by(self, shown: Cut, wanted: Profile) -> Window:
         """The window that a cut shows."""
         cutter = Cutter(self.language, self.policy.condensed_tool_max, count)
-        return assemble(shown, self.items(shown), wanted, self.totals, cutter=cutter)
+        body = lay_out(Body(), self.items(shown), shown, self.totals.last_page, None)
+        return assemble(shown, body, wanted, self.totals, cutter=cutter)
 
     def _store(self, made: Cut) -> Cut:
         self.cuts[made.budget] = made

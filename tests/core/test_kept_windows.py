@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import example, given
 
 from app.core.model import Anchored, Cut, Format, Policy, Window
-from app.core.window.assemble import Body, assemble, settled
+from app.core.window.assemble import Body, assemble, lay_out, settled
 from app.core.window.fresh import with_fresh
 from app.core.window.profile import Profile
 from app.core.window.render import Printed, Rendered, render, tools_text
@@ -27,7 +28,7 @@ class Kept:
 
     form: Format
     parts: WindowParts | None = None
-    printed: Printed | None = None
+    printed: Sequence[Printed] = ()
     most: int = 0
     """Of the body, what was settled at most."""
     cuts: int = 0
@@ -46,24 +47,25 @@ class Kept:
                 self.known += parts is not None
         parts = parts or WindowParts(book.conversation, cut, (), tuple(items))
         assert [*parts.items] == items
-        known = settled(parts.settled, parts.items, cut, book.totals.last_page, anchored)
-        window, rendered = laid_out(book, cut, wanted, anchored, self.form, known, self.printed)
-        self.parts, self.printed = replace(parts, settled=known), rendered.settled
+        known = settled(parts.settled, parts.body, parts.items, cut, book.totals.last_page, anchored)
+        window, body, rendered = laid_out(book, cut, wanted, anchored, self.form, known, self.printed)
+        self.parts, self.printed = replace(parts, settled=known, body=body), (rendered.stable, rendered.settled)
         self.most = max(self.most, window.settled)
         return window, rendered
 
 
 def laid_out(
-    book: Book, cut: Cut, wanted: Profile, anchored: Anchored | None, form: Format, known: Body, printed: Printed | None
-) -> tuple[Window, Rendered]:
-    items = book.items(cut)
-    window = assemble(cut, items, wanted, book.totals, anchored=anchored, known=known)
+    book: Book, cut: Cut, wanted: Profile, anchored: Anchored | None, form: Format, known: Body,
+    printed: Sequence[Printed] = (),
+) -> tuple[Window, Body, Rendered]:  # fmt: skip
+    body = lay_out(known, book.items(cut), cut, book.totals.last_page, anchored)
+    window = assemble(cut, body, wanted, book.totals, anchored=anchored)
     if window.is_over:
         cutter = Cutter(book.language, book.policy.condensed_tool_max, count)
-        window = assemble(cut, items, wanted, book.totals, anchored=anchored, cutter=cutter)
+        window = assemble(cut, body, wanted, book.totals, anchored=anchored, cutter=cutter)
     window = with_fresh(window, book.results())
     tools = tools_text(OPENAI_TOOLS if form == "openai" else ANTHROPIC_TOOLS, form)
-    return window, render(window, SYSTEM, tools, form, book.language, printed)
+    return window, body, render(window, SYSTEM, tools, form, book.language, printed)
 
 
 def look(book: Book, kept: Kept, budget: int, anchored: Anchored | None) -> None:
@@ -71,8 +73,10 @@ def look(book: Book, kept: Kept, budget: int, anchored: Anchored | None) -> None
     wanted = book.profile(budget, kept.form)
     cut = book.shown_cut(wanted)
     window, rendered = kept.shown(book, cut, wanted, anchored)
-    anew, rendered_anew = laid_out(book, cut, wanted, anchored, kept.form, Body(), None)
+    anew, body, rendered_anew = laid_out(book, cut, wanted, anchored, kept.form, Body())
     assert replace(window, settled=0) == anew
+    assert kept.parts is not None
+    assert replace(kept.parts.body, known=0, forms=(), can_settle=True) == replace(body, forms=(), can_settle=True)
     assert (rendered.messages, rendered.hash) == (rendered_anew.messages, rendered_anew.hash)
     assert rendered.stable == rendered_anew.stable
     assert rendered.stable.read.hexdigest() == rendered_anew.stable.read.hexdigest()
@@ -125,8 +129,9 @@ def calls_of(book: Book, kept: Kept) -> int:
     sys.setprofile(note)
     try:
         parts = kept.parts.continued(book.conversation, newer)
-        known = settled(parts.settled, parts.items, cut, book.totals.last_page, None)
-        window = assemble(cut, parts.items, wanted, book.totals, known=known)
+        known = settled(parts.settled, parts.body, parts.items, cut, book.totals.last_page, None)
+        body = lay_out(known, parts.items, cut, book.totals.last_page, None)
+        window = assemble(cut, body, wanted, book.totals)
         render(window, SYSTEM, tools_text(OPENAI_TOOLS, "openai"), "openai", "en", kept.printed)
     finally:
         sys.setprofile(None)

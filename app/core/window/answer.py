@@ -19,15 +19,18 @@ def answer_of(
     tools: str,
     form: Format,
     language: Language,
-    known: Printed | None = None,
-) -> tuple[Context, Printed]:
-    """Return the response, and its first messages that no later one changes. ``known``: those of an earlier one."""
+    known: Sequence[Printed] = (),
+) -> tuple[Context, Sequence[Printed]]:
+    """Return the response, and its messages for the next one. ``known``: those of an earlier one."""
     rendered = render(window, system, tools, form, language, known)
     opening = f'{{"conversation_id":{dumps(conversation.id)},"format":{dumps(form)},"messages":'
     rest = _rest(conversation, cut, window, rendered)
-    body = b"".join((opening.encode(), rendered.messages, rest.encode()))
+    body = b"".join((opening.encode(), *rendered.texts, rest.encode()))
     etag = etag_of(f"{opening}{rendered.hash}{rest}".encode())
-    return Context(body, etag, window, conversation.uid, system, tools, rendered.hash), rendered.settled
+    return Context(body, etag, window, conversation.uid, system, tools, rendered.hash), (
+        rendered.stable,
+        rendered.settled,
+    )
 
 
 def system_of(own: str | None, prompt: Sequence[Item]) -> str:

@@ -4,7 +4,8 @@ The recipe: take the cut's head, show the body as the cut's zones say, and add u
 not, the window says so (``Window.fits``), and whoever asks makes another cut (``core/window/paging.py``).
 
 Between two cuts a body only grows at its end. So the next window lays out only what comes after ``settled``: the first
-messages of a body, which no later message changes.
+messages of a body, which no later message changes. Mostly that is the whole body of the window before: each message is
+laid out once.
 
 It can still fail to fit after that, when the newest user message or call group is larger than the zone it is in. Then
 the window is squeezed (``core/window/squeezing.py``).
@@ -64,52 +65,89 @@ class Sums(NamedTuple):
     recent_pages: frozenset[int] = frozenset()
 
     def plus(self, placed: Sequence[Placed]) -> Sums:
-        condensed = [p for p in placed if p.zone == "condensed"]
-        recent = [p for p in placed if p.zone == "verbatim"]
-        tokens = self.condensed + sum(p.tokens for p in condensed), self.recent + sum(p.tokens for p in recent)
-        pages = self.condensed_pages.union(p.page for p in condensed if p.seq)
-        return Sums(*tokens, pages, self.recent_pages.union(p.page for p in recent))
+        condensed, recent, condensed_pages, recent_pages = self
+        condensed_new, recent_new = set[int](), set[int]()
+        for one in placed:
+            if one.zone == "verbatim":
+                recent += one.tokens
+                recent_new.add(one.page)
+            else:
+                condensed += one.tokens
+                if one.seq:
+                    condensed_new.add(one.page)
+        return Sums(condensed, recent, condensed_pages | condensed_new, recent_pages | recent_new)
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The first messages of a window, as a cut lays them out."""
+    """The messages of a window, or its first ones, as a cut lays them out."""
 
     items: tuple[Item, ...] = ()
     units: tuple[WindowUnit, ...] = ()
     placed: tuple[Placed, ...] = ()
     sums: Sums = Sums()  # noqa: RUF009 - a tuple
     mix: Mix = Mix()  # noqa: RUF009 - a tuple
-    """What it is charged for, if it is settled."""
+    """What it is charged for."""
     weight: int = 0
     """Tokens of its messages, whole."""
     unsent: tuple[Item, ...] = ()
     asked: WindowUnit | None = None
     """The newest user message."""
+    known: int = 0
+    """How many of what it shows no later message changes."""
+    held_back: tuple[Item, ...] = ()
+    """Its last items, whose results are awaited."""
+    forms: tuple[FreshForm, ...] = ()
+    """Of fresh results that were given in what was free."""
+    can_settle: bool = True
+    """Whether no later message changes anything of it, but for its last group, which can grow."""
 
-    def extended(self, items: Sequence[Item], units: Sequence[WindowUnit], cut: Cut) -> Body:
-        """Return the body with more messages, in their units."""
+    def extended(
+        self, items: Sequence[Item], units: Sequence[WindowUnit], cut: Cut, last_page: int = 0,
+        *, held_back: Sequence[Item] = (), forms: Sequence[FreshForm] = (),
+    ) -> Body:  # fmt: skip
+        """Return the body with more messages, in their units. ``last_page``: the one whose fresh and loaded texts are
+        shown.
+        """
         last = self.units[-1].items if self.units else ()
         shown = _placed(units, cut, last[0].page if last else 0)
         placed = _marked(shown, items, cut, max((item.full_after for item in last), default=0))
-        asked = next((unit for unit in reversed(units) if unit.is_user), self.asked)
-        unsent = (*self.unsent, *(item for item in items if item.kind in UNSENT))
-        weight = self.weight + sum(unit.tokens(ItemForm.MARKED) for unit in units)
+        asked, weight, can_settle = self.asked, self.weight, not held_back
+        for unit in units:
+            asked = unit if unit.is_user else asked
+            can_settle = can_settle and not unit.fresh
+            for item in unit.items:
+                weight += item.tokens
+        mixes, unsent = [], self.unsent
+        for item in items:
+            if item.kind in UNSENT:
+                unsent = (*unsent, item)
+            if item.kind in UNZONED:
+                continue
+            is_newest = item.page == last_page
+            mixes.append(mix_of(item, cut, is_newest=is_newest))
+            if item.loaded_text is not None or (item.fresh and is_newest) or comes_late(item):
+                can_settle = False
         return Body(
             (*self.items, *items), (*self.units, *units), (*self.placed, *placed), self.sums.plus(placed),
-            weight=weight, unsent=unsent, asked=asked,
+            self.mix.plus(*mixes), weight, unsent, asked, len(self.placed), tuple(held_back), tuple(forms), can_settle,
         )  # fmt: skip
 
 
-def settled(body: Body, items: Sequence[Item], cut: Cut, last_page: int, anchored: Anchored | None) -> Body:
-    """Return a settled body with those of the messages after it that are settled too: all before the last call group,
-    which can grow, and before the first that shows something for its page only.
+def settled(
+    known: Body, whole: Body, items: Sequence[Item], cut: Cut, last_page: int, anchored: Anchored | None
+) -> Body:
+    """Return those of the messages that no later one changes: all before the last call group, which can grow, and
+    before the first that shows something for its page only. ``known``: such a body of the window before this one,
+    which was ``whole``.
 
     A late result changes what stands before it, so that with one nothing is settled.
     """
     recalled_at = anchored.seq if anchored is not None and anchored.text is not None else INTEGER_MAX
-    new = items[len(body.items) :]
-    if (body.items and recalled_at <= body.items[-1].seq) or any(map(comes_late, new)):
+    if whole.can_settle and whole.items and recalled_at > whole.items[-1].seq and _begins_group(items, whole):
+        known = whole
+    new = items[len(known.items) :]
+    if (known.items and recalled_at <= known.items[-1].seq) or any(map(comes_late, new)):
         return Body()
     end, group = 0, 0
     for at, item in enumerate(new):
@@ -120,56 +158,65 @@ def settled(body: Body, items: Sequence[Item], cut: Cut, last_page: int, anchore
         if item.seq >= recalled_at or item.loaded_text is not None or (item.fresh and item.page == last_page):
             break
     if not end or new[end].seq < cut.verbatim_from:  # the zone before has one breakpoint, at its end
-        return body
+        return known
     new = new[:end]
-    mix = body.mix.plus(*(mix_of(item, cut, is_newest=False) for item in new if item.kind not in UNZONED))
-    return replace(body.extended(new, [WindowUnit(tuple(unit)) for unit in units(new, go_on=True)[0]], cut), mix=mix)
+    return known.extended(new, [WindowUnit(tuple(unit)) for unit in units(new, go_on=True)[0]], cut)
+
+
+def _begins_group(items: Sequence[Item], whole: Body) -> bool:
+    """Return whether the messages after a body begin with another call group than its last."""
+    first = next((item for item in items[len(whole.items) :] if item.kind not in UNZONED), None)
+    last = next((item for item in reversed(whole.items) if item.kind not in UNZONED), None)
+    return first is not None and (last is None or first.group != last.group)
+
+
+def lay_out(known: Body, items: Sequence[Item], cut: Cut, last_page: int, anchored: Anchored | None) -> Body:
+    """Return the body of a window, of which the first messages are ``known``: those that are settled."""
+    new = items[len(known.items) :]
+    found, held_back = units(new)
+    first = known.units[0].items[0] if known.units else found[0][0] if found else None
+    before = _before(cut, _recalled(anchored, cut, last_page), first.role if first else "user")
+    open_units, forms = _units(found, cut, last_page, before + known.weight)
+    return known.extended(new, open_units, cut, last_page, held_back=held_back, forms=forms)
 
 
 def assemble(
-    cut: Cut, items: Sequence[Item], target: Profile, totals: Totals,
-    *, anchored: Anchored | None = None, cutter: Cutter | None = None, known: Body = Body(),
+    cut: Cut, body: Body, target: Profile, totals: Totals,
+    *, anchored: Anchored | None = None, cutter: Cutter | None = None,
 ) -> Window:  # fmt: skip
     """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works.
 
     ``anchored``: what was recalled for the newest user message; it is left out where it does not fit. ``cutter``: for
-    a window that has to be squeezed; without it, one that exceeds the budget says so (``Window.is_over``). ``known``:
-    what of the items is settled.
+    a window that has to be squeezed; without it, one that exceeds the budget says so (``Window.is_over``).
     """
     room = usable(target.budget, target.token_percent) - target.fixed.tokens
-    new = items[len(known.items) :]
-    found, held_back = units(new)
-    recalled = _recalled(anchored, cut, totals.last_page)
-    head, before = cut.head, recalled.tokens if recalled else 0
-    first = known.units[0].items[0] if known.units else found[0][0] if found else None
-    before += head.tokens + _opening(head, first.role if first else "user")
-    open_units, forms = _units(found, cut, totals.last_page, before + known.weight)
-    body = known.extended(new, open_units, cut)
-    if (least := needed(target, body.asked.items if body.asked else ())) > target.budget:
+    recalled, head = _recalled(anchored, cut, totals.last_page), cut.head
+    first_role = body.units[0].items[0].role if body.units else "user"
+    fresh = tuple(size for one in body.placed[body.known :] for size in one.fresh)
+    taken = _before(cut, recalled, first_role) + body.sums.condensed + body.sums.recent + sum(fresh)
+    fits = taken <= target.shares.body and not _is_over_pages(cut, body.units, target.policy, totals)
+    if (not fits or room < 0) and (least := needed(target, body.asked.items if body.asked else ())) > target.budget:
         raise BudgetTooSmall(least)
 
-    warnings = [_waiting(held_back)] if held_back else []
+    warnings = [_waiting(body.held_back)] if body.held_back else []
     warnings += _unmatched(body.unsent, totals)
-    fresh = tuple(size for p in body.placed[len(known.placed) :] for size in p.fresh)
-    taken = before + body.sums.condensed + body.sums.recent + sum(fresh)
-    fits = taken <= target.shares.body and not _is_over_pages(cut, body.units, target.policy, totals)
     if recalled is not None and taken > room:
         taken, recalled = taken - recalled.tokens, None
-    placed, sums = [*body.placed], body.sums
+    placed, sums = body.placed, body.sums
     squeezed: Squeezed | None = None
     is_over = taken > room
     if is_over and cutter is not None:
-        head, placed, squeezed, tight = squeeze(body.units, head, cut, room, target.shares.reserve, cutter)
-        placed = _marked(placed, items, cut)
+        head, cut_down, squeezed, tight = squeeze(body.units, head, cut, room, target.shares.reserve, cutter)
+        placed = tuple(_marked(cut_down, body.items, cut))
         sums = Sums().plus(placed)
         warnings.append(tight)
     if recalled is not None and anchored is not None:
-        _insert(placed, recalled, anchored.seq)
+        placed = _inserted(placed, recalled, anchored.seq)
         sums = sums.plus([recalled])
     return Window(
         number=cut.number,
         head=head.text,
-        body=tuple(placed),
+        body=placed,
         tail=(),
         ledger=_ledger(target, head, sums, placed[0].role if placed else "user", totals),
         pages=_pages(body, placed, sums, head, cut, totals.last_page, is_squeezed=squeezed is not None),
@@ -178,8 +225,8 @@ def assemble(
         is_over=is_over,
         fits=fits,
         rooms=fresh,
-        forms=tuple(forms),
-        settled=0 if squeezed else len(known.placed),
+        forms=body.forms,
+        settled=0 if squeezed else body.known,
     )
 
 
@@ -207,15 +254,13 @@ def placed_again(
         found.append(replace(unit, fresh=tuple(left[:count])))
         del left[:count]
     body = Body().extended(items, found, cut)
-    placed = [*body.placed]
+    placed = body.placed
     if squeezed:
-        placed = _marked(squeezed_again(body.units, squeezed, cut, language), items, cut)
+        placed = tuple(_marked(squeezed_again(body.units, squeezed, cut, language), items, cut))
     recalled = _recalled(anchored, cut, last_page)
     if recalled is not None and anchored is not None:
-        _insert(placed, recalled, anchored.seq)
-    return tuple(placed), _pages(
-        body, placed, Sums().plus(placed), cut.head, cut, last_page, is_squeezed=squeezed is not None
-    )
+        placed = _inserted(placed, recalled, anchored.seq)
+    return placed, _pages(body, placed, Sums().plus(placed), cut.head, cut, last_page, is_squeezed=squeezed is not None)
 
 
 def _is_fresh(unit: WindowUnit, cut: Cut, last_page: int) -> bool:
@@ -231,9 +276,12 @@ def _units(
     ``taken``: tokens before the first. What does not fit in the room that is free when it comes has parts; those of one
     call group share a quarter of the room. All that was there when the cut was made came at once.
     """
+    body = [WindowUnit(tuple(items)) for items in found]
+    is_fresh = [_is_fresh(unit, cut, last_page) for unit in body]
+    if True not in is_fresh:
+        return body, []
     known = {(form.seq, form.archive_id): form.tokens for form in cut.forms}
     parts_max, in_parts = int(cut.room * PARTS_SHARE), dict[int, int]()
-    body = [WindowUnit(tuple(items)) for items in found]
     weights = [unit.tokens(ItemForm.WHOLE) for unit in body]
     was_there = [max(item.seq for item in unit.items) <= cut.last_seq for unit in body]
     at_cut = sum(weight for weight, there in zip(weights, was_there, strict=True) if there)
@@ -242,7 +290,7 @@ def _units(
     for at, unit in enumerate(body):
         first = unit.items[0]
         taken += 0 if was_there[at] else weights[at]
-        if not _is_fresh(unit, cut, last_page):
+        if not is_fresh[at]:
             continue
         places = [(item.seq, uuid) for item in unit.items for uuid in item.archive_ids[: len(item.fresh)]]
         if all(place in known for place in places):
@@ -264,8 +312,7 @@ def _placed(body: Sequence[WindowUnit], cut: Cut, after_page: int) -> list[Place
     waiting = [day for day in cut.head.days if day.page > after_page]
     for unit in body:
         first = unit.items[0]
-        due = [day for day in waiting if day.page <= first.page and first.seq <= cut.verbatim_from]
-        if due:
+        if waiting and (due := [day for day in waiting if day.page <= first.page and first.seq <= cut.verbatim_from]):
             waiting = waiting[len(due) :]
             placed.append(Placed(0, first.page, "condensed", "user", due[-1].text, parts=1, tokens=MESSAGE_TOKENS))
         placed += place(unit, ItemForm.WHOLE, cut)
@@ -298,12 +345,18 @@ def with_tail(window: Window, requested: Iterable[TailItem]) -> Window:
     return replace(window, tail=tuple(taken), ledger=replace(window.ledger, tail=tokens), warnings=warnings)
 
 
+def _before(cut: Cut, recalled: Placed | None, first_role: str) -> int:
+    """Return the tokens beside a body's own messages."""
+    return cut.head.tokens + _opening(cut.head, first_role) + (recalled.tokens if recalled else 0)
+
+
 def _opening(head: Head, first_role: str) -> int:
     return OPENING_TOKENS if first_role == "assistant" and not head.text else 0
 
 
-def _insert(placed: list[Placed], recalled: Placed, seq: int) -> None:
-    placed.insert(next(at for at, shown in enumerate(placed) if shown.seq == seq), recalled)
+def _inserted(placed: tuple[Placed, ...], recalled: Placed, seq: int) -> tuple[Placed, ...]:
+    at = next(at for at, shown in enumerate(placed) if shown.seq == seq)
+    return (*placed[:at], recalled, *placed[at:])
 
 
 def _recalled(anchored: Anchored | None, cut: Cut, page: int) -> Placed | None:
@@ -349,17 +402,18 @@ def _pages(
     return PagesShown(tuple(sorted(verbatim)), tuple(sorted(condensed)), tuple(sorted(head.listed)), unlisted)
 
 
-def _marked(placed: Sequence[Placed], items: Sequence[Item], cut: Cut, before: int = 0) -> list[Placed]:
+def _marked(placed: Sequence[Placed], items: Sequence[Item], cut: Cut, before: int = 0) -> Sequence[Placed]:
     """Set the cache breakpoints: the end of the condensed zone, and one place in the verbatim zone's growth.
 
     Both depend on the cut alone, so a breakpoint never moves until the next one. ``before``: where that growth begins.
     """
-    after = {item.seq: item.full_after for item in items}
-    last_condensed = max((i.seq for i in items if i.seq < cut.verbatim_from and i.kind not in UNSENT), default=0)
-    is_due = before < cut.half_mark
-    halfway = next((p.seq for p in placed if after.get(p.seq, 0) >= cut.half_mark), 0) if is_due else 0
-    marks = {last_condensed, halfway} - {0}
-    return [p._replace(cache_mark=True) if p.seq in marks and not p.passing else p for p in placed]
+    marks = {max((i.seq for i in items if i.seq < cut.verbatim_from and i.kind not in UNSENT), default=0)}
+    if items and before < cut.half_mark <= items[-1].full_after:
+        after = {item.seq: item.full_after for item in items}
+        marks.add(next((p.seq for p in placed if after.get(p.seq, 0) >= cut.half_mark), 0))
+    if marks == {0}:
+        return placed
+    return [p._replace(cache_mark=True) if p.seq and p.seq in marks and not p.passing else p for p in placed]
 
 
 def _waiting(held_back: Sequence[Item]) -> WindowWarning:

@@ -13,7 +13,7 @@ from typing import Any
 from app.core.calibration import Charge, charged, marks_of, remembered_marks
 from app.core.groups import chat_messages
 from app.core.messages import NO_FILES, Limits, flat_tokens, weigh
-from app.core.model import OURS, UNZONED, Anchored, Cut, Entry, Fixed, Item, Language, Marks, Mix, Policy, Window
+from app.core.model import OURS, Anchored, Cut, Entry, Fixed, Item, Language, Marks, Mix, Policy, Window
 from app.core.models import EXACT, FAMILIES, TABLE, ModelTable
 from app.core.setting import Variable, setting
 from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, shares, usable
@@ -149,14 +149,11 @@ def marks_at(marks: Sequence[int], form: slice) -> Marks:
     return Marks(*marks[form])
 
 
-def of_cut(
-    target: Profile, cut: Cut, settled: Mix, items: Iterable[Item], anchored: Anchored | None, last_page: int
-) -> Profile:
-    """Return the profile of the window that a cut shows: what is ``settled`` of its body, and the items after it."""
+def of_cut(target: Profile, cut: Cut, body: Mix, anchored: Anchored | None) -> Profile:
+    """Return the profile of the window that a cut shows, with the texts of its ``body``."""
     if target.charge.is_plain:
         return target
-    mixes = [settled, Mix.of(cut.head.tokens, remembered_marks(cut.head.text))]
-    mixes += [mix_of(item, cut, is_newest=item.page == last_page) for item in items if item.kind not in UNZONED]
+    mixes = [body, Mix.of(cut.head.tokens, remembered_marks(cut.head.text))]
     if anchored is not None and anchored.text and anchored.seq >= cut.verbatim_from:
         mixes.append(Mix.of(anchored.tokens, remembered_marks(anchored.text)))
     return target.of(Mix().plus(*mixes))

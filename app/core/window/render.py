@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
@@ -49,8 +49,8 @@ class Printed:
     read: hashlib._Hash = field(compare=False)
     """SHA-256 of all up to here."""
     placed: tuple[Placed, ...] = ()
-    text: bytes = b""
-    """The messages, joined by commas."""
+    texts: tuple[bytes, ...] = field(default=(), compare=False)
+    """The messages and the commas between them, as they were added."""
     count: int = 0
     archive_ids: tuple[str, ...] = ()
 
@@ -64,6 +64,11 @@ class Printed:
             messages.append(dumps({"role": "user", "content": content}))
         return Printed((form, system, tools, head), CallIds(BLOCK_IDS), read).joined(messages)
 
+    def begins(self, window: Window) -> bool:
+        """Return whether a window begins with the same messages, and no later one changes them."""
+        count = len(self.placed)
+        return count <= window.settled and window.body[:count] == self.placed
+
     def extended(self, placed: Sequence[Placed]) -> Printed:
         if not placed:
             return self
@@ -73,17 +78,18 @@ class Printed:
         turns = list(_turns(placed, ids))
         if turns and not self.count and turns[0]["role"] != "user":
             turns.insert(0, _turn("user", [_text(OPENING)]))
-        return replace(self.joined([dumps(turn) for turn in turns], placed), ids=ids)
+        return self.joined([dumps(turn) for turn in turns], placed, ids)
 
-    def joined(self, messages: Sequence[str], placed: Sequence[Placed] = ()) -> Printed:
-        text = ",".join(messages).encode()
-        new, read = b"," + text if self.text and text else text, self.read.copy()
-        read.update(new)
-        refs = (*self.archive_ids, *(uuid for one in placed for uuid in one.archive_ids))
-        placed = (*self.placed, *placed)
-        return replace(
-            self, read=read, placed=placed, text=self.text + new, count=self.count + len(messages), archive_ids=refs
-        )
+    def joined(self, messages: Sequence[str], placed: Sequence[Placed] = (), ids: CallIds | None = None) -> Printed:
+        text, texts, read, refs = ",".join(messages).encode(), self.texts, self.read.copy(), self.archive_ids
+        if text:
+            text = b"," + text if texts else text
+            texts = (*texts, text)
+            read.update(text)
+        for one in placed:
+            refs = (*refs, *one.archive_ids) if one.archive_ids else refs
+        count = self.count + len(messages)
+        return Printed(self.begun, ids or self.ids, read, (*self.placed, *placed), texts, count, refs)
 
 
 class Rendered(NamedTuple):
@@ -91,31 +97,34 @@ class Rendered(NamedTuple):
     """The messages that every window of the epoch begins with."""
     settled: Printed
     """Those of them that no later message changes."""
-    messages: bytes
-    """All messages, as a JSON array."""
+    texts: Sequence[bytes]
+    """All messages: the parts of a JSON array."""
     hash: str
     """SHA-256, hexadecimal, of tools, system and messages."""
 
+    @property
+    def messages(self) -> bytes:
+        return b"".join(self.texts)
+
 
 def render(
-    window: Window, system: str, tools: str, form: Format, language: Language, known: Printed | None = None
+    window: Window, system: str, tools: str, form: Format, language: Language, known: Sequence[Printed] = ()
 ) -> Rendered:
-    """Render a window. ``tools`` are a text already: ``tools_text``. ``known``: the first messages of another window,
-    which are rendered again where this one begins otherwise.
+    """Render a window. ``tools`` are a text already: ``tools_text``. ``known``: the messages of another window and its
+    first ones, which are rendered again where this one begins otherwise.
     """
     begun = form, system, tools, window.head
-    if known is None or known.begun != begun or window.body[: len(known.placed)] != known.placed:
-        known = Printed.begin(*begun)
-    settled = known.extended(window.body[len(known.placed) : window.settled])
+    same = next((one for one in known if one.begun == begun and one.begins(window)), None)
+    settled = (same or Printed.begin(*begun)).extended(window.body[len(same.placed) if same else 0 : window.settled])
     stable = settled.extended(window.body[len(settled.placed) :])
-    text, read = stable.text, stable.read.copy()
+    texts, read = stable.texts, stable.read
     if window.tail:
         said = tail_text(window.tail, language)
-        tail = dumps({"role": "user", "content": said if form == "openai" else [_text(said)]}).encode()
-        text = b"%s,%s" % (text, tail) if text else tail
-        read.update(text[len(stable.text) :])
+        tail = stable.joined([dumps({"role": "user", "content": said if form == "openai" else [_text(said)]})])
+        texts, read = tail.texts, tail.read
+    read = read.copy()
     read.update(b"]")
-    return Rendered(stable, settled, b"[%s]" % text, read.hexdigest())
+    return Rendered(stable, settled, (b"[", *texts, b"]"), read.hexdigest())
 
 
 def tools_text(tools: Sequence[dict[str, Any]], form: Format) -> str:

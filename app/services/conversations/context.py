@@ -25,7 +25,7 @@ from app.core.line import CallersId, Line
 from app.core.model import Anchored, Context, Cut, FreshForm, Language, Window, WindowWarning
 from app.core.window import fresh, notices
 from app.core.window.answer import answer_of, system_of
-from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, settled, with_tail
+from app.core.window.assemble import TAIL_OVERHEAD, assemble, free_for_tail, lay_out, settled, with_tail
 from app.core.window.budget import reserves
 from app.core.window.kept import Then
 from app.core.window.profile import Profile, budget_of, of_cut, of_squeezed
@@ -102,17 +102,21 @@ async def _fitting(call: WindowCall, parts: WindowParts, kept: KeptWindow | None
     """Return the window by the last cut; if it does not fit, by another one."""
     is_set_alike = kept is not None and kept.offers_tools and _SET(kept.conversation) == _SET(parts.conversation)
     if kept is not None and is_set_alike:
-        target = kept.target.of_none
+        target = kept.target
     else:
         target = await cuts.profile_of_call(call, parts, may_offer=may_offer)
     wanted = _wanted(call, target.budget)
     if parts.budget != target.budget:  # the conversation's model says what was not known before
         parts = await _read(call, wanted)
+    printed = kept.printed if kept is not None else ()
     shown: KeptWindow | None = None
     for _ in range(CUT_TRIES):
-        shown = await _by_cut(call, parts, parts.cut, target) if parts.cut is not None and parts.is_read else None
+        shown = None
+        if parts.cut is not None and parts.is_read:
+            shown = await _by_cut(call, parts, parts.cut, target, printed)
         if shown is not None and shown.is_in_force:
             break
+        target = target.of_none
         if call.request.call is None:  # a mere look stores no cut
             async with call.runtime.database.snapshot(call.tenant) as tx:
                 now = await conversations.get(tx, parts.conversation.id, bound_to=call.request.bound_to)
@@ -124,7 +128,7 @@ async def _fitting(call: WindowCall, parts: WindowParts, kept: KeptWindow | None
         parts = after or parts
     if shown is None:
         raise errors.StorageUnavailable("The conversation grows faster than its window can be cut. Try again.")
-    return await _finished(call, replace(shown, printed=kept.printed) if kept is not None else shown)
+    return await _finished(call, shown)
 
 
 async def _with_chosen(call: WindowCall, shown: KeptWindow) -> KeptWindow:
@@ -210,21 +214,29 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
 # --- Assemble -------------------------------------------------------------------------------------------
 
 
-async def _by_cut(call: WindowCall, parts: WindowParts, cut: Cut, target: Profile) -> KeptWindow:
+async def _by_cut(
+    call: WindowCall, parts: WindowParts, cut: Cut, target: Profile, printed: Sequence[Printed] = ()
+) -> KeptWindow:
     """Return the window that a cut shows, whether it fits or not; without results that are fresh."""
     anchored = anchoring.in_view(parts.conversation, call.request, target.policy)
     size = (len(parts.items) - len(parts.settled.items)) * MESSAGE_CHARACTERS
-    return await run_in_thread_if_large(size, _assembled, call.key, cut, parts, target, anchored)
+    return await run_in_thread_if_large(size, _assembled, call.key, cut, parts, target, anchored, printed)
 
 
 def _assembled(
-    key: tuple[object, ...], cut: Cut, parts: WindowParts, target: Profile, anchored: Anchored | None
+    key: tuple[object, ...],
+    cut: Cut,
+    parts: WindowParts,
+    target: Profile,
+    anchored: Anchored | None,
+    printed: Sequence[Printed],
 ) -> KeptWindow:
     totals = parts.conversation.totals
-    known = settled(parts.settled, parts.items, cut, totals.last_page, anchored)
-    target = of_cut(target, cut, known.mix, parts.items[len(known.items) :], anchored, totals.last_page)
-    window = assemble(cut, parts.items, target, totals, anchored=anchored, known=known)
-    return KeptWindow(key, replace(parts, settled=known), target, cut, window)
+    known = settled(parts.settled, parts.body, parts.items, cut, totals.last_page, anchored)
+    body = lay_out(known, parts.items, cut, totals.last_page, anchored)
+    target = of_cut(target, cut, body.mix, anchored)
+    window = assemble(cut, body, target, totals, anchored=anchored)
+    return KeptWindow(key, replace(parts, settled=known, body=body), target, cut, window, printed)
 
 
 async def _finished(call: WindowCall, shown: KeptWindow) -> KeptWindow:
@@ -249,7 +261,7 @@ async def _in_budget(call: WindowCall, shown: KeptWindow) -> tuple[Window, Profi
         return shown.window, target
     anchored = anchoring.in_view(conversation, call.request, target.policy)
     cutter = Cutter(conversation.language or "en", target.policy.condensed_tool_max, call.runtime.tokens.count)
-    again = partial(assemble, shown.cut, items, totals=conversation.totals, anchored=anchored, cutter=cutter)
+    again = partial(assemble, shown.cut, shown.parts.body, totals=conversation.totals, anchored=anchored, cutter=cutter)
     size = sum(len(item.text) for item in items)
     return await run_in_thread_if_large(size, _squeezed, again, target)
 
@@ -282,8 +294,8 @@ async def _with_fresh(call: WindowCall, conversation: Conversation, window: Wind
 # --- Render ---------------------------------------------------------------------------------------------
 
 
-async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Printed | None]:
-    """Return the response, and its first messages for the next one."""
+async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Sequence[Printed]]:
+    """Return the response, and its messages for the next one."""
     conversation, window, request, known = shown.conversation, shown.window, call.request, shown.printed
     if shown.context is not None:
         return shown.context, known
@@ -291,7 +303,7 @@ async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Printed
     system = request.system if request.system is not None else system_of(conversation.system, shown.parts.prompt)
     guide = guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
-    new = window.body[len(known.placed) :] if known is not None else window.body
+    new = window.body[max((len(one.placed) for one in known), default=0) :]
     size = len(text) + sum(len(placed.text) for placed in new) + sum(len(item.text) for item in window.tail)
     offered = of_windows(shown.target.policy) if shown.offers_tools else ()
     tools = window_tools(request.tools, request.format, offered)
