@@ -58,8 +58,17 @@ WRITTEN_AT_ONCE = 64
 """Windows of a conversation that are written in one step, so that no row grows long."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptWindow:
+class Beside(NamedTuple):
+    """The texts of a window that no message row has."""
+
+    made_of: tuple[object, ...]
+    """Windows that are made of the same have the same."""
+    texts: dict[Part, str]
+    sealed: dict[Part, Sealed]
+    digests: dict[Part, str]
+
+
+class KeptWindow(NamedTuple):
     """A finished window without a tail, to be extended with the messages appended next, and what it was made of."""
 
     key: tuple[object, ...]
@@ -71,6 +80,7 @@ class KeptWindow:
     """The messages of the last response, and its first ones …"""
     context: Context | None = None
     """… and the response, once it was asked for."""
+    beside: Beside | None = None
 
     @property
     def conversation(self) -> Conversation:
@@ -195,24 +205,24 @@ class Writing:
 
 
 class ServedWindows:
-    """Windows that were served and are to be recorded, by conversation."""
+    """Windows that were served and are to be recorded, by the numbers of tenant and conversation."""
 
     def __init__(self) -> None:
-        self._runs: LRUCache[tuple[UUID, UUID], ServedRun] = LRUCache(RUNS_CACHED)
+        self._runs: LRUCache[tuple[int, int], ServedRun] = LRUCache(RUNS_CACHED)
         self.newest: LRUCache[tuple[object, ...], Recorded] = LRUCache(TREES_CACHED)
         """By tenant, conversation, budget and format."""
-        self.dirty: dict[tuple[UUID, UUID], ServedRun] = {}
+        self.dirty: dict[tuple[int, int], ServedRun] = {}
         self.unwritten = 0
         self.came = asyncio.Event()
         """Set while there is something to write."""
         self.writing = asyncio.Lock()
 
     def run(self, tenant: UUID, conversation: Conversation) -> ServedRun:
-        key = (tenant, conversation.uid)
-        run = self.dirty.get(key) or self._runs.get(key)
-        if run is None:
-            run = ServedRun(tenant, conversation.id, conversation.uid, conversation.scope.owner)
-        self._runs[key] = run
+        key = (tenant.int, conversation.uid.int)
+        if (run := self._runs.get(key)) is None:
+            run = self.dirty.get(key)
+            run = run or ServedRun(tenant, conversation.id, conversation.uid, conversation.scope.owner)
+            self._runs[key] = run
         changes = (conversation.erasures, conversation.withdrawn)
         if changes != run.changes:  # what was kept may have been erased
             run.kept, run.texts, run.sealed, run.changes = set(), {}, {}, changes
@@ -220,7 +230,7 @@ class ServedWindows:
 
     def last(self, tenant: UUID, uid: UUID) -> Recorded | None:
         """Return the newest window of a conversation that this process served."""
-        run = self._runs.get((tenant, uid))
+        run = self._runs.get((tenant.int, uid.int))
         return run.last if run is not None else None
 
     def add(self, run: ServedRun, recorded: Recorded, texts: Mapping[str, KeptText]) -> None:
@@ -238,7 +248,7 @@ class ServedWindows:
                 run.sealed.clear()
 
     def touch(self, run: ServedRun) -> None:
-        self.dirty[run.tenant, run.uid] = run
+        self.dirty[run.tenant.int, run.uid.int] = run
         self.came.set()
 
     def wrote(self, writing: Writing, row: Row) -> None:
@@ -259,7 +269,7 @@ class ServedWindows:
             run.texts.pop(digest, None)
         run.is_again = run.last is not None and run.last.number is not None and run.last.served.count > writing.counted
         if not run.pending and not run.is_again:
-            self.dirty.pop((run.tenant, run.uid), None)
+            self.dirty.pop((run.tenant.int, run.uid.int), None)
         if not self.dirty:
             self.came.clear()
 
@@ -318,7 +328,7 @@ class Caches:
     def forget_erased(self, tenant: UUID, conversation_ids: Iterable[str]) -> None:
         """Drop all that is cached of conversations with erased content, and every text that can quote them."""
         gone = set(conversation_ids)
-        for key in [k for k in self.windows if k[0] == tenant and k[1] in gone]:
+        for key in [k for k in self.windows if k[0] == tenant.int and k[1] in gone]:
             self.windows.pop(key, None)
         self.served.forget_kept(tenant)
         for texts in (self.counts, self.query_vectors, self.expansions, self.messages):

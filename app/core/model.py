@@ -466,16 +466,8 @@ class Ledger:
 
     @property
     def total(self) -> int:
-        return (
-            self.tools
-            + self.system
-            + self.notes
-            + self.summary
-            + self.contents
-            + self.condensed
-            + self.recent
-            + self.tail
-        )
+        head = self.tools + self.system + self.notes + self.summary + self.contents
+        return head + self.condensed + self.recent + self.tail
 
     @property
     def model_total(self) -> int:
@@ -558,8 +550,7 @@ class Window:
     """How much of the body no later message changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """A window as a response."""
 
     body: bytes
@@ -576,3 +567,5 @@ class Context:
     """Of what a model reads: tools, system and messages. SHA-256, hexadecimal."""
     receipt: str = ""
     """The root of its receipt; blank: it has none."""
+    has_parts: bool = True
+    """Whether the content of a message is, or was, a list of parts."""

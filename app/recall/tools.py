@@ -73,7 +73,7 @@ class Argument:
         return {"description": description} if description else {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tool:
     name: str
     en: str

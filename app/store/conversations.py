@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
+from itertools import starmap
 from uuid import UUID
 
 from asyncpg import Record
@@ -44,43 +45,29 @@ ANCHOR = _SQL.statement("anchor")
 FIND = f"SELECT {CONVERSATION_FIELDS} FROM conversations c WHERE c.tenant_id = $1 AND c.id = $2"
 
 
+_PLAIN = (
+    "uid", "user_id", "space_id", "parent", "is_apart", "title", "system", "model", "budget", "policy", "metadata",
+    "created_at", "updated_at", "version", "learned_percent", "prompt_tokens", "system_tokens", "language", "epoch",
+    "indexed_through", "chaptered_through", "summary_through", "asked", "answered", "asked_from", "refused", "erasures",
+    "has_earlier", "withdrawn", "parent_id", "shown",
+)  # fmt: skip
+"""Columns that a conversation has as they are."""
+
+
 def read_conversation(row: Record) -> Conversation:
+    open_calls = tuple(starmap(OpenCall, json.loads(calls))) if (calls := row["open_calls"]) != "[]" else ()
+    last_seq, last_page = row["last_seq"], row["last_page"]
     end = ConversationEnd(
-        last_seq=row["last_seq"],
-        last_page=row["last_page"],
-        user_seq=row["user_seq"],
-        prompt_through=row["prompt_through"],
-        group=row["open_group"],
-        open_calls=tuple(OpenCall(*call) for call in json.loads(row["open_calls"])),
+        last_seq, last_page, row["user_seq"], row["prompt_through"], row["open_group"], open_calls=open_calls
     )
-    totals = Totals(
-        last_seq=row["last_seq"],
-        last_page=row["last_page"],
-        full=row["full_total"],
-        short=row["short_total"],
-        history=row["history_total"],
-        generation=row["generation"] + row["withdrawn"],
-    )
-    plain = ("uid", "user_id", "title", "system", "model", "budget", "policy", "metadata", "created_at")
-    more = (
-        "updated_at",
-        "version",
-        "learned_percent",
-        "prompt_tokens",
-        "system_tokens",
-        "language",
-        "epoch",
-    )
-    through = ("indexed_through", "chaptered_through", "summary_through", "asked", "answered")
-    proxied = ("asked_from", "refused", "erasures", "has_earlier", "withdrawn", "parent_id", "shown")
-    placed = ("space_id", "parent", "is_apart")
-    values = {name: row[name] for name in (*plain, *placed, *more, *through, *proxied)}
+    generation = row["generation"] + row["withdrawn"]
+    totals = Totals(last_seq, last_page, row["full_total"], row["short_total"], row["history_total"], generation)
     said_at = local(row["said_at"], row["said_offset"]) if row["said_at"] is not None else None
     anchored = Anchored(row["recalled_seq"], row["recalled"], row["recalled_tokens"]) if row["recalled_seq"] else None
     return Conversation(
-        **values,
-        file_percents=tuple(json.loads(row["file_percents"]).items()),
-        file_weights=tuple(FileWeight(*weight) for weight in json.loads(row["file_weights"])),
+        **{name: row[name] for name in _PLAIN},
+        file_percents=tuple(json.loads(known).items()) if (known := row["file_percents"]) != "{}" else (),
+        file_weights=tuple(starmap(FileWeight, json.loads(kept))) if (kept := row["file_weights"]) != "[]" else (),
         id=line_of(row), reads=tuple(row["scopes"]), end=end, totals=totals, chain=row["chain"] or b"",
         said_at=said_at, anchored=anchored,
     )  # fmt: skip

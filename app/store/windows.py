@@ -86,6 +86,11 @@ class WindowParts:
     body: Body = field(default_factory=Body)
     """… and that window's body."""
 
+    def laid_out(self, settled: Body, body: Body) -> WindowParts:
+        """Return the parts with the window's body, for the next one."""
+        own = self.conversation, self.cut, self.prompt, self.items, self.is_read, self.budget
+        return WindowParts(*own, settled, body)
+
     def continued(self, conversation: Conversation, newer: Sequence[Item]) -> WindowParts:
         """Return the parts with what was appended since, as they are read from the store."""
         later: Iterable[Item] = self.items[len(self.settled.items) :]

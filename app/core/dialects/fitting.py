@@ -78,7 +78,7 @@ def fitted_window(found: Context, models: ModelTable, model: str, form: Format, 
     same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(fitted, alone, strict=False)))
     body = dumps({**answer, "messages": fitted, "stable_messages": same}).encode()
     read = hash_of(*(dumps(said) for said in (answer["tools"], answer["system"], fitted)))
-    return replace(found, body=body, etag=etag_of(body), hash=read)
+    return found._replace(body=body, etag=etag_of(body), hash=read)
 
 
 # --- Parameters ------------------------------------------------------------------------------------------

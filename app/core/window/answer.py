@@ -23,7 +23,7 @@ def answer_of(
 ) -> tuple[Context, Sequence[Printed]]:
     """Return the response, and its messages for the next one. ``known``: those of an earlier one."""
     rendered = render(window, system, tools, form, language, known)
-    opening = f'{{"conversation_id":{dumps(conversation.id)},"format":{dumps(form)},"messages":'
+    opening = f'{{"conversation_id":{dumps(conversation.id)},"format":"{form}","messages":'
     rest = _rest(conversation, cut, window, rendered)
     body = b"".join((opening.encode(), *rendered.texts, rest.encode()))
     etag = etag_of(f"{opening}{rendered.hash}{rest}".encode())
@@ -47,42 +47,35 @@ def _plain(item: Item) -> str:
 
 def _rest(conversation: Conversation, cut: Cut, window: Window, rendered: Rendered) -> str:
     """Return the members after the messages."""
-    ledger, totals = window.ledger, conversation.totals
+    ledger, totals, head = window.ledger, conversation.totals, cut.head
     form, system, tools, _ = rendered.stable.begun
     sections = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
+    own = dumps(system or None) if form == "anthropic" else "null"
     members = {
-        "system": dumps((system or None) if form == "anthropic" else None),
-        "tools": tools,
-        "usage": dumps(
-            {
-                "budget": ledger.budget,
-                "total": ledger.total,
-                "model_total": ledger.model_total,
-                "token_percent": ledger.token_percent,
-                "full_history": ledger.full_history,
-                "saved": ledger.saved,
-                "sections": {name: getattr(ledger, name) for name in sections},
-            }
-        ),
-        "epoch": str(window.number),
-        "prefix_hash": dumps(rendered.stable.read.hexdigest()),
-        "stable_messages": str(rendered.stable.count),
-        "stable_tokens": str(ledger.total - ledger.tail),
-        "pages": dumps(window.pages._asdict()),
-        "archive_refs": dumps(_archive_refs(window, rendered)),
-        "lag": dumps(
-            {
-                "summary_through_seq": cut.head.summary_through_seq
-                if cut.condensed_from > 1
-                else conversation.summary_through,
-                "indexed_through_page": conversation.indexed_through,
-                "last_seq": totals.last_seq,
-                "last_page": totals.last_page,
-            }
-        ),
-        "warnings": dumps([{"code": w.code, "detail": w.detail} for w in window.warnings]),
+        "usage": {
+            "budget": ledger.budget,
+            "total": ledger.total,
+            "model_total": ledger.model_total,
+            "token_percent": ledger.token_percent,
+            "full_history": ledger.full_history,
+            "saved": ledger.saved,
+            "sections": {name: getattr(ledger, name) for name in sections},
+        },
+        "epoch": window.number,
+        "prefix_hash": rendered.stable.read.hexdigest(),
+        "stable_messages": rendered.stable.count,
+        "stable_tokens": ledger.total - ledger.tail,
+        "pages": window.pages._asdict(),
+        "archive_refs": _archive_refs(window, rendered),
+        "lag": {
+            "summary_through_seq": head.summary_through_seq if cut.condensed_from > 1 else conversation.summary_through,
+            "indexed_through_page": conversation.indexed_through,
+            "last_seq": totals.last_seq,
+            "last_page": totals.last_page,
+        },
+        "warnings": [{"code": warning.code, "detail": warning.detail} for warning in window.warnings],
     }
-    return "".join(f',"{name}":{value}' for name, value in members.items()) + "}"
+    return f',"system":{own},"tools":{tools},{dumps(members)[1:]}'
 
 
 def _archive_refs(window: Window, rendered: Rendered) -> list[str]:

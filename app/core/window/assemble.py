@@ -213,21 +213,12 @@ def assemble(
     if recalled is not None and anchored is not None:
         placed = _inserted(placed, recalled, anchored.seq)
         sums = sums.plus([recalled])
+    ledger = _ledger(target, head, sums, placed[0].role if placed else "user", totals)
+    pages = _pages(body, placed, sums, head, cut, totals.last_page, is_squeezed=squeezed is not None)
     return Window(
-        number=cut.number,
-        head=head.text,
-        body=placed,
-        tail=(),
-        ledger=_ledger(target, head, sums, placed[0].role if placed else "user", totals),
-        pages=_pages(body, placed, sums, head, cut, totals.last_page, is_squeezed=squeezed is not None),
-        warnings=tuple(warnings),
-        squeezed=squeezed,
-        is_over=is_over,
-        fits=fits,
-        rooms=fresh,
-        forms=body.forms,
-        settled=0 if squeezed else body.known,
-    )
+        cut.number, head.text, placed, (), ledger, pages, tuple(warnings), squeezed, is_over=is_over, fits=fits,
+        rooms=fresh, forms=body.forms, settled=0 if squeezed else body.known,
+    )  # fmt: skip
 
 
 def _is_over_pages(cut: Cut, body: Sequence[WindowUnit], policy: Policy, totals: Totals) -> bool:

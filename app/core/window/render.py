@@ -53,6 +53,8 @@ class Printed:
     """The messages and the commas between them, as they were added."""
     count: int = 0
     archive_ids: tuple[str, ...] = ()
+    has_parts: bool = False
+    """Whether the content of a message is a list of parts."""
 
     @staticmethod
     def begin(form: Format, system: str, tools: str, head: str) -> Printed:
@@ -86,10 +88,12 @@ class Printed:
             text = b"," + text if texts else text
             texts = (*texts, text)
             read.update(text)
+        has_parts = self.has_parts or self.begun[0] == "anthropic"
         for one in placed:
             refs = (*refs, *one.archive_ids) if one.archive_ids else refs
-        count = self.count + len(messages)
-        return Printed(self.begun, ids or self.ids, read, (*self.placed, *placed), texts, count, refs)
+            has_parts = has_parts or '"content":[' in one.text
+        count, placed = self.count + len(messages), (*self.placed, *placed)
+        return Printed(self.begun, ids or self.ids, read, placed, texts, count, refs, has_parts)
 
 
 class Rendered(NamedTuple):

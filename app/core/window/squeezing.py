@@ -81,22 +81,11 @@ def place(unit: WindowUnit, form: ItemForm, cut: Cut) -> list[Placed]:
         passing = text == item.loaded_text
         rooms = tuple(fresh[: len(item.fresh)])
         del fresh[: len(item.fresh)]
-        placed.append(
-            Placed(
-                seq=item.seq,
-                page=item.page,
-                zone="verbatim" if as_sent or passing or item.seq == cut.pinned else "condensed",
-                role=item.role,
-                text=text,
-                parts=item.parts,
-                tokens=tokens,
-                anthropic=item.anthropic if as_sent else None,
-                archive_ids=item.archive_ids,
-                fresh=rooms,
-                passing=passing,
-                salt=item.salt,
-            )
-        )
+        placed.append(Placed(
+            item.seq, item.page, "verbatim" if as_sent or passing or item.seq == cut.pinned else "condensed",
+            item.role, text, item.parts, tokens, item.anthropic if as_sent else None, item.archive_ids, rooms,
+            passing, salt=item.salt,
+        ))  # fmt: skip
     return placed
 
 

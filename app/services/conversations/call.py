@@ -78,4 +78,4 @@ class WindowCall:
         """Return what equal windows of a process are remembered by. A tail is no part of them."""
         asked = self.request
         own = hashlib.sha256(dumps([asked.system, asked.tools, asked.carries, asked.recall]).encode()).digest()
-        return (self.tenant, self.conversation_id, asked.budget, asked.model, asked.format, self.reserve, own)
+        return (self.tenant.int, self.conversation_id, asked.budget, asked.model, asked.format, self.reserve, own)

@@ -59,8 +59,7 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     gathered: tail.Gathered | None = None
     if request.asks_for_tail:
         shown, gathered = await _with_tail(call, shown)
-    answer, printed = await _render(call, shown)
-    return _keep(call, replace(shown, printed=printed, context=answer), answer, gathered)
+    return _keep(call, shown, *await _render(call, shown), gathered)
 
 
 async def look(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> KeptWindow:
@@ -105,15 +104,13 @@ async def _fitting(call: WindowCall, parts: WindowParts, kept: KeptWindow | None
         target = kept.target
     else:
         target = await cuts.profile_of_call(call, parts, may_offer=may_offer)
-    wanted = _wanted(call, target.budget)
     if parts.budget != target.budget:  # the conversation's model says what was not known before
-        parts = await _read(call, wanted)
-    printed = kept.printed if kept is not None else ()
+        parts = await _read(call, _wanted(call, target.budget))
     shown: KeptWindow | None = None
     for _ in range(CUT_TRIES):
         shown = None
         if parts.cut is not None and parts.is_read:
-            shown = await _by_cut(call, parts, parts.cut, target, printed)
+            shown = await _by_cut(call, parts, parts.cut, target, kept)
         if shown is not None and shown.is_in_force:
             break
         target = target.of_none
@@ -122,6 +119,7 @@ async def _fitting(call: WindowCall, parts: WindowParts, kept: KeptWindow | None
                 now = await conversations.get(tx, parts.conversation.id, bound_to=call.request.bound_to)
                 shown = await _cut_now(tx, call, now, target, forms=shown.window.forms if shown else ())
             break
+        wanted = _wanted(call, target.budget)
         after = await cuts.store(call.runtime, call.tenant, parts, target, wanted, shown.window if shown else None)
         if after is None and shown is not None:
             break
@@ -153,7 +151,7 @@ async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, t
         gathered = await tail.laid_out(gathered, shown.window, free, tail.counter_of(call, shown))
     window = with_tail(shown.window, gathered.items)
     window = replace(window, warnings=(*window.warnings, *gathered.warnings))
-    return replace(shown, window=window, context=None), gathered
+    return shown._replace(window=window, context=None), gathered
 
 
 # --- Gather ---------------------------------------------------------------------------------------------
@@ -215,28 +213,25 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
 
 
 async def _by_cut(
-    call: WindowCall, parts: WindowParts, cut: Cut, target: Profile, printed: Sequence[Printed] = ()
+    call: WindowCall, parts: WindowParts, cut: Cut, target: Profile, kept: KeptWindow | None = None
 ) -> KeptWindow:
     """Return the window that a cut shows, whether it fits or not; without results that are fresh."""
     anchored = anchoring.in_view(parts.conversation, call.request, target.policy)
     size = (len(parts.items) - len(parts.settled.items)) * MESSAGE_CHARACTERS
-    return await run_in_thread_if_large(size, _assembled, call.key, cut, parts, target, anchored, printed)
+    return await run_in_thread_if_large(size, _assembled, call.key, cut, parts, target, anchored, kept)
 
 
 def _assembled(
-    key: tuple[object, ...],
-    cut: Cut,
-    parts: WindowParts,
-    target: Profile,
-    anchored: Anchored | None,
-    printed: Sequence[Printed],
-) -> KeptWindow:
+    key: tuple[object, ...], cut: Cut, parts: WindowParts, target: Profile, anchored: Anchored | None,
+    kept: KeptWindow | None,
+) -> KeptWindow:  # fmt: skip
     totals = parts.conversation.totals
     known = settled(parts.settled, parts.body, parts.items, cut, totals.last_page, anchored)
     body = lay_out(known, parts.items, cut, totals.last_page, anchored)
     target = of_cut(target, cut, body.mix, anchored)
     window = assemble(cut, body, target, totals, anchored=anchored)
-    return KeptWindow(key, replace(parts, settled=known, body=body), target, cut, window, printed)
+    printed, beside = (kept.printed, kept.beside) if kept is not None else ((), None)
+    return KeptWindow(key, parts.laid_out(known, body), target, cut, window, printed, None, beside)
 
 
 async def _finished(call: WindowCall, shown: KeptWindow) -> KeptWindow:
@@ -246,13 +241,14 @@ async def _finished(call: WindowCall, shown: KeptWindow) -> KeptWindow:
     window = await _with_fresh(call, conversation, window)
     policy, threshold = target.policy, runtime.defaults.summary_threshold
     warnings = (
-        *window.warnings,
         *notices.of_tools(taken_names(request.tools, of_windows(policy)), offered=target.offers_tools),
         *notices.of_model(request.model or conversation.model, runtime.defaults.models, target.charge.learned),
         *(notices.of_lag(conversation, cut, policy, threshold) if runtime.chat is not None else ()),
         *notices.of_head(cut.head),
     )
-    return replace(shown, target=target, window=replace(window, warnings=warnings))
+    if warnings:
+        window = replace(window, warnings=(*window.warnings, *warnings))
+    return shown._replace(target=target, window=window)
 
 
 async def _in_budget(call: WindowCall, shown: KeptWindow) -> tuple[Window, Profile]:
@@ -307,19 +303,8 @@ async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Sequenc
     size = len(text) + sum(len(placed.text) for placed in new) + sum(len(item.text) for item in window.tail)
     offered = of_windows(shown.target.policy) if shown.offers_tools else ()
     tools = window_tools(request.tools, request.format, offered)
-    answer, printed = await run_in_thread_if_large(
-        size,
-        answer_of,
-        conversation,
-        shown.cut,
-        window,
-        text,
-        tools,
-        request.format,
-        language,
-        known,
-        most=LONG_COPIED,
-    )
+    made_of = conversation, shown.cut, window, text, tools, request.format, language, known
+    answer, printed = await run_in_thread_if_large(size, answer_of, *made_of, most=LONG_COPIED)
     if not request.carries:
         models, model = call.runtime.defaults.models, request.model or conversation.model or ""
         alternate = shown.target.policy.alternate_roles
@@ -330,14 +315,16 @@ async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Sequenc
 # --- Keep -----------------------------------------------------------------------------------------------
 
 
-def _keep(call: WindowCall, shown: KeptWindow, answer: Context, gathered: tail.Gathered | None) -> Context:
-    """Keep a plain window with its response; count it, note it as served; return it with its receipt's root."""
+def _keep(
+    call: WindowCall, shown: KeptWindow, answer: Context, printed: Sequence[Printed], gathered: tail.Gathered | None
+) -> Context:
+    """Note a window as served, count it, keep a plain one with its response; return it with its receipt's root."""
     runtime, ledger = call.runtime, answer.window.ledger
+    recorded, beside = serving.note(runtime, call.tenant, call.request, shown, answer, gathered)
     if not call.request.asks_for_tail:
-        runtime.caches.keep_window(shown)
+        runtime.caches.keep_window(shown._replace(printed=printed, context=answer, beside=beside))
     runtime.metrics.window(ledger.total, ledger.saved_tokens)
-    recorded = serving.note(runtime, call.tenant, call.request, shown, answer, gathered)
-    return replace(answer, receipt=recorded.served.root) if recorded and runtime.signer else answer
+    return answer._replace(receipt=recorded.served.root) if recorded and runtime.signer else answer
 
 
 # --- The past -------------------------------------------------------------------------------------------
@@ -375,7 +362,7 @@ async def as_of(
     window, target = await _in_budget(call, shown)
     window = await _with_fresh(call, now, window)
     window = replace(window, warnings=(*window.warnings, NOT_SERVED))
-    answer, _ = await _render(call, replace(shown, target=target, window=window))
+    answer, _ = await _render(call, shown._replace(target=target, window=window))
     return answer
 
 

@@ -18,7 +18,7 @@ from functools import cache
 from uuid import UUID
 
 from app import errors
-from app.caches import TREES_DEEP, WRITTEN_AT_ONCE, KeptWindow, Recorded, ServedRun, Writing
+from app.caches import TREES_DEEP, WRITTEN_AT_ONCE, Beside, KeptWindow, Recorded, ServedRun, Writing
 from app.core.model import Context
 from app.core.window.served import (
     NO_SALT,
@@ -66,13 +66,14 @@ def note(
     shown: KeptWindow,
     found: Context,
     gathered: Gathered | None = None,
-) -> Recorded | None:
+) -> tuple[Recorded | None, Beside | None]:
     """Note a window that is being served, unless it shows what is one member's own: all of a space can read the record.
+    Return also the texts beside its messages.
 
     ``gathered``: what its tail was made of.
     """
     if request.call is None or any(item.is_private for item in found.window.tail):
-        return None
+        return None, shown.beside
     buffer, conversation = runtime.caches.served, shown.conversation
     run = buffer.run(tenant, conversation)
     asked = (found.etag, request.call, request.query, request.load, request.pages, request.budget, request.model)
@@ -81,125 +82,100 @@ def note(
         last.served = replace(last.served, count=last.served.count + 1, last_at=time.time_ns() // MILLISECOND)
         run.is_again = last.number is not None
         buffer.touch(run)
-        return last
+        return last, shown.beside
     if buffer.unwritten >= UNWRITTEN_MAX:
-        return None
-    texts = _texts(request, shown, found)
-    sealed = _sealed(run, request, texts)
-    frame, served = _frame(runtime, request, shown, found, sealed), _served(request, shown, found, sealed)
-    key = tenant, conversation.uid, frame.budget, frame.format
+        return None, shown.beside
+    beside = _beside(run, request, shown, found)
+    frame, at = _frame(runtime, request, shown, found, beside.digests), time.time_ns() // MILLISECOND
+    key = tenant.int, conversation.uid.int, frame.budget, frame.format
     base = buffer.newest.get(key)
     prompt = shown.parts.prompt if frame.is_prompted else ()
-    read = [text for name, text in sealed.items() if name != "query"]
+    read = [text for name, text in beside.sealed.items() if name != "query"]
     messages = sealing.messages_of(found.window, prompt, base.messages if base else None)
-    parts = sealing.parts_of(messages, read, found.hash, served.at)
+    parts = sealing.parts_of(messages, read, found.hash, at)
     tree = Tree(parts, base.tree if base else None)
-    recorded = buffer.newest[key] = Recorded(frame, replace(served, root=tree.root), asked, tree, messages)
+    served = _served(request, shown, found, beside.digests, at, tree.root)
+    recorded = buffer.newest[key] = Recorded(frame, served, asked, tree, messages)
     if base is not None and base.deep < TREES_DEEP:
         recorded.base, recorded.deep = base, base.deep + 1
         recorded.gone, recorded.came = changes(base.tree.parts, parts, tree.same)
-    buffer.add(run, recorded, _to_keep(run, recorded, texts, sealed, request, shown, gathered))
-    return recorded
+    buffer.add(run, recorded, _to_keep(run, recorded, beside, request, shown, gathered))
+    return recorded, beside
 
 
-def _texts(request: ContextRequest, shown: KeptWindow, found: Context) -> dict[Part, str]:
-    """Return the texts of a window that no message row has."""
+def _beside(run: ServedRun, request: ContextRequest, shown: KeptWindow, found: Context) -> Beside:
+    """Return the texts of a window that no message row has. The next window of an epoch has the same, mostly."""
     conversation, window = shown.conversation, found.window
-    anchored = conversation.anchored
+    anchored, days = conversation.anchored, shown.cut.head.days
     shows_recalled = anchored is not None and any(p.passing and not p.seq for p in window.body[window.settled :])
-    texts: dict[Part, str | None] = {
-        "head": head_text(window, shown.cut.head.days),
-        "system": request.system if request.system is not None else conversation.system,
-        "tools": found.tools,
-        "guide": guide_of(conversation, shown.target.policy) if shown.offers_tools else None,
-        "tail": tail_text(window.tail),
-        "query": request.query,
-        "recalled": anchored.text if anchored and shows_recalled else None,
-    }
-    return {name: text for name, text in texts.items() if text}
-
-
-def _sealed(run: ServedRun, request: ContextRequest, texts: Mapping[Part, str]) -> dict[Part, Sealed]:
-    """Return texts as receipts name them."""
+    system = request.system if request.system is not None else conversation.system
+    guide = guide_of(conversation, shown.target.policy) if shown.offers_tools else None
+    recalled = anchored.text if anchored and shows_recalled else None
+    head = (window.head, days, window.pages.listed, window.squeezed is not None)
+    made_of = (run.changes, head, system, found.tools, guide, window.tail, request.query, recalled, not request.tools)
+    if shown.beside is not None and shown.beside.made_of == made_of:
+        return shown.beside
+    each: dict[Part, str | None] = {
+        "head": head_text(window, days), "system": system, "tools": found.tools, "guide": guide,
+        "tail": tail_text(window.tail), "query": request.query, "recalled": recalled,
+    }  # fmt: skip
+    texts = {name: text for name, text in each.items() if text}
     own = ("guide",) if request.tools else ("guide", "tools")
-    return {name: _own(text) if name in own else run.seal(name, text) for name, text in texts.items()}
+    sealed = {name: _own(text) if name in own else run.seal(name, text) for name, text in texts.items()}
+    return Beside(made_of, texts, sealed, {name: one.digest for name, one in sealed.items()})
 
 
 def _frame(
-    runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context, texts: Mapping[Part, Sealed]
+    runtime: Runtime, request: ContextRequest, shown: KeptWindow, found: Context, digests: Mapping[Part, str]
 ) -> ServedFrame:
     conversation, window, cut, target = shown.conversation, found.window, shown.cut, shown.target
     ledger = window.ledger
     return ServedFrame(
-        call=request.call or "context",
-        format=request.format,
-        language=conversation.language or "en",
-        budget=ledger.budget,
+        request.call or "context", request.format, conversation.language or "en", ledger.budget,
         is_own=ledger.budget == cuts.own_budget(runtime, conversation) and request.model in (None, conversation.model),
-        model=request.model or conversation.model or "",
-        carries=request.carries,
-        percent=ledger.token_percent,
-        own_percent=conversation.learned_percent,
-        cut=cut.number,
-        condensed_from=cut.condensed_from,
-        verbatim_from=cut.verbatim_from,
-        pinned=cut.pinned,
-        half_mark=cut.half_mark,
+        model=request.model or conversation.model or "", carries=request.carries, percent=ledger.token_percent,
+        own_percent=conversation.learned_percent, cut=cut.number, condensed_from=cut.condensed_from,
+        verbatim_from=cut.verbatim_from, pinned=cut.pinned, half_mark=cut.half_mark,
         sections=(ledger.tools, ledger.system, ledger.notes, ledger.summary, ledger.contents, ledger.condensed),
-        head=_digest(texts, "head"),
-        system=_digest(texts, "system"),
-        is_prompted=request.system is None,
-        guide=_digest(texts, "guide"),
-        tools=_digest(texts, "tools"),
-        alternates=target.policy.alternate_roles,
+        head=digests.get("head", ""), system=digests.get("system", ""), is_prompted=request.system is None,
+        guide=digests.get("guide", ""), tools=digests.get("tools", ""), alternates=target.policy.alternate_roles,
         key=runtime.signer.key if runtime.signer else "",
-    )
+    )  # fmt: skip
 
 
-def _digest(texts: Mapping[Part, Sealed], name: Part) -> str:
-    return texts[name].digest if name in texts else ""
-
-
-def _served(request: ContextRequest, shown: KeptWindow, found: Context, texts: Mapping[Part, Sealed]) -> Served:
+def _served(
+    request: ContextRequest, shown: KeptWindow, found: Context, digests: Mapping[Part, str], at: int, root: str
+) -> Served:
     conversation, window, totals = shown.conversation, found.window, shown.conversation.totals
     head, known = shown.cut.head, shown.parts.settled
     unsent = (*known.unsent, *shown.parts.items[len(known.items) :])
-    anchored = conversation.anchored if "recalled" in texts else None
+    anchored = conversation.anchored if "recalled" in digests else None
+    summarised = head.summary_through_seq if shown.cut.condensed_from > 1 else conversation.summary_through
+    squeezed = window.squeezed
     return Served(
-        at=time.time_ns() // MILLISECOND,
-        root="",
-        frame=0,
-        base=0,
-        gone=(),
-        came=0,
-        last_seq=totals.last_seq,
-        last_page=totals.last_page,
-        recent=window.ledger.recent,
-        history=window.ledger.full_history,
-        summary_through=head.summary_through_seq if shown.cut.condensed_from > 1 else conversation.summary_through,
-        indexed_through=conversation.indexed_through,
-        tail_tokens=window.ledger.tail,
-        tail=_digest(texts, "tail"),
-        query=_digest(texts, "query"),
+        at, root, frame=0, base=0, gone=(), came=0, last_seq=totals.last_seq, last_page=totals.last_page,
+        recent=window.ledger.recent, history=window.ledger.full_history, summary_through=summarised,
+        indexed_through=conversation.indexed_through, tail_tokens=window.ledger.tail,
+        tail=digests.get("tail", ""), query=digests.get("query", ""),
         passing=tuple(p.seq for p in window.body[window.settled :] if p.passing and p.seq),
         refused=tuple(item.seq for item in unsent if item.kind == "refused"),
-        forms="".join(form or "-" for form in window.squeezed.forms) if window.squeezed else "",
-        squeezed_fresh=window.squeezed.fresh_max if window.squeezed else 0,
-        squeezed_at=window.squeezed.cut_at if window.squeezed else 0,
+        forms="".join(form or "-" for form in squeezed.forms) if squeezed else "",
+        squeezed_fresh=squeezed.fresh_max if squeezed else 0, squeezed_at=squeezed.cut_at if squeezed else 0,
         warnings=tuple((warning.code, warning.detail) for warning in window.warnings),
-        named=(*map(str, request.load), *map(str, request.pages)),
-        recalled=_digest(texts, "recalled"),
-        recalled_for=anchored.seq if anchored else 0,
-        recalled_tokens=anchored.tokens if anchored else 0,
+        named=(*map(str, request.load), *map(str, request.pages)), recalled=digests.get("recalled", ""),
+        recalled_for=anchored.seq if anchored else 0, recalled_tokens=anchored.tokens if anchored else 0,
         rooms=window.rooms,
-    )
+    )  # fmt: skip
 
 
 def _to_keep(
-    run: ServedRun, recorded: Recorded, texts: Mapping[Part, str], sealed: Mapping[Part, Sealed],
-    request: ContextRequest, shown: KeptWindow, gathered: Gathered | None,
+    run: ServedRun, recorded: Recorded, beside: Beside, request: ContextRequest, shown: KeptWindow,
+    gathered: Gathered | None,
 ) -> dict[str, KeptText]:  # fmt: skip
     """Return the texts that are not kept yet, by digest, with what they can quote."""
+    lacks = [name for name, digest in beside.digests.items() if run.lacks(digest)]
+    if not lacks:
+        return {}
     frame, last_seq = recorded.frame, shown.conversation.totals.last_seq
     chosen, memories = run.chosen
     quotes: dict[Part, tuple[int, Iterable[UUID]]] = {
@@ -209,10 +185,9 @@ def _to_keep(
         "query": (last_seq, ()),
     }
     kept: dict[str, KeptText] = {}
-    for name, one in sealed.items():
-        if run.lacks(one.digest):
-            through, sources = quotes.get(name, (0, ()))
-            kept[one.digest] = KeptText(one.part, texts[name], one.salt, through, tuple(sources))
+    for name in lacks:
+        one, (through, sources) = beside.sealed[name], quotes.get(name, (0, ()))
+        kept[one.digest] = KeptText(one.part, beside.texts[name], one.salt, through, tuple(sources))
     return kept
 
 
@@ -249,7 +224,7 @@ async def write(runtime: Runtime) -> None:
     async with buffer.writing, everybody():
         longest = max((len(run.pending) for run in buffer.dirty.values()), default=0)
         for _ in range(longest // WRITTEN_AT_ONCE + 1):
-            for tenant in {tenant for tenant, _ in buffer.dirty}:
+            for tenant in {run.tenant for run in buffer.dirty.values()}:
                 await _write(runtime, tenant, [run for run in buffer.dirty.values() if run.tenant == tenant])
 
 
