@@ -285,13 +285,11 @@ class Head:
     notes_tokens: int = 0
     summary_tokens: int = 0
     contents_tokens: int = 0
-    summary: str = ""
-    contents: str = ""
     listed: tuple[int, ...] = ()
-    chapters: tuple[tuple[int, int, str], ...] = ()
-    """First page, last page and line of each run that is rolled up."""
+    """Pages that have lines of their own on its contents page."""
     unlisted: int = 0
     summary_through_seq: int = 0
+    """How far its summary reaches, or where that stands for one, its contents page; 0 without either."""
     summary_source: str = "extractive"
     """The author of the summary: ``llm`` or ``extractive``."""
     pinned: str = ""

@@ -213,9 +213,8 @@ def _item(values: Sequence[Any]) -> Item:
 def read_head(text: str) -> Head:
     values = json.loads(text)
     values["listed"] = tuple(values["listed"])
-    values["chapters"] = tuple(tuple(chapter) for chapter in values["chapters"])
     values["days"] = tuple(Day(*day) for day in values["days"])
-    return Head(**values)
+    return Head(**{name: value for name, value in values.items() if name in Head.__slots__})  # once it had more
 
 
 async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> list[Entry]:

@@ -20,6 +20,7 @@ from app.core.model import UNZONED, Cut, Format, Item, Policy, TailItem
 from app.core.parts import as_chat
 from app.core.window import paging
 from app.core.window.budget import usable
+from app.core.window.head import map_lines
 from app.core.window.render import origins, tail_text
 from app.errors import BudgetTooSmall
 from tests.core.apis import (
@@ -239,16 +240,16 @@ def pages_on_the_contents_page_can_be_read_there(seen: Seen, form: Format) -> No
     lines = seen.window.head.splitlines()
     for page in seen.window.pages.listed:
         assert any(line.startswith(f"{page}: ") for line in lines)
-    for first, last, line in head.chapters:
-        assert line in seen.window.head
+    for first, last, _ in map_lines(seen.window.head):
         assert 1 <= first <= last <= seen.totals.last_page
 
 
 def every_page_out_of_view_is_under_one_line(seen: Seen, form: Format) -> None:
     head = seen.cut.head
-    if not head.contents or not seen.wanted.policy.chapter_lines:
+    lines = map_lines(head.text)
+    if not lines or not seen.wanted.policy.chapter_lines:
         return
-    under = [page for first, last, _ in head.chapters for page in range(first, last + 1)]
+    under = [p for first, last, _ in lines if first not in head.listed for p in range(first, last + 1)]
     assert sorted([*head.listed, *under]) == list(range(1, len(head.listed) + len(under) + 1))
     gone = [row.entry.page for row in seen.rows if row.entry.seq < seen.cut.condensed_from]
     assert len(head.listed) + len(under) == max(gone)

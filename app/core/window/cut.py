@@ -196,13 +196,12 @@ def freeze(plan: CutPlan, material: Material, reader: HeadReader) -> Cut:
     room -= head.weight([*summary.lines, *([topics] if topics else ())])
     page = _contents(plan, material, dates, room, reader, is_summary=not summary.lines)
     composed = head.compose(notes, summary.lines, page, plan.language, frame, topics=topics, days=in_zone)
-    told = composed.contents if plan.policy.summary_enabled and not summary.lines else ""
+    is_told = page.lines and plan.policy.summary_enabled and not summary.lines
     return replace(
         plan.cut,
         head=replace(
             composed,
-            summary=composed.summary or told,
-            summary_through_seq=plan.cut.condensed_from - 1 if told else summary.through_seq,
+            summary_through_seq=plan.cut.condensed_from - 1 if is_told else summary.through_seq,
             summary_source=summary.author,
             notes_left_out=left_out,
         ),

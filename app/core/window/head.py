@@ -182,10 +182,7 @@ def compose(
         notes_tokens=sum(line.tokens + BULLET for line in notes),
         summary_tokens=weight([*summary, *([topics] if topics else ())]),
         contents_tokens=contents.tokens,
-        summary="\n".join(line.text for line in summary),
-        contents="\n".join(contents.lines),
         listed=contents.listed,
-        chapters=tuple((run.first_page, run.last_page, run.line) for run in contents.chapters),
         unlisted=contents.unlisted,
         days=days,
     )
@@ -255,13 +252,13 @@ class MapLine(NamedTuple):
     text: str
 
 
-def line_of(head: str, page: int) -> MapLine | None:
-    """Return the line that stands for a page in the text of a window's head."""
-    titles = [frame["contents"] for frame in FRAMES.values()]
-    contents = next((head.rpartition(title)[2] for title in titles if title in head), "")
-    for text in contents.split("\n"):
-        if (pages := _PAGES.match(text)) is not None:
-            first, last = int(pages[1]), int(pages[2] or pages[1])
-            if first <= page <= last:
-                return MapLine(first, last, text)
-    return None
+def contents_of(head: str) -> str:
+    """Return the contents page in the text of a window's head; "" if it has none."""
+    titles = [f"{frame['contents']}\n" for frame in FRAMES.values()]
+    return next((head.rpartition(title)[2].rpartition("\n")[0] for title in titles if title in head), "")
+
+
+def map_lines(head: str) -> list[MapLine]:
+    """Return the lines of the contents page that stand for pages."""
+    found = ((_PAGES.match(text), text) for text in contents_of(head).split("\n"))
+    return [MapLine(int(pages[1]), int(pages[2] or pages[1]), text) for pages, text in found if pages is not None]

@@ -41,7 +41,7 @@ def of_lag(conversation: Conversation, cut: Cut, policy: Policy, summary_thresho
     behind = totals.last_page - 1 - conversation.indexed_through
     if behind > LAG_PAGES_MAX:
         warnings.append(WindowWarning("index_lags", f"{behind} closed pages are not indexed yet"))
-    if cut.head.summary:  # of what has left the window
+    if cut.head.summary_through_seq:  # of what has left the window
         through = cut.head.summary_through_seq if cut.head.summary_source == "llm" else 0
         behind = cut.condensed_from - 1 - through
     else:

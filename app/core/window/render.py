@@ -22,7 +22,7 @@ from app.core.groups import chat_messages
 from app.core.messages import THINKING_PARTS
 from app.core.model import UNSENT, Format, Language, Placed, TailItem, Window
 from app.core.parts import BLOCK_IDS, CallIds, as_chat, mapped_name, message_blocks, spoken
-from app.core.window.head import MapLine, line_of
+from app.core.window.head import MapLine, map_lines
 
 EPHEMERAL = {"type": "ephemeral"}
 OPAQUE = frozenset({"reasoning"})
@@ -187,8 +187,9 @@ def place_of(window: Window, seq: int, page: int, kind: str) -> tuple[Place, Map
         return "system", None
     if kind not in UNSENT and seq > max((one.seq for one in window.body), default=0):
         return "waiting", None
-    if (line := line_of(window.head, page)) is not None:
-        return "listed", line
+    for line in map_lines(window.head):
+        if line.first_page <= page <= line.last_page:
+            return "listed", line
     return "unsent" if kind in UNSENT else "out", None
 
 

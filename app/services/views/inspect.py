@@ -16,7 +16,7 @@ from app.core.history.rows import HistoryMessage
 from app.core.model import OURS, Language
 from app.core.times import time_text
 from app.core.window.contents import PageEntry
-from app.core.window.head import EXTRACTIVE
+from app.core.window.head import EXTRACTIVE, contents_of, map_lines
 from app.core.window.summarising import lag
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -92,13 +92,14 @@ async def contents_view(
     """
     cut = await cuts.newest(runtime, tx, conversation, budget)
     listed = list(cut.head.listed)
+    runs = [line for line in map_lines(cut.head.text) if line.first_page not in listed]
     rows = await messages.pages(tx, conversation.id, some=listed)
     entries = await heads.entries(tx, conversation.id, listed, cut.condensed_from)
     return {
-        "text": cut.head.contents,
+        "text": contents_of(cut.head.text),
         "tokens": cut.head.contents_tokens,
         "entries": [_entry(row, entries[row.page]) for row in rows],
-        "chapters": [{"first_page": first, "last_page": last, "line": line} for first, last, line in cut.head.chapters],
+        "chapters": [{"first_page": first, "last_page": last, "line": line} for first, last, line in runs],
     }
 
 
@@ -175,10 +176,10 @@ def _version(of: StoredSummary, written_at: datetime) -> dict[str, Any]:
 
 async def _extractive_summary(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     head = (await cuts.newest(runtime, tx, conversation)).head
-    if not head.summary:
+    if not head.summary_through_seq:
         head = await cuts.told_so_far(runtime, tx, conversation)
     return {
-        "text": head.summary,
+        "text": contents_of(head.text) if head.summary_through_seq else "",
         "tokens": head.summary_tokens or head.contents_tokens,
         "through_seq": head.summary_through_seq,
         "source": "extractive",
