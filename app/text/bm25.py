@@ -19,8 +19,9 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from app.text.chinese_scripts import simplified
 from app.text.language import straight
@@ -156,19 +157,16 @@ def document(text: str, speaker: str = "") -> str:
     It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one
     that says how much of it asks.
     """
-    counts: dict[int, int] = {}
-    for run, times in Counter(_runs(text)).items():
-        for index in _word_components(run) if _is_usual(run) else map(component, _run_terms(run)):
-            counts[index] = counts.get(index, 0) + times
-    size = sum(counts.values())
+    counts = Counter(chain.from_iterable(_components(_runs(text))))
+    size = counts.total()
     for index in _STOPPED & counts.keys():
         del counts[index]
-    length = sum(counts.values())
+    length = counts.total()
     norm = K1 * min(1 - B + B * length / LENGTH, NORM_MAX)
-    frequent = counts if len(counts) <= TERMS_MAX else dict(Counter(counts).most_common(TERMS_MAX))
+    frequent = counts if len(counts) <= TERMS_MAX else dict(counts.most_common(TERMS_MAX))
     weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(frequent.values())}
     values = {index: weights[times] for index, times in frequent.items()}
-    values |= dict.fromkeys(speakers(speaker), "1")
+    values |= dict.fromkeys(speakers(speaker) if speaker else (), "1")
     if size and asks(text):  # a bare question by 1, less if it is long or also tells
         told = _told(text)
         values[_ASKING] = f"{min(1.0, (QUESTION_TERMS / size) ** 2) * max(0.0, 1 - told / size):.4g}"
@@ -193,6 +191,13 @@ def _told(text: str) -> int:
 def _word_terms(run: str) -> tuple[str, ...]:
     """Return the terms of a word. Cached: texts repeat their words, and splitting one is expensive."""
     return tuple(_word(run))
+
+
+def _components(runs: Sequence[str]) -> Iterable[Iterable[int]]:
+    """Return the components of each run's terms. Of most texts every run is a short word in ASCII."""
+    if "".join(runs).isascii() and max(map(len, runs), default=0) <= WORD_CACHED_MAX:
+        return map(_word_components, runs)
+    return (_word_components(run) if _is_usual(run) else map(component, _run_terms(run)) for run in runs)
 
 
 @lru_cache(maxsize=50_000)

@@ -1,7 +1,6 @@
 """Tell pages apart that begin alike, as forty that all begin "Please review the following …"."""
 
 import re
-from itertools import takewhile
 
 SHARED_MIN = 40
 """Characters in which a message begins like the one before: after fewer, a title shows what differs."""
@@ -14,12 +13,18 @@ _WORD = re.compile(r"[^\W\u3400-\u9fff]+|[\u3400-\u9fff]")
 
 def apart(title: str, text: str, before: str) -> str:
     """Return a page's title, or what its message says that ``before``, the line of the page before, does not."""
-    text = " ".join("".join(one if one.isprintable() else " " for one in text[:_SEEN]).split())
+    text = text[:_SEEN]
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() else " " for one in text)
+    text = " ".join(text.split())
     begun = before[:_BEGUN].lower()
     at = text.lower().find(begun) if begun.strip() else -1
-    pairs = zip(text[at:].lower(), before.lower(), strict=False)
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    if at < 0 or shared < SHARED_MIN or title.startswith("…"):
+    if at < 0 or title.startswith("…"):
+        return title
+    ours, theirs = text[at:].lower(), before.lower()
+    differing = (place for place, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other)
+    shared = next(differing, min(len(ours), len(theirs)))
+    if shared < SHARED_MIN:
         return title
     end = at + shared
     rest = text[end:]
