@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -102,17 +102,24 @@ def end_of(pages: Sequence[Sequence[str]], gaps: Sequence[float]) -> int:
     silent = next((end for end in ends if gaps[end - 1] >= GAP_SECONDS), None)
     if silent is not None:
         return silent
-    bags = [Counter(map(_key, page)) for page in pages]
-    changes = {end: _change(bags, end) for end in ends}
+    keys = [[*map(_key, page)] for page in pages]
+    bags = [_Bag(Counter(chain(*keys[first : first + BESIDE]))) for first in range(PAGES_MAX + 1)]
+    changes = {end: bags[end - BESIDE].change(bags[end]) for end in ends}
     return max(ends, key=lambda end: (changes[end], -end)) if any(changes.values()) else PAGES_MAX
 
 
-def _change(bags: Sequence[Counter[str]], end: int) -> float:
-    """Return how little the pages before and after a possible end share, 0 to 1."""
-    before: Counter[str] = sum(bags[end - BESIDE : end], Counter())
-    after: Counter[str] = sum(bags[end : end + BESIDE], Counter())
-    norms = math.sqrt(sum(n * n for n in before.values()) * sum(n * n for n in after.values()))
-    return 1 - sum(n * after[key] for key, n in before.items()) / norms if norms else 0.0
+class _Bag:
+    """The words of some pages beside each other."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._counts = counts
+        self._norm = sum(n * n for n in counts.values())
+
+    def change(self, after: _Bag) -> float:
+        """Return how little these pages and those after them share, 0 to 1."""
+        norms = math.sqrt(self._norm * after._norm)
+        shared = self._counts.keys() & after._counts.keys()
+        return 1 - sum(self._counts[key] * after._counts[key] for key in shared) / norms if norms else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +140,9 @@ class Shelf:
     levels: Mapping[int, Sequence[Chapter]]
 
     @property
-    def keys(self) -> list[frozenset[str]]:
-        return [frozenset(map(_key, chapter.terms)) for chapter in self.levels.get(1, ())][-OTHERS_MAX:]
+    def others(self) -> Sequence[Chapter]:
+        """Return the chapters that a new one is told from."""
+        return self.levels.get(1, ())[-OTHERS_MAX:]
 
     def unbound(self, level: int) -> Sequence[Chapter]:
         """Return the chapters of a level that are in no volume yet, in order."""
@@ -155,7 +163,7 @@ def close(pages: Sequence[ToldPage], shelf: Shelf) -> list[Chapter]:
     at = 0
     while len(pages) - at >= PAGES_DUE:
         end = at + end_of(told[at : at + PAGES_DUE], gaps[at : at + PAGES_DUE])
-        closed.append(described(pages[at:end], shelf.keys))
+        closed.append(described(pages[at:end], shelf.others))
         shelf = shelf.with_(closed[-1])
         at = end
         while len(unbound := shelf.unbound(closed[-1].level)) >= VOLUME:
@@ -164,7 +172,7 @@ def close(pages: Sequence[ToldPage], shelf: Shelf) -> list[Chapter]:
     return closed
 
 
-def described(pages: Sequence[ToldPage], others: Sequence[Collection[str]]) -> Chapter:
+def described(pages: Sequence[ToldPage], others: Sequence[Chapter]) -> Chapter:
     terms = _ranked((word for page in pages for word in page.words), others)
     first = pages[0]
     return Chapter(1, first.page, pages[-1].page, first.page + PAGES_DUE, tuple(terms), day_of(first.opened_at))
@@ -178,19 +186,19 @@ def bound(parts: Sequence[Chapter]) -> Chapter:
     return Chapter(first.level + 1, first.first_page, last.last_page, last.at_page, tuple(best), first.day)
 
 
-def _ranked(told: Iterable[str], others: Sequence[Collection[str]]) -> list[str]:
-    """Return the terms that tell a text from others, the best first, as written most often. ``others``: the keys of
-    other chapters' terms.
-    """
+def _ranked(told: Iterable[str], others: Sequence[Chapter]) -> list[str]:
+    """Return the terms that tell a text from other chapters, the best first, as written most often."""
     forms: dict[str, Counter[str]] = {}
-    for word in told:
-        if _is_function_word(word):
-            continue
-        forms.setdefault(_key(word), Counter())[word] += 1
-    spread = Counter(chain.from_iterable(others))
+    for word, count in Counter(told).items():
+        if not _is_function_word(word):
+            forms.setdefault(_key(word), Counter())[word] = count
+    spread = Counter[str]()  # no chapter has two terms of one key
+    for term, count in Counter(chain.from_iterable(chapter.terms for chapter in others)).items():
+        spread[_key(term)] += count
+    written = {key: max(found, key=found.__getitem__) for key, found in forms.items()}
     weights = {
-        key: found.total() * _weight(found.most_common(1)[0][0]) * math.log((len(others) + 1.5) / (spread[key] + 0.5))
+        key: found.total() * _weight(written[key]) * math.log((len(others) + 1.5) / (spread[key] + 0.5))
         for key, found in forms.items()
     }
     best = sorted(weights, key=lambda key: -weights[key])[:KNOWN_TERMS]
-    return [forms[key].most_common(1)[0][0] for key in best]
+    return [written[key] for key in best]

@@ -225,16 +225,15 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
         for _ in range(CREATION_TRIES):
             known = await conversations.lock(tx, task.place[1])
             await check(tx, known, task.request)
-            selection = await select_new_messages(task.runtime, tx, known, task.request)
-            selection = await learning.learned(task.runtime, task.tenant, known, selection)
-            if known is not None:
-                known = await changes.make(task.runtime, tx, known, task.request, selection)
-            if known is not None and not selection.arrivals:
-                return await _store_nothing(task, tx, known, selection)
-            told = await _told(task, tx, known, selection)
-            if decided is not None and known is not None and _follows(decided.append.conversation, known):
-                told = replace(told, closing=decided.told.closing)
-            decided = await _decide(task, known, selection, told, decided)
+            if decided is None or known is None or not _holds(task, decided, known):
+                selection = await select_new_messages(task.runtime, tx, known, task.request)
+                selection = await learning.learned(task.runtime, task.tenant, known, selection)
+                if known is not None:
+                    known = await changes.make(task.runtime, tx, known, task.request, selection)
+                if known is not None and not selection.arrivals:
+                    return await _store_nothing(task, tx, known, selection)
+                told = await _told(task, tx, known, selection)
+                decided = await _decide(task, known, selection, told, decided)
             if not _is_seen(task.request):
                 await limits.require_room_in(task.runtime, tx, decided.append.conversation.user_id)
             if (indexed := await appending.append_within(tx, *_statement(task, decided))) is not None:
@@ -252,9 +251,11 @@ def _is_seen(request: AppendRequest) -> bool:
     return isinstance(request, ProxyAnswer)
 
 
-def _follows(after: Conversation, known: Conversation) -> bool:
-    """Return whether an append that leaves ``after`` was decided on a conversation as it is."""
-    return (after.uid, after.version) == (known.uid, known.version + 1)
+def _holds(task: _Task, decided: _Decided, known: Conversation) -> bool:
+    """Return whether an append was decided on a conversation as it is, and nothing of it has to change first."""
+    after = decided.append.conversation
+    is_same = (after.uid, after.version) == (known.uid, known.version + 1)
+    return is_same and not changes.is_due(known, task.request, decided.selection)
 
 
 # --- Gather ---------------------------------------------------------------------------------------------

@@ -59,5 +59,5 @@ async def _again(tx: Tx, line: Line, chapter: Chapter) -> Chapter:
     if chapter.level > 1:
         return bound(await chapters.parts(tx, line, chapter))
     told = await chapters.told(tx, line, chapter.first_page, chapter.last_page)
-    others = (await chapters.shelf(tx, line, chapter.first_page)).keys
+    others = (await chapters.shelf(tx, line, chapter.first_page)).others
     return described(told, others)
