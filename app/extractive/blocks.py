@@ -40,7 +40,7 @@ _LANGUAGES = tuple(
     for flags in [re.IGNORECASE if name == "SQL" else re.MULTILINE]
 )
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
-_MARKS = frozenset("*_`#")
+_MARKS = re.compile("[*_`#]")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)")
 
 
@@ -134,7 +134,7 @@ def without_markup(sentence: str) -> str:
     """Strip Markdown: links become their text; emphasis and code marks go."""
     if "](" in sentence:
         sentence = _LINK.sub(r"\1", sentence)
-    return sentence if _MARKS.isdisjoint(sentence) else _EMPHASIS.sub("", sentence)
+    return _EMPHASIS.sub("", sentence) if _MARKS.search(sentence) else sentence
 
 
 def code_language(source: str) -> str:

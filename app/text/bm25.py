@@ -266,6 +266,8 @@ def passages(text: str, start: int = 0, most: int | None = None) -> list[tuple[i
 def _reach(text: str, at: int) -> int:
     """Return where a passage must end: a Chinese, Japanese or Korean character weighs as much as several others."""
     end = min(at + PASSAGE_CHARACTERS, len(text))
+    if text.isascii():
+        return end
     for count, match in enumerate(_IS_CJK.finditer(text, at, end), 1):
         if match.end() - at + count * (CJK_WEIGHT - 1) >= PASSAGE_CHARACTERS:
             return match.end()
