@@ -15,7 +15,7 @@ SELECT array_agg(conversation_id) AS conversations FROM changed
  LIMIT length(set_config('app.tenant', :tenant::text || '*', true)) / 36;
 
 -- name: begin_rows
--- Begins rows where a process knows that others are full; in order, since each holds its conversation.
+-- Begins rows of conversations that are held, after those that are full.
 INSERT INTO served_windows (tenant_id, conversation_id, first, body)
 SELECT :tenant, c.id, n.first, n.body
   FROM unnest(:conversations::text[], :uids::uuid[], :firsts::int[], :bodies::bytea[])

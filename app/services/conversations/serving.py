@@ -229,7 +229,7 @@ async def write(runtime: Runtime) -> None:
 
 
 async def _write(runtime: Runtime, tenant: UUID, runs: Sequence[ServedRun]) -> None:
-    known = {run.conversation_id: run for run in runs if run.row is not None}
+    known = {run.conversation_id: run for run in runs if run.row is not None and not (run.pending and run.row.is_full)}
     written = await _change(runtime, tenant, known) if known else set()
     for run in runs:
         if run.conversation_id not in written or known.get(run.conversation_id) is not run:
@@ -237,33 +237,34 @@ async def _write(runtime: Runtime, tenant: UUID, runs: Sequence[ServedRun]) -> N
 
 
 async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun]) -> set[str]:
-    """Write windows and their texts where this process wrote the newest ones; return their conversations."""
-    steps: dict[str, tuple[Writing, Row, Row]] = {}
+    """Write windows and their texts into rows that this process wrote last; return their conversations."""
+    steps: dict[str, tuple[Writing, Row]] = {}
+    sizes: list[int] = []
     for name, run in sorted(runs.items()):
         if run.row is not None:
             writing = Writing.of(run)
-            steps[name] = writing, run.row, _row(runtime, writing, run.row)
-    changed = {name: len(old.body) for name, (_, old, row) in steps.items() if row.first == old.first}
-    rows = {name: (name, writing.run.uid, row) for name, (writing, _, row) in steps.items()}
-    begun = [rows[name] for name in rows if name not in changed]
-    owners = {writing.run.owner for writing, _, _ in steps.values() if writing.texts}
-    changes = [rows[name] for name in changed], [*changed.values()]
-    if not owners and not begun:
-        done = await stored.change_alone(runtime.database, tenant, *changes)
+            steps[name] = writing, _row(runtime, writing, run.row)
+            sizes.append(len(run.row.body))
+    rows = [(name, writing.run.uid, row) for name, (writing, row) in steps.items()]
+    owners = {writing.run.owner for writing, _ in steps.values() if writing.texts}
+    if not owners:
+        done = await stored.change_alone(runtime.database, tenant, rows, sizes)
     else:
         async with runtime.database.begin(tenant, sharing=owners) as tx:
-            for writing, _, _ in steps.values():
+            for writing, _ in steps.values():
                 await _keep_texts(tx, writing)
-            done = await stored.change(tx, *changes) if changed else set()
-            done |= await stored.begin(tx, begun) if begun else set()
+            done = await stored.change(tx, rows, sizes)
     for name in done:
-        writing, _, row = steps[name]
+        writing, row = steps[name]
         runtime.caches.served.wrote(writing, row)
     return done
 
 
 async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
-    """Write a conversation's windows where its rows end, whoever wrote them, with their texts."""
+    """Write a conversation's windows where its rows end, whoever wrote them, with their texts.
+
+    Only here a row begins: its first receipt names the last of the row before, which others may have added to.
+    """
     for _ in range(TRIES):
         async with runtime.database.begin(tenant, sharing=[run.owner]) as tx:
             conversation = await conversations.hold(tx, run.conversation_id)
