@@ -153,7 +153,6 @@ class _Decided:
     response: str
     preparation: Preparation
     counts: Counts
-    told: _Told
 
     @property
     def is_large(self) -> bool:
@@ -373,7 +372,7 @@ async def _decide(
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
     found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
     answer = _AppendAnswer(selection, found.views, found.warnings, found.conversation, task.conversation_id)
-    return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts, told)
+    return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts)
 
 
 def _basis(task: _Task, known: Conversation | None, selection: Arrivals, told: _Told) -> Basis:
