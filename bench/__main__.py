@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from bench import harness, plots, tables
-from bench.load import agent, branches, cost, crowd, dialects, keys, large, options, overhead, profile, sizes
+from bench.load import agent, branches, crowd, dialects, large, options, overhead, profile, sizes
 from bench.peers import peers
 from bench.people import table as people
 from bench.search import embeddings, recall, retrieval, search_sizes
@@ -20,10 +20,8 @@ from bench.window import archive, cost_of_memory, literals, replay, served
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "agent": agent.run,
-    "cost": cost.run,
     "overhead": overhead.run,
     "dialects": dialects.run,
-    "keys": keys.run,
     "options": options.run,
     "branches": branches.run,
     "loops": overhead.run_loops,
@@ -45,9 +43,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "tokens": model_tokens.run,
 }
 
-API_ALONE = frozenset(
-    {"agent", "cost", "overhead", "dialects", "keys", "options", "loops", "profile", "peers", "crowd", "people"}
-)
+API_ALONE = frozenset({"agent", "overhead", "dialects", "options", "loops", "profile", "peers", "crowd", "people"})
 """Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
 
 PLAIN_WIDTH = 140

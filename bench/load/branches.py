@@ -11,7 +11,7 @@ from statistics import mean, median, quantiles
 
 from bench.clients import Job
 from bench.harness import USER, Harness, settled
-from bench.load.cost import BUDGET, build
+from bench.load.blocks import BUDGET, build
 from bench.load.sizes import until_idle
 from bench.tables import Table
 from bench.words import QUERIES, history, search

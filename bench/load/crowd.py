@@ -17,7 +17,7 @@ from bench import harness
 from bench.clients import Job
 from bench.harness import Harness
 from bench.load import filling
-from bench.load.cost import BUDGET, Series, bodies
+from bench.load.blocks import BUDGET, Series, bodies
 from bench.load.filling import Copies
 from bench.plots import Lines, Point
 from bench.tables import Table, milliseconds

@@ -19,7 +19,7 @@ import asyncpg
 from app.core.scope import Scope
 from app.postgres.tenants import DEFAULT_TENANT
 from bench.harness import QUIRE, Api, Harness, environment_of, serving
-from bench.load.cost import BUDGET
+from bench.load.blocks import BUDGET
 from bench.load.sizes import until_idle
 from bench.search.search_sizes import random_vector
 from bench.words import history

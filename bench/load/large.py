@@ -17,7 +17,7 @@ import asyncpg
 from bench.clients import Job
 from bench.harness import Harness
 from bench.load import filling
-from bench.load.cost import BLOCK, BUDGET, Series, block, bodies
+from bench.load.blocks import BLOCK, BUDGET, Series, block, bodies
 from bench.load.filling import AT_ONCE, Copies
 from bench.load.sizes import until_idle
 from bench.tables import Table, milliseconds

@@ -21,10 +21,12 @@ from threading import Thread
 
 import asyncpg
 
+from app.core.edge.credentials import Credentials
+from app.ids import uuid7
 from app.postgres.tenants import DEFAULT_TENANT
 from bench.clients import Job
 from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, serving, settled
-from bench.load.cost import bodies, build
+from bench.load.blocks import bodies, build
 from bench.load.paired import CLIENTS, MESSAGES
 from bench.load.sizes import until_idle
 from bench.tables import Table, milliseconds
@@ -36,6 +38,7 @@ TENANTS = 1_000
 IDLE_SECONDS = 60
 KNOWN_SECONDS = 1.1
 """After which a service knows whether events are on."""
+NEW_TENANT = "INSERT INTO tenants (tenant_id, name) VALUES ($1, 'bench') ON CONFLICT DO NOTHING"
 NEW_TENANTS = """
 INSERT INTO tenants (tenant_id, name, events)
 SELECT gen_random_uuid(), 'idle-' || n, $2 FROM generate_series(2, $1::int) AS n
@@ -50,6 +53,7 @@ class Side:
 
     name: str
     settings: dict[str, str] = field(default_factory=dict)
+    headers: str = ""
     has_events: bool = False
     kinds: tuple[str, ...] = ("append",)
 
@@ -63,12 +67,16 @@ class Serving:
 
 
 PLAIN, SAME = "none", "none, again"
+KEY = Credentials(DEFAULT_TENANT, uuid7(), "5e" * 32)
+NEW_KEY = "INSERT INTO keys (tenant_id, id, digest, name, scopes) VALUES ($1, $2, $3, 'bench', '{read,write}')"
+"""Without the mark that from the first key on everybody needs one."""
 BOTH = ("append", "window")
 ALONE = (
     Side(PLAIN, kinds=BOTH),
     Side(SAME, kinds=BOTH),
     Side("QUIRE_MASKS=all", {"QUIRE_MASKS": "all"}),
     Side("QUIRE_AUDIT=true", {"QUIRE_AUDIT": "true"}, kinds=BOTH),
+    Side("an API key", headers=f"Authorization: Bearer {KEY.reveal()}\r\n", kinds=BOTH),
     Side("events", has_events=True),
 )
 WITH_WORKER = tuple(
@@ -82,6 +90,8 @@ Costs = dict[tuple[str, str], list[float]]
 def run(harness: Harness, *, quick: bool) -> list[Table]:
     rounds, turns, turns_with_worker = (1, 4, 2) if quick else (4, 24, 6)
     names = {side: _built(harness, f"options-{number}") for number, side in enumerate((*ALONE, *WITH_WORKER))}
+    asyncio.run(_execute(harness, NEW_TENANT, DEFAULT_TENANT))
+    asyncio.run(_execute(harness, NEW_KEY, KEY.tenant, KEY.id, KEY.digest))
     harness.analyze()
     found: Costs = {}
     for round_ in range(rounds):
@@ -182,11 +192,12 @@ def _cost(harness: Harness, one: Serving, kind: str, turn: int) -> float:
 
 
 def _job(one: Serving, kind: str, turn: int) -> Job:
+    port, headers = one.server.port, one.side.headers
     if kind == "window":
         targets = [f"/conversations/{name}/context" for name in one.names]
-        return Job(one.server.port, "GET", targets, clients=CLIENTS, requests=WINDOWS)
+        return Job(port, "GET", targets, clients=CLIENTS, requests=WINDOWS, headers=headers)
     targets = [f"/conversations/{name}/messages" for name in one.names]
-    return Job(one.server.port, "POST", targets, bodies(turn), clients=CLIENTS, requests=REQUESTS)
+    return Job(port, "POST", targets, bodies(turn), clients=CLIENTS, requests=REQUESTS, headers=headers)
 
 
 def _row(kind: str, name: str, found: Costs) -> list[str]:

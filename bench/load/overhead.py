@@ -36,7 +36,7 @@ from bench.clients import Job, Outcome
 from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, serving
 from bench.load import filling
 from bench.load.bare import Known
-from bench.load.cost import BUDGET, bodies, build
+from bench.load.blocks import BUDGET, bodies, build
 from bench.load.filling import Copies
 from bench.load.sizes import long_text
 from bench.peers.peers import DIMENSIONS, EMBEDDINGS

@@ -25,7 +25,7 @@ from bench import harness, tables
 from bench.clients import Job
 from bench.harness import QUIRE, Harness, Server, environment_of, serving, settled
 from bench.load import filling
-from bench.load.cost import bodies, build
+from bench.load.blocks import bodies, build
 from bench.load.dialects import PATHS, TURNS, Side, converse, played_api, settings
 from bench.load.filling import Copies
 from bench.tables import Table

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.clients import Job
 from bench.harness import Harness
-from bench.load.cost import BUDGET, bodies, build
+from bench.load.blocks import BUDGET, bodies, build
 from bench.tables import Table, milliseconds
 from bench.words import searches
 

@@ -22,7 +22,7 @@ from app.postgres import migrate
 from bench import harness, tables
 from bench.clients import Job
 from bench.harness import QUIRE, Api, Harness, cpu_of, environment_of, serving
-from bench.load.cost import bodies, build
+from bench.load.blocks import bodies, build
 from bench.tables import Table
 
 MESSAGES, REQUESTS = 400, 28

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from bench import harness
 from bench.clients import Job
 from bench.harness import QUIRE, Api, Harness, serving
-from bench.load.cost import Series, block
+from bench.load.blocks import Series, block
 from bench.tables import Table, milliseconds
 from bench.words import history
 

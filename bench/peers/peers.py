@@ -36,7 +36,7 @@ import psutil
 
 from bench.clients import Job
 from bench.harness import QUIRE, STOP_SECONDS, Api, Cpu, Harness, Server, cpu_of, environment_of, running, serving
-from bench.load.cost import BUDGET
+from bench.load.blocks import BUDGET
 from bench.load.sizes import POLL_SECONDS, POLLS_MAX, until_idle
 from bench.tables import Table, milliseconds
 from bench.words import WORDS, history
