@@ -5,8 +5,6 @@ alone: `quire worker` is not started, so no job is in the figures. With ``--set 
 setting that TREE, which can be this one too, has not: what a feature costs. ``--of`` says which requests:
 
     proxy    streamed answers of a played API, in each dialect, in pass-through and for a window
-    appends  two messages to conversations whose windows are full, so that one window in fourteen makes a cut
-    windows  of the same conversations, unchanged since the last
     cold     windows of so many conversations in turn that the process keeps none of them
     searches by keyword, of users with 50 memories
 """
@@ -25,7 +23,6 @@ from bench import harness, tables
 from bench.clients import Job
 from bench.harness import QUIRE, Harness, Server, environment_of, serving, settled
 from bench.load import filling
-from bench.load.blocks import bodies, build
 from bench.load.dialects import PATHS, TURNS, Side, converse, played_api, settings
 from bench.load.filling import Copies
 from bench.tables import Table
@@ -35,12 +32,11 @@ Ask = Callable[[Server, str, int], int]
 """Send the requests of a turn to a tree's server, given the tree's name and the turn; return how many they were."""
 Trees = tuple[Server, Server]
 """The servers of this tree and of the other one."""
-KINDS = ("proxy", "appends", "windows", "cold", "searches")
+KINDS = ("proxy", "cold", "searches")
 WAYS = ("pass-through", "window")
 NEW, OLD = "new", "old"
 WIDTH = 140
 CLIENTS, REQUESTS = 8, 28
-"""Each client appends to a conversation of its own, as often as two cuts take."""
 MESSAGES = 400
 COLD = 4_000
 """Conversations, twice as many as a process keeps windows of."""
@@ -140,30 +136,6 @@ def _conversing(dialect: str, way: str) -> Ask:
     return ask
 
 
-def _appending(harness_: Harness) -> Ask:
-    """Append the same to the conversations of each tree."""
-    names = {tree: _full(harness_, f"appended-{tree}") for tree in (NEW, OLD)}
-    harness_.analyze()
-
-    def ask(server: Server, name: str, turn: int) -> int:
-        targets = [f"/conversations/{one}/messages" for one in names[name]]
-        job = Job(server.port, "POST", targets, bodies(turn), clients=CLIENTS, requests=REQUESTS)
-        return len(harness_.clients.run(job).latencies)
-
-    return ask
-
-
-def _rereading(harness_: Harness) -> Ask:
-    targets = [f"/conversations/{name}/context" for name in _full(harness_, "reread")]
-    harness_.analyze()
-
-    def ask(server: Server, _name: str, _turn: int) -> int:
-        job = Job(server.port, "GET", targets, clients=CLIENTS, requests=REQUESTS * 4)
-        return len(harness_.clients.run(job).latencies)
-
-    return ask
-
-
 def _reading_cold(harness_: Harness) -> Ask:
     """Read the next conversations' windows in each turn: nothing of them is left in memory since the last time."""
     crowd = Copies("cold", filling.templates(harness_, "cold", TEMPLATES, COLD_MESSAGES), COLD)
@@ -193,19 +165,9 @@ def _searching(harness_: Harness) -> Ask:
 
 
 ASKING: Mapping[str, Callable[[Harness], Ask]] = {
-    "appends": _appending,
-    "windows": _rereading,
     "cold": _reading_cold,
     "searches": _searching,
 }
-
-
-def _full(harness_: Harness, name: str) -> list[str]:
-    """Conversations with full windows, the same whatever the name."""
-    names = [f"{name}-{number}" for number in range(CLIENTS)]
-    for seed, conversation in enumerate(names):
-        build(harness_.api, conversation, MESSAGES, seed)
-    return names
 
 
 if __name__ == "__main__":
