@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -88,8 +89,14 @@ def _machine() -> str:
     memory = psutil.virtual_memory().total / 2**30
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores, "
-        f"{memory:.0f} GiB, load {os.getloadavg()[0]:.1f}; Python {sys.version.split()[0]}"
+        f"{memory:.0f} GiB, load {os.getloadavg()[0]:.1f}; Python {sys.version.split()[0]}; commit {_commit()}"
     )
+
+
+def _commit() -> str:
+    command = ("git", "rev-parse", "--short", "HEAD")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    return done.stdout.strip() or "unknown"
 
 
 def _processor() -> str:

@@ -28,6 +28,7 @@ from app.main import build_app
 from app.postgres import embedded, folder_permissions, migrate
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
+from app.providers import Embedder, local_embeddings
 from app.queue.loop import Pace
 from app.settings import Settings
 from app.text import tokens
@@ -238,6 +239,14 @@ async def database(postgres: EmbeddedPostgres, clean: None) -> AsyncIterator[Dat
 @pytest.fixture(scope="session")
 def counter(data_dir: Path) -> tokens.TokenCounter:
     return tokens.load(data_dir / "vocabularies")
+
+
+@pytest.fixture(scope="session")
+def local_embedder() -> Embedder:
+    """The local model, which takes half a second to load."""
+    if (embedder := local_embeddings.load()) is None:
+        pytest.skip("the local embedding model is not installed")
+    return embedder
 
 
 os.environ["MEMORY_EMBEDDING_MODEL"] = "none"  # where a test says nothing else: the local one takes a second to load

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -25,7 +26,7 @@ from typing import Any, Protocol
 import click
 from rich.console import Console
 
-from bench import tables
+from bench import plots, tables
 from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, postmaster_of, serving, settled
 from bench.harness import opened as opened_harness
 from bench.load import least
@@ -237,25 +238,24 @@ def _table(spent: Mapping[int, Mapping[str, Spent]], versions: Mapping[str, str]
         for name, side in sides.items():
             turn = side.turn
             lines.setdefault(name, []).append((size, 1000 * turn.total))
-            new = "–" if name == LOOP else f"{median(side.new) / median(side.unchanged):.1f}"
             costs = map(milliseconds, (turn.server, turn.postgres, turn.total))
-            rows.append((f"{size:,}", name, *costs, f"{side.of(sides[HERE]):.2f}", new))
+            new, unchanged = median(side.new), median(side.unchanged)
+            windows = (
+                ("–", "–", "–")
+                if name == LOOP
+                else (milliseconds(new), milliseconds(unchanged), f"{new / unchanged:.1f}")
+            )
+            rows.append((f"{size:,}", name, *costs, f"{side.of(sides[HERE]):.2f}", *windows))
     columns = (
-        "messages before",
-        "with",
-        "CPU ms: process",
-        "PostgreSQL",
-        "a turn",
-        "of Quire's",
-        "new / unchanged window",
-    )
+        "messages before", "with", "CPU ms: process", "PostgreSQL", "a turn", "of Quire's", "new window", "unchanged", "ratio"
+    )  # fmt: skip
     kinds = ", ".join(f"{name} {number}" for name, number in versions.items()) or "not installed"
     notes = [
         (
             f"A turn: a user message, its window, a call with a result of {RESULT_LINES} lines of code, the window after it; budget"
             f" {BUDGET:,}. The conversation's user has no other, so as many messages and memories. Medians of {plan.rounds} blocks"
             f" of {TURNS} turns; of Quire's: the median of the ratios of blocks. Embeddings: {plan.model}. Between requests:"
-            f" {plan.pace_seconds:g} s. Last column: median CPU of the window after a user message, of the same window unchanged."
+            f" {plan.pace_seconds:g} s. New window: the one after a user message, its CPU ms; unchanged: the same once more. Goal of their ratio: at most 2.5."
         ),
         (
             "The least: one statement a request with the same promises, without archives, pages, records, keys or a framework"
@@ -301,13 +301,17 @@ def _quire(harness: Harness, name: str, tree: Path, model: str) -> Iterator[Side
 @click.option("--sizes", multiple=True, type=int, default=SIZES, show_default=True, help="Messages before.")
 @click.option("--rounds", default=ROUNDS, show_default=True)
 @click.option("--pace", default=0.0, show_default=True, help="Seconds between requests.")
+@click.option("--write", is_flag=True, help="Write the table and its plot into bench/results/.")
 @click.option("--model", type=click.Choice(["none", "local"]), default="none", show_default=True)
-def main(trees: tuple[Path, ...], sizes: tuple[int, ...], rounds: int, pace: float, model: str) -> None:
+def main(trees: tuple[Path, ...], sizes: tuple[int, ...], rounds: int, pace: float, model: str, *, write: bool) -> None:
     """Measure this tree beside TREES, checkouts of other commits."""
     plan = Plan({tree.resolve().name: tree.resolve() for tree in trees}, pace, model, sizes, rounds)
     with opened_harness({"QUIRE_WORKER": "false"}) as harness:
-        for table in run(harness, quick=False, plan=plan):
-            tables.show(Console(width=WIDTH), table)
+        [table] = run(harness, quick=False, plan=plan)
+    tables.show(Console(width=WIDTH), table)
+    if write:
+        drawn = plots.draw(table.plots, tables.DOCUMENT.parent)
+        tables.write("agent", [table], sys.argv[1:], drawn=drawn, program="bench.load.agent")
 
 
 if __name__ == "__main__":

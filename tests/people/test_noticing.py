@@ -16,7 +16,7 @@ from app.core.messages import Limits
 from app.core.window.kept import Status, Wish
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
-from app.providers import local_embeddings
+from app.providers import Embedder
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.lists import read_list
@@ -33,10 +33,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def local(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
-    if (embedder := local_embeddings.load()) is None:
-        pytest.skip("the local embedding model is not installed")
-    return replace(runtime(settings, database, counter), embedder=embedder)
+async def local(settings: Settings, database: Database, counter: TokenCounter, local_embedder: Embedder) -> Runtime:
+    return replace(runtime(settings, database, counter), embedder=local_embedder)
 
 
 async def memories(made: Runtime, status: str = "held", scope: str = "u:u") -> Sequence[Record]:

@@ -8,7 +8,7 @@ import pytest
 from app.core.search.evidence import DOUBTFUL_TOKENS
 from app.core.window.assemble import TAIL_OVERHEAD
 from app.postgres.tenants import DEFAULT_TENANT
-from app.providers import local_embeddings
+from app.providers import Embedder
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
@@ -43,10 +43,8 @@ PERHAPS = {
 
 
 @pytest.fixture
-async def local(made: Runtime) -> Runtime:
-    if (embedder := local_embeddings.load()) is None:
-        pytest.skip("the local embedding model is not installed")
-    made = replace(made, embedder=embedder)
+async def local(made: Runtime, local_embedder: Embedder) -> Runtime:
+    made = replace(made, embedder=local_embedder)
     for number, fact in enumerate(FACTS):
         await say(made, f"told {number}", [user(fact)])
     await drain(made)

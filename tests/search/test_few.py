@@ -6,7 +6,7 @@ import pytest
 
 from app.core.search.relevance import E5_MEAN, relevance
 from app.postgres.tenants import DEFAULT_TENANT
-from app.providers import local_embeddings
+from app.providers import Embedder
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
@@ -53,11 +53,9 @@ ASKED = {"en": "Which instrument does my sister play?", "zh": "我妹妹会什�
 
 
 @pytest.mark.parametrize("language", few(["en", "zh"]))
-async def test_three_tiny_conversations_answer_no_task(made: Runtime, language: str) -> None:
+async def test_three_tiny_conversations_answer_no_task(made: Runtime, local_embedder: Embedder, language: str) -> None:
     """What is close in meaning to nothing that was said is brought into no window, however little was said."""
-    if (embedder := local_embeddings.load()) is None:
-        pytest.skip("the local embedding model is not installed")
-    made = replace(made, embedder=embedder)
+    made = replace(made, embedder=local_embedder)
     for number, text in enumerate(TINY[language]):
         await say(made, f"c{number}", [user(text)])
     await say(made, "here", [user("Hello.")])

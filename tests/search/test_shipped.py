@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from app.providers import local_embeddings
+from app.providers import Embedder
 from app.runtime import Runtime
 from app.services.memory import searching
 from bench.search import talks
@@ -32,10 +32,8 @@ def test_every_question_of_a_shipped_conversation_names_its_evidence(language: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_hybrid_search_is_no_worse_than_its_parts(made: Runtime, language: str) -> None:
-    if (embedder := local_embeddings.load()) is None:
-        pytest.skip("the local embedding model is not installed")
-    with_model = replace(made, embedder=embedder)
+async def test_hybrid_search_is_no_worse_than_its_parts(made: Runtime, local_embedder: Embedder, language: str) -> None:
+    with_model = replace(made, embedder=local_embedder)
     shipped = talks.shipped(language)
     [talk] = shipped.talks
     await say(with_model, talk.id, talk.messages, user=talk.id)
