@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
+from fastapi.telemetry import TelemetryConfig
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
@@ -83,6 +84,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     ui.front,
 )
 
+NOT_BY_FASTAPI = TelemetryConfig(tracing=False, metrics=False, logs=False)
+"""Quire tells of requests itself, without the ids in their paths; to ask for providers would cost each of them."""
+
 OPERATIONS: tuple[APIRouter, ...] = (operations.router, metrics.router)
 """Routes of a worker that has a port."""
 
@@ -118,6 +122,7 @@ def build_app(
         openapi_tags=openapi.TAGS,
         redirect_slashes=False,
         redoc_url=None,  # a second page of the same
+        telemetry=NOT_BY_FASTAPI,
         lifespan=_lifespan(settings, dsn, models or providers, pace, with_worker=with_worker),
     )
     if taken(settings, Auditing).is_on:

@@ -94,11 +94,12 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
         row = remembered or await _look_up(runtime, *place)
         same = hmac.compare_digest(row.digest if row else NOBODYS, given.digest)
         if row is not None and same and row.is_alive:
-            quota = limits.know(runtime, given.tenant, row.limits, tells=row.tells)
             if mine is not None and remembered is not None:
                 mine.key, mine.known = given.id, row.known
+                limits.know_again(runtime, given.tenant, row.limits, tells=row.tells)
             else:
                 runtime.door.remembered.pop(place, None)
+                quota = limits.know(runtime, given.tenant, row.limits, tells=row.tells)
                 if limits.are_none(runtime, quota, row.per_minute):
                     runtime.door.remembered[place] = row
                 if row.use_unknown:
@@ -227,7 +228,7 @@ async def are_required(runtime: Runtime) -> bool:
     looked, mine = time.monotonic(), admission.CURRENT.get()
     if mine is not None and door.open is not None:
         mine.known = door.open.known
-        limits.know(runtime, DEFAULT_TENANT, door.open.limits, tells=door.open.tells)
+        limits.know_again(runtime, DEFAULT_TENANT, door.open.limits, tells=door.open.tells)
     elif looked - door.open_at >= OPEN_SECONDS:
         found = await read_door(runtime.database, DEFAULT_TENANT)
         if found is None:

@@ -48,6 +48,12 @@ def know(runtime: Runtime, tenant: UUID, own: Mapping[str, int | None], *, tells
     return found
 
 
+def know_again(runtime: Runtime, tenant: UUID, own: Mapping[str, int | None], *, tells: bool) -> None:
+    """Remember a tenant's limits for another second if they are forgotten; the request's statement confirms them."""
+    if tenant not in runtime.meters.quotas:
+        know(runtime, tenant, own, tells=tells)
+
+
 def are_none(runtime: Runtime, quota: Quota, per_minute: int | None = None) -> bool:
     """Return whether no limit holds, of a tenant or a key of it, that could refuse what a changed one lets in."""
     of_key = runtime.access.requests_per_minute if per_minute is None else per_minute
