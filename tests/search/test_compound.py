@@ -51,7 +51,7 @@ async def test_a_compound_query_ranks_its_question_no_lower_than_the_question_al
     alone = await find(made, "Where did our physician move to?", limit=1)
     noisy = await find(made, "The coffee machine broke again. Where did our physician move to?", limit=1)
     assert texts(alone) == texts(noisy)
-    assert noisy.hits[0].hit.score >= alone.hits[0].hit.score - 1e-6
+    assert noisy.hits[0].score >= alone.hits[0].score - 1e-6
 
 
 async def test_days_in_a_part_count_for_the_whole(made: Runtime) -> None:

@@ -27,6 +27,8 @@ class SearchHit:
     """A passage that was found, with its text."""
 
     hit: Hit
+    score: float
+    """That of the passage, or what it is worth beside others."""
     role: str
     text: str
     message_id: UUID | None = None
@@ -73,10 +75,6 @@ class SearchHit:
         return self.whole.id if self.whole is not None else self.hit.id
 
     @property
-    def score(self) -> float:
-        return self.hit.score
-
-    @property
     def day(self) -> str:
         return day_of(self.said_at)
 
@@ -90,7 +88,7 @@ class SearchHit:
         return self.hit.created_at, self.hit.seq or 0, self.hit.start
 
     def with_score(self, score: float) -> SearchHit:
-        return replace(self, hit=replace(self.hit, score=score))
+        return replace(self, score=score)
 
     def elsewhere(self, here: str | None) -> str | None:
         """Return its conversation, if it is another than ``here``."""
@@ -108,8 +106,9 @@ def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
     same: dict[Hashable, list[SearchHit]] = {}
     for one in found:
         same.setdefault((one.role, one.name, stated(one.text)), []).append(one)
-    once = [_newest(hits) for hits in same.values()]
-    weighed = [one if has_subject(one.text) else one.with_score(min(one.score, EMPTY_SCORE)) for one in once]
+    once = [hits[0] if len(hits) == 1 else _newest(hits) for hits in same.values()]
+    is_worth = [one.score <= EMPTY_SCORE or has_subject(one.text) for one in once]
+    weighed = [one if worth else one.with_score(EMPTY_SCORE) for one, worth in zip(once, is_worth, strict=True)]
     return sorted(weighed, key=lambda one: -one.score)
 
 
@@ -120,4 +119,4 @@ def _newest(hits: Sequence[SearchHit]) -> SearchHit:
     """
     newest = max(hits, key=lambda hit: hit.told)
     alike = newest.alike.union(*(hit.alike | {hit.key} for hit in hits)) - {newest.key}
-    return replace(newest, alike=alike).with_score(max(hit.score for hit in hits))
+    return replace(newest, alike=alike, score=max(hit.score for hit in hits))

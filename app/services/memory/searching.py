@@ -374,12 +374,16 @@ async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bo
     found = [hit for hit in texts if hit.status not in ("refused", "withdrawn", "retracted")]
     told = spoken(found, by_words=query.mode != "semantic")
     has = has_subject(query.text)
-    doubtful = [not (has and relevance.answers(hit.score, hit.hit.coverage, query.asks)) for hit in told]
-    judged_hits = [replace(hit, is_doubtful=doubt) for hit, doubt in zip(told, doubtful, strict=True)]
-    if query.of_replies:
-        return judged_hits
-    replies = {hit.key for hit in judged_hits if hit.role == "assistant" and hit.name is None}
-    weighed = [hit.with_score(hit.score - relevance.ASSISTANTS_LESS * (hit.key in replies)) for hit in judged_hits]
+    less = 0.0 if query.of_replies else relevance.ASSISTANTS_LESS
+    replies = {hit.key for hit in told if hit.role == "assistant" and hit.name is None}
+    weighed = [
+        replace(
+            hit,
+            score=hit.score - less * (hit.key in replies),
+            is_doubtful=not (has and relevance.answers(hit.score, hit.hit.coverage, query.asks)),
+        )
+        for hit in told
+    ]
     return sorted(weighed, key=lambda hit: -hit.score)
 
 
@@ -470,13 +474,13 @@ def _told(
             content = own[whole.id]
             text = content[hit.start : hit.start + hit.length]
             text = marked(text) if text else marked(content)[:PREVIEW_CHARACTERS]  # its keywords matched
-            results.append(SearchHit(hit, f"memory ({hit.type})", text, whole=whole, offset=offset))
+            results.append(SearchHit(hit, hit.score, f"memory ({hit.type})", text, whole=whole, offset=offset))
         elif hit.type not in ("episode", "passage"):
             continue
         elif hit.archive_id is not None:
             passage = passages.get((hit.archive_id, hit.start))
             if passage is not None:
-                results.append(SearchHit(hit, f"tool {passage[0]}", passage[1], offset=offset))
+                results.append(SearchHit(hit, hit.score, f"tool {passage[0]}", passage[1], offset=offset))
         elif (row := said) is not None:
             said_all = texts[hit.conversation_id, hit.seq]
             text = said_all[hit.start : hit.start + hit.length]
@@ -487,17 +491,10 @@ def _told(
             is_spoken = whole is not None or _is_spoken(row, hit)
             results.append(
                 SearchHit(
-                    hit,
-                    row.role,
-                    text,
-                    row.id,
-                    line=line,
-                    body=row.body,
-                    name=name,
-                    is_spoken=is_spoken,
-                    offset=offset,
+                    hit, hit.score, row.role, text, row.id,
+                    line=line, body=row.body, name=name, is_spoken=is_spoken, offset=offset,
                 )
-            )
+            )  # fmt: skip
     return results
 
 
@@ -521,7 +518,7 @@ def fields(found: SearchHit, query: str) -> dict[str, Any]:
         "name": found.name,
         "summary": found.line or message_line("user", found.text),
         "content_preview": preview(found.text, query),
-        "relevance_score": round(relevance.relevance(hit.score), 4),
+        "relevance_score": round(relevance.relevance(found.score), 4),
         "created_at": time_text(hit.created_at),
         "keywords": list(found.whole.keywords) if found.whole else key_terms(found.text, 5),
         "conversation_id": hit.conversation_id,
