@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import mul
 
 from app.core.model import OURS, FileWeight, Marks, Mix
@@ -32,10 +31,6 @@ NEXT_WINDOW = 2
 """Percent that the next window of a conversation makes more than the last, often."""
 UP_TOKENS, DOWN_TOKENS = 1_000, 1_500
 """A report for a window of so many tokens moves what is charged half the way."""
-
-
-TEXTS_REMEMBERED = 500
-"""System prompts, tools and heads whose marks are asked for with each window."""
 
 
 def _class_of(byte: int) -> bytes:
@@ -57,10 +52,6 @@ def marks_of(text: str) -> Marks:
     classes = text.encode("utf-8", "replace").translate(_CLASSES)
     digits = sum(len(run) - (len(run) + 2) // 3 for run in _DIGITS.findall(classes))
     return Marks(digits, classes.count(b"H"), sum(map(len, _CAPITALS.findall(classes))))
-
-
-remembered_marks = lru_cache(TEXTS_REMEMBERED)(marks_of)
-"""The same, of a text that many windows share."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,11 @@ serialise alike: members in the order they were given, no spaces, characters as 
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
@@ -38,3 +42,27 @@ def etag_of(body: bytes) -> str:
 def hash_of(*texts: str) -> str:
     """Return the SHA-256, hexadecimal, of texts joined by NUL."""
     return hashlib.sha256("\x00".join(texts).encode()).hexdigest()
+
+
+def digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def remembered(most: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
+    """Remember what is told of so many texts. Only their digests are kept, because texts can be erased."""
+
+    def remembering(tell: Callable[[str], T]) -> Callable[[str], T]:
+        known: dict[bytes, T] = {}
+
+        @wraps(tell)
+        def told(text: str) -> T:
+            found = known.get(key := digest(text))
+            if found is None:
+                if len(known) >= most:
+                    known.clear()
+                known[key] = found = tell(text)
+            return found
+
+        return told
+
+    return remembering

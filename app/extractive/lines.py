@@ -13,13 +13,14 @@ from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
+from app.core.canonical import remembered
 from app.extractive import patterns
 from app.extractive.blocks import Blocks, definitions, take_apart, without_markup
 from app.extractive.envelope import parse_json
 from app.extractive.shapes import describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
-from app.text.language import clip, language, one_line, remembered, squeeze, straight, window
+from app.text.language import clip, language, one_line, squeeze, straight, window
 from app.text.queries import has_subject
 
 _FIRST_SENTENCES = 60

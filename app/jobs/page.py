@@ -25,7 +25,7 @@ from app.core.times import dated
 from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.excerpts import Excerpt
 from app.core.window.kept import keep
-from app.core.window.topics import merged
+from app.core.window.topics import features_of, merged
 from app.ids import uuid7
 from app.jobs import prompts
 from app.jobs.asking import ask, cut_to_fit, excerpts_of, prompt_room
@@ -264,7 +264,7 @@ def _memory(conversation: Conversation, page: int, memory: MemoryFound, said_at:
 
 async def _apply(runtime: Runtime, claimed: Claimed, page: _Page, indexed: _Indexed) -> None:
     tenant, name = claimed.tenant, page.conversation_id
-    index = replace(indexed.index, topics=merged(page.found.topics, indexed.index.topics))
+    index = replace(indexed.index, topics=merged(features_of(page.found.topics), indexed.index.topics))
     async with runtime.database.begin(tenant) as tx:
         is_stored = await page_index.index(tx, name, page.uid, page.found.generation, index)
         if is_stored is None:  # the page is not what it was: once more, unless the conversation is gone

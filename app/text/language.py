@@ -7,21 +7,16 @@ what is looked at. Callers that must be bounded pass ``window(text)``.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from hashlib import blake2b
 from pathlib import Path
-from threading import Lock
 from types import ModuleType
-from typing import Any, Literal, TypeVar
-
-from cachetools import LRUCache, cached
+from typing import Any, Literal
 
 from app.text.chinese_scripts import simplified
 from app.text.word_lists import patterns_of
 
 Language = Literal["zh", "en"]
-T = TypeVar("T")
 
 HEAD_CHARS = 20_000
 TAIL_CHARS = 4_000
@@ -48,15 +43,6 @@ _ABBREVIATION, _BEFORE_NUMBER = (
     re.compile(_PATTERNS[name], re.IGNORECASE) for name in ("abbreviation", "before number")
 )
 _CLOSERS = " \t,;:，、；：—–-([{（【「“‘…"
-
-
-def digest(text: str) -> bytes:
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
-
-
-def remembered(most: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Remember what is told of so many texts. Only their digests are kept, because texts can be erased."""
-    return cached(LRUCache[bytes, Any](most), key=digest, lock=Lock())
 
 
 def window(text: str) -> str:

@@ -9,9 +9,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.core.canonical import remembered
 from app.text import bm25
 from app.text.chinese_scripts import simplified
-from app.text.language import each_word, fold, is_han, remembered, words
+from app.text.language import each_word, fold, is_han, words
 from app.text.questions import asks
 from app.text.word_lists import patterns_of, sections_of
 

@@ -11,8 +11,9 @@ import re
 import unicodedata
 from pathlib import Path
 
+from app.core.canonical import digest, remembered
 from app.text.chinese_scripts import simplified
-from app.text.language import HAN, digest, remembered
+from app.text.language import HAN
 from app.text.word_lists import patterns_of
 
 STATEMENT_CHARACTERS = 300

@@ -29,7 +29,7 @@ from app.core.history.preparation import Arrival, Basis, PreparationRules, prepa
 from app.core.messages import Limits, read
 from app.core.model import Policy
 from app.core.window.contents import TERMS_FIRST, Chapter, ContentsLine
-from app.core.window.topics import Topic, merged, most_telling
+from app.core.window.topics import Topic, features_of, merged, most_telling
 from app.extractive.chapters import Shelf, ToldPage, close
 from app.extractive.subjects import subjects_of_page
 from app.recall.tools import TOOL_NAMES
@@ -148,7 +148,9 @@ def _topics(append: Append) -> list[str]:
     counted: dict[str, Topic] = {}
     for page in append.pages:
         here = lines.get(page.page, [])
-        for name in merged(counted, subjects_of_page(page.title, [(line.role, line.text) for line in here], 3)):
+        for name in merged(
+            features_of(counted), subjects_of_page(page.title, [(line.role, line.text) for line in here], 3)
+        ):
             mentions = counted[name].mentions if name in counted else 0
             counted[name] = Topic(name, mentions + 1, page.page)
     return [topic.name for topic in most_telling(counted.values(), TOPICS_SHOWN)]

@@ -56,7 +56,7 @@ from app.core.window.profile import Profile, profile
 from app.core.window.render import Rendered, render, tools_text
 from app.core.window.squeezing import Cutter
 from app.core.window.summarising import due_through
-from app.core.window.topics import counted, merged
+from app.core.window.topics import counted, features_of, merged
 from app.extractive.chapters import Shelf, ToldPage, close, words_told
 from tests.core.conversations import Message, Transcript
 
@@ -305,7 +305,7 @@ class Book:
         lines = {seq: self._named(f"message {seq} in the model's words") for seq in seqs}
         self.names[page] = PageNames(*self._named(f"page {page} in the model's words"), lines)
         known = [name for name, _ in self.mentions]
-        [topic] = merged(known, [f"subject {page % 3}"])
+        [topic] = merged(features_of(known), [f"subject {page % 3}"])
         self.mentions.append((topic, page))
         if seqs and page % 4 == 1:
             note = KeptLine(UUID(int=seqs[0]), *self._named(f"keep to rule {page}"), NOW)

@@ -28,7 +28,7 @@ from app.core.history.preparation import (
 from app.core.messages import Limits, read
 from app.core.model import Policy, Totals
 from app.core.window.contents import LINES_PER_PAGE
-from app.core.window.topics import TOPICS_KEPT
+from app.core.window.topics import TOPICS_KEPT, features_of
 from tests.core.book import NOW, RECALL_TOOLS, Book, BookReader, count
 from tests.core.conversations import Message, Transcript, calls, result, transcripts, user
 
@@ -79,7 +79,7 @@ def test_an_earlier_preparation_is_valid_at_any_position(transcript: Transcript)
 def test_a_page_is_indexed_as_it_closes_from_what_is_stored_and_what_arrives() -> None:
     book = Book(POLICY)
     book.append([user("hello")])
-    closing = OpenPage(1, "hello", [("user", "hello")], ["Hello"])
+    closing = OpenPage(1, "hello", [("user", "hello")], features_of(["Hello"]))
     arriving = basis([{"role": "assistant", "content": "hi"}, user("and more")], book)
     found = decided(replace(arriving, closing=closing))
     [index] = found.indexes
@@ -115,7 +115,7 @@ def stored_page(written: Sequence[Append]) -> OpenPage:
     ]
     mentions = sorted((-one.page, topic) for append in written for one in append.indexes for topic in one.topics)
     topics = list(dict.fromkeys(topic for _, topic in mentions))[:TOPICS_KEPT]
-    return OpenPage(page.first_seq, page.title, lines, topics)
+    return OpenPage(page.first_seq, page.title, lines, features_of(topics))
 
 
 def test_a_message_is_read_anew_under_another_policy() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.core.model import Language
 from app.core.window.head import FRAMES, topics_line
-from app.core.window.topics import Topic, merged, most_mentioned, most_telling, says_no_more
+from app.core.window.topics import Topic, features_of, merged, most_mentioned, most_telling, says_no_more
 from tests.core.book import count
 
 NAMES = st.lists(
@@ -19,12 +19,12 @@ NAMES = st.lists(
 
 @given(NAMES, NAMES)
 def test_merging_keeps_known_names_and_never_says_one_twice(known: list[str], new: list[str]) -> None:
-    found = merged(known, new)
+    found = merged(features_of(known), new)
     assert len(found) == len(set(found))
     assert len(found) <= len(new)
     assert all(name in known or name in new for name in found)
-    assert merged([*known, *found], new) == found, "what was merged stays merged"
-    assert merged(known, found) == found
+    assert merged(features_of([*known, *found]), new) == found, "what was merged stays merged"
+    assert merged(features_of(known), found) == found
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_merging_keeps_known_names_and_never_says_one_twice(known: list[str], ne
     ],
 )
 def test_near_duplicates_are_one_topic(known: str, new: str) -> None:
-    assert merged([known], [new]) == [known]
+    assert merged(features_of([known]), [new]) == [known]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_near_duplicates_are_one_topic(known: str, new: str) -> None:
     ],
 )
 def test_different_subjects_stay_apart(known: str, new: str) -> None:
-    assert merged([known], [new]) == [new]
+    assert merged(features_of([known]), [new]) == [new]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +33,7 @@ from app.core.model import OURS, PEOPLE, UNMATCHED, UNZONED, FileWeight, Totals,
 from app.core.times import dated, offset_of
 from app.core.window.fresh import stored_parts, whole_tokens
 from app.core.window.kept import keep
-from app.core.window.topics import TOPICS_KEPT, merged
+from app.core.window.topics import TOPICS_KEPT, features_of, merged
 
 SUMMARY_STEP = 5
 """New messages after which a refresh of the rolling summary is enqueued."""
@@ -289,7 +290,7 @@ def _pages(basis: Basis, found: Sequence[Prepared], counts: Counts) -> list[NewP
 
 
 def _index(basis: Basis, topics: Sequence[str]) -> ClosedPage:
-    known = basis.closing.topics if basis.closing is not None else ()
+    known = basis.closing.topics if basis.closing is not None else {}
     return ClosedPage(basis.closed[0], tuple(merged(known, topics)))
 
 
@@ -300,11 +301,11 @@ def _open(
     page = basis.open
     if pages:
         is_first = not basis.conversation.end.last_seq
-        known = basis.closing.topics if basis.closing is not None else () if is_first else None
+        known = basis.closing.topics if basis.closing is not None else {} if is_first else None
         page = None
         if known is not None:
-            topics = dict.fromkeys([*sorted(topic for index in indexes for topic in index.topics), *known])
-            page = OpenPage(pages[-1].first_seq, pages[-1].title, (), list(topics)[:TOPICS_KEPT])
+            topics = {**features_of(sorted(topic for index in indexes for topic in index.topics)), **known}
+            page = OpenPage(pages[-1].first_seq, pages[-1].title, (), dict(islice(topics.items(), TOPICS_KEPT)))
     return page and page.with_lines(found, basis.placed[1].last_page)
 
 

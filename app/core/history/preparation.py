@@ -34,6 +34,7 @@ from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.fresh import part_text, parts_characters
 from app.core.window.kept import Wish
 from app.core.window.quote import searchable_text, speaker_of
+from app.core.window.topics import Features
 
 SCAN_MAX = 20_000
 """Characters of user messages that tell a conversation's language."""
@@ -96,8 +97,8 @@ class OpenPage:
     title: str
     lines: Sequence[tuple[str, str]]
     """Role and line of its first messages; the role of results is ``tool``."""
-    topics: Sequence[str]
-    """The conversation's topics, the latest first."""
+    topics: Mapping[str, Features]
+    """The conversation's topics, the latest first; each page adds a few to some two hundred."""
 
     def with_lines(self, messages: Iterable[Prepared], number: int) -> OpenPage:
         """Return the page with the lines of more messages, as far as they are its own."""

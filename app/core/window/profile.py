@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.core.calibration import Charge, charged, marks_of, remembered_marks
+from app.core.calibration import Charge, charged, marks_of
+from app.core.canonical import remembered
 from app.core.groups import chat_messages
 from app.core.messages import NO_FILES, Limits, flat_tokens, weigh
 from app.core.model import OURS, Anchored, Cut, Entry, Fixed, Item, Language, Marks, Mix, Policy, Window
@@ -131,6 +132,8 @@ def profile(
 
 # --- What its texts are charged -------------------------------------------------------------------------
 
+remembered_marks = remembered(500)(marks_of)
+"""The marks of a system prompt, of tools or a head: each window asks for them."""
 HAN_PER_TOKEN = 1.35
 """Han characters to a token of a Chinese head."""
 _FULL, _SHORT, _PASSING = slice(0, 4), slice(4, 8), slice(8, 12)

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 HEAD_TOPICS_MAX = 12
 PAGES_TOLD = 100
@@ -47,9 +46,18 @@ def counted(mentions: Iterable[tuple[str, int]]) -> list[Topic]:
     return [Topic(name, len(found), found[0]) for name, found in pages.items()]
 
 
-def merged(existing: Iterable[str], new: Iterable[str]) -> list[str]:
+Features = tuple[frozenset[str], frozenset[str], frozenset[str]]
+"""Words, pairs of characters, numbers."""
+
+
+def features_of(topics: Iterable[str]) -> dict[str, Features]:
+    """Return what topics are compared by."""
+    return {name: _features(name) for name in topics}
+
+
+def merged(existing: Mapping[str, Features], new: Iterable[str]) -> list[str]:
     """Return the new topics under the names they already have; every name once, in order."""
-    names = {name: _features(name) for name in existing}
+    names = dict(existing)
     by_features = {features: name for name, features in reversed(names.items())}
     result: dict[str, None] = {}
     for topic in new:
@@ -72,7 +80,7 @@ def most_telling(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[
     """Return the topics to name in little space: the most mentioned, and of "flight" and "flight change" only the one
     that comes first.
     """
-    chosen: dict[Topic, _Features] = {}
+    chosen: dict[Topic, Features] = {}
     for topic in most_mentioned(topics):
         if len(chosen) >= limit:
             break
@@ -92,12 +100,7 @@ def says_no_more(text: str, than: str) -> bool:
     return _within(one, other)
 
 
-_Features = tuple[frozenset[str], frozenset[str], frozenset[str]]
-"""Words, pairs of characters, numbers."""
-
-
-@lru_cache(5_000)  # an open page is merged into 200 known names, those of the page before it but for a few
-def _features(name: str) -> _Features:
+def _features(name: str) -> Features:
     words: set[str] = set()
     pairs: set[str] = set()
     numbers: set[str] = set()
@@ -111,7 +114,7 @@ def _features(name: str) -> _Features:
     return frozenset(words), frozenset(pairs), frozenset(numbers)
 
 
-def _within(one: _Features, other: _Features) -> bool:
+def _within(one: Features, other: Features) -> bool:
     return any(one) and all(a <= b for a, b in zip(one, other, strict=True))
 
 
@@ -125,7 +128,7 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
-def _alike(one: _Features, other: _Features) -> bool:
+def _alike(one: Features, other: Features) -> bool:
     if one[2] != other[2]:
         return False
     return _shared(one[0], other[0]) >= WORDS_ALIKE and _shared(one[1], other[1]) >= PAIRS_ALIKE

@@ -46,6 +46,7 @@ from app.core.model import WindowWarning
 from app.core.times import problems_of_said
 from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.quote import plain_text
+from app.core.window.topics import features_of
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue, outbox
@@ -345,7 +346,7 @@ async def _closing(task: _Task, known: Conversation, closed: range) -> OpenPage 
     found = await page_index.unindexed(runtime.database, task.tenant, known.id, known.uid, closed[0], LINES_PER_PAGE)
     if found is None or found.indexed_through != closed[0] - 1:
         return None
-    return OpenPage(found.first_seq, found.title, found.lines, found.topics)
+    return OpenPage(found.first_seq, found.title, found.lines, features_of(found.topics))
 
 
 def _problems_of_said(known: Conversation | None, selection: Arrivals) -> list[errors.FieldError]:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency import MESSAGE_CHARACTERS, run_in_thread_if_large
-from app.core.calibration import PERCENT_MIN, UNREPORTED, Charge, remembered_marks
+from app.core.calibration import PERCENT_MIN, UNREPORTED, Charge
 from app.core.canonical import spaced
 from app.core.conversation import Conversation
 from app.core.messages import FRAME_TOKENS
@@ -24,7 +24,7 @@ from app.core.window.budget import RecallRoom, recall_room, usable
 from app.core.window.contents import OPEN_PAGES
 from app.core.window.head import HeadReader
 from app.core.window.kept import Then
-from app.core.window.profile import Profile, budget_of, needed, of_newest, offers_tools, profile
+from app.core.window.profile import Profile, budget_of, needed, of_newest, offers_tools, profile, remembered_marks
 from app.core.window.summarising import LEFT_OUT
 from app.extractive.summary import pick_lines
 from app.postgres.transactions import ReadTx
