@@ -192,9 +192,10 @@ def _ranked(told: Iterable[str], others: Sequence[Chapter]) -> list[str]:
     for word, count in Counter(told).items():
         if not _is_function_word(word):
             forms.setdefault(_key(word), Counter())[word] = count
-    spread = Counter[str]()  # no chapter has two terms of one key
+    spread = dict.fromkeys(forms, 0)  # no chapter has two terms of one key
     for term, count in Counter(chain.from_iterable(chapter.terms for chapter in others)).items():
-        spread[_key(term)] += count
+        if (key := _key(term)) in spread:
+            spread[key] += count
     written = {key: max(found, key=found.__getitem__) for key, found in forms.items()}
     weights = {
         key: found.total() * _weight(written[key]) * math.log((len(others) + 1.5) / (spread[key] + 0.5))

@@ -207,10 +207,11 @@ def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
 
     ``is_own``: no paragraph shows that the next ones are somebody else's.
     """
-    prose, written = [simplified(one) for one in prose], [squeeze(one) for one in prose]
+    said = prose
+    prose = [simplified(one) for one in prose]
     may_travel = is_own and _is_written(prose)
     standing, found = set[str](), dict[str, Wish]()
-    for sentence in (squeeze(one) for one in prose):
+    for sentence in map(squeeze, prose):
         text = clip(strip_lead(sentence), _SENTENCE_MAX)
         if _holds(text) and not any(_says("play", one) for one in prose):
             standing.add(text)
@@ -219,7 +220,7 @@ def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
             found.setdefault(text, wish or Wish(text))
     if any(wish.reach != "conversation" for wish in found.values()) and not _travels(prose):
         found = {text: Wish(text) for text in found if text in standing}
-    return [_as_written(wish, written) for wish in islice(found.values(), WISHES_MAX)]
+    return [_as_written(wish, [squeeze(one) for one in said]) for wish in islice(found.values(), WISHES_MAX)]
 
 
 def _holds(text: str) -> bool:

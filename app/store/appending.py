@@ -39,6 +39,8 @@ class IdempotentResponse:
 
 def _array_literal(values: Sequence[object]) -> str:
     """Return a PostgreSQL array, each element quoted. Arrays of arrays cannot be unnested, but their texts can."""
+    if not values:
+        return "{}"
     quoted = ('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
     return "{" + ",".join(quoted) + "}"
 

@@ -172,7 +172,7 @@ def sealed(part: Part, salt: bytes, text: str) -> Sealed:
 _SQL = SqlFile(__file__, item=ITEM)
 CHANGE = _SQL.statement("change")
 CHANGE_ALONE = _SQL.statement("change_alone")
-BEGIN_ROWS = _SQL.statement("begin_rows")
+BEGIN_ROW = _SQL.statement("begin_row")
 KEEP = _SQL.statement("keep")
 FORGET_QUOTED = _SQL.statement("forget_quoted")
 ITEMS = _SQL.statement("items")
@@ -232,10 +232,10 @@ async def parts(tx: ReadTx, conversation_id: str, number: int) -> Parts:
     return found
 
 
-async def begin(tx: Tx, rows: Sequence[NewRow]) -> set[str]:
-    """Begin rows of conversations; return those of them for which no other process has begun one."""
-    begun = await tx.fetch(BEGIN_ROWS, **_columns(rows))
-    return {row["conversation_id"] for row in begun}
+async def begin(tx: Tx, new: NewRow) -> bool:
+    """Begin a row; return False if another process has begun it."""
+    name, uid, row = new
+    return await tx.fetchrow(BEGIN_ROW, conversation=name, uid=uid, first=row.first, body=row.body) is not None
 
 
 # --- Texts ---------------------------------------------------------------------------------------------

@@ -14,14 +14,11 @@ WITH changed AS ({change})
 SELECT array_agg(conversation_id) AS conversations FROM changed
  LIMIT length(set_config('app.tenant', :tenant::text || '*', true)) / 36;
 
--- name: begin_rows
--- Begins rows of conversations that are held, after those that are full.
+-- name: begin_row
+-- Begins a row of a conversation that is held, after one that is full.
 INSERT INTO served_windows (tenant_id, conversation_id, first, body)
-SELECT :tenant, c.id, n.first, n.body
-  FROM unnest(:conversations::text[], :uids::uuid[], :firsts::int[], :bodies::bytea[])
-    AS n (conversation_id, uid, first, body)
-  JOIN conversations c ON c.tenant_id = :tenant AND c.id = n.conversation_id AND c.uid = n.uid
- ORDER BY c.id
+SELECT :tenant, c.id, :first, :body FROM conversations c
+ WHERE c.tenant_id = :tenant AND c.id = :conversation AND c.uid = :uid
 ON CONFLICT DO NOTHING RETURNING conversation_id;
 
 -- name: keep

@@ -104,7 +104,7 @@ async def populate(made: Runtime, tenant: UUID, turns: int = 60) -> None:
         await limits.take_shared(tx, tenant, 10, 1)
         await remembered.insert(tx, _note(tenant), embeds=False)
         row = served.Row(1, bytes(32), bytes(32), "frame", f"of {tenant}")
-        await served.begin(tx, [("c", (await conversations.get(tx, "c")).uid, row)])
+        await served.begin(tx, ("c", (await conversations.get(tx, "c")).uid, row))
         await tx.execute(
             "INSERT INTO served_texts (tenant_id, conversation_id, digest, salt, part, through, body, sources)"
             " VALUES ($1, 'c', 'digest', 'salt', 'query', 1, convert_to($2, 'UTF8'), ARRAY[$3::uuid])",

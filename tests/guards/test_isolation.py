@@ -851,7 +851,7 @@ async def test_every_statement_names_the_tenant_and_is_tried_here() -> None:
         "ARCHIVED_TEXTS",
         "WINDOW",
     }
-    tried_elsewhere |= {"BEGIN_ROWS", "KEEP_OWN"}  # rows of another tenant cannot be inserted
+    tried_elsewhere |= {"BEGIN_ROW", "KEEP_OWN"}  # rows of another tenant cannot be inserted
     tried_elsewhere |= {"NEWER", "UNINDEXED", "FRESH", "CHANGE_ALONE"}
     by_id = {"PASSAGES", "SEARCH", "FIND", "CHANGE", "DELETE", "DELETE_PASSAGES", "DELETE_CONTENT", "EXPIRED"}
     by_id |= {"LOCK_CONTENT", "LOCK_CONTENTS", "LOCK_ALL_CONTENTS", "CONTENTS", "OWNERS_OF_EXPIRED", "DELETE_EXPIRED"}

@@ -10,11 +10,10 @@ No LLM, no embedding; and tokens are counted before a lock is taken wherever pos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -42,7 +41,6 @@ from app.core.history.preparation import (
     texts,
 )
 from app.core.line import CallersId, exact
-from app.core.model import WindowWarning
 from app.core.times import problems_of_said
 from app.core.window.contents import LINES_PER_PAGE
 from app.core.window.quote import plain_text
@@ -122,27 +120,6 @@ class _Task:
         found = self.runtime.caches.conversation(self.tenant, exact(self.conversation_id))
         shows_other = found is not None and found.shown not in (None, found.id)
         return None if shows_other and isinstance(self.conversation_id, CallersId) else found
-
-
-@dataclass(frozen=True, slots=True)
-class _AppendAnswer:
-    """The response to the caller."""
-
-    selection: Arrivals
-    views: Sequence[Mapping[str, Any]]
-    warnings: Sequence[WindowWarning]
-    conversation: Conversation
-    named: str
-    """As the caller names it."""
-
-    def text(self) -> str:
-        warnings = [{"code": warning.code, "detail": warning.detail} for warning in self.warnings]
-        end = {"page": self.conversation.end.last_page, "epoch": self.conversation.epoch, "warnings": warnings}
-        if (found := self.selection.list_match) is None:
-            return dumps({"messages": self.views, **end})
-        other = None if self.conversation.id == self.named else self.conversation.id
-        matched = {"matched": found.matched, "ahead": found.ahead, "passed_over": found.passed_over, "branch": other}
-        return dumps({**matched, "appended": self.views, **end})
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +244,7 @@ class _Told:
 
     question: str = ""
     is_only_greeted: bool = False
+    open: OpenPage | None = None
     closing: OpenPage | None = None
     places: Places | None = None
 
@@ -329,21 +307,22 @@ async def _placed(task: _Task, known: Conversation | None, selection: Arrivals, 
         return told
     size = _characters(task.request, selection)
     places = await run_in_thread_if_large(size, places_of, known, selection.arrivals)
+    page = task.runtime.caches.open_page(task.tenant, known)
     is_others = task.runtime.chat is not None or isinstance(task.request, ImportedMessages) or known.line.stretches
-    closing = None if is_others else await _closing(task, known, closed_pages(known, places))
-    return replace(told, places=places, closing=closing)
+    closing = None if is_others else await _closing(task, known, page, closed_pages(known, places))
+    return replace(told, places=places, open=page, closing=closing)
 
 
-async def _closing(task: _Task, known: Conversation, closed: range) -> OpenPage | None:
+async def _closing(task: _Task, known: Conversation, page: OpenPage | None, closed: range) -> OpenPage | None:
     """Return the page that is closed, if no earlier one waits for its index and no further one is closed."""
-    runtime = task.runtime
     # Since the last append, which said how far jobs had come, they can have come to the page before, but not further.
     if len(closed) != 1 or known.indexed_through < closed[0] - 2:
         return None
-    page = runtime.caches.open_page(task.tenant, known)
     if page is not None and known.indexed_through == closed[0] - 1:
         return page
-    found = await page_index.unindexed(runtime.database, task.tenant, known.id, known.uid, closed[0], LINES_PER_PAGE)
+    found = await page_index.unindexed(
+        task.runtime.database, task.tenant, known.id, known.uid, closed[0], LINES_PER_PAGE
+    )
     if found is None or found.indexed_through != closed[0] - 1:
         return None
     return OpenPage(found.first_seq, found.title, found.lines, features_of(found.topics))
@@ -372,8 +351,20 @@ async def _decide(
     preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before)
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
     found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
-    answer = _AppendAnswer(selection, found.views, found.warnings, found.conversation, task.conversation_id)
-    return _Decided(found, selection, await run_in_thread_if_large(size, answer.text), preparation, counts)
+    response = await run_in_thread_if_large(size, _response, task, selection, found.conversation, found)
+    return _Decided(found, selection, response, preparation, counts)
+
+
+def _response(task: _Task, selection: Arrivals, after: Conversation, found: Append | None) -> str:
+    """Return the response to the caller. ``found``: None if nothing is appended."""
+    views, told = (found.views, found.warnings) if found is not None else ((), ())
+    warnings = [{"code": warning.code, "detail": warning.detail} for warning in told]
+    end = {"page": after.end.last_page, "epoch": after.epoch, "warnings": warnings}
+    if (found_list := selection.list_match) is None:
+        return dumps({"messages": views, **end})
+    other = None if after.id == task.conversation_id else after.id
+    matched = {"matched": found_list.matched, "ahead": found_list.ahead, "passed_over": found_list.passed_over}
+    return dumps({**matched, "branch": other, "appended": views, **end})
 
 
 def _basis(task: _Task, known: Conversation | None, selection: Arrivals, told: _Told) -> Basis:
@@ -402,7 +393,7 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals, told: _
         language=conversation.language or spoken_language(selection.arrivals, READER),
         rules=rules,
         now=task.now,
-        open=runtime.caches.open_page(task.tenant, known) if known is not None else None,
+        open=told.open,
         anew=selection.anew,
         question=told.question,
         is_only_greeted=told.is_only_greeted,
@@ -476,7 +467,7 @@ def _teaches(known: Conversation, selection: Arrivals) -> bool:
 
 
 def _nothing_new(task: _Task, known: Conversation, selection: Arrivals) -> AppendOutcome:
-    text = _AppendAnswer(selection, (), (), known, task.conversation_id).text()
+    text = _response(task, selection, known, None)
     return AppendOutcome(text, conversation=known, asked_before=selection.asked_before)
 
 

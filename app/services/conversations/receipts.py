@@ -61,8 +61,8 @@ async def enter(tx: Tx, signer: Signer, conversation: Conversation, count: int, 
     }  # fmt: skip
     if seqs:
         entry = signer.signed(entry | {"first": seqs[0], "last": seqs[1]})
-        rows = [(name, uid, row.erased(entry))]
-        await (stored.change(tx, rows, [len(last.body)]) if last else stored.begin(tx, rows))
+        new = name, uid, row.erased(entry)
+        await (stored.change(tx, [new], [len(last.body)]) if last else stored.begin(tx, new))
     else:
         entry = signer.signed(entry)
     return line(name, entry)

@@ -301,10 +301,10 @@ def _row(runtime: Runtime, writing: Writing, row: Row) -> Row:
 
 async def _add(tx: Tx, writing: Writing, last: Row | None, row: Row) -> bool:
     """Write a row and texts; return False where another process has just begun a row."""
-    rows = [(writing.run.conversation_id, writing.run.uid, row)]
+    new = writing.run.conversation_id, writing.run.uid, row
     if last is not None and row.first == last.first:
-        await stored.change(tx, rows, [len(last.body)])
-    elif not await stored.begin(tx, rows):
+        await stored.change(tx, [new], [len(last.body)])
+    elif not await stored.begin(tx, new):
         return False
     await _keep_texts(tx, writing)
     return True
