@@ -41,9 +41,11 @@ async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Mater
     if not (plan.zone or plan.last_page):
         return texts
     known = await chapters.around(tx, conversation_id, plan) if plan.last_page else []
+    read = plan.read(known, count)
     pages = await tx.fetch(
-        PAGES, conversation=conversation_id, last_page=plan.last_page, oldest_page=plan.oldest_read(known, count),
-        recalled_since=plan.recalled_since, more=list(plan.zone), condensed_from=plan.cut.condensed_from,
+        PAGES, conversation=conversation_id, last_page=plan.last_page, oldest_page=read.start,
+        newest_page=read.stop - 1, recalled_since=plan.recalled_since, more=[],
+        condensed_from=plan.cut.condensed_from,
     )  # fmt: skip
     names = {page["page"]: _names(page) for page in pages if page["is_named"]}
     return replace(texts, pages=[_entry(page) for page in pages], names=names, chapters=known)
@@ -57,7 +59,7 @@ async def entries(
     """
     rows = await tx.fetch(
         PAGES, conversation=conversation_id, last_page=INTEGER_MAX, oldest_page=INTEGER_MAX,
-        recalled_since=INTEGER_MAX, more=list(pages), condensed_from=before,
+        newest_page=0, recalled_since=INTEGER_MAX, more=list(pages), condensed_from=before,
     )  # fmt: skip
     return {row["page"]: contents.renamed(_entry(row), _names(row) if row["is_named"] else None) for row in rows}
 

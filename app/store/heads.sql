@@ -1,6 +1,6 @@
 -- name: pages
--- The pages that a contents page can list, by recency or because they were recalled, and some more: with their recalls,
--- the model's names, their days, and their lines as far as they have left the window.
+-- The pages from :oldest_page to :newest_page, those recalled of late and some more: with their recalls, the model's
+-- names, their days, and their lines as far as they have left the window, as all up to :last_page have, in part at least.
 --
 -- A page ends where the next one begins, which the same read tells. Its day is when its first message was said, or else
 -- stored, in UTC. Each look-up is a lateral one with a limit: so the planner uses the index, whatever it knows of the
@@ -13,20 +13,11 @@ WITH recent AS MATERIALIZED (
    WHERE page <= :last_page
    ORDER BY page, count DESC
 ), p AS (
-  SELECT * FROM (
-    SELECT page, first_seq, title, title_tokens,
-           least(lead(first_seq) OVER (ORDER BY page), :condensed_from) AS next_seq
-      FROM (
-        SELECT page, first_seq, title, title_tokens FROM pages
-         WHERE tenant_id = :tenant AND conversation_id = :conversation AND page <= :last_page AND page >= :oldest_page
-        UNION ALL
-        (SELECT page, first_seq, title, title_tokens FROM pages
-          WHERE tenant_id = :tenant AND conversation_id = :conversation AND page > :last_page ORDER BY page LIMIT 1)
-      ) run) run
-   WHERE page <= :last_page
-  UNION ALL
-  SELECT page, first_seq, title, title_tokens, first_seq + 1 FROM pages
-   WHERE tenant_id = :tenant AND conversation_id = :conversation AND page = ANY (:more::int[]) AND page > :last_page
+  SELECT page, first_seq, title, title_tokens,
+         CASE WHEN page > :last_page THEN first_seq + 1
+              ELSE least(lead(first_seq) OVER (ORDER BY page), :condensed_from) END AS next_seq
+    FROM pages
+   WHERE tenant_id = :tenant AND conversation_id = :conversation AND page BETWEEN :oldest_page AND :newest_page
   UNION ALL
   SELECT p.*
     FROM (SELECT page FROM r UNION SELECT unnest(:more::int[])) more

@@ -403,12 +403,12 @@ class Book:
         """What is known, as app/store/heads.py reads it."""
         last, gone = plan.last_page, plan.cut.condensed_from
         chapters = [chapter for chapter in self.chapters if chapter.last_page <= last]
-        listable = set(range(plan.oldest_read(chapters, count), last + 1))
+        listable = set(plan.read(chapters, count))
         listable |= {page for page, (_, at) in self.recalls.items() if page <= last and at >= plan.recalled_since}
         stored = {page: list(rows) for page, rows in groupby(self._kept(), key=lambda row: row.entry.page)}
         covering = [written for written in self.summaries if written.through_seq >= gone - 1]
         return Material(
-            pages=[self._page_entry(stored[page], plan) for page in sorted({*listable, *plan.zone} & stored.keys())],
+            pages=[self._page_entry(stored[page], plan) for page in sorted(listable & stored.keys())],
             chapters=chapters,
             names=self.names,
             kept=[note for seq, note in reversed(self.notes) if seq < gone],

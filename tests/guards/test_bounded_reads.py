@@ -81,8 +81,8 @@ STATEMENTS: dict[str, tuple[Sql, str | dict[str, object]]] = {
     "pages for a head": (
         heads.PAGES,
         {
-            "last_page": LATE_PAGE, "oldest_page": LATE_PAGE - 10, "recalled_since": LATE_PAGE - 80,
-            "more": [1, LATE_PAGE - 90], "condensed_from": LATE,
+            "last_page": LATE_PAGE, "oldest_page": LATE_PAGE - 10, "newest_page": LATE_PAGE,
+            "recalled_since": LATE_PAGE - 80, "more": [1, LATE_PAGE - 90], "condensed_from": LATE,
         },
     ),
     "texts for a head": (

@@ -141,6 +141,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
             "conversation": "c",
             "last_page": 40,
             "oldest_page": 0,
+            "newest_page": 40,
             "recalled_since": 0,
             "more": [1, 2, 3],
             "condensed_from": LAST,

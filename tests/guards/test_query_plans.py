@@ -101,6 +101,7 @@ STATEMENTS: dict[str, tuple[Sql, Arguments]] = {
             "conversation": "c",
             "last_page": 9990,
             "oldest_page": 9980,
+            "newest_page": 9995,
             "recalled_since": 9985,
             "more": [1, 500, 3000, *range(9986, 9996)],
             "condensed_from": 19_980,

@@ -45,14 +45,17 @@ class CutPlan:
     found_max: int = 0
     """And of them those that nobody wrote: they were found in messages."""
 
-    def oldest_read(self, chapters: Sequence[Chapter], count: contents.Count) -> int:
-        """Return the first page to read, beside those of the zone and those recalled of late: those before can have no
-        line of their own, and a chapter holds them.
+    def read(self, chapters: Sequence[Chapter], count: contents.Count) -> range:
+        """Return the pages to read, beside those recalled of late: those before can have no line of their own, and a
+        chapter holds them.
         """
         oldest = contents.oldest_listable(self.cut.last_page, self.policy)
         fitting = self.last_page - contents.pages_max(self.room, chapters, count)
         held = max([one.last_page for one in chapters], default=0)
-        return max(1, min(max(oldest, fitting), max(held + 1, self.last_page - contents.OPEN_PAGES)))
+        first = min(max(oldest, fitting), max(held + 1, self.last_page - contents.OPEN_PAGES))
+        if self.zone:
+            first = min(first, self.zone.start)
+        return range(max(1, first), max(self.last_page + 1, self.zone.stop))
 
     @property
     def recalled_since(self) -> int:
