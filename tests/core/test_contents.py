@@ -20,6 +20,7 @@ from app.core.window.contents import (
     is_listed,
     oldest_listable,
 )
+from app.core.window.head import MapLine, map_lines
 from app.extractive.chapters import PAGES_MAX, PAGES_MIN, VOLUME, Shelf, ToldPage, close, words_told
 from app.text.tokens import TokenCounter
 
@@ -43,6 +44,11 @@ TERMS = (
 
 def count(text: str) -> int:
     return len(text) // 4 + 1
+
+
+def runs(page: ContentsPage) -> list[MapLine]:
+    """The lines that stand for pages without one of their own."""
+    return [line for line in map_lines("\n".join(page.lines)) if line.first_page not in page.listed]
 
 
 def entry(page: int, *, recalls: int = 0, recalled_at: int = 0, lines: int = 0, day: str = "") -> PageEntry:
@@ -78,7 +84,7 @@ def text_of(page: ContentsPage) -> str:
 
 def covered(page: ContentsPage) -> list[int]:
     """The pages under lines, each as often as it is under one."""
-    in_runs = [number for run in page.chapters for number in range(run.first_page, run.last_page + 1)]
+    in_runs = [number for run in runs(page) for number in range(run.first_page, run.last_page + 1)]
     return sorted([*page.listed, *in_runs])
 
 
@@ -170,7 +176,7 @@ def test_recent_pages_have_all_their_lines_and_older_ones_their_title() -> None:
 
 def test_the_oldest_are_volumes_where_there_is_no_room_for_chapters() -> None:
     page = contents_of([entry(p) for p in range(360, 391)], tree(400), 390, 100)
-    sizes = [run.last_page - run.first_page + 1 for run in page.chapters]
+    sizes = [run.last_page - run.first_page + 1 for run in runs(page)]
     assert sizes[0] >= 48
     assert max(sizes[-3:]) <= 16
 
@@ -181,16 +187,16 @@ def test_short_chapters_in_a_row_share_a_line_until_each_has_room_for_eight_term
         for first in range(1, 80, 4)
     ]
     together, apart = (contents_of((), chapters, 80, cap) for cap in (200, 900))
-    assert [run.last_page - run.first_page for run in together.chapters] == [15] * 5
-    assert together.chapters[0].line.startswith("1–16: a1, a5, a9, a13, b1")
-    assert [run.last_page - run.first_page for run in apart.chapters] == [3] * 20
-    assert all(len(run.line.split(",")) >= 8 for run in apart.chapters)
+    assert [run.last_page - run.first_page for run in runs(together)] == [15] * 5
+    assert runs(together)[0].text.startswith("1–16: a1, a5, a9, a13, b1")
+    assert [run.last_page - run.first_page for run in runs(apart)] == [3] * 20
+    assert all(len(run.text.split(",")) >= 8 for run in runs(apart))
 
 
 def test_every_chapter_has_a_line_with_its_terms_before_pages_have_theirs() -> None:
     entries = [entry(p) for p in range(1, 121)]
     page = contents_of(entries, tree(120), 120, 700)
-    lines = [run.line for run in page.chapters]
+    lines = [run.text for run in runs(page)]
     assert lines[0].startswith("1–6: harbour")
     assert all(line.count(", ") >= 1 for line in lines)
     assert page.listed[-1] == 120
@@ -217,7 +223,7 @@ def test_a_line_says_where_the_month_changes() -> None:
 
 def test_the_lines_of_runs_can_be_switched_off() -> None:
     page = contents_of([entry(5)], tree(60), last_page=10, cap=400, policy=Policy(chapter_lines=False))
-    assert (text_of(page), page.chapters, page.unlisted) == ("5: About 5", (), 9)
+    assert (text_of(page), runs(page), page.unlisted) == ("5: About 5", [], 9)
 
 
 def test_the_page_reads_in_chinese_too() -> None:
@@ -265,7 +271,7 @@ def test_no_line_stands_for_more_than_sixteen_pages_while_lines_of_fewer_fit(
     page = contents_of(entries, TREES[of], last_page, cap)
     chapters = [c for c in TREES[of] if c.level == 1 and c.last_page <= last_page]
     bare = contents_of((), [replace(c, terms=()) for c in chapters], last_page, 100_000)
-    if any(run.last_page - run.first_page >= 16 for run in page.chapters):
+    if any(run.last_page - run.first_page >= 16 for run in runs(page)):
         assert bare.tokens > cap
 
 

@@ -20,7 +20,7 @@ from app.core.model import UNZONED, Cut, Format, Item, Policy, TailItem
 from app.core.parts import as_chat
 from app.core.window import paging
 from app.core.window.budget import usable
-from app.core.window.head import map_lines
+from app.core.window.head import contents_of, map_lines
 from app.core.window.render import origins, tail_text
 from app.errors import BudgetTooSmall
 from tests.core.apis import (
@@ -240,13 +240,13 @@ def pages_on_the_contents_page_can_be_read_there(seen: Seen, form: Format) -> No
     lines = seen.window.head.splitlines()
     for page in seen.window.pages.listed:
         assert any(line.startswith(f"{page}: ") for line in lines)
-    for first, last, _ in map_lines(seen.window.head):
+    for first, last, _ in map_lines(contents_of(seen.window.head)):
         assert 1 <= first <= last <= seen.totals.last_page
 
 
 def every_page_out_of_view_is_under_one_line(seen: Seen, form: Format) -> None:
     head = seen.cut.head
-    lines = map_lines(head.text)
+    lines = map_lines(contents_of(head.text))
     if not lines or not seen.wanted.policy.chapter_lines:
         return
     under = [p for first, last, _ in lines if first not in head.listed for p in range(first, last + 1)]

@@ -19,7 +19,7 @@ frozen when their chapter closes.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
@@ -121,21 +121,11 @@ class Chapter:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedRun:
-    """Pages that share a line, and the text of that line."""
-
-    first_page: int
-    last_page: int
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
 class ContentsPage:
     lines: tuple[str, ...] = ()
     """In order; a line of its own says where the month changes."""
     tokens: int = 0
     listed: tuple[int, ...] = ()
-    chapters: tuple[ListedRun, ...] = ()
     unlisted: int = 0
 
 
@@ -293,22 +283,24 @@ class _Map:
 
     def opened(self, cover: Sequence[_Run], pages: Sequence[PageEntry] = ()) -> _Open:
         """Return a map of runs and of pages that have lines of their own."""
-        listed = sorted([page.page for page in pages])
-        runs: list[_Run] = []
-        next_ = 0
-        for run in cover:
+        listed = sorted([page.page for page in pages], reverse=True)
+        whole = bisect_left(cover, listed[-1], key=attrgetter("last")) if listed else len(cover)
+        runs = list(cover[:whole])
+        for run in cover[whole:]:
             at = run.first
-            while next_ < len(listed) and listed[next_] <= run.last:
-                if at < listed[next_]:
-                    runs.append(self._rest(run, at, listed[next_] - 1))
-                at = listed[next_] + 1
-                next_ += 1
+            while listed and listed[-1] <= run.last:
+                page = listed.pop()
+                if at < page:
+                    runs.append(self._rest(run, at, page - 1))
+                at = page + 1
             if at <= run.last:
-                runs.append(self._rest(run, at, run.last) if at > run.first else run)
+                runs.append(self._rest(run, at, run.last))
         bare = sum([run.bare for run in runs]) + _titles_weight(pages) + _months([*runs, *pages])
         return _Open(runs, pages, bare)
 
     def _rest(self, run: _Run, first: int, last: int) -> _Run:
+        if (first, last) == (run.first, run.last):
+            return run
         return run._replace(first=first, last=last, bare=_tokens(_numbers(first, last), self.count) + 1)
 
     def told(self, shown: _Open) -> _Open:
@@ -469,11 +461,9 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int:
 
 
 def _written(shown: _Open, language: Language, last_page: int) -> ContentsPage:
-    lines = [ListedRun(run.first, run.last, _line(run, shown.terms)) for run in shown.runs]
-    texts = [(run.first, line.line, run.day) for run, line in zip(shown.runs, lines, strict=True)]
+    texts = [(run.first, _line(run, shown.terms), run.day) for run in shown.runs]
     for at, page in enumerate(shown.pages):
-        text = _entry_text(f"{page.page}:", page, language, with_lines=at < shown.full)
-        texts.append((page.page, text, page.day))
+        texts.append((page.page, _entry_text(f"{page.page}:", page, language, with_lines=at < shown.full), page.day))
     blocks: list[str] = []
     month = ""
     for _, text, day in sorted(texts):
@@ -481,13 +471,8 @@ def _written(shown: _Open, language: Language, last_page: int) -> ContentsPage:
             month = day[:7]
             blocks.append(f"[{month}]")
         blocks.append(text)
-    return ContentsPage(
-        lines=tuple(blocks),
-        tokens=shown.tokens,
-        listed=tuple(sorted([page.page for page in shown.pages])),
-        chapters=tuple(lines),
-        unlisted=last_page - len(shown.pages),
-    )
+    listed = tuple(sorted([page.page for page in shown.pages]))
+    return ContentsPage(tuple(blocks), shown.tokens, listed, unlisted=last_page - len(listed))
 
 
 def _line(run: _Run, terms: int) -> str:

@@ -258,7 +258,7 @@ def contents_of(head: str) -> str:
     return next((head.rpartition(title)[2].rpartition("\n")[0] for title in titles if title in head), "")
 
 
-def map_lines(head: str) -> list[MapLine]:
-    """Return the lines of the contents page that stand for pages."""
-    found = ((_PAGES.match(text), text) for text in contents_of(head).split("\n"))
+def map_lines(contents: str) -> list[MapLine]:
+    """Return the lines of a contents page that stand for pages."""
+    found = ((_PAGES.match(text), text) for text in contents.split("\n"))
     return [MapLine(int(pages[1]), int(pages[2] or pages[1]), text) for pages, text in found if pages is not None]

@@ -22,7 +22,7 @@ from app.core.groups import chat_messages
 from app.core.messages import THINKING_PARTS
 from app.core.model import UNSENT, Format, Language, Placed, TailItem, Window
 from app.core.parts import BLOCK_IDS, CallIds, as_chat, mapped_name, message_blocks, spoken
-from app.core.window.head import MapLine, map_lines
+from app.core.window.head import MapLine, contents_of, map_lines
 
 EPHEMERAL = {"type": "ephemeral"}
 OPAQUE = frozenset({"reasoning"})
@@ -187,7 +187,7 @@ def place_of(window: Window, seq: int, page: int, kind: str) -> tuple[Place, Map
         return "system", None
     if kind not in UNSENT and seq > max((one.seq for one in window.body), default=0):
         return "waiting", None
-    for line in map_lines(window.head):
+    for line in map_lines(contents_of(window.head)):
         if line.first_page <= page <= line.last_page:
             return "listed", line
     return "unsent" if kind in UNSENT else "out", None

@@ -91,12 +91,12 @@ async def contents_view(
     window's; None for the conversation's own.
     """
     cut = await cuts.newest(runtime, tx, conversation, budget)
-    listed = list(cut.head.listed)
-    runs = [line for line in map_lines(cut.head.text) if line.first_page not in listed]
+    listed, text = list(cut.head.listed), contents_of(cut.head.text)
+    runs = [line for line in map_lines(text) if line.first_page not in listed]
     rows = await messages.pages(tx, conversation.id, some=listed)
     entries = await heads.entries(tx, conversation.id, listed, cut.condensed_from)
     return {
-        "text": contents_of(cut.head.text),
+        "text": text,
         "tokens": cut.head.contents_tokens,
         "entries": [_entry(row, entries[row.page]) for row in rows],
         "chapters": [{"first_page": first, "last_page": last, "line": line} for first, last, line in runs],
