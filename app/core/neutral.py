@@ -46,6 +46,8 @@ def neutral(text: str) -> str:
 
 
 def flat(text: str) -> str:
+    if text.isprintable() and "<" not in text and "[" not in text:
+        return text  # as nearly all lines
     return _BREAK.sub(" ", neutral(text))
 
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from asyncpg import Record
 
 from app.core.model import INTEGER_MAX
-from app.core.window import contents
-from app.core.window.contents import LINES_PER_PAGE, ContentsLine, Count, PageEntry, PageNames
+from app.core.window.contents import LINES_PER_PAGE, ContentsLine, Count, PageEntry
 from app.core.window.cut import CutPlan, Material
 from app.core.window.head import EXTRACTIVE, Written
 from app.core.window.topics import PAGES_TOLD, counted
@@ -47,8 +46,7 @@ async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Mater
         newest_page=read.stop - 1, recalled_since=plan.recalled_since, more=[],
         condensed_from=plan.cut.condensed_from,
     )  # fmt: skip
-    names = {page["page"]: _names(page) for page in pages if page["is_named"]}
-    return replace(texts, pages=[_entry(page) for page in pages], names=names, chapters=known)
+    return replace(texts, pages=[_entry(page) for page in pages], chapters=known)
 
 
 async def entries(
@@ -61,28 +59,22 @@ async def entries(
         PAGES, conversation=conversation_id, last_page=INTEGER_MAX, oldest_page=INTEGER_MAX,
         newest_page=0, recalled_since=INTEGER_MAX, more=list(pages), condensed_from=before,
     )  # fmt: skip
-    return {row["page"]: contents.renamed(_entry(row), _names(row) if row["is_named"] else None) for row in rows}
+    return {row["page"]: _entry(row) for row in rows}
 
 
 def _entry(row: Record) -> PageEntry:
-    page, title, tokens, count, at_page, *_, day, seqs, roles, lines, line_tokens = row
-    told = tuple(map(ContentsLine, seqs, roles, lines, line_tokens)) if seqs else ()
-    return _titled(PageEntry(page, title, tokens, told, count, at_page, day=day))
-
-
-def _titled(page: PageEntry) -> PageEntry:
-    """Return a page that begins with "Yes" under its first answer that says more; under no title without one."""
-    if names_subject(page.title):
-        return page
-    line = next((line for line in page.lines if line.role == "assistant" and tells(line.text)), None)
-    return page._replace(title=line.text if line else "", title_tokens=line.tokens if line else 0)
-
-
-def _names(row: Record) -> PageNames:
-    """Return a model's title and lines; a title like "Yes" is none."""
-    lines = zip(row["named_lines"], row["named_line_tokens"], strict=True)
-    title = row["name"] if row["name"] and names_subject(row["name"]) else ""
-    return PageNames(title, row["name_tokens"], dict(zip(row["named_seqs"], lines, strict=True)))
+    """Return a page with the model's title and lines, as far as there are any."""
+    page, title, tokens, count, at_page, is_named, name, name_tokens, *named, day, seqs, roles, texts, weights = row
+    lines = tuple(map(ContentsLine, seqs, roles, texts, weights)) if seqs else ()
+    if not names_subject(title):  # "Yes": its first answer that says more is the title
+        told = next((line for line in lines if line.role == "assistant" and tells(line.text)), None)
+        title, tokens = (told.text, told.tokens) if told else ("", 0)
+    if is_named:
+        if name and names_subject(name):
+            title, tokens = name, name_tokens
+        by_model = {seq: (text, weight) for seq, text, weight in zip(*named, strict=True)}
+        lines = tuple([ContentsLine(one.seq, one.role, *by_model.get(one.seq, one[2:])) for one in lines])
+    return PageEntry(page, title, tokens, lines, count, at_page, "llm" if is_named else EXTRACTIVE, day)
 
 
 def _written(row: Record) -> Written | None:

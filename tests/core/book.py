@@ -47,7 +47,7 @@ from app.core.model import (
 )
 from app.core.window import cut
 from app.core.window.assemble import Body, assemble, lay_out, with_tail
-from app.core.window.contents import Chapter, ContentsLine, PageEntry, PageNames
+from app.core.window.contents import Chapter, ContentsLine, PageEntry
 from app.core.window.cut import CutPlan, Material
 from app.core.window.fresh import FreshResult, ResultPart, with_fresh
 from app.core.window.head import HeadReader, Written, frame_tokens
@@ -224,7 +224,7 @@ class Book:
     """Of each page that was recalled, the count, and the page at the last time."""
     deleted: set[int] = field(default_factory=set)
     archived: Iterator[int] = field(default_factory=lambda: count_from(1))
-    names: dict[int, PageNames] = field(default_factory=dict)
+    names: dict[int, tuple[tuple[str, int], dict[int, tuple[str, int]]]] = field(default_factory=dict)
     """What jobs wrote of pages."""
     mentions: list[tuple[str, int]] = field(default_factory=list)
     summaries: list[Written] = field(default_factory=list)
@@ -303,7 +303,7 @@ class Book:
             return
         seqs = [row.entry.seq for row in self._kept() if row.entry.page == page]
         lines = {seq: self._named(f"message {seq} in the model's words") for seq in seqs}
-        self.names[page] = PageNames(*self._named(f"page {page} in the model's words"), lines)
+        self.names[page] = self._named(f"page {page} in the model's words"), lines
         known = [name for name, _ in self.mentions]
         [topic] = merged(features_of(known), [f"subject {page % 3}"])
         self.mentions.append((topic, page))
@@ -410,7 +410,6 @@ class Book:
         return Material(
             pages=[self._page_entry(stored[page], plan) for page in sorted(listable & stored.keys())],
             chapters=chapters,
-            names=self.names,
             kept=[note for seq, note in reversed(self.notes) if seq < gone],
             topics=counted((name, page) for name, page in reversed(self.mentions) if page <= last),
             summary=next(iter([*covering[:1], *self.summaries[-1:]]), None),
@@ -420,8 +419,9 @@ class Book:
         page = rows[0].entry.page
         gone = [row for row in rows if row.entry.seq < plan.cut.condensed_from and page <= plan.last_page]
         lines = [row.line for row in gone if row.line.text and row.entry.kind != "prompt"][:LINES_PER_PAGE]
-        title, (times, at) = rows[0].title, self.recalls.get(page, (0, 0))
-        return PageEntry(page, title, count(title), tuple(lines), times, at, day=rows[0].day)
+        title, named = self.names.get(page, (self._named(rows[0].title), {}))
+        told = [ContentsLine(line.seq, line.role, *named.get(line.seq, line[2:])) for line in lines]
+        return PageEntry(page, *title, tuple(told), *self.recalls.get(page, (0, 0)), day=rows[0].day)
 
     def items(self, shown: Cut) -> list[Item]:
         """The rows of a cut's zones, as app/store/windows.py reads them."""

@@ -73,15 +73,6 @@ class ContentsLine(NamedTuple):
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class PageNames:
-    """A model's title and lines for a page; ``lines`` are text and tokens by ``seq``."""
-
-    title: str
-    title_tokens: int
-    lines: Mapping[int, tuple[str, int]]
-
-
 class PageEntry(NamedTuple):
     """An archived page as the contents page knows it. A tuple, like its lines: each cut makes hundreds of them."""
 
@@ -127,18 +118,6 @@ class ContentsPage:
     tokens: int = 0
     listed: tuple[int, ...] = ()
     unlisted: int = 0
-
-
-def renamed(entry: PageEntry, names: PageNames | None) -> PageEntry:
-    """Return the entry with the model's title and lines, as far as there are any."""
-    if names is None:
-        return entry
-    lines = tuple(
-        ContentsLine(line.seq, line.role, *names.lines[line.seq]) if line.seq in names.lines else line
-        for line in entry.lines
-    )
-    title, tokens = (names.title, names.title_tokens) if names.title else (entry.title, entry.title_tokens)
-    return entry._replace(title=title, title_tokens=tokens, lines=lines, source="llm")
 
 
 def is_listed(page: int, recall_count: int, last_recalled_page: int, now_page: int, policy: Policy) -> bool:
@@ -198,41 +177,28 @@ class _Map:
     count: Count
 
     @cached_property
-    def _tree(self) -> tuple[int, Sequence[tuple[int, int, _Run]]]:
-        """Return the number of volumes that open; and the runs of chapters, with how many are open where they come,
-        and where their parts come in their place.
-        """
+    def _covers(self) -> Sequence[Sequence[Chapter]]:
         known = sorted(self.chapters, key=attrgetter("level"), reverse=True)
         known = [one for one in sorted(known, key=attrgetter("first_page")) if one.last_page <= self.last_page]
-        holders: list[int] = []
-        around: list[int] = []
-        firsts: dict[int, int] = {}
-        for at, one in enumerate(known):
-            while around and known[around[-1]].last_page < one.first_page:
-                around.pop()
-            holders.append(around[-1] if around else -1)
-            if around and one.level == known[around[-1]].level - 1:
-                firsts.setdefault(around[-1], one.first_page)
-            if one.level > 1:
-                around.append(at)
-        whole = [(known[at].level, page, at) for at, page in firsts.items() if page == known[at].first_page]
-        opens = {at: number for number, (*_, at) in enumerate(sorted(whole, reverse=True), 1)}
-        never = len(whole) + 1
-        found = []
-        for at, (one, holder) in enumerate(zip(known, holders, strict=True)):
-            since = opens.get(holder, never) if holder >= 0 else 0
-            if since < never:
-                found.append(
-                    (since, opens.get(at, never), self._run(one.first_page, one.last_page, one.day, one.terms))
-                )
-        return len(whole), found
+        top: list[Chapter] = []
+        for one in known:  # a volume comes before its parts
+            if not top or top[-1].last_page < one.first_page:
+                top.append(one)
+        covers = [top]
+        volumes = [one for one in known if one.level > 1]
+        for volume in sorted(volumes, key=attrgetter("level", "first_page"), reverse=True):
+            inside = range(volume.first_page, volume.last_page + 1)
+            parts = [one for one in known if one.level == volume.level - 1 and one.first_page in inside]
+            if parts and parts[0].first_page == volume.first_page:
+                covers.append([part for one in covers[-1] for part in (parts if one is volume else (one,))])
+        return covers
 
     def _run(self, first: int, last: int, day: str, terms: tuple[str, ...] = (), **more: Any) -> _Run:
         return _Run(first, last, _tokens(_numbers(first, last), self.count) + 1, day, terms, **more)
 
     @property
     def finest(self) -> int:
-        return self._tree[0]
+        return len(self._covers) - 1
 
     @cached_property
     def coarsest(self) -> int:
@@ -252,11 +218,11 @@ class _Map:
         """Return the cover with so many volumes open, and others of at most RUN_PAGES between and after its runs."""
         found: list[_Run] = []
         at = 1
-        for run in [run for since, until, run in self._tree[1] if since <= opened < until]:
-            if at < run.first:
-                found += self._unheld(at, run.first - 1)
-            found.append(run)
-            at = run.last + 1
+        for one in self._covers[opened]:
+            if at < one.first_page:
+                found += self._unheld(at, one.first_page - 1)
+            found.append(self._run(one.first_page, one.last_page, one.day, one.terms))
+            at = one.last_page + 1
         return [*found, *self._unheld(at, self.last_page)]
 
     def _unheld(self, first: int, last: int) -> Iterator[_Run]:

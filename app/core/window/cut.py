@@ -11,14 +11,14 @@ Where what is kept in mind needs more than the head's part, ``least_head`` says 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 from app.core.model import INTEGER_MAX, OPENING_TOKENS, Cut, Entry, FreshForm, Language, Policy, Totals, Window
 from app.core.search import days
 from app.core.window import contents, head, kept, paging
 from app.core.window.budget import RESERVES
-from app.core.window.contents import Chapter, PageEntry, PageNames
+from app.core.window.contents import Chapter, PageEntry
 from app.core.window.head import HeadReader, HeadSummary, SummaryLine, Written
 from app.core.window.kept import KeptLine
 from app.core.window.profile import Profile
@@ -164,8 +164,6 @@ class Material:
 
     pages: Sequence[PageEntry]
     """The zone's pages and those that can be listed, each with its day, in order."""
-    names: Mapping[int, PageNames] = field(default_factory=dict)
-    """The model's titles and lines, by page."""
     chapters: Sequence[Chapter] = ()
     """The newest of each level, and those around pages recalled of late."""
     kept: Sequence[KeptLine] = ()
@@ -217,9 +215,7 @@ def _contents(
 ) -> contents.ContentsPage:
     policy = plan.policy
     cap = policy.contents_max + (policy.summary_max if is_summary and policy.summary_enabled else 0)
-    names = material.names
-    named = [contents.renamed(one, names[one.page]) if one.page in names else one for one in material.pages]
-    pages = [page if page.day == dates[page.page] else page._replace(day=dates[page.page]) for page in named]
+    pages = [one if one.day == dates[one.page] else one._replace(day=dates[one.page]) for one in material.pages]
     is_open = frozenset([page.page for page in pages if _is_open(page, plan)])
     return contents.compose(
         pages, is_open, material.chapters, plan.last_page, min(room, cap), policy, plan.language, reader.count
