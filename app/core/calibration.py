@@ -44,14 +44,14 @@ _CLASSES = bytes.maketrans(
     b"".join(_class_of(byte) for byte in range(256)),
 )
 """A digit to 0, a capital to A, the first byte of a Han character in UTF-8 to H, any other to a blank."""
-_DIGITS, _CAPITALS = re.compile(rb"00+"), re.compile(rb"AA+")
+_DIGITS, _CAPITALS = re.compile(rb"0{1,3}"), re.compile(rb"AA+")
 
 
 def marks_of(text: str) -> Marks:
     """Return the marks of a text. A tenth of the time that counting its tokens takes."""
     classes = text.encode("utf-8", "replace").translate(_CLASSES)
-    digits = sum(len(run) - (len(run) + 2) // 3 for run in _DIGITS.findall(classes))
-    return Marks(digits, classes.count(b"H"), sum(map(len, _CAPITALS.findall(classes))))
+    digits = classes.count(b"0") - len(_DIGITS.findall(classes))
+    return Marks(digits, classes.count(b"H"), len(b"".join(_CAPITALS.findall(classes))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 -- name: pages
 -- The pages from :oldest_page to :newest_page, those recalled of late and some more: with their recalls, the model's
--- names, their days, and their lines as far as they have left the window, as all up to :last_page have, in part at least.
+-- names, their days, and their lines as far as they have left the window; none of what is after :last_page has.
 --
 -- A page ends where the next one begins, which the same read tells. Its day is when its first message was said, or else
 -- stored, in UTC. Each look-up is a lateral one with a limit: so the planner uses the index, whatever it knows of the

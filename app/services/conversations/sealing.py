@@ -1,6 +1,6 @@
 """Seal what a window shows: the parts of its receipt, as a model reads them, each under its salt.
 
-What a window begins with like the one before it is hashed once. The salt of the window as a whole is made of all the
+What a window shows like the one before it is hashed once. The salt of the window as a whole is made of all the
 others: whatever of it is erased, nobody can confirm any more what the whole was.
 """
 
@@ -23,14 +23,19 @@ def messages_of(window: Window, prompt: Iterable[Item], former: SealedMessages |
     """Return the messages of a window with their parts. ``former``: those of the one before it."""
     shown: tuple[Item | Placed, ...] = (*prompt, *window.body)
     is_squeezed = window.squeezed is not None
-    same = same_start(shown, former.shown) if former is not None and former.is_squeezed == is_squeezed else 0
-    parts, salts = [*former.parts[:same]] if former else [], [*former.salts[:same]] if former else []
+    if former is None or former.is_squeezed != is_squeezed:
+        former = SealedMessages((), [], [], is_squeezed)
+    same = same_start(shown, former.shown)
+    parts, salts = former.parts[:same], former.salts[:same]
+    others = {one.seq: (one, part) for one, part in zip(former.shown[same:], former.parts[same:], strict=True)}
     for one in shown[same:]:
         part, salt = None, b""
         if one.salt is not None:  # it is a message
-            form, text = _shown(one, is_squeezed=is_squeezed)
             salt = one.salt.salt
-            part = one.seq, part_of(form, one.salt.author, salt, sha256(text.encode()).digest())
+            known, part = others.get(one.seq, (None, None))
+            if known != one:  # the last cut showed it otherwise
+                form, text = _shown(one, is_squeezed=is_squeezed)
+                part = one.seq, part_of(form, one.salt.author, salt, sha256(text.encode()).digest())
         parts.append(part)
         salts.append(salt)
     return SealedMessages(shown, parts, salts, is_squeezed)
