@@ -6,7 +6,7 @@ level, first_page, last_page, at_page, terms, day
 -- The newest of each level, and all that are in the same volume as one of the pages recalled of late, as far as they
 -- have left the window; with what a model named them.
 WITH levels AS (
-  SELECT generate_series(1, {levels}) AS level
+  SELECT level FROM generate_series(1, {levels}) AS level WHERE {volume} ^ (level - 1) <= :last_page
 ), recent AS MATERIALIZED (
   SELECT page FROM recalls
    WHERE tenant_id = :tenant AND conversation_id = :conversation AND at_page >= :recalled_since

@@ -222,7 +222,7 @@ async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> li
     rows = await tx.fetch(
         ENTRIES, conversation=conversation.id, short_from=short_from, last_seq=conversation.totals.last_seq
     )
-    return [Entry(*row) for row in rows]
+    return [tuple.__new__(Entry, row) for row in rows]  # half the calls: they are hundreds
 
 
 async def store_cut(tx: Tx, conversation: Conversation, cut: Cut) -> bool:

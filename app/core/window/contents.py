@@ -138,7 +138,7 @@ def pages_max(room: int, chapters: Sequence[Chapter], count: Count) -> int:
     """
     own = [one for one in chapters if one.level == 1][-CHAPTERS_OPEN:]
     weights = [
-        _tokens(_numbers(one.first_page, one.last_page), count) + 1 + _sizes(one.terms, count)[TERMS_FIRST]
+        short_tokens(_numbers(one.first_page, one.last_page), count) + 1 + _sizes(one.terms, count)[TERMS_FIRST]
         for one in own
     ]
     return int(max(room * PAGES_SHARE, room - sum(weights))) // PAGE_TOKENS_MIN
@@ -194,7 +194,7 @@ class _Map:
         return covers
 
     def _run(self, first: int, last: int, day: str, terms: tuple[str, ...] = (), **more: Any) -> _Run:
-        return _Run(first, last, _tokens(_numbers(first, last), self.count) + 1, day, terms, **more)
+        return _Run(first, last, short_tokens(_numbers(first, last), self.count) + 1, day, terms, **more)
 
     @property
     def finest(self) -> int:
@@ -267,7 +267,7 @@ class _Map:
     def _rest(self, run: _Run, first: int, last: int) -> _Run:
         if (first, last) == (run.first, run.last):
             return run
-        return run._replace(first=first, last=last, bare=_tokens(_numbers(first, last), self.count) + 1)
+        return run._replace(first=first, last=last, bare=short_tokens(_numbers(first, last), self.count) + 1)
 
     def told(self, shown: _Open) -> _Open:
         """Return a map with what its runs are about."""
@@ -289,7 +289,8 @@ def _numbers(first: int, last: int) -> str:
 
 
 @lru_cache(65_536)
-def _tokens(text: str, count: Count) -> int:
+def short_tokens(text: str, count: Count) -> int:
+    """Return the tokens of numbers of pages, or of a date: of what many lines say, and nobody's words."""
     return count(text)
 
 

@@ -235,7 +235,8 @@ def _kept(memories: Sequence[KeptLine], room: int, found_max: int, reader: HeadR
     lines = {}
     for memory in reversed(each.values()):
         day = f" ({memory.since.astimezone(UTC):%Y-%m-%d})"
-        lines[SummaryLine(memory.text + day, memory.tokens + reader.count(day))] = memory.is_written
+        tokens = memory.tokens + contents.short_tokens(day, reader.count)
+        lines[SummaryLine(memory.text + day, tokens)] = memory.is_written
     written = head.take([line for line, is_written in lines.items() if is_written], room)
     found_max = min(found_max, room - head.weight(written))
     found = head.take([line for line, is_written in lines.items() if not is_written], found_max)
